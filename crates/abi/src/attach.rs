@@ -1,0 +1,114 @@
+//! The binary messages on the `attach` socket (`SOCK_SEQPACKET`, one message a packet, little-endian).
+//!
+//! A program keeps **no descriptor** of ours: it connects, says one thing, gets at most one answer, and closes.
+//! The manager knows who speaks from the kernel (`SO_PEERCRED`), and learns of a death through a pidfd.
+
+/// First word of every message: `"NMA1"`.
+pub const MAGIC: u32 = u32::from_le_bytes(*b"NMA1");
+/// Version of these messages.
+pub const VERSION: u16 = 1;
+
+/// What a message is.
+#[repr(u16)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Program → manager: I run parallel regions; give me a page. Answered by `Welcome`.
+    Hello = 1,
+    /// Manager → program, with the page's descriptor (`SCM_RIGHTS`) when `code` is 0.
+    Welcome = 2,
+    /// Program → manager: every thread of mine is inside the cpuset of `epoch`. Not answered.
+    Adopted = 3,
+    /// Program → manager: I am parallel again, I want back what was lent. Not answered.
+    Busy = 4,
+    /// Program → manager: `value` processors wanted (0 = no wish). Not answered.
+    Request = 5,
+}
+
+/// Program → manager, 640 bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Hello {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`Kind::Hello`].
+    pub kind: u16,
+    /// [`VERSION`].
+    pub version: u16,
+    /// Version of the page layout the client was built for.
+    pub page_version: u32,
+    /// Bits of [`crate::page::runtime`].
+    pub runtimes: u32,
+    /// Largest team the program would use by itself.
+    pub threads_max: u32,
+    /// 1: the client re-attaches after the manager went away; the claim below is what it has.
+    pub reattach: u32,
+    /// Re-attach: number of processors it has.
+    pub claim_count: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Re-attach: the application number the former manager gave.
+    pub claim_app: u64,
+    /// Program name, NUL-padded.
+    pub name: [u8; 64],
+    /// Re-attach: the cpuset it has, OS indices below 4096.
+    pub claim_cpuset: [u64; 64],
+    /// Zero.
+    pub pad: [u8; 24],
+}
+const _: () = assert!(std::mem::size_of::<Hello>() == 640);
+
+/// Manager → program, 192 bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Welcome {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`Kind::Welcome`].
+    pub kind: u16,
+    /// [`VERSION`].
+    pub version: u16,
+    /// 0, or one of [`code`].
+    pub code: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// The number of this application.
+    pub app: u64,
+    /// Why not, for people; NUL-padded.
+    pub text: [u8; 168],
+}
+const _: () = assert!(std::mem::size_of::<Welcome>() == 192);
+
+/// Program → manager, 24 bytes: `Adopted`, `Busy`, `Request`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Notice {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// Which [`Kind`].
+    pub kind: u16,
+    /// [`VERSION`].
+    pub version: u16,
+    /// The number of this application.
+    pub app: u64,
+    /// `Adopted`: the epoch. `Request`: processors. Else 0.
+    pub value: u32,
+    /// `Adopted`: 1 if by folding. Else 0.
+    pub folded: u32,
+}
+const _: () = assert!(std::mem::size_of::<Notice>() == 24);
+
+/// Codes of [`Welcome::code`]; never renumbered.
+pub mod code {
+    /// Attached.
+    pub const OK: u32 = 0;
+    /// The message was not understood.
+    pub const MALFORMED: u32 = 1;
+    /// No common version.
+    pub const VERSION: u32 = 2;
+    /// Another user's process.
+    pub const PERMISSION: u32 = 3;
+    /// The manager has no descriptors, memory or room left.
+    pub const EXHAUSTED: u32 = 4;
+    /// The manager is stopping.
+    pub const STOPPING: u32 = 5;
+}

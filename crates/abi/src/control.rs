@@ -1,0 +1,224 @@
+//! The JSON lines on the `control` socket (`SOCK_STREAM`): one [`Request`] a line, one [`Reply`] a line.
+//!
+//! `Request::Run` with `wait` may be answered by several [`Reply::Waiting`] lines before [`Reply::Run`].
+
+use serde::{Deserialize, Serialize};
+
+/// How a program may be steered (design §4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Found out by itself.
+    #[default]
+    Auto,
+    /// Parallel regions follow the allocation, also where the program was told a size.
+    Malleable,
+    /// Its library's own setter is called.
+    Setter,
+    /// Threads are kept, affinity follows the allocation.
+    Fold,
+}
+
+/// What the command asks of the manager.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case")]
+pub enum Request {
+    /// The asking process is about to become the program.
+    Run(Run),
+    /// Take over a running process.
+    Adopt {
+        /// Its process id.
+        pid: u32,
+        /// As for `run`.
+        options: Options,
+    },
+    /// Let an application go: full affinity, no limits.
+    Release {
+        /// Application number.
+        app: u64,
+    },
+    /// Everything there is to see.
+    Status,
+    /// [`Reply::Status`] now and after every change, until the connection closes.
+    Watch,
+    /// The policies there are, and the present one.
+    PolicyList,
+    /// Switch, live.
+    PolicySet {
+        /// `"dss"`, or parts: `"share=dss placement=worst-fit admission=fifo"`.
+        policy: String,
+    },
+    /// End the manager in an orderly way: every affinity restored.
+    Stop,
+    /// Are you there? Answered by [`Reply::Done`].
+    Ping,
+}
+
+/// See [`Request::Run`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The program and its arguments, for people.
+    pub command: Vec<String>,
+    /// Wishes.
+    pub options: Options,
+}
+
+/// Wishes of the user for one application.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Options {
+    /// Name to show; empty = the program's.
+    pub name: String,
+    /// Never fewer processors (it waits or is refused where that cannot be).
+    pub min: Option<u32>,
+    /// Never more.
+    pub max: Option<u32>,
+    /// Share relative to others, thousandths; 1000 is usual.
+    pub weight_milli: Option<u32>,
+    /// How it may be steered.
+    pub class: Class,
+    /// `Some(true)`: wait in the queue for processors of its own; `Some(false)`: never wait; `None`: as the policy says.
+    pub wait: Option<bool>,
+}
+
+/// What the manager answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    /// Start now.
+    Run {
+        /// Application number.
+        app: u64,
+        /// Linux list of OS indices, e.g. `0-3,8`.
+        cpus: String,
+        /// Processors.
+        count: u32,
+    },
+    /// In the queue.
+    Waiting {
+        /// Application number.
+        app: u64,
+        /// 1 = next.
+        position: u32,
+    },
+    /// See [`Status`].
+    Status(Box<Status>),
+    /// See [`Request::PolicyList`].
+    Policies(Policies),
+    /// Done; nothing to say.
+    Done,
+    /// No, and what to do about it.
+    Refused {
+        /// One sentence.
+        reason: String,
+        /// One sentence, may be empty.
+        hint: String,
+    },
+}
+
+/// The policies there are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Policies {
+    /// The present one, as `policy set` would take it.
+    pub current: String,
+    /// All.
+    pub available: Vec<PolicyInfo>,
+}
+
+/// One policy or part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PolicyInfo {
+    /// `share`, `placement`, `turns`, `pages`, `admission` or `preset`.
+    pub part: String,
+    /// Its name.
+    pub name: String,
+    /// One sentence.
+    pub summary: String,
+    /// Paper and section.
+    pub source: String,
+}
+
+/// A snapshot of everything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the manager.
+    pub version: String,
+    /// Its process id.
+    pub pid: u32,
+    /// Seconds since its start.
+    pub uptime_s: f64,
+    /// As `policy set` would take it.
+    pub policy: String,
+    /// Processors that may be given out, Linux list.
+    pub cpus: String,
+    /// Processors taken by load that is not managed.
+    pub unmanaged: u32,
+    /// Decisions so far.
+    pub decisions: u64,
+    /// Nanoseconds of the latest and the longest decision.
+    pub decision_ns: [u64; 2],
+    /// In order of arrival.
+    pub apps: Vec<AppStatus>,
+    /// In hardware order.
+    pub pus: Vec<PuStatus>,
+    /// Application numbers in the queue, first one next.
+    pub queue: Vec<u64>,
+}
+
+/// One application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AppStatus {
+    /// Application number.
+    pub app: u64,
+    /// Process id.
+    pub pid: u32,
+    /// Name.
+    pub name: String,
+    /// How it is steered, as found out: `malleable`, `setter`, `fold`.
+    pub class: Class,
+    /// `waiting`, `running`, `sequential`, `wrapper`.
+    pub state: String,
+    /// Runtimes found: `libgomp`, `libomp`, `OpenBLAS`, …
+    pub runtimes: Vec<String>,
+    /// Processors it could use.
+    pub request: u32,
+    /// Processors it has.
+    pub count: u32,
+    /// Which, Linux list.
+    pub cpus: String,
+    /// It shares them with other applications.
+    pub shared: bool,
+    /// Folded: more threads than processors.
+    pub folded: bool,
+    /// Its size is held, and by what (empty = not held).
+    pub held_by: String,
+    /// Threads of its latest parallel region.
+    pub team: u32,
+    /// Parallel regions so far.
+    pub regions: u64,
+    /// Decision number it was given, and the one it has carried out.
+    pub epoch: [u32; 2],
+    /// Weight in thousandths.
+    pub weight_milli: u32,
+    /// Seconds since its arrival.
+    pub age_s: f64,
+    /// Why it has what it has: one sentence.
+    pub why: String,
+}
+
+/// One processing unit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PuStatus {
+    /// OS index.
+    pub os: u32,
+    /// OS index of its NUMA node.
+    pub node: u32,
+    /// Its core, numbered over the machine.
+    pub core: u32,
+    /// `free`, `owned`, `leaving`, `reserved`, `unmanaged`, `offline`.
+    pub state: String,
+    /// Owner.
+    pub owner: Option<u64>,
+    /// Applications that share it with the owner.
+    pub guests: Vec<u64>,
+}

@@ -1,0 +1,187 @@
+//! The shared page: 4096 bytes, one per application, little-endian, no pointers.
+//!
+//! Every cache line has **one writer**, named in the line's type. A reader may act on a value that is one decision old.
+//! The manager never trusts what it reads in a line that an application writes: it clamps, and a lie hurts only the liar.
+//! The manager never reads back its own lines.
+//!
+//! Source: NANOS application slot (Martorell et al. 2000, §5.2), in its protected "MP" variant: one area per application.
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// `"NUMAEST1"` read as a little-endian `u64`.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
+/// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page is ready".
+pub const VERSION: u32 = 1;
+/// The oldest client version that can use a page of [`VERSION`].
+pub const VERSION_LOWEST: u32 = 1;
+/// Size of the page in bytes.
+pub const PAGE_BYTES: usize = 4096;
+/// Words of the cpuset in the page: PUs with an operating-system index below 8192 can be named.
+pub const CPUSET_WORDS: usize = 128;
+
+/// Bits of [`ManagerLine::flags`].
+pub mod flag {
+    /// More than one application runs on these PUs: waiting threads must not spin.
+    pub const SHARED: u32 = 1 << 0;
+    /// Processors of this application are lent while it is in a sequential phase: say `BUSY` when a region is entered.
+    pub const LENT: u32 = 1 << 1;
+    /// The manager has let this application go: no limits, run as if there were no manager.
+    pub const RELEASED: u32 = 1 << 2;
+    /// Resizing is unrestricted: the user asked for class `malleable`.
+    pub const RESIZE_ALWAYS: u32 = 1 << 3;
+    /// Never resize: the user asked for class `fold`.
+    pub const RESIZE_NEVER: u32 = 1 << 4;
+}
+
+/// Bits of [`HelperLine::runtimes`]: what was found in the program.
+pub mod runtime {
+    /// libgomp.
+    pub const GOMP: u32 = 1 << 0;
+    /// LLVM's or Intel's OpenMP.
+    pub const KMP: u32 = 1 << 1;
+    /// `OpenBLAS`, any build.
+    pub const OPENBLAS: u32 = 1 << 2;
+    /// BLIS.
+    pub const BLIS: u32 = 1 << 3;
+    /// Intel MKL.
+    pub const MKL: u32 = 1 << 4;
+    /// oneTBB.
+    pub const TBB: u32 = 1 << 5;
+    /// The C API of `numaestro.h`.
+    pub const API: u32 = 1 << 6;
+}
+
+/// 0x000, written once by the manager before the page is handed out.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct HeaderLine {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// [`VERSION`]; stored last.
+    pub version: AtomicU32,
+    /// [`VERSION_LOWEST`].
+    pub version_lowest: AtomicU32,
+    /// [`PAGE_BYTES`].
+    pub page_bytes: AtomicU32,
+    /// Process id of the manager.
+    pub manager_pid: AtomicU32,
+    /// The manager's number of this application.
+    pub app: AtomicU64,
+    /// Feature bits; none yet.
+    pub features: AtomicU64,
+    /// Process id of the application.
+    pub app_pid: AtomicU32,
+    /// Zero.
+    pub reserved: [AtomicU32; 5],
+}
+
+/// 0x040, written by the manager at each decision that concerns this application.
+///
+/// Writing: `sequence` odd (Release fence), cpuset, `count`, `flags`, `epoch`, `sequence` even (Release).
+/// The hot path of a reader is one relaxed load of `epoch`.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct ManagerLine {
+    /// Number of the decision; changes with every change of this line or the cpuset. The futex word.
+    pub epoch: AtomicU32,
+    /// Processors to run on now: the size for the next parallel region. At least 1.
+    pub count: AtomicU32,
+    /// Bits of [`flag`].
+    pub flags: AtomicU32,
+    /// Odd while the line and the cpuset are being written.
+    pub sequence: AtomicU32,
+    /// Words of the cpuset in use (the rest is zero).
+    pub cpuset_words: AtomicU32,
+    /// Time in microseconds that the application has to vacate processors before it is folded.
+    pub grace_us: AtomicU32,
+    /// `CLOCK_MONOTONIC` nanoseconds of the decision.
+    pub decided_ns: AtomicU64,
+    /// Zero.
+    pub reserved: [AtomicU32; 8],
+}
+
+/// 0x080, written by the thread that opens the program's outermost parallel regions (the root thread).
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct RootLine {
+    /// Outermost parallel regions entered so far.
+    pub regions: AtomicU64,
+    /// 1 while inside one.
+    pub in_region: AtomicU32,
+    /// Threads of the present or latest region.
+    pub team: AtomicU32,
+    /// The largest team the program would have used by itself.
+    pub team_max: AtomicU32,
+    /// Regions that kept their size although the allocation was smaller (folded), modulo 2^32.
+    pub held: AtomicU32,
+    /// Nanoseconds of `CLOCK_MONOTONIC` at the latest adoption.
+    pub adopted_ns: AtomicU64,
+    /// What holds the size: 0 nothing, 1 told by `omp_get_max_threads`, 2 thread-local data, 3 regions that use the
+    /// thread number without the team size, 4 explicit sizes, 5 the user's wish.
+    pub held_by: AtomicU32,
+    /// Zero.
+    pub reserved: [AtomicU32; 5],
+}
+
+/// 0x0c0, written under the client's adoption lock by whichever thread of the program carries a decision out.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct HelperLine {
+    /// Epoch of the latest decision carried out: no thread of the program is outside the cpuset of that epoch.
+    pub adopted_epoch: AtomicU32,
+    /// 1 if it was carried out by folding (more threads than processors).
+    pub folded: AtomicU32,
+    /// Bits of [`runtime`].
+    pub runtimes: AtomicU32,
+    /// Thread id of the helper thread, 0 if there is none.
+    pub helper_tid: AtomicU32,
+    /// Zero.
+    pub reserved: [AtomicU32; 12],
+}
+
+/// 0x100, written by the program through `numaestro.h`.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct RequestLine {
+    /// Processors wanted now; 0 = no wish of its own.
+    pub requested: AtomicU32,
+    /// Processor count of the latest speedup report.
+    pub speedup_processors: AtomicU32,
+    /// Speedup in thousandths at that count.
+    pub speedup_milli: AtomicU32,
+    /// Zero.
+    pub reserved: [AtomicU32; 13],
+}
+
+/// The whole page.
+#[repr(C, align(4096))]
+#[derive(Debug)]
+pub struct Page {
+    /// 0x000.
+    pub header: HeaderLine,
+    /// 0x040.
+    pub manager: ManagerLine,
+    /// 0x080.
+    pub root: RootLine,
+    /// 0x0c0.
+    pub helper: HelperLine,
+    /// 0x100.
+    pub request: RequestLine,
+    /// 0x140 to 0x400, zero: kept for counters per virtual processor.
+    pub reserved: [AtomicU64; 88],
+    /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS index `i`.
+    pub cpuset: [AtomicU64; CPUSET_WORDS],
+    /// 0x800 to 0x1000, zero.
+    pub tail: [AtomicU64; 256],
+}
+
+const _: () = {
+    use std::mem::{offset_of, size_of};
+    assert!(size_of::<Page>() == PAGE_BYTES);
+    assert!(offset_of!(Page, header) == 0x000);
+    assert!(offset_of!(Page, manager) == 0x040);
+    assert!(offset_of!(Page, root) == 0x080);
+    assert!(offset_of!(Page, helper) == 0x0c0);
+    assert!(offset_of!(Page, request) == 0x100);
+    assert!(offset_of!(Page, cpuset) == 0x400);
+};

@@ -1,0 +1,155 @@
+//! What goes into the engine and what comes out of it.
+
+use numaestro_policy::AppId;
+use numaestro_topology::{PuId, PuSet};
+
+/// Nanoseconds on the shell's clock; never goes back.
+pub type Nanos = u64;
+
+/// How an application can be steered, as far as known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Its regions follow the allocation by themselves and it says `Adopted`.
+    Malleable,
+    /// A helper in it calls a library's setter and it says `Adopted`.
+    Setter,
+    /// Affinity only: a target takes effect as soon as the shell has carried it out.
+    Fold,
+}
+
+/// What an application wants when it arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// Processors it could use now (clamped to the machine).
+    pub request: u32,
+    /// Never fewer.
+    pub min: u32,
+    /// Never more.
+    pub max: u32,
+    /// Thousandths; 1000 is usual.
+    pub weight_milli: u32,
+    /// How it can be steered.
+    pub class: Class,
+    /// `Some(true)`: queue it until it gets processors of its own; `Some(false)`: never; `None`: the policy's admission decides.
+    pub wait: Option<bool>,
+    /// What it already has (re-attach after the shell died): it keeps this if nobody else has it.
+    pub claim: Option<PuSet>,
+}
+
+/// Something happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A new application.
+    Arrive {
+        /// Its number; greater than every one before.
+        app: AppId,
+        /// Its wishes.
+        wish: Wish,
+    },
+    /// It is gone; everything it had is free at once.
+    Depart {
+        /// Which.
+        app: AppId,
+    },
+    /// It wants another number of processors. 0 = none (a wrapper).
+    Request {
+        /// Which.
+        app: AppId,
+        /// How many.
+        processors: u32,
+    },
+    /// How it can be steered was found out.
+    Class {
+        /// Which.
+        app: AppId,
+        /// How.
+        class: Class,
+    },
+    /// No thread of it is outside the target of `epoch` any more.
+    Adopted {
+        /// Which.
+        app: AppId,
+        /// The `epoch` of the `Action::Target` it carried out.
+        epoch: u32,
+    },
+    /// It is in a sequential phase: all but one of its processors may be lent.
+    Sequential {
+        /// Which.
+        app: AppId,
+    },
+    /// It is parallel again.
+    Parallel {
+        /// Which.
+        app: AppId,
+    },
+    /// A processor went offline or left the shell's cpuset.
+    Offline {
+        /// Which.
+        pu: PuId,
+    },
+    /// It is back.
+    Online {
+        /// Which.
+        pu: PuId,
+    },
+    /// Load that is not managed keeps this many processors busy.
+    Unmanaged {
+        /// Processors.
+        processors: u32,
+    },
+    /// The time `Engine::deadline` asked for has come.
+    Timer,
+    /// Switch the policy, keeping every allocation that the new one allows.
+    Policy {
+        /// As `numaestro policy set` takes it.
+        policy: String,
+    },
+}
+
+/// Do this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Admitted: it may start (sent once per application, before its first `Target`).
+    Start {
+        /// Which.
+        app: AppId,
+    },
+    /// It waits; `position` 1 is next. Sent again when the position changes.
+    Wait {
+        /// Which.
+        app: AppId,
+        /// Place in the queue.
+        position: u32,
+    },
+    /// These are its processors from now on: publish it.
+    Target {
+        /// Which.
+        app: AppId,
+        /// Grows by one with every target of this application.
+        epoch: u32,
+        /// Processors, at least 1.
+        count: u32,
+        /// Which ones.
+        pus: PuSet,
+        /// Other applications run on (some of) them.
+        shared: bool,
+        /// Some of its processors are lent while it is sequential.
+        lent: bool,
+    },
+    /// It did not adopt `epoch` in time: fold all its threads onto `pus` now. The shell answers with `Adopted`.
+    Force {
+        /// Which.
+        app: AppId,
+        /// Epoch.
+        epoch: u32,
+        /// Where to.
+        pus: PuSet,
+    },
+    /// The event cannot be done, and nothing has changed.
+    Refuse {
+        /// Which application asked, if any.
+        app: Option<AppId>,
+        /// One sentence.
+        reason: String,
+    },
+}
