@@ -1,0 +1,116 @@
+/* kernel.h - what every load program shares: options, timing, the team sizes
+ * it saw, the checksum and the report.
+ *
+ * It must not know who starts the programs or manages them. It never asks
+ * omp_get_max_threads(), has no thread-local storage and never calls
+ * omp_get_thread_num(): a program that does any of these has told the runtime
+ * that it depends on its team size, and these programs are meant not to.
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What one program is, with its defaults. */
+struct kernel_about {
+    const char *name;
+    const char *what;      /* one line for --help */
+    const char *size_unit; /* what --size counts */
+    long size, size_min, size_max;
+    bool size_power_of_2;
+    const char *reps_unit; /* what --reps counts */
+    long reps;
+    bool may_be_explicit;  /* has a form with the num_threads clause */
+};
+
+/* What the user asked for. */
+struct kernel_args {
+    long size;
+    long reps;           /* ignored when seconds > 0 */
+    double seconds;      /* 0: run `reps` repetitions */
+    int threads;         /* 0: not given */
+    bool explicit_teams;
+};
+
+/* Team sizes, written by the one thread that runs a region's first
+ * iteration. On a cache line of its own, so that noting a team does not
+ * disturb what the other threads read. */
+struct kernel_teams {
+    long regions;  /* work-sharing loops noted */
+    long changes;  /* how often a team differed from the one before */
+    int first, last, min, max;
+    char pad[32];
+};
+extern struct kernel_teams kernel_teams;
+
+/* Reads the command line; prints help or an error and exits where needed. */
+struct kernel_args kernel_open(const struct kernel_about *about, int argc, char **argv);
+
+/* Starts the clocks: call it after the input data are built. */
+void kernel_begin(void);
+
+/* Whether another repetition is to be done after `done` of them. */
+bool kernel_more(long done);
+
+/* Stops the clocks: call it before the result is verified. */
+void kernel_end(void);
+
+/* Prints the report; the value is the exit code of the program. */
+int kernel_report(long done, uint64_t checksum, bool verified);
+
+/* Memory on a cache line boundary, zeroed; ends the program when there is none. */
+void *kernel_alloc(size_t count, size_t size);
+
+/* Folds `bytes` bytes (a multiple of 4) of result data into a checksum;
+ * begin with 0. Depends on every bit and on the order of the data, and on
+ * nothing else: it is computed by one thread after the clocks have stopped. */
+uint64_t kernel_checksum(uint64_t sum, const void *data, size_t bytes);
+
+/* Monotonic time in seconds. */
+double kernel_now(void);
+
+/* Reports a check that did not hold to stderr and passes its value on. */
+bool kernel_expect(bool holds, const char *what);
+
+/* A well mixed 64-bit value for a counter (Steele et al. 2014, SplitMix64):
+ * input data that are the same for any order of generation. */
+static inline uint64_t kernel_hash(uint64_t counter)
+{
+    uint64_t z = (counter + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* The same as a number in [0, 1). */
+static inline double kernel_uniform(uint64_t counter)
+{
+    return (double)(kernel_hash(counter) >> 11) * 0x1p-53;
+}
+
+/* Notes the team of a region. Call it from exactly one iteration per region. */
+static inline void kernel_note_team(int threads)
+{
+    struct kernel_teams *t = &kernel_teams;
+    if (t->regions++ == 0) {
+        t->first = t->min = t->max = threads;
+    } else if (threads != t->last) {
+        t->changes++;
+        if (threads < t->min)
+            t->min = threads;
+        if (threads > t->max)
+            t->max = threads;
+    }
+    t->last = threads;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
