@@ -1,0 +1,77 @@
+/* What every test program shares: how long to run, how to fail, and which team sizes were seen.
+ *
+ * A program repeats its rounds for the seconds named in its first argument, checks every round, and prints one line on
+ * standard output that is the same with any number of rounds, threads and processors. The team sizes it saw go to standard
+ * error as "sizes 1:20 2:35": the harness reads there whether a size was held or followed the allocation.
+ * This file must not know numaestro: the programs are ordinary ones.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHECK_SIZES 65
+
+static double check_until;
+static long check_rounds;
+static long check_sizes[CHECK_SIZES];
+
+static inline double check_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Ends the program at once: a wrong result must not be hidden by a later hang. */
+static inline void check_fail(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fputs("wrong: ", stderr);
+    vfprintf(stderr, format, list);
+    fputc('\n', stderr);
+    va_end(list);
+    fflush(stdout);
+    _exit(1);
+}
+
+static inline void check_equal(const char *what, long long is, long long should)
+{
+    if (is != should)
+        check_fail("%s is %lld, not %lld, in round %ld", what, is, should, check_rounds);
+}
+
+/* Counts a team of this size; any thread may call it. */
+static inline void check_saw(int team)
+{
+    __atomic_fetch_add(&check_sizes[team < CHECK_SIZES ? team : 0], 1, __ATOMIC_RELAXED);
+}
+
+/* The first argument is the number of seconds; one round is done in any case. */
+static inline int check_going(int argc, char **argv)
+{
+    if (check_until == 0.0) {
+        check_until = check_now() + (argc > 1 ? strtod(argv[1], NULL) : 1.0);
+        return 1;
+    }
+    check_rounds++;
+    return check_now() < check_until;
+}
+
+static inline int check_end(const char *name, long long result)
+{
+    fprintf(stderr, "sizes");
+    for (int i = 0; i < CHECK_SIZES; i++)
+        if (check_sizes[i])
+            fprintf(stderr, " %d:%ld", i, check_sizes[i]);
+    fprintf(stderr, "\n");
+    printf("%s %lld\n", name, result);
+    return fflush(stdout) ? 1 : 0;
+}
+
+#endif
