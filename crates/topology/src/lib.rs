@@ -1,1 +1,25 @@
-//! Placeholder while the crate is being written.
+//! The machine: packages, NUMA nodes, last-level caches, cores and processing units, and how far they are from each other.
+//!
+//! Pure: it reads texts that others bring ([`Tree`] for sysfs, strings for synthetic descriptions and XML) and knows no files,
+//! clock, environment or processes. The words are hwloc's (Broquedis et al. 2010).
+//!
+//! Two numberings never mix: [`CpuSet`] holds the numbers Linux uses, [`PuSet`] and [`PuId`] the logical ones, which are in
+//! hardware order, so that neighbours in number are neighbours in the machine.
+
+mod assembly;
+mod bitmap;
+mod error;
+mod groups;
+mod id;
+pub mod list;
+mod machine;
+mod nearness;
+mod set;
+pub mod synthetic;
+
+pub use error::TopologyError;
+pub use groups::{Formation, FormationError, Groups};
+pub use id::{NumaNodeId, PuId};
+pub use machine::{Core, CoreKind, Llc, Machine, NUMA_NODES_MAX, NumaNode, PUS_MAX, Package, Pu};
+pub use nearness::{Distance, Level};
+pub use set::{CpuSet, CpuSetIter, PuSet, PuSetIter};
