@@ -1,1 +1,29 @@
-//! Placeholder while the crate is being written.
+//! Everything that touches Linux: the only crate with `unsafe`, and the only one that names files of the system.
+//!
+//! * [`DirTree`]: sysfs, or a recorded copy of it, for the topology readers.
+//! * [`procfs`]: who descends from whom, and who uses how much.
+//! * [`affinity`], [`cpuset`]: where threads may run.
+//! * [`PidFd`], [`poll`]: what happens, without asking twice.
+//! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
+//!
+//! It must not know what a policy is, nor what the manager is about to decide.
+#![allow(unsafe_code)]
+
+pub mod affinity;
+mod clock;
+pub mod cpuset;
+pub mod detach;
+mod error;
+pub mod limits;
+pub mod memory;
+mod pidfd;
+pub mod poll;
+pub mod procfs;
+pub mod rundir;
+pub mod socket;
+mod tree;
+
+pub use clock::monotonic_ns;
+pub use error::HostError;
+pub use pidfd::PidFd;
+pub use tree::DirTree;

@@ -1,0 +1,179 @@
+//! Which processors threads may run on: of one thread, of a process, of a tree of processes. It must not know who should have what.
+
+use std::collections::BTreeSet;
+
+use numaestro_topology::CpuSet;
+
+use crate::error::{self, HostError};
+use crate::procfs;
+
+/// Room for 65 536 processors, twice what Linux can be built for.
+const MASK_WORDS_MAX: usize = 1024;
+/// Words tried first: 1024 processors, as glibc.
+const MASK_WORDS: usize = 16;
+/// Times the threads of a process are listed anew while new ones keep appearing.
+const PASSES_MAX: u32 = 64;
+
+/// What [`set_process`] has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Moved {
+    /// Threads seen.
+    pub threads: u32,
+    /// Threads whose mask was changed.
+    pub changed: u32,
+}
+
+/// Processors that thread (or single-threaded process) `tid` may run on; 0 is the calling thread.
+pub fn get(tid: u32) -> Result<CpuSet, HostError> {
+    let mut words = vec![0_u64; MASK_WORDS];
+    loop {
+        // SAFETY: the buffer is valid for writing of as many bytes as are announced.
+        let result = unsafe { libc::syscall(libc::SYS_sched_getaffinity, tid, words.len() * 8, words.as_mut_ptr()) };
+        if let Ok(bytes) = usize::try_from(result) {
+            words.truncate(bytes / 8);
+            return Ok(set_of(&words));
+        }
+        let cause = std::io::Error::last_os_error();
+        // EINVAL: the kernel's mask is longer than the buffer.
+        if cause.raw_os_error() != Some(libc::EINVAL) || words.len() >= MASK_WORDS_MAX {
+            return Err(error::process("read the affinity", tid)(cause));
+        }
+        let longer = words.len() * 2;
+        words.resize(longer, 0);
+    }
+}
+
+fn set_of(words: &[u64]) -> CpuSet {
+    let mut set = CpuSet::with_capacity(words.len() * 64);
+    for (index, word) in words.iter().enumerate() {
+        set.extend((0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| index as u32 * 64 + bit));
+    }
+    set
+}
+
+/// Lets thread `tid` run on `cpus` only; 0 is the calling thread. The kernel refuses a set without any usable processor.
+pub fn set(tid: u32, cpus: &CpuSet) -> Result<(), HostError> {
+    let words = cpus.words();
+    // SAFETY: the buffer is valid for reading of as many bytes as are announced.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, tid, size_of_val(words), words.as_ptr()) };
+    if result == 0 { Ok(()) } else { Err(error::process("set the affinity", tid)(std::io::Error::last_os_error())) }
+}
+
+/// Lets every thread of process `pid` run on `cpus` only.
+///
+/// New threads take their creator's mask, so the list is read again until it holds no thread that was not seen before: then every creator has
+/// been moved. Threads that end meanwhile are no error; a process that is gone is.
+pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
+    let mut moved = Moved::default();
+    let mut seen = BTreeSet::new();
+    for _ in 0..PASSES_MAX {
+        let mut fresh = false;
+        for tid in procfs::threads(pid)? {
+            if seen.insert(tid) {
+                fresh = true;
+                moved.threads += 1;
+                moved.changed += u32::from(set_thread(tid, cpus)?);
+            }
+        }
+        if !fresh {
+            break;
+        }
+    }
+    Ok(moved)
+}
+
+fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
+    let outcome = match get(tid) {
+        Ok(present) if present == *cpus => Ok(false),
+        Ok(_) => set(tid, cpus).map(|()| true),
+        Err(cause) => Err(cause),
+    };
+    match outcome {
+        Err(cause) if cause.is_gone() => Ok(false),
+        other => other,
+    }
+}
+
+/// Lets every process that descends from `root` run on `cpus` only, and `root` itself, without the subtrees in `except`.
+///
+/// Repeated until no new process appears. The first refusal is returned after everything else was tried.
+pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet) -> Result<Moved, HostError> {
+    let mut moved = set_process(root, cpus)?;
+    let mut seen = BTreeSet::from([root]);
+    let mut refused = None;
+    for _ in 0..PASSES_MAX {
+        let mut fresh = false;
+        for pid in procfs::tree(root, except)? {
+            if !seen.insert(pid) {
+                continue;
+            }
+            fresh = true;
+            match set_process(pid, cpus) {
+                Ok(more) => {
+                    moved.threads += more.threads;
+                    moved.changed += more.changed;
+                }
+                Err(cause) if cause.is_gone() => {}
+                Err(cause) => refused = refused.or(Some(cause)),
+            }
+        }
+        if !fresh {
+            break;
+        }
+    }
+    refused.map_or(Ok(moved), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_moved_and_back() {
+        let mut child = std::process::Command::new("sh").args(["-c", "sleep 100 & wait"]).spawn().unwrap();
+        let all = get(0).unwrap();
+        let one: CpuSet = all.iter().take(1).collect();
+        // The shell's own child appears a moment later; the tree is followed until it is in.
+        while procfs::tree(child.id(), &BTreeSet::new()).unwrap().len() < 2 {
+            std::thread::yield_now();
+        }
+        let moved = set_tree(child.id(), &BTreeSet::new(), &one).unwrap();
+        assert!(moved.threads >= 2);
+        for pid in procfs::tree(child.id(), &BTreeSet::new()).unwrap() {
+            assert_eq!(get(pid).unwrap(), one);
+        }
+        set_tree(child.id(), &BTreeSet::new(), &all).unwrap();
+        assert_eq!(get(child.id()).unwrap(), all);
+        for pid in procfs::tree(child.id(), &BTreeSet::new()).unwrap() {
+            let _ = std::process::Command::new("kill").arg(pid.to_string()).status();
+        }
+        child.wait().unwrap();
+        assert!(set_process(child.id(), &all).unwrap_err().is_gone());
+    }
+
+    #[test]
+    fn every_thread_is_moved() {
+        let stop = std::sync::Arc::new(std::sync::Barrier::new(9));
+        let all = get(0).unwrap();
+        let one: CpuSet = all.iter().take(1).collect();
+        let handles: Vec<_> = (0..8)
+            .map(|_| {
+                let stop = stop.clone();
+                std::thread::spawn(move || {
+                    let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+                    set(tid, &get(0).unwrap()).unwrap();
+                    stop.wait();
+                    stop.wait();
+                    get(0).unwrap()
+                })
+            })
+            .collect();
+        stop.wait();
+        set_process(std::process::id(), &one).unwrap();
+        stop.wait();
+        for handle in handles {
+            assert_eq!(handle.join().unwrap(), one);
+        }
+        set_process(std::process::id(), &all).unwrap();
+    }
+}

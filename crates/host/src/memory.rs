@@ -1,0 +1,230 @@
+//! The shared page on Linux: a sealed memfd, mapped by the manager, and the manager's side of its protocol.
+//! It must not know why a decision was taken.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+use numaestro_abi::page::{self, CPUSET_WORDS, PAGE_BYTES, Page};
+use numaestro_topology::CpuSet;
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+
+use crate::error::{self, HostError};
+
+/// One application's page, from the manager's side. Unmapped when dropped; the application keeps its own mapping.
+#[derive(Debug)]
+pub struct SharedPage {
+    fd: Option<OwnedFd>,
+    address: NonNull<Page>,
+}
+
+/// What the manager tells an application.
+#[derive(Debug, Clone)]
+pub struct Decision<'a> {
+    /// Number of the decision; any value but the page's present one.
+    pub epoch: u32,
+    /// Processors, at least 1.
+    pub count: u32,
+    /// Bits of [`page::flag`].
+    pub flags: u32,
+    /// OS indices.
+    pub cpus: &'a CpuSet,
+    /// `CLOCK_MONOTONIC` nanoseconds.
+    pub decided_ns: u64,
+}
+
+/// What an application says of itself in its page; clamped, and not to be believed beyond itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Report {
+    /// Outermost parallel regions entered so far.
+    pub regions: u64,
+    /// It is inside one.
+    pub in_region: bool,
+    /// Threads of the latest region.
+    pub team: u32,
+    /// Largest team it would use by itself.
+    pub team_max: u32,
+    /// Regions that were folded.
+    pub held: u32,
+    /// What holds its size: 0 to 5, see [`page::RootLine::held_by`].
+    pub held_by: u32,
+    /// Decision carried out latest.
+    pub adopted_epoch: u32,
+    /// That was done by folding.
+    pub folded: bool,
+    /// Bits of [`page::runtime`].
+    pub runtimes: u32,
+    /// Processors it wants; 0 = no wish.
+    pub requested: u32,
+}
+
+impl SharedPage {
+    /// Makes, seals and maps a page for application `app` of process `pid`. It is ready for a client once the first decision is in it.
+    pub fn create(app: u64, pid: u32, grace_us: u32) -> Result<Self, HostError> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = rustix::fs::memfd_create("numaestro", flags).map_err(error::call("make a page"))?;
+        rustix::fs::ftruncate(&fd, PAGE_BYTES as u64).map_err(error::call("size a page"))?;
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&fd, seals).map_err(error::call("seal a page"))?;
+        // SAFETY: a new mapping of a whole file of exactly this size; the seals keep the file from ever becoming shorter.
+        let mapped = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                PAGE_BYTES,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                &fd,
+                0,
+            )
+        };
+        let address = NonNull::new(mapped.map_err(error::call("map a page"))?.cast::<Page>())
+            .ok_or(rustix::io::Errno::NOMEM)
+            .map_err(error::call("map a page"))?;
+        let page = Self { fd: Some(fd), address };
+        page.write_header(app, pid, grace_us);
+        Ok(page)
+    }
+
+    fn write_header(&self, app: u64, pid: u32, grace_us: u32) {
+        let page = self.page();
+        page.header.magic.store(page::MAGIC, Ordering::Relaxed);
+        page.header.version_lowest.store(page::VERSION_LOWEST, Ordering::Relaxed);
+        page.header.page_bytes.store(PAGE_BYTES as u32, Ordering::Relaxed);
+        page.header.manager_pid.store(std::process::id(), Ordering::Relaxed);
+        page.header.app.store(app, Ordering::Relaxed);
+        page.header.app_pid.store(pid, Ordering::Relaxed);
+        page.manager.grace_us.store(grace_us, Ordering::Relaxed);
+        page.manager.count.store(1, Ordering::Relaxed);
+        page.header.version.store(page::VERSION, Ordering::Release);
+    }
+
+    fn page(&self) -> &Page {
+        // SAFETY: the mapping is whole, aligned and live as long as `self`; every field is atomic, so writers in other processes are
+        // no data race.
+        unsafe { self.address.as_ref() }
+    }
+
+    /// The descriptor to hand out, until [`Self::close_descriptor`].
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The page has been handed out: from here on it costs the manager no descriptor. The mapping stays.
+    pub fn close_descriptor(&mut self) {
+        self.fd = None;
+    }
+
+    /// Publishes a decision and wakes the application's helper thread.
+    pub fn publish(&self, decision: &Decision<'_>) -> Result<(), HostError> {
+        self.write(decision);
+        wake(&self.page().manager.epoch)
+    }
+
+    fn write(&self, decision: &Decision<'_>) {
+        let page = self.page();
+        let line = &page.manager;
+        let sequence = line.sequence.load(Ordering::Relaxed) | 1;
+        line.sequence.store(sequence, Ordering::Relaxed);
+        fence(Ordering::Release);
+        let words = words_of(decision.cpus);
+        let used = CPUSET_WORDS - words.iter().rev().take_while(|word| **word == 0).count();
+        for (place, word) in page.cpuset.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+        line.cpuset_words.store(used as u32, Ordering::Relaxed);
+        line.count.store(decision.count.max(1), Ordering::Relaxed);
+        line.flags.store(decision.flags, Ordering::Relaxed);
+        line.decided_ns.store(decision.decided_ns, Ordering::Relaxed);
+        line.epoch.store(decision.epoch, Ordering::Release);
+        line.sequence.store(sequence.wrapping_add(1), Ordering::Release);
+    }
+
+    /// What the application says.
+    pub fn report(&self) -> Report {
+        let page = self.page();
+        let most = CPUSET_WORDS as u32 * 64;
+        Report {
+            regions: page.root.regions.load(Ordering::Relaxed),
+            in_region: page.root.in_region.load(Ordering::Relaxed) != 0,
+            team: page.root.team.load(Ordering::Relaxed).min(most),
+            team_max: page.root.team_max.load(Ordering::Relaxed).min(most),
+            held: page.root.held.load(Ordering::Relaxed),
+            held_by: page.root.held_by.load(Ordering::Relaxed).min(5),
+            adopted_epoch: page.helper.adopted_epoch.load(Ordering::Acquire),
+            folded: page.helper.folded.load(Ordering::Relaxed) != 0,
+            runtimes: page.helper.runtimes.load(Ordering::Relaxed),
+            requested: page.request.requested.load(Ordering::Relaxed).min(most),
+        }
+    }
+}
+
+impl Drop for SharedPage {
+    fn drop(&mut self) {
+        // SAFETY: this is the mapping made in `create`, and nothing can use it after `self`. Failure would only leak it.
+        let _ = unsafe { rustix::mm::munmap(self.address.as_ptr().cast(), PAGE_BYTES) };
+    }
+}
+
+/// The set as the page holds it; processors beyond the page's room are left out.
+fn words_of(cpus: &CpuSet) -> [u64; CPUSET_WORDS] {
+    let mut words = [0_u64; CPUSET_WORDS];
+    for (place, word) in words.iter_mut().zip(cpus.words()) {
+        *place = *word;
+    }
+    words
+}
+
+/// Wakes every thread of every process that sleeps on `word`.
+fn wake(word: &AtomicU32) -> Result<(), HostError> {
+    // Without FUTEX_PRIVATE_FLAG: the sleepers are in other processes.
+    let flags = rustix::thread::futex::Flags::empty();
+    rustix::thread::futex::wake(word, flags, i32::MAX.cast_unsigned()).map_err(error::call("wake a program"))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decision(epoch: u32, cpus: &CpuSet) -> Decision<'_> {
+        Decision { epoch, count: cpus.len() as u32, flags: page::flag::SHARED, cpus, decided_ns: 7 }
+    }
+
+    #[test]
+    fn a_decision_is_written_whole() {
+        let page = SharedPage::create(9, 77, 10_000).unwrap();
+        let cpus: CpuSet = "1,64-65,200".parse().unwrap();
+        page.publish(&decision(3, &cpus)).unwrap();
+        let raw = page.page();
+        assert_eq!(raw.header.magic.load(Ordering::Relaxed), page::MAGIC);
+        assert_eq!(raw.header.app.load(Ordering::Relaxed), 9);
+        assert_eq!(raw.manager.epoch.load(Ordering::Relaxed), 3);
+        assert_eq!(raw.manager.count.load(Ordering::Relaxed), 4);
+        assert_eq!(raw.manager.cpuset_words.load(Ordering::Relaxed), 4);
+        assert_eq!(raw.manager.sequence.load(Ordering::Relaxed) % 2, 0);
+        assert_eq!(raw.cpuset[0].load(Ordering::Relaxed), 2);
+        assert_eq!(raw.cpuset[1].load(Ordering::Relaxed), 3);
+        page.publish(&decision(4, &"0".parse().unwrap())).unwrap();
+        assert_eq!(raw.cpuset[3].load(Ordering::Relaxed), 0);
+        assert_eq!(raw.manager.cpuset_words.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn nobody_can_change_the_size() {
+        let page = SharedPage::create(1, 1, 1).unwrap();
+        assert!(rustix::fs::ftruncate(page.descriptor().unwrap(), 0).is_err());
+        assert!(rustix::fs::ftruncate(page.descriptor().unwrap(), 8192).is_err());
+        assert!(rustix::fs::fcntl_add_seals(page.descriptor().unwrap(), SealFlags::WRITE).is_err());
+    }
+
+    #[test]
+    fn what_an_application_writes_is_clamped() {
+        let page = SharedPage::create(1, 1, 1).unwrap();
+        page.page().root.team.store(u32::MAX, Ordering::Relaxed);
+        page.page().root.held_by.store(99, Ordering::Relaxed);
+        page.page().request.requested.store(u32::MAX, Ordering::Relaxed);
+        let report = page.report();
+        assert_eq!((report.team, report.held_by, report.requested), (8192, 5, 8192));
+    }
+}

@@ -1,0 +1,144 @@
+//! What `/proc` tells about processes. Every reader takes text and is tested on text; only the thin functions on top open files.
+//! It must not know which processes are managed.
+
+mod busy;
+mod stat;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use busy::{Busy, busy_of_all_processors};
+pub use stat::{Stat, parse_stat};
+pub use table::{ProcessTable, ancestors};
+
+use crate::error::{self, HostError};
+
+fn path_of(pid: u32, file: &str) -> PathBuf {
+    Path::new("/proc").join(pid.to_string()).join(file)
+}
+
+/// `/proc/PID/stat`: name, parent, state, processor time in ticks, threads, start time.
+pub fn stat(pid: u32) -> Result<Stat, HostError> {
+    read_stat(path_of(pid, "stat"))
+}
+
+fn read_stat(path: PathBuf) -> Result<Stat, HostError> {
+    // The name may be any bytes; the numbers after it are ASCII.
+    let bytes = fs::read(&path).map_err(error::file("read", &path))?;
+    let text = String::from_utf8_lossy(&bytes);
+    parse_stat(&text).ok_or_else(|| HostError::Malformed { path, text: text.trim_end().to_owned() })
+}
+
+/// Thread ids of `pid`, as they are at this moment.
+pub fn threads(pid: u32) -> Result<Vec<u32>, HostError> {
+    let path = path_of(pid, "task");
+    let entries = fs::read_dir(&path).map_err(error::file("list", &path))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Processor time of `pid` since it started, all its threads, also those that have ended, in nanoseconds; in whole ticks where the
+/// kernel refuses the process's clock.
+pub fn cpu_time_ns(pid: u32) -> Result<u64, HostError> {
+    match process_clock_ns(pid) {
+        Some(time) => Ok(time),
+        None => Ok(stat(pid)?.cpu_ticks * tick_ns()),
+    }
+}
+
+fn process_clock_ns(pid: u32) -> Option<u64> {
+    // The process's own clock: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)` of the kernel's posix-timers.
+    let clock = (!i32::try_from(pid).ok()? << 3) | 2;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing; a clock that does not exist gives an error.
+    let result = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (result == 0).then(|| time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
+}
+
+/// Processor time of every thread of `pid` in nanoseconds, and whether the thread runs or is ready to.
+pub fn thread_times(pid: u32) -> Result<Vec<(u32, u64, bool)>, HostError> {
+    let mut times = Vec::new();
+    for tid in threads(pid)? {
+        let dir = path_of(pid, "task").join(tid.to_string());
+        let Ok(stat) = read_stat(dir.join("stat")) else { continue };
+        let precise = fs::read_to_string(dir.join("schedstat")).ok();
+        let precise = precise.and_then(|text| text.split_ascii_whitespace().next()?.parse::<u64>().ok());
+        times.push((tid, precise.unwrap_or(stat.cpu_ticks * tick_ns()), stat.state == 'R'));
+    }
+    Ok(times)
+}
+
+/// Children of `pid`, from the kernel's own list; `None` if the kernel keeps none (`CONFIG_PROC_CHILDREN`).
+fn children(pid: u32) -> Option<Vec<u32>> {
+    let mut found = Vec::new();
+    for tid in threads(pid).ok()? {
+        let path = path_of(pid, "task").join(tid.to_string()).join("children");
+        match fs::read_to_string(path) {
+            Ok(text) => found.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<u32>().ok())),
+            // A thread that has ended has handed its children to another one of its process.
+            Err(_) if path_of(tid, "stat").exists() => return None,
+            Err(_) => {}
+        }
+    }
+    Some(found)
+}
+
+/// `root` and everything that descends from it, without the subtrees whose roots are in `except`.
+pub fn tree(root: u32, except: &BTreeSet<u32>) -> Result<Vec<u32>, HostError> {
+    let mut found = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut open = vec![root];
+    while let Some(pid) = open.pop() {
+        if (pid != root && except.contains(&pid)) || !seen.insert(pid) {
+            continue;
+        }
+        found.push(pid);
+        match children(pid) {
+            Some(more) => open.extend(more),
+            None if path_of(pid, "stat").exists() => return Ok(ProcessTable::read()?.tree(root, except)),
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+/// Every process id there is.
+pub fn all() -> Result<Vec<u32>, HostError> {
+    let path = Path::new("/proc");
+    let entries = fs::read_dir(path).map_err(error::file("list", path))?;
+    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Effective user id of `pid` (the owner of its directory).
+pub fn uid(pid: u32) -> Result<u32, HostError> {
+    use std::os::unix::fs::MetadataExt;
+    let path = Path::new("/proc").join(pid.to_string());
+    Ok(fs::metadata(&path).map_err(error::file("look at", &path))?.uid())
+}
+
+/// The kernel's unit of processor time, in nanoseconds.
+pub fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_there() {
+        let me = std::process::id();
+        let stat = stat(me).unwrap();
+        assert_eq!(stat.pid, me);
+        assert!(threads(me).unwrap().contains(&me));
+        assert!(cpu_time_ns(me).unwrap() > 0);
+        assert_eq!(uid(me).unwrap(), rustix::process::geteuid().as_raw());
+    }
+
+    #[test]
+    fn nobody_is_gone() {
+        // Above the largest process id Linux can give.
+        assert!(threads(1 << 30).unwrap_err().is_gone());
+    }
+}

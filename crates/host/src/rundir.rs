@@ -1,0 +1,200 @@
+//! The runtime directory: where it is, that it is ours alone, and that only one manager lives in it.
+//! It must not know what is said over the sockets in it.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+use crate::error::{self, HostError};
+
+/// Longest path of a Unix socket, with its final zero.
+const SUN_PATH_BYTES: usize = 108;
+/// The longest name of a socket in the directory.
+const SOCKET_NAME_LONGEST: &str = "control";
+
+/// A checked runtime directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuntimeDir {
+    path: PathBuf,
+}
+
+/// Held while a manager lives; released by the kernel however it ends.
+#[derive(Debug)]
+pub struct DirLock {
+    _file: File,
+}
+
+impl RuntimeDir {
+    /// Where it would be: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else `/run/user/UID/numaestro` where that user directory
+    /// exists, else `${TMPDIR:-/tmp}/numaestro-UID`.
+    pub fn default_path() -> PathBuf {
+        let uid = rustix::process::geteuid().as_raw();
+        let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        if let Some(path) = env::var_os("NUMAESTRO_DIR").filter(|path| !path.is_empty()) {
+            return PathBuf::from(path);
+        }
+        if let Some(path) = absolute("XDG_RUNTIME_DIR").filter(|path| path.is_dir()) {
+            return path.join("numaestro");
+        }
+        let user = PathBuf::from(format!("/run/user/{uid}"));
+        if user.is_dir() {
+            return user.join("numaestro");
+        }
+        absolute("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("numaestro-{uid}"))
+    }
+
+    /// Makes the directory if it is missing (mode 0700), and checks that it is a directory of ours, that nobody else can write there, and that
+    /// sockets in it can be named.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, HostError> {
+        let path = path.into();
+        let refuse = |reason: String| Err(HostError::RuntimeDir { path: path.clone(), reason });
+        if !path.is_absolute() {
+            return refuse("the path must be absolute".to_owned());
+        }
+        if path.as_os_str().as_bytes().len() + 1 + SOCKET_NAME_LONGEST.len() >= SUN_PATH_BYTES {
+            return refuse(format!(
+                "the path is too long for a socket ({SUN_PATH_BYTES} bytes); set NUMAESTRO_DIR to a shorter one"
+            ));
+        }
+        match fs::DirBuilder::new().mode(0o700).recursive(false).create(&path) {
+            Ok(()) => {}
+            Err(cause) if cause.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(cause) => return Err(error::file("make the runtime directory", &path)(cause)),
+        }
+        let found = fs::symlink_metadata(&path).map_err(error::file("look at", &path))?;
+        let uid = rustix::process::geteuid().as_raw();
+        if found.is_symlink() {
+            return refuse("it is a symbolic link".to_owned());
+        }
+        if !found.is_dir() {
+            return refuse("it is not a directory".to_owned());
+        }
+        if found.uid() != uid {
+            return refuse(format!("it belongs to user {}, not to user {uid}", found.uid()));
+        }
+        if found.mode() & 0o022 != 0 {
+            return refuse(format!("others can write there (mode {:o}); make it 0700", found.mode() & 0o777));
+        }
+        Ok(Self { path })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// The socket of the binary attach messages.
+    pub fn attach_socket(&self) -> PathBuf {
+        self.file("attach")
+    }
+
+    /// The socket of the control lines.
+    pub fn control_socket(&self) -> PathBuf {
+        self.file("control")
+    }
+
+    /// The lock of the one manager of this directory; `None` if another one holds it.
+    pub fn lock_manager(&self) -> Result<Option<DirLock>, HostError> {
+        self.lock("lock", FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// The lock under which a manager is started; waits for others who are starting one.
+    pub fn lock_start(&self) -> Result<DirLock, HostError> {
+        let held = self.lock("start.lock", FlockOperation::LockExclusive)?;
+        held.ok_or(rustix::io::Errno::AGAIN).map_err(error::file("lock", self.file("start.lock")))
+    }
+
+    fn lock(&self, name: &str, operation: FlockOperation) -> Result<Option<DirLock>, HostError> {
+        let path = self.file(name);
+        // The file stays for ever: removing it would let two managers lock two files of the same name.
+        let file = open_private(&path).map_err(error::file("open", &path))?;
+        loop {
+            match rustix::fs::flock(&file, operation) {
+                Ok(()) => return Ok(Some(DirLock { _file: file })),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                Err(other) => return Err(error::file("lock", path)(other)),
+            }
+        }
+    }
+
+    /// Replaces a file in it at once: a reader sees the old text or the new one, whole.
+    pub fn replace(&self, name: &str, text: &[u8]) -> Result<(), HostError> {
+        let target = self.file(name);
+        let fresh = self.file(&format!("{name}.new"));
+        let _ = fs::remove_file(&fresh);
+        let mut file = open_private(&fresh).map_err(error::file("write", &fresh))?;
+        std::io::Write::write_all(&mut file, text).map_err(error::file("write", &fresh))?;
+        fs::rename(&fresh, &target).map_err(error::file("replace", target))
+    }
+
+    /// A file to append to, mode 0600.
+    pub fn log_file(&self, name: &str) -> Result<File, HostError> {
+        let path = self.file(name);
+        let options =
+            OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&path);
+        options.map_err(error::file("open", path))
+    }
+}
+
+fn open_private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// The name of a program from its command: the last part of its path.
+pub fn program_name(command: &OsStr) -> String {
+    Path::new(command).file_name().unwrap_or(command).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_one_manager() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDir::open(dir.path().join("n")).unwrap();
+        let first = runtime.lock_manager().unwrap();
+        assert!(first.is_some());
+        assert!(runtime.lock_manager().unwrap().is_none());
+        drop(first);
+        assert!(runtime.lock_manager().unwrap().is_some());
+    }
+
+    #[test]
+    fn directories_of_doubt_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().join("real");
+        RuntimeDir::open(&real).unwrap();
+        std::os::unix::fs::symlink(&real, dir.path().join("link")).unwrap();
+        assert!(RuntimeDir::open(dir.path().join("link")).unwrap_err().to_string().contains("symbolic"));
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(RuntimeDir::open(&real).unwrap_err().to_string().contains("0700"));
+        assert!(RuntimeDir::open("relative").is_err());
+        assert!(RuntimeDir::open(dir.path().join("x".repeat(100))).unwrap_err().to_string().contains("too long"));
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(RuntimeDir::open(dir.path().join("file")).is_err());
+    }
+
+    #[test]
+    fn files_are_replaced_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let runtime = RuntimeDir::open(dir.path().join("n")).unwrap();
+        runtime.replace("state", b"long text").unwrap();
+        runtime.replace("state", b"short").unwrap();
+        assert_eq!(fs::read(runtime.file("state")).unwrap(), b"short");
+    }
+}

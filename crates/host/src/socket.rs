@@ -1,0 +1,236 @@
+//! Unix sockets: the packet socket `attach` with descriptors in its messages, and who is at the other end of any of them.
+//! Everything is close-on-exec and non-blocking on the manager's side. It must not know what the bytes mean.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
+
+use crate::error::{self, HostError};
+
+/// Who is at the other end, as the kernel says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Process id at the time it connected; 0 if it is not visible from our pid namespace.
+    pub pid: u32,
+    /// User id.
+    pub uid: u32,
+}
+
+/// Asks the kernel who is at the other end (`SO_PEERCRED`).
+pub fn peer(socket: BorrowedFd<'_>) -> Result<Peer, HostError> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: both are valid for writing and `length` is the size of `credentials`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut credentials).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(error::call("ask who connects")(std::io::Error::last_os_error()));
+    }
+    Ok(Peer { pid: u32::try_from(credentials.pid).unwrap_or(0), uid: credentials.uid })
+}
+
+/// A listening socket in the file system.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+}
+
+/// What kind of socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// `SOCK_SEQPACKET`: one message a packet.
+    Packets,
+    /// `SOCK_STREAM`.
+    Stream,
+}
+
+impl Sort {
+    fn kind(self) -> SocketType {
+        match self {
+            Self::Packets => SocketType::SEQPACKET,
+            Self::Stream => SocketType::STREAM,
+        }
+    }
+}
+
+impl Listener {
+    /// Binds and listens at `path`, replacing whatever socket is there: the caller holds the directory's lock.
+    pub fn bind(path: &Path, sort: Sort) -> Result<Self, HostError> {
+        let _ = std::fs::remove_file(path);
+        let fd = open(sort, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+        let address = SocketAddrUnix::new(path).map_err(error::file("name a socket", path))?;
+        rustix::net::bind(&fd, &address).map_err(error::file("bind a socket at", path))?;
+        rustix::net::listen(&fd, 1024).map_err(error::file("listen at", path))?;
+        Ok(Self { fd })
+    }
+
+    /// The next connection, or `None` if nobody waits.
+    pub fn accept(&self) -> Result<Option<OwnedFd>, HostError> {
+        loop {
+            match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(fd) => return Ok(Some(fd)),
+                Err(rustix::io::Errno::AGAIN) => return Ok(None),
+                // The peer went away while it waited.
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
+                Err(other) => return Err(error::call("accept a connection")(other)),
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn open(sort: Sort, flags: SocketFlags) -> Result<OwnedFd, HostError> {
+    rustix::net::socket_with(AddressFamily::UNIX, sort.kind(), flags, None).map_err(error::call("open a socket"))
+}
+
+/// Connects to a listener; blocks while its queue is full.
+pub fn connect(path: &Path, sort: Sort) -> Result<OwnedFd, HostError> {
+    let fd = open(sort, SocketFlags::CLOEXEC)?;
+    let address = SocketAddrUnix::new(path).map_err(error::file("name a socket", path))?;
+    rustix::net::connect(&fd, &address).map_err(error::file("connect to", path))?;
+    Ok(fd)
+}
+
+/// Sends one packet, with a descriptor if there is one; never blocks on a non-blocking socket, never raises `SIGPIPE`.
+pub fn send(socket: BorrowedFd<'_>, message: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Result<(), HostError> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors: Vec<BorrowedFd<'_>> = descriptor.into_iter().collect();
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    rustix::net::sendmsg(socket, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL)
+        .map_err(error::call("send a message"))?;
+    Ok(())
+}
+
+/// What [`receive`] found.
+#[derive(Debug)]
+pub enum Received {
+    /// A packet of this length, with the descriptor that came with it.
+    Packet(usize, Option<OwnedFd>),
+    /// Nothing yet.
+    Nothing,
+    /// The other end has closed.
+    Closed,
+}
+
+/// Receives one packet into `buffer`. A packet that is larger is cut, and its length is that of the buffer.
+pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received, HostError> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    let result = loop {
+        match rustix::net::recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, flags) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => break other,
+        }
+    };
+    let received = match result {
+        Err(rustix::io::Errno::AGAIN) => return Ok(Received::Nothing),
+        Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::PIPE) => return Ok(Received::Closed),
+        other => other.map_err(error::call("receive a message"))?,
+    };
+    if received.bytes == 0 {
+        return Ok(Received::Closed);
+    }
+    let mut descriptor = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            // Any beyond the first are closed here.
+            descriptor = descriptors.into_iter().next().or(descriptor);
+        }
+    }
+    Ok(Received::Packet(received.bytes, descriptor))
+}
+
+/// A descriptor kept in reserve, so that there is one with which to refuse a connection when all others are in use.
+#[derive(Debug)]
+pub struct Spare(Option<OwnedFd>);
+
+impl Spare {
+    /// Takes one.
+    pub fn new() -> Self {
+        let mut spare = Self(None);
+        spare.refill();
+        spare
+    }
+
+    /// Gives it up, so that the next call that needs a descriptor succeeds.
+    pub fn release(&mut self) {
+        self.0 = None;
+    }
+
+    /// Takes one again if there is none.
+    pub fn refill(&mut self) {
+        if self.0.is_none() {
+            // SAFETY: a plain system call without memory.
+            let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+            // SAFETY: the descriptor is new and nobody else's.
+            self.0 = (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) });
+        }
+    }
+}
+
+impl Default for Spare {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_with_a_descriptor_arrives() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("attach");
+        let listener = Listener::bind(&path, Sort::Packets).unwrap();
+        assert!(listener.accept().unwrap().is_none());
+        let client = connect(&path, Sort::Packets).unwrap();
+        let server = listener.accept().unwrap().unwrap();
+        let who = peer(server.as_fd()).unwrap();
+        assert_eq!(who.pid, std::process::id());
+
+        let mut buffer = [0; 16];
+        assert!(matches!(receive(server.as_fd(), &mut buffer).unwrap(), Received::Nothing));
+        send(client.as_fd(), b"hello", Some(client.as_fd())).unwrap();
+        let Received::Packet(5, Some(_)) = receive(server.as_fd(), &mut buffer).unwrap() else {
+            panic!("no descriptor")
+        };
+        assert_eq!(&buffer[..5], b"hello");
+        drop(client);
+        assert!(matches!(receive(server.as_fd(), &mut buffer).unwrap(), Received::Closed));
+        assert!(send(server.as_fd(), b"x", None).is_err());
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("control");
+        drop(Listener::bind(&path, Sort::Stream).unwrap());
+        assert!(path.exists());
+        assert!(connect(&path, Sort::Stream).is_err());
+        let _listener = Listener::bind(&path, Sort::Stream).unwrap();
+        assert!(connect(&path, Sort::Stream).is_ok());
+    }
+}
