@@ -1,2 +1,82 @@
-//! Placeholder while the crate is being written.
-fn main() {}
+//! `cargo xtask …`: the project's own checks and generators.
+//!
+//! What is written down in `docs/ARCHITECTURE.md` and can be checked by a program is checked here, so that it stays true.
+//! Nothing in the product depends on this crate, and this crate knows of the product only the layout of the shared page.
+
+mod abi;
+mod code;
+mod finding;
+mod layering;
+mod new_policy;
+mod policies;
+mod sources;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use crate::finding::Finding;
+
+const USAGE: &str = "\
+cargo xtask CHECK
+
+  check            all of the following
+  tidy             headers, sizes, names, paths in the docs, forbidden words in the pure crates
+  layering         which crate may depend on which
+  abi              shared page and messages: Rust, C and docs/ABI.md agree byte by byte
+  policies         write docs/policies.md from the headers of the policy files; --check only compares
+  new-policy NAME PART
+                   write the skeleton of a policy; PART is share, placement, turns, pages or admission
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
+        Ok(findings) => {
+            for finding in &findings {
+                eprintln!("{finding}");
+            }
+            eprintln!("{} finding(s)", findings.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<Vec<Finding>> {
+    let root = repository_root()?;
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["tidy"] => tidy::run(&root),
+        ["layering"] => layering::run(&root),
+        ["abi"] => abi::run(&root),
+        ["policies"] => policies::write(&root).map(|()| Vec::new()),
+        ["policies", "--check"] => policies::check(&root),
+        ["new-policy", name, part] => new_policy::write(&root, name, part).map(|()| Vec::new()),
+        ["check"] => {
+            let mut findings = tidy::run(&root)?;
+            findings.extend(layering::run(&root)?);
+            findings.extend(abi::run(&root)?);
+            findings.extend(policies::check(&root)?);
+            Ok(findings)
+        }
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(Vec::new())
+        }
+        _ => bail!("unknown command: {}\n\n{USAGE}", words.join(" ")),
+    }
+}
+
+/// The directory above this crate: `cargo` sets the variable for `cargo run`, which is what the alias does.
+fn repository_root() -> Result<PathBuf> {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
+    let root = Path::new(&manifest).parent().context("xtask has no parent directory")?;
+    Ok(root.to_path_buf())
+}

@@ -1,0 +1,88 @@
+# What a newcomer types. Every target installs or builds what it needs first; `make help` lists them.
+
+CARGO  ?= cargo
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS   := $(shell nproc 2>/dev/null || echo 2)
+NUMAESTRO := target/release/numaestro
+# A directory with a Makefile, if it is there yet: $(call made,DIRECTORY).
+made = $(if $(wildcard $(1)/Makefile),+$(MAKE) -s -j$(JOBS) -C $(1))
+
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo                see on this machine what numaestro gains (under a minute after the build)"
+	@echo "make test                install what the tests need, build everything, run every test"
+	@echo "make build               the command, the client library and the load programs"
+	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
+	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
+	@echo "make install PREFIX=DIR  install below DIR (default: $(PREFIX)); make uninstall undoes it"
+	@echo "make clean               remove everything that was built"
+
+## Building
+
+rust:
+	@scripts/check-rust.sh
+
+packages: rust
+	@scripts/install-packages.sh build
+
+test-packages: rust
+	@scripts/install-packages.sh test
+
+build: packages
+	@$(MAKE) --no-print-directory binaries client kernels
+
+binaries:
+	$(CARGO) build --release -p numaestro
+
+client:
+	$(call made,client)
+
+kernels:
+	+$(MAKE) -s -j$(JOBS) -C kernels
+
+test-programs:
+	$(call made,client/tests)
+
+venv:
+	@scripts/python-venv.sh
+
+## Seeing
+
+demo: build
+	$(NUMAESTRO) demo
+
+bench: build venv
+	$(NUMAESTRO) bench coexec $(BENCH_FLAGS)
+
+## Checking
+
+test: test-packages
+	@$(MAKE) --no-print-directory venv client kernels test-programs
+	$(CARGO) test --workspace --no-run
+	@scripts/run-tests.sh
+
+check: packages
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) xtask check
+	@scripts/check-c.sh
+	@$(MAKE) --no-print-directory kernels test-programs
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+	@echo "check: everything is in order"
+
+## Installing
+
+install: build
+	scripts/install.sh install "$(DESTDIR)$(PREFIX)"
+
+uninstall:
+	scripts/install.sh uninstall "$(DESTDIR)$(PREFIX)"
+
+clean:
+	$(CARGO) clean
+	rm -rf build
+
+.PHONY: help rust packages test-packages build binaries client kernels test-programs venv demo bench test check install \
+        uninstall clean

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs every test suite, keeps going when one fails, and closes with the sum over all of them:
+#
+#   N passed, N failed, N skipped
+#
+# Everything must be built before (`make test` does that). The output of each suite is kept below build/test-logs.
+set -u -o pipefail
+cd "$(dirname "$0")/.." || exit 1
+logs=build/test-logs
+rm -rf "$logs"
+mkdir -p "$logs"
+passed=0 failed=0 skipped=0
+
+# suite NAME COMMAND...: a suite that hangs is a failed suite.
+suite() {
+    local name=$1 status counts
+    shift
+    echo "== $name: $*"
+    timeout --kill-after=10 "${SUITE_SECONDS_MAX:-1200}" "$@" </dev/null 2>&1 | tee "$logs/$name.log"
+    status=$?
+    read -r -a counts < <(awk -f scripts/count-tests.awk "$logs/$name.log")
+    # Not built, crashed or hung: the suite's own lines cannot tell.
+    [ "$status" -ne 0 ] && [ "${counts[1]}" -eq 0 ] && counts[1]=1
+    [ "$status" -eq 124 ] && echo "== $name took too long and was ended"
+    passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
+    echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped"
+}
+
+# Crates without processes use every processor; those that start programs and managers get the machine for themselves,
+# one test at a time: they look at who runs where.
+processes=(-p numaestro-host -p numaestro-daemon -p numaestro)
+pure=(--workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro)
+suite rust-pure cargo test --no-fail-fast "${pure[@]}"
+suite rust-processes cargo test --no-fail-fast "${processes[@]}" -- --test-threads=1
+suite kernels make -s -C kernels check
+if grep -qs '^check:' client/Makefile; then
+    suite client make -s -C client check
+fi
+
+echo
+[ "$failed" -eq 0 ] || echo "The logs of the suites are in $logs."
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

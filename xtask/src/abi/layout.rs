@@ -1,0 +1,127 @@
+//! The layout as the Rust compiler sees it.
+//!
+//! A field that is added to a structure and not listed here does not compile: the pattern in `list!` has no `..`.
+
+use std::mem::{offset_of, size_of};
+
+use numaestro_abi::attach::{self, Hello, Kind, Notice, Welcome, code};
+use numaestro_abi::page::{self, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, runtime};
+
+use super::{Constant, Field};
+
+macro_rules! list {
+    ($fields:ident, $prefix:literal at $base:expr, $structure:ident { $($field:ident),+ $(,)? }) => {
+        // Never called: it is here to fail when the structure has other fields than listed.
+        let _all_fields = |whole: &$structure| {
+            let $structure { $($field: _),+ } = whole;
+        };
+        $(
+            $fields.push(Field {
+                name: concat!($prefix, ".", stringify!($field)).to_owned(),
+                offset: $base + offset_of!($structure, $field),
+                size: size_of_field(|whole: &$structure| &whole.$field),
+            });
+        )+
+    };
+}
+
+macro_rules! constants {
+    ($($name:literal = $value:expr, $c_name:literal;)+) => {
+        vec![$(Constant { name: $name.to_owned(), value: u64::from($value), c_name: $c_name }),+]
+    };
+}
+
+fn size_of_field<T, F>(_: fn(&T) -> &F) -> usize {
+    size_of::<F>()
+}
+
+/// Every field of the page, line by line, and of the messages.
+pub fn fields() -> Vec<Field> {
+    let mut all = Vec::new();
+    list!(all, "page.header" at offset_of!(Page, header), HeaderLine {
+        magic, version, version_lowest, page_bytes, manager_pid, app, features, app_pid, reserved,
+    });
+    list!(all, "page.manager" at offset_of!(Page, manager), ManagerLine {
+        epoch, count, flags, sequence, cpuset_words, grace_us, decided_ns, reserved,
+    });
+    list!(all, "page.root" at offset_of!(Page, root), RootLine {
+        regions, in_region, team, team_max, held, adopted_ns, held_by, reserved,
+    });
+    list!(all, "page.helper" at offset_of!(Page, helper), HelperLine {
+        adopted_epoch, folded, runtimes, helper_tid, reserved,
+    });
+    list!(all, "page.request" at offset_of!(Page, request), RequestLine {
+        requested, speedup_processors, speedup_milli, reserved,
+    });
+    let lines = all.len();
+    list!(all, "page" at 0, Page { header, manager, root, helper, request, reserved, cpuset, tail });
+    // The five lines have been listed field by field.
+    all.drain(lines..lines + 5);
+    list!(all, "hello" at 0, Hello {
+        magic, kind, version, page_version, runtimes, threads_max, reattach, claim_count, reserved, claim_app, name,
+        claim_cpuset, pad,
+    });
+    list!(all, "welcome" at 0, Welcome { magic, kind, version, code, reserved, app, text });
+    list!(all, "notice" at 0, Notice { magic, kind, version, app, value, folded });
+    all
+}
+
+/// Every number both sides must know.
+pub fn constants() -> Vec<Constant> {
+    constants! {
+        "page.MAGIC" = page::MAGIC, "NM_PAGE_MAGIC";
+        "page.VERSION" = page::VERSION, "NM_PAGE_VERSION";
+        "page.VERSION_LOWEST" = page::VERSION_LOWEST, "";
+        "page.BYTES" = page::PAGE_BYTES as u64, "NM_PAGE_BYTES";
+        "page.CPUSET_WORDS" = page::CPUSET_WORDS as u64, "NM_CPUSET_WORDS";
+        "flag.SHARED" = flag::SHARED, "NM_FLAG_SHARED";
+        "flag.LENT" = flag::LENT, "NM_FLAG_LENT";
+        "flag.RELEASED" = flag::RELEASED, "NM_FLAG_RELEASED";
+        "flag.RESIZE_ALWAYS" = flag::RESIZE_ALWAYS, "NM_FLAG_RESIZE_ALWAYS";
+        "flag.RESIZE_NEVER" = flag::RESIZE_NEVER, "NM_FLAG_RESIZE_NEVER";
+        "runtime.GOMP" = runtime::GOMP, "NM_RUNTIME_GOMP";
+        "runtime.KMP" = runtime::KMP, "NM_RUNTIME_KMP";
+        "runtime.OPENBLAS" = runtime::OPENBLAS, "NM_RUNTIME_OPENBLAS";
+        "runtime.BLIS" = runtime::BLIS, "NM_RUNTIME_BLIS";
+        "runtime.MKL" = runtime::MKL, "NM_RUNTIME_MKL";
+        "runtime.TBB" = runtime::TBB, "NM_RUNTIME_TBB";
+        "runtime.API" = runtime::API, "NM_RUNTIME_API";
+        "message.MAGIC" = attach::MAGIC, "NM_MESSAGE_MAGIC";
+        "message.VERSION" = attach::VERSION, "NM_MESSAGE_VERSION";
+        "kind.HELLO" = Kind::Hello as u16, "NM_HELLO";
+        "kind.WELCOME" = Kind::Welcome as u16, "NM_WELCOME";
+        "kind.ADOPTED" = Kind::Adopted as u16, "NM_ADOPTED";
+        "kind.BUSY" = Kind::Busy as u16, "NM_BUSY";
+        "kind.REQUEST" = Kind::Request as u16, "NM_REQUEST";
+        "code.OK" = code::OK, "";
+        "code.MALFORMED" = code::MALFORMED, "";
+        "code.VERSION" = code::VERSION, "";
+        "code.PERMISSION" = code::PERMISSION, "";
+        "code.EXHAUSTED" = code::EXHAUSTED, "";
+        "code.STOPPING" = code::STOPPING, "";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_fields_overlap() {
+        for structure in ["page.", "hello.", "welcome.", "notice."] {
+            let mut fields: Vec<Field> = fields().into_iter().filter(|f| f.name.starts_with(structure)).collect();
+            fields.sort_by_key(|field| field.offset);
+            for pair in fields.windows(2) {
+                assert!(pair[0].offset + pair[0].size <= pair[1].offset, "{pair:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_atomic_word_crosses_a_cache_line() {
+        for field in fields().iter().filter(|field| field.name.starts_with("page.") && field.size <= 8) {
+            assert_eq!(field.offset / 64, (field.offset + field.size - 1) / 64, "{field:?}");
+            assert_eq!(field.offset % field.size, 0, "{field:?}");
+        }
+    }
+}
