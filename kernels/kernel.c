@@ -135,7 +135,9 @@ void kernel_end(void)
 
 int kernel_report(long done, uint64_t checksum, bool verified)
 {
-    const struct kernel_teams *t = &kernel_teams;
+    struct kernel_teams *t = &kernel_teams;
+    if (t->regions == 0) /* a sequential program */
+        t->first = t->last = t->min = t->max = 1;
     const char *verdict = verified ? "ok" : "FAILED";
     const char *form = json
         ? "{\"name\":\"%s\",\"size\":%ld,\"reps\":%ld,\"threads_first\":%d,\"threads_last\":%d,"
@@ -150,21 +152,24 @@ int kernel_report(long done, uint64_t checksum, bool verified)
     return verified && written > 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-void *kernel_alloc(size_t count, size_t size)
+void *kernel_alloc_untouched(size_t bytes)
 {
-    size_t bytes = 0;
     void *memory = NULL;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - 64)
-        bytes = 0;
-    else
-        bytes = (bytes + 63) / 64 * 64;
-    if (bytes > 0)
-        memory = aligned_alloc(64, bytes);
+    if (bytes > 0 && bytes <= SIZE_MAX / 2)
+        memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (memory == NULL) {
-        fprintf(stderr, "%s: no memory for %zu elements\n", about->name, count);
+        fprintf(stderr, "%s: no memory for %zu bytes\n", about->name, bytes);
         exit(EXIT_FAILURE);
     }
-    return memset(memory, 0, bytes);
+    return memory;
+}
+
+void *kernel_alloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = SIZE_MAX;
+    return memset(kernel_alloc_untouched(bytes), 0, bytes);
 }
 
 uint64_t kernel_checksum(uint64_t sum, const void *data, size_t bytes)

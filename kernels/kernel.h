@@ -67,6 +67,9 @@ int kernel_report(long done, uint64_t checksum, bool verified);
 /* Memory on a cache line boundary, zeroed; ends the program when there is none. */
 void *kernel_alloc(size_t count, size_t size);
 
+/* The same, but not touched, so that whoever writes it first places it. */
+void *kernel_alloc_untouched(size_t bytes);
+
 /* Folds `bytes` bytes (a multiple of 4) of result data into a checksum;
  * begin with 0. Depends on every bit and on the order of the data, and on
  * nothing else: it is computed by one thread after the clocks have stopped. */
