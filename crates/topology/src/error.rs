@@ -61,7 +61,6 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
-    #[allow(dead_code, reason = "for the readers")]
     pub(crate) fn garbage(path: impl Into<String>, expected: impl Into<String>, found: &str) -> Self {
         Self::Garbage { path: path.into(), expected: expected.into(), found: excerpt(found) }
     }

@@ -8,6 +8,7 @@
 
 mod assembly;
 mod bitmap;
+mod drawing;
 mod error;
 mod groups;
 mod id;
@@ -16,6 +17,8 @@ mod machine;
 mod nearness;
 mod set;
 pub mod synthetic;
+pub mod sysfs;
+mod tree;
 
 pub use error::TopologyError;
 pub use groups::{Formation, FormationError, Groups};
@@ -23,3 +26,4 @@ pub use id::{NumaNodeId, PuId};
 pub use machine::{Core, CoreKind, Llc, Machine, NUMA_NODES_MAX, NumaNode, PUS_MAX, Package, Pu};
 pub use nearness::{Distance, Level};
 pub use set::{CpuSet, CpuSetIter, PuSet, PuSetIter};
+pub use tree::{MemTree, RecordError, Tree};

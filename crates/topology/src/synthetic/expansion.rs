@@ -4,6 +4,7 @@ use super::syntax::{Attributes, Kind, Term};
 use crate::assembly::{Raw, RawLlc, RawPu, limit};
 use crate::error::TopologyError;
 use crate::machine::{CoreKind, NUMA_NODES_MAX, PUS_MAX};
+use std::cmp::Reverse;
 
 /// Memory of a node that is given none, as in hwloc.
 pub(super) const MEMORY_DEFAULT: u64 = 1 << 30;
@@ -13,6 +14,8 @@ pub(super) const MEMORY_DEFAULT: u64 = 1 << 30;
 struct Placed<'a> {
     term: &'a Term,
     total: u32,
+    /// Levels above it; for an attached node as for the level it is attached to.
+    depth: usize,
 }
 
 impl Placed<'_> {
@@ -62,6 +65,7 @@ pub(super) fn raw(terms: &[Term]) -> Result<Raw, TopologyError> {
 /// Running products; an attached node is as many as the level before it.
 fn place(terms: &[Term]) -> Result<Vec<Placed<'_>>, TopologyError> {
     let mut total: u64 = 1;
+    let mut depth = 0;
     let mut levels: Vec<Placed<'_>> = Vec::with_capacity(terms.len());
     for term in terms {
         total = total.saturating_mul(u64::from(term.count.unwrap_or(1)));
@@ -82,7 +86,8 @@ fn place(terms: &[Term]) -> Result<Vec<Placed<'_>>, TopologyError> {
         if levels.iter().any(|level| level.term.kind == Kind::Core) && term.kind == Kind::Package {
             return Err(TopologyError::synthetic(term.column, "packages before cores", &term.text));
         }
-        levels.push(Placed { term, total: total as u32 });
+        depth += usize::from(term.count.is_some());
+        levels.push(Placed { term, total: total as u32, depth });
     }
     Ok(levels)
 }
@@ -117,33 +122,45 @@ fn add_nodes<'a, 'b>(
     nodes: &[&'b Placed<'a>],
     raw: &mut Raw,
 ) -> Result<Option<(&'b Placed<'a>, Vec<u32>)>, TopologyError> {
-    let Some(&nearest) = nodes.iter().max_by_key(|level| level.total) else {
-        raw.nodes.insert(0, Some(MEMORY_DEFAULT));
-        return Ok(None);
-    };
     limit("NUMA nodes", nodes.iter().map(|level| level.total as usize).sum(), NUMA_NODES_MAX)?;
-    let mut next = nearest.total;
-    let mut local = Vec::new();
-    for &level in nodes {
+    let numbers = postorder(nodes);
+    let mut local: Option<(&Placed<'_>, Vec<u32>)> = None;
+    for (&level, numbers) in nodes.iter().zip(numbers) {
         let attributes = &level.term.attributes;
-        let is_local = std::ptr::eq(level, nearest);
-        let first = if is_local { 0 } else { next };
-        let given = os_indices(Some(attributes), level.total, "nodes")?;
-        let os = given.unwrap_or_else(|| (first..first + level.total).collect());
+        let os = os_indices(Some(attributes), level.total, "nodes")?.unwrap_or(numbers);
+        // As in hwloc: an attached node has only the memory it is given.
+        let memory = attributes.memory.unwrap_or(if level.term.count.is_some() { MEMORY_DEFAULT } else { 0 });
         for &index in &os {
-            let memory = attributes.memory.unwrap_or(MEMORY_DEFAULT);
             if raw.nodes.insert(index, Some(memory)).is_some() {
                 let expected = "an OS index for each node";
                 return Err(TopologyError::synthetic(level.term.column, expected, &index.to_string()));
             }
         }
-        if is_local {
-            local = os;
-        } else {
-            next += level.total;
+        if local.as_ref().is_none_or(|(other, _)| other.depth < level.depth) {
+            local = Some((level, os));
         }
     }
-    Ok(Some((nearest, local)))
+    if local.is_none() {
+        raw.nodes.insert(0, Some(MEMORY_DEFAULT));
+    }
+    Ok(local)
+}
+
+/// hwloc's numbering of nodes: depth first, what is deeper before what it is in, several at one place in their order.
+fn postorder(nodes: &[&Placed<'_>]) -> Vec<Vec<u32>> {
+    let most = nodes.iter().map(|level| level.total).max().unwrap_or(1);
+    let mut order = Vec::new();
+    for (position, level) in nodes.iter().enumerate() {
+        // Totals divide each other: where an object ends can be said in objects of the smallest level.
+        let size = most / level.total;
+        order.extend((0..level.total).map(|number| ((number + 1) * size, Reverse(level.depth), position)));
+    }
+    order.sort_unstable();
+    let mut out = vec![Vec::new(); nodes.len()];
+    for (number, (_, _, position)) in order.into_iter().enumerate() {
+        out[position].push(number as u32);
+    }
+    out
 }
 
 /// `indexes=`, checked: as many as there are objects, all different.

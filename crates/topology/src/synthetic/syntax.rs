@@ -1,6 +1,7 @@
 //! Text to levels. Knows the grammar; what the levels mean together is `expansion`'s.
 
 use crate::error::TopologyError;
+use crate::machine::PUS_MAX;
 
 /// What a level is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,11 @@ const LEVEL: &str = "a level such as pack:2, numa:2, l3:4, core:8, pu:2 or [numa
 pub(super) fn read(text: &str) -> Result<Vec<Term>, TopologyError> {
     let mut scan = Scan { rest: text, column: 1 };
     let mut terms = Vec::new();
+    scan.skip_spaces();
+    if scan.accept('(') {
+        // Attributes of the whole machine: hwloc allows a memory-less root to carry memory here and drops it too.
+        scan.attributes(Kind::NumaNode)?;
+    }
     loop {
         scan.skip_spaces();
         if scan.rest.is_empty() {
@@ -189,24 +195,51 @@ fn cache(name: &str) -> Option<Kind> {
     }
 }
 
-/// `64GB`, `512KiB`, `1073741824`; as in hwloc all units are powers of 1024.
+/// `64GB`, `512KiB`, `1073741824`; as in hwloc 2.9 `GB` is 10^9 and `GiB` is 2^30.
 fn bytes(text: &str, column: usize) -> Result<u64, TopologyError> {
-    let error = || TopologyError::synthetic(column, "a size such as 64GB, 512kB or 1048576", text);
+    let error = || TopologyError::synthetic(column, "a size such as 64GiB, 512kB or 1048576", text);
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
-    let shift = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "kb" | "kib" => 10,
-        "mb" | "mib" => 20,
-        "gb" | "gib" => 30,
-        "tb" | "tib" => 40,
+    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
         _ => return Err(error()),
     };
     let value: u64 = digits.parse().map_err(|_| error())?;
-    value.checked_mul(1 << shift).ok_or_else(error)
+    value.checked_mul(unit).ok_or_else(error)
 }
 
+/// `0,2,1,3`, or loops as hwloc writes them: `4*2:1*4` counts OS indices up while the logical index takes 2 steps of 4, then
+/// 4 steps of 1 around that.
 fn indexes(text: &str, column: usize) -> Result<Vec<u32>, TopologyError> {
-    let error = |part: &str| TopologyError::synthetic(column, "OS indices separated by commas, such as 0,2,1,3", part);
-    text.split(',').map(|part| part.parse().map_err(|_| error(part))).collect()
+    let error =
+        |part: &str| TopologyError::synthetic(column, "OS indices such as 0,2,1,3 or loops such as 4*2:1*4", part);
+    if !text.contains('*') {
+        return text.split(',').map(|part| part.parse().map_err(|_| error(part))).collect();
+    }
+    let mut logical: Vec<usize> = vec![0];
+    for part in text.split(':') {
+        let (step, times) = part.split_once('*').ok_or_else(|| error(part))?;
+        let step: usize = step.parse().map_err(|_| error(part))?;
+        let times: usize = times.parse().map_err(|_| error(part))?;
+        if times == 0 || step > PUS_MAX || times.saturating_mul(logical.len()) > PUS_MAX {
+            return Err(error(part));
+        }
+        logical = (0..times).flat_map(|turn| logical.iter().map(move |base| base + turn * step)).collect();
+    }
+    let mut out = vec![u32::MAX; logical.len()];
+    for (os, position) in logical.into_iter().enumerate() {
+        match out.get_mut(position) {
+            Some(slot) if *slot == u32::MAX => *slot = os as u32,
+            _ => return Err(error(text)),
+        }
+    }
+    Ok(out)
 }
