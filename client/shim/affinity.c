@@ -1,0 +1,102 @@
+/* affinity.c - what the runtimes are told about the machine when they start.
+ *
+ * `numaestro run` starts a program on its present allocation. A runtime that sizes itself once, at start, would never grow
+ * beyond it: so libgomp, OpenBLAS and their kind are told the user's own mask (NUMAESTRO_CPUS_ALL). Everybody else gets
+ * the kernel's answer.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static struct nm_cpuset whole, before;
+static bool has_whole, widened;
+
+static bool load_whole(void)
+{
+    static bool loaded;
+    if (!loaded) {
+        const char *list = getenv("NUMAESTRO_CPUS_ALL");
+        has_whole = list && nm_cpuset_parse(list, &whole);
+        loaded = true;
+    }
+    return has_whole;
+}
+
+__attribute__((constructor)) static void load_early(void)
+{
+    load_whole();
+}
+
+static bool sizes_itself(const void *caller)
+{
+    static const char *const names[] = {"libgomp", "openblas", "libblis", "libmkl", "mkl_", "libtbb", "libomp", "libiomp5"};
+    const char *name = NULL;
+    if (!nm_object_of((uintptr_t)caller, NULL, &name) || !name)
+        return false;
+    const char *file = strrchr(name, '/');
+    file = file ? file + 1 : name;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strstr(file, names[i]))
+            return true;
+    return false;
+}
+
+/* The kernel's answer (bytes written), or the user's mask for a runtime that sizes itself. -1 and errno on failure. */
+static long affinity_for(const void *caller, pid_t tid, size_t bytes, void *mask)
+{
+    long got = syscall(SYS_sched_getaffinity, tid, bytes, mask);
+    if (got < 0)
+        return -1;
+    memset((char *)mask + got, 0, bytes - (size_t)got);
+    if (!load_whole() || !sizes_itself(caller))
+        return got;
+    memset(mask, 0, bytes);
+    memcpy(mask, whole.words, bytes < sizeof whole.words ? bytes : sizeof whole.words);
+    return got;
+}
+
+SHIM_EXPORT int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *mask)
+{
+    return affinity_for(__builtin_return_address(0), pid, bytes, mask) < 0 ? -1 : 0;
+}
+
+/* Only a thread's question about itself can be answered without the C library's thread structure. */
+SHIM_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t *mask)
+{
+    static int (*real)(pthread_t, size_t, cpu_set_t *);
+    int saved = errno;
+    const void *caller = __builtin_return_address(0);
+    int error;
+    if (pthread_equal(thread, pthread_self())) {
+        error = affinity_for(caller, 0, bytes, mask) < 0 ? errno : 0;
+    } else {
+        if (!real)
+            real = (int (*)(pthread_t, size_t, cpu_set_t *))nm_next_symbol("pthread_getaffinity_np");
+        error = real ? real(thread, bytes, mask) : ENOSYS;
+    }
+    errno = saved;
+    return error;
+}
+
+void nm_widen_for_start(void)
+{
+    int saved = errno;
+    widened = load_whole() && syscall(SYS_sched_getaffinity, 0, sizeof before.words, before.words) > 0 &&
+              syscall(SYS_sched_setaffinity, 0, sizeof whole.words, whole.words) == 0;
+    errno = saved;
+}
+
+void nm_widen_undo(void)
+{
+    int saved = errno;
+    if (widened)
+        syscall(SYS_sched_setaffinity, 0, sizeof before.words, before.words);
+    widened = false;
+    errno = saved;
+}

@@ -1,0 +1,111 @@
+/* hooks.c - the moments at which libraries come and go, and the last words at exit.
+ *
+ * dlopen looks at its return address to know who calls (RUNPATH, namespaces): so the real one is jumped to, not called.
+ * This file must be compiled with optimisation, and a test checks that a plugin's RUNPATH still works.
+ */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void *nm_next_symbol(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+/* A library with a setter is there: the helper attaches and looks after it. */
+static void look_for_setters(void)
+{
+    if (getenv("NUMAESTRO_ATTACH") && nm_setters_scan() && !nm_client.attached && !nm_client.tried)
+        nm_helper_start();
+}
+
+typedef void *(*dlopen_fn)(const char *, int);
+
+static dlopen_fn before_dlopen(void)
+{
+    static _Atomic(dlopen_fn) real;
+    if (!real)
+        real = (dlopen_fn)nm_next_symbol("dlopen");
+    /* What the previous call loaded is complete now. */
+    look_for_setters();
+    return real;
+}
+
+SHIM_EXPORT void *dlopen(const char *file, int mode)
+{
+    dlopen_fn real = before_dlopen();
+#if defined(__clang__)
+    __attribute__((musttail))
+#endif
+    return real(file, mode);
+}
+
+SHIM_EXPORT int dlclose(void *handle)
+{
+    static int (*_Atomic real)(void *);
+    if (!real)
+        real = (int (*)(void *))nm_next_symbol("dlclose");
+    int result = real(handle);
+    nm_regions_flush();
+    nm_runtimes_flush();
+    return result;
+}
+
+SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+    typedef int (*create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    static _Atomic(create_fn) real;
+    if (!real)
+        real = (create_fn)nm_next_symbol("pthread_create");
+    /* A library that was loaded a moment ago makes its pool: the only sign of it when nothing is loaded afterwards. */
+    look_for_setters();
+    return real(thread, attributes, start, argument);
+}
+
+__attribute__((constructor)) static void at_start(void)
+{
+    look_for_setters();
+}
+
+static const char *reason_of(uint32_t held_by)
+{
+    switch (held_by) {
+    case NM_HELD_TOLD:
+        return "it asked omp_get_max_threads";
+    case NM_HELD_THREAD_LOCAL:
+        return "it has thread-local data";
+    case NM_HELD_THREAD_NUMBER:
+        return "its regions use thread numbers for a partition made elsewhere";
+    case NM_HELD_EXPLICIT:
+        return "it sets its team size itself";
+    default:
+        return NULL;
+    }
+}
+
+/* Only where a person looks on: a script that compares stderr must not see us. */
+__attribute__((destructor)) static void at_exit(void)
+{
+    const char *wish = getenv("NUMAESTRO_HINTS");
+    struct numaestro_page *page = nm_client.page;
+    uint64_t regions = page->root.regions, held = page->root.held;
+    const char *reason = reason_of(page->root.held_by);
+    bool wanted = wish ? wish[0] == '1' : isatty(STDERR_FILENO);
+    if (!wanted || !nm_client.attached || !reason || held * 10 < regions)
+        return;
+    char line[512];
+    int n = snprintf(line, sizeof line,
+                     "numaestro: %llu of %llu parallel regions ran with more threads than processors, because %s.\n"
+                     "numaestro: folded regions of 50 us take 1.2 to 2 times as long. If this program is right under "
+                     "OMP_DYNAMIC=true, let it resize:\n"
+                     "numaestro:   numaestro profile add --class malleable %s\n",
+                     (unsigned long long)held, (unsigned long long)regions, reason, program_invocation_short_name);
+    if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
+        return;
+}

@@ -1,0 +1,111 @@
+/* kmp.c - the entry points of LLVM's and Intel's OpenMP that open a parallel region, as clang, icx and flang call them.
+ *
+ * __kmpc_fork_call is variadic, and every argument is a pointer. They are passed on through the smallest bucket that
+ * holds them: surplus arguments of a variadic call are never looked at.
+ */
+#include "shim.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+typedef void (*fork_fn)(void *, int32_t, nm_microtask, ...);
+
+#define A1(i) a[i]
+#define A4(i) A1(i), A1(i + 1), A1(i + 2), A1(i + 3)
+#define A16(i) A4(i), A4(i + 4), A4(i + 8), A4(i + 12)
+#define A64(i) A16(i), A16(i + 16), A16(i + 32), A16(i + 48)
+#define A256(i) A64(i), A64(i + 64), A64(i + 128), A64(i + 192)
+#define ARGUMENTS_MAX 1024
+
+static void pass_on_many(fork_fn fork, void *place, int32_t count, nm_microtask task, va_list list)
+{
+    void *a[ARGUMENTS_MAX] = {0};
+    for (int32_t i = 0; i < count && i < ARGUMENTS_MAX; i++)
+        a[i] = va_arg(list, void *);
+    if (count <= 64)
+        fork(place, count, task, A64(0));
+    else if (count <= 256)
+        fork(place, count, task, A256(0));
+    else
+        fork(place, count, task, A256(0), A256(256), A256(512), A256(768));
+}
+
+static inline void pass_on(fork_fn fork, void *place, int32_t count, nm_microtask task, va_list list)
+{
+    if (NM_UNLIKELY(count > 16)) {
+        pass_on_many(fork, place, count, task, list);
+        return;
+    }
+    void *a[16];
+    for (int32_t i = 0; i < count; i++)
+        a[i] = va_arg(list, void *);
+    if (count <= 4) {
+        for (int32_t i = count; i < 4; i++)
+            a[i] = NULL;
+        fork(place, count, task, A4(0));
+    } else {
+        for (int32_t i = count; i < 16; i++)
+            a[i] = NULL;
+        fork(place, count, task, A16(0));
+    }
+}
+
+/* libomp reads the affinity mask once, when it first starts its threads, and then counts on that many processors. It
+ * shall see the user's, not the first allocation. */
+static __attribute__((noinline)) void initialise(struct nm_runtime *runtime)
+{
+    nm_widen_for_start();
+    runtime->threads_max = (uint32_t)runtime->get_max_threads();
+    if (runtime->get_num_procs)
+        runtime->get_num_procs();
+    nm_widen_undo();
+}
+
+static inline struct nm_plan enter(struct nm_runtime *runtime, struct nm_region *region, void *place)
+{
+    if (NM_UNLIKELY(!runtime->threads_max))
+        initialise(runtime);
+    uint32_t pushed = nm_self.pushed;
+    nm_self.pushed = 0;
+    struct nm_plan plan = nm_region_enter(runtime, region, pushed);
+    if (plan.team && plan.team != pushed)
+        runtime->push_num_threads(place, runtime->global_thread_num(place), (int32_t)plan.team);
+    return plan;
+}
+
+SHIM_EXPORT void __kmpc_fork_call(void *place, int32_t count, nm_microtask task, ...)
+{
+    struct nm_region *region = nm_region_of((void *)task);
+    struct nm_runtime *runtime = region->runtime;
+    if (NM_UNLIKELY(!runtime || !runtime->fork_call))
+        return;
+    struct nm_plan plan = enter(runtime, region, place);
+    va_list list;
+    va_start(list, task);
+    pass_on(runtime->fork_call, place, count, task, list);
+    va_end(list);
+    nm_region_leave(&plan);
+}
+
+SHIM_EXPORT void __kmpc_fork_call_if(void *place, int32_t count, nm_microtask task, int32_t condition, void *arguments)
+{
+    struct nm_region *region = nm_region_of((void *)task);
+    struct nm_runtime *runtime = region->runtime;
+    if (NM_UNLIKELY(!runtime || !runtime->fork_call_if))
+        return;
+    struct nm_plan plan = {0};
+    if (condition)
+        plan = enter(runtime, region, place);
+    runtime->fork_call_if(place, count, task, condition, arguments);
+    nm_region_leave(&plan);
+}
+
+/* The program wants exactly so many threads for its next region. */
+SHIM_EXPORT void __kmpc_push_num_threads(void *place, int32_t gtid, int32_t threads)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    if (NM_UNLIKELY(!runtime || !runtime->push_num_threads))
+        return;
+    nm_self.pushed = threads > 0 ? (uint32_t)threads : 0;
+    runtime->push_num_threads(place, gtid, threads);
+}

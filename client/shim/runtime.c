@@ -1,0 +1,230 @@
+/* runtime.c - which OpenMP runtime a caller means.
+ *
+ * A preloaded symbol is hit by every object in the process, also by a Python wheel whose private libgomp was loaded with
+ * RTLD_LOCAL; dlsym(RTLD_NEXT) would answer with nothing or with another copy. So the runtime is looked up in the scope of
+ * the object that calls, and remembered by call site.
+ */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sched.h>
+#include <string.h>
+
+#define RUNTIMES_MAX 32
+#define SITES 1024 /* power of two */
+#define PROBES 8
+
+static struct nm_runtime runtimes[RUNTIMES_MAX];
+static _Atomic unsigned runtimes_count;
+static atomic_flag resolving = ATOMIC_FLAG_INIT;
+
+static struct site {
+    _Atomic uintptr_t address;
+    struct nm_runtime *_Atomic runtime;
+} sites[SITES];
+
+struct object_query {
+    uintptr_t address, base;
+    bool thread_local_data, found;
+};
+
+static int object_match(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    struct object_query *query = data;
+    bool inside = false, tls = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + p->p_vaddr;
+        inside |= p->p_type == PT_LOAD && query->address >= from && query->address < from + p->p_memsz;
+        tls |= p->p_type == PT_TLS && p->p_memsz > 0;
+    }
+    if (!inside)
+        return 0;
+    query->thread_local_data = tls;
+    query->found = true;
+    return 1;
+}
+
+/* Load address of the object that holds `address`, 0 if none. */
+uintptr_t nm_object_of(uintptr_t address, bool *thread_local_data, const char **name)
+{
+    Dl_info info;
+    if (!dladdr((void *)address, &info))
+        return 0;
+    if (name)
+        *name = info.dli_fname;
+    if (thread_local_data) {
+        struct object_query query = {.address = address};
+        dl_iterate_phdr(object_match, &query);
+        *thread_local_data = query.found && query.thread_local_data;
+    }
+    return (uintptr_t)info.dli_fbase;
+}
+
+static uintptr_t base_of(void *symbol)
+{
+    return symbol ? nm_object_of((uintptr_t)symbol, NULL, NULL) : 0;
+}
+
+/* `name` as the object of `address` would see it were this library not there. */
+static void *symbol_for(uintptr_t address, const char *name)
+{
+    static const char own = 0;
+    Dl_info info;
+    struct link_map *map = NULL;
+    void *found = NULL;
+    if (dladdr1((void *)address, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name && map->l_name[0]) {
+        void *handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle) {
+            found = dlsym(handle, name);
+            dlclose(handle);
+        }
+    }
+    if (!found || base_of(found) == base_of((void *)&own))
+        found = dlsym(RTLD_NEXT, name);
+    return found;
+}
+
+static void *pinned_handle(void *symbol)
+{
+    Dl_info info;
+    if (!dladdr(symbol, &info) || !info.dli_fname)
+        return NULL;
+    /* Its functions are called for as long as the process lives. Distributions mark these libraries so anyway. */
+    return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static void fill(struct nm_runtime *r, void *handle)
+{
+    static const char *const loops[9] = {
+        "GOMP_parallel_loop_static",
+        "GOMP_parallel_loop_dynamic",
+        "GOMP_parallel_loop_guided",
+        "GOMP_parallel_loop_nonmonotonic_dynamic",
+        "GOMP_parallel_loop_nonmonotonic_guided",
+        "GOMP_parallel_loop_runtime",
+        "GOMP_parallel_loop_nonmonotonic_runtime",
+        "GOMP_parallel_loop_maybe_nonmonotonic_runtime",
+        NULL,
+    };
+    r->fork_call = (void (*)(void *, int32_t, nm_microtask, ...))dlsym(handle, "__kmpc_fork_call");
+    r->fork_call_if = (void (*)(void *, int32_t, nm_microtask, int32_t, void *))dlsym(handle, "__kmpc_fork_call_if");
+    r->push_num_threads = (void (*)(void *, int32_t, int32_t))dlsym(handle, "__kmpc_push_num_threads");
+    r->global_thread_num = (int32_t (*)(void *))dlsym(handle, "__kmpc_global_thread_num");
+    r->set_blocktime = (void (*)(int))dlsym(handle, "kmp_set_blocktime");
+    r->get_blocktime = (int (*)(void))dlsym(handle, "kmp_get_blocktime");
+    r->kmp = r->fork_call != NULL;
+    r->get_level = (int (*)(void))dlsym(handle, "omp_get_level");
+    r->get_max_threads = (int (*)(void))dlsym(handle, "omp_get_max_threads");
+    r->get_num_threads = (int (*)(void))dlsym(handle, "omp_get_num_threads");
+    r->get_thread_num = (int (*)(void))dlsym(handle, "omp_get_thread_num");
+    r->get_num_procs = (int (*)(void))dlsym(handle, "omp_get_num_procs");
+    r->set_num_threads = (void (*)(int))dlsym(handle, "omp_set_num_threads");
+    r->parallel = dlsym(handle, "GOMP_parallel");
+    r->reductions = dlsym(handle, "GOMP_parallel_reductions");
+    r->sections = dlsym(handle, "GOMP_parallel_sections");
+    for (int i = 0; loops[i]; i++)
+        r->loop[i] = dlsym(handle, loops[i]);
+}
+
+static bool is_complete(const struct nm_runtime *r)
+{
+    return r->get_level && r->get_max_threads && r->get_num_threads && r->get_thread_num && r->set_num_threads &&
+           (r->kmp ? r->push_num_threads != NULL : r->parallel != NULL);
+}
+
+static struct nm_runtime *known(uintptr_t base)
+{
+    for (unsigned i = 0; i < runtimes_count; i++)
+        if (runtimes[i].base == base)
+            return &runtimes[i];
+    return NULL;
+}
+
+static struct nm_runtime *make(uintptr_t base, void *symbol)
+{
+    void *handle = pinned_handle(symbol);
+    if (!handle || runtimes_count == RUNTIMES_MAX)
+        return NULL;
+    struct nm_runtime *r = &runtimes[runtimes_count];
+    memset(r, 0, sizeof *r);
+    fill(r, handle);
+    if (!is_complete(r))
+        return NULL;
+    r->base = base;
+    if (r->kmp && r->get_blocktime)
+        r->blocktime = r->get_blocktime();
+    else
+        nm_spin_find(r);
+    runtimes_count++;
+    return r;
+}
+
+struct nm_runtime *nm_runtime_of(uintptr_t address)
+{
+    int saved = errno;
+    void *symbol = symbol_for(address, "omp_get_level");
+    uintptr_t base = base_of(symbol);
+    struct nm_runtime *found = NULL;
+    if (base) {
+        while (atomic_flag_test_and_set_explicit(&resolving, memory_order_acquire))
+            sched_yield();
+        found = known(base);
+        if (!found)
+            found = make(base, symbol);
+        atomic_flag_clear_explicit(&resolving, memory_order_release);
+    }
+    errno = saved;
+    return found;
+}
+
+static inline unsigned site_slot(uintptr_t address, unsigned probe)
+{
+    return (unsigned)((address >> 2) ^ (address >> 12)) + probe;
+}
+
+static struct nm_runtime *site_resolve(uintptr_t address)
+{
+    struct nm_runtime *runtime = nm_runtime_of(address);
+    for (unsigned probe = 0; runtime && probe < PROBES; probe++) {
+        struct site *site = &sites[site_slot(address, probe) % SITES];
+        uintptr_t empty = 0;
+        /* 1 marks a slot that is being filled: no caller has that address. */
+        if (atomic_compare_exchange_strong(&site->address, &empty, 1)) {
+            site->runtime = runtime;
+            atomic_store_explicit(&site->address, address, memory_order_release);
+            break;
+        }
+    }
+    return runtime;
+}
+
+struct nm_runtime *nm_runtime_at(const void *return_address)
+{
+    uintptr_t address = (uintptr_t)return_address;
+    for (unsigned probe = 0; probe < PROBES; probe++) {
+        struct site *site = &sites[site_slot(address, probe) % SITES];
+        uintptr_t key = atomic_load_explicit(&site->address, memory_order_acquire);
+        if (NM_LIKELY(key == address))
+            return site->runtime;
+        if (key == 0)
+            break;
+    }
+    return site_resolve(address);
+}
+
+struct nm_runtime *nm_runtime_next(struct nm_runtime *after)
+{
+    unsigned next = after ? (unsigned)(after - runtimes) + 1 : 0;
+    return next < runtimes_count ? &runtimes[next] : NULL;
+}
+
+/* Code may have been unloaded and other code may appear at its addresses. */
+void nm_runtimes_flush(void)
+{
+    for (unsigned i = 0; i < SITES; i++)
+        sites[i].address = 0;
+}

@@ -1,0 +1,231 @@
+/* setter.c - libraries that have a setter of their own: OpenBLAS, BLIS, MKL, oneTBB.
+ *
+ * The setter is called with the allocation, never with more than the library would have used by itself. A value that
+ * is not the one set last was set by the program: then the library is left alone from there on.
+ */
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <sched.h>
+#include <string.h>
+
+#define LIBRARIES_MAX 16
+
+struct control { /* tbb::detail::d1::global_control, as its ABI has it */
+    size_t value;
+    intptr_t reserved;
+    int parameter; /* 0 = max_allowed_parallelism */
+};
+
+struct library {
+    void *handle; /* keeps it loaded: it is called from another thread than the one that may close it */
+    uintptr_t base;
+    uint32_t kind; /* NM_RUNTIME_* */
+    void (*set)(int);
+    int (*get)(void);
+    void (*create)(struct control *);
+    void (*destroy)(struct control *);
+    struct control controls[2];
+    int which; /* the control in force, -1 = none */
+    int own;   /* what the library would use by itself */
+    int last;  /* what we set last, 0 = nothing yet */
+    bool left_alone;
+};
+
+static struct library libraries[LIBRARIES_MAX];
+static unsigned libraries_count;
+static unsigned long long seen_adds;
+static atomic_flag busy = ATOMIC_FLAG_INIT;
+
+static const struct known {
+    const char *file; /* part of the file name */
+    uint32_t kind;
+    const char *set, *get;
+} known[] = {
+    {"openblas", NM_RUNTIME_OPENBLAS, "scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"},
+    {"openblas", NM_RUNTIME_OPENBLAS, "scipy_openblas_set_num_threads", "scipy_openblas_get_num_threads"},
+    {"openblas", NM_RUNTIME_OPENBLAS, "openblas_set_num_threads64_", "openblas_get_num_threads64_"},
+    {"blas", NM_RUNTIME_OPENBLAS, "openblas_set_num_threads", "openblas_get_num_threads"},
+    {"blis", NM_RUNTIME_BLIS, "bli_thread_set_num_threads", "bli_thread_get_num_threads"},
+    {"blas", NM_RUNTIME_BLIS, "bli_thread_set_num_threads", "bli_thread_get_num_threads"},
+    {"mkl_rt", NM_RUNTIME_MKL, "MKL_Set_Num_Threads", "MKL_Get_Max_Threads"},
+};
+
+static void add(const struct library *library)
+{
+    if (libraries_count < LIBRARIES_MAX)
+        libraries[libraries_count++] = *library;
+}
+
+static bool is_listed(uintptr_t base)
+{
+    for (unsigned i = 0; i < libraries_count; i++)
+        if (libraries[i].base == base)
+            return true;
+    return false;
+}
+
+static bool try_setter(struct library *library, const char *file)
+{
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (!strstr(file, known[i].file))
+            continue;
+        library->set = (void (*)(int))dlsym(library->handle, known[i].set);
+        library->get = (int (*)(void))dlsym(library->handle, known[i].get);
+        if (library->set && library->get) {
+            library->kind = known[i].kind;
+            library->own = library->get();
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool try_tbb(struct library *library, const char *file)
+{
+    if (!strstr(file, "libtbb.so") && !strstr(file, "libtbb-"))
+        return false;
+    library->create = (void (*)(struct control *))dlsym(library->handle,
+                                                        "_ZN3tbb6detail2r16createERNS0_2d114global_controlE");
+    library->destroy = (void (*)(struct control *))dlsym(library->handle,
+                                                         "_ZN3tbb6detail2r17destroyERNS0_2d114global_controlE");
+    library->kind = NM_RUNTIME_TBB;
+    library->own = INT32_MAX;
+    return library->create && library->destroy;
+}
+
+struct names {
+    char name[LIBRARIES_MAX][256];
+    uintptr_t base[LIBRARIES_MAX];
+    unsigned count;
+    unsigned long long adds;
+};
+
+/* dlopen must not be called from here: names are only collected. */
+static int collect(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct names *names = data;
+    if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds)
+        names->adds = info->dlpi_adds;
+    const char *file = strrchr(info->dlpi_name, '/');
+    file = file ? file + 1 : info->dlpi_name;
+    bool interesting = strstr(file, "blas") || strstr(file, "blis") || strstr(file, "mkl_rt") || strstr(file, "libtbb");
+    if (interesting && names->count < LIBRARIES_MAX && strlen(info->dlpi_name) < sizeof names->name[0]) {
+        strcpy(names->name[names->count], info->dlpi_name);
+        names->base[names->count++] = info->dlpi_addr;
+    }
+    return 0;
+}
+
+static int count_adds(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    *(unsigned long long *)data = info->dlpi_adds;
+    return 1;
+}
+
+static void lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
+        sched_yield();
+}
+
+static void unlock(void)
+{
+    atomic_flag_clear_explicit(&busy, memory_order_release);
+}
+
+static void scan_names(const struct names *names)
+{
+    for (unsigned i = 0; i < names->count; i++) {
+        if (is_listed(names->base[i]))
+            continue;
+        struct library library = {.base = names->base[i], .which = -1};
+        library.handle = dlopen(names->name[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (!library.handle)
+            continue;
+        const char *file = strrchr(names->name[i], '/');
+        file = file ? file + 1 : names->name[i];
+        if (try_setter(&library, file) || try_tbb(&library, file))
+            add(&library);
+        else
+            dlclose(library.handle);
+    }
+}
+
+bool nm_setters_scan(void)
+{
+    unsigned long long adds = 0;
+    dl_iterate_phdr(count_adds, &adds);
+    if (adds == seen_adds)
+        return libraries_count > 0;
+    int saved = errno;
+    struct names names = {.count = 0};
+    dl_iterate_phdr(collect, &names);
+    lock();
+    seen_adds = names.adds;
+    scan_names(&names);
+    unlock();
+    errno = saved;
+    return libraries_count > 0;
+}
+
+static void apply_tbb(struct library *library, int count)
+{
+    int next = library->which == 0 ? 1 : 0;
+    library->controls[next] = (struct control){.value = (size_t)(count > 0 ? count : 1)};
+    library->create(&library->controls[next]);
+    if (library->which >= 0)
+        library->destroy(&library->controls[library->which]);
+    library->which = next;
+}
+
+static void apply(struct library *library, uint32_t allowed)
+{
+    if (library->left_alone)
+        return;
+    int count = allowed < (uint32_t)library->own ? (int)allowed : library->own;
+    if (library->kind == NM_RUNTIME_TBB) {
+        if (allowed != UINT32_MAX && count != library->last)
+            apply_tbb(library, count);
+        library->last = count;
+        return;
+    }
+    int now = library->get();
+    if (library->last ? now != library->last : now != library->own) {
+        library->left_alone = true;
+        return;
+    }
+    if (now != count)
+        library->set(count);
+    library->last = count;
+}
+
+void nm_setters_apply(uint32_t count)
+{
+    if (!nm_setters_scan() || count == 0)
+        return;
+    lock();
+    for (unsigned i = 0; i < libraries_count; i++)
+        apply(&libraries[i], count);
+    unlock();
+}
+
+uint32_t nm_setters_found(void)
+{
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < libraries_count; i++)
+        bits |= libraries[i].kind;
+    return bits;
+}
+
+uint32_t nm_setters_max(void)
+{
+    uint32_t max = 0;
+    for (unsigned i = 0; i < libraries_count; i++)
+        if (libraries[i].own != INT32_MAX && (uint32_t)libraries[i].own > max)
+            max = (uint32_t)libraries[i].own;
+    return max;
+}

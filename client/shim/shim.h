@@ -1,0 +1,109 @@
+/* shim.h - inside the preloaded library: which OpenMP runtime a caller means, and what a region's size may be.
+ */
+#ifndef NUMAESTRO_SHIM_H
+#define NUMAESTRO_SHIM_H
+
+#include "../src/client.h"
+
+#define SHIM_EXPORT __attribute__((visibility("default")))
+
+typedef void (*nm_outlined)(void *);
+typedef void (*nm_microtask)(int32_t *gtid, int32_t *tid, ...);
+
+/* One loaded OpenMP runtime. There may be several (each Python wheel brings its own libgomp); entries are never freed. */
+struct nm_runtime {
+    uintptr_t base;
+    bool kmp; /* LLVM's or Intel's; else libgomp */
+    int (*get_level)(void);
+    int (*get_max_threads)(void);
+    int (*get_num_threads)(void);
+    int (*get_thread_num)(void);
+    int (*get_num_procs)(void);
+    void (*set_num_threads)(int);
+    /* libgomp (and libomp's compatible entries) */
+    void *parallel, *reductions, *sections;
+    void *loop[9];
+    /* libomp */
+    void (*fork_call)(void *, int32_t, nm_microtask, ...);
+    void (*fork_call_if)(void *, int32_t, nm_microtask, int32_t, void *);
+    void (*push_num_threads)(void *, int32_t, int32_t);
+    int32_t (*global_thread_num)(void *);
+    void (*set_blocktime)(int);
+    int (*get_blocktime)(void);
+    int blocktime; /* the program's own, milliseconds */
+    bool blocktime_short;
+    /* spin.c: libgomp's spin count, NULL where it was not found */
+    volatile uint64_t *spin_count;
+    uint64_t spin_now;
+    /* The team size the program would use by itself; refreshed when the program sets it. */
+    _Atomic uint32_t threads_max;
+    _Atomic uint32_t pool; /* largest team since its threads were last sent to sleep */
+    _Atomic bool explicit_max; /* the program called omp_set_num_threads */
+};
+
+enum nm_verdict { NM_NEW, NM_RESIZABLE, NM_KEEPS_SIZE };
+
+/* What is known of one parallel region, by its outlined function. */
+struct nm_region {
+    _Atomic uintptr_t function;
+    struct nm_runtime *runtime;
+    uintptr_t object; /* load address of the object that contains it */
+    _Atomic uint8_t verdict;
+    uint8_t keeps_because; /* enum nm_held_by */
+};
+
+enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
+
+/* Per thread. Counters are of the region that this thread opened. */
+struct nm_thread {
+    uint32_t depth; /* regions of this thread as the opener, nested */
+    uint8_t root;
+    bool serialized;  /* we made this thread's present region a team of one */
+    uint32_t pushed;  /* libomp: the size the program pushed for its next region, 0 = none */
+    uint32_t asked_number, asked_size; /* omp_get_thread_num / omp_get_num_threads calls */
+};
+extern __thread struct nm_thread nm_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* What region_enter decided. */
+struct nm_plan {
+    uint32_t team; /* 0 = leave the program's own choice */
+    bool managed;  /* region_leave has something to do */
+    bool observe;
+    struct nm_region *region;
+};
+
+/* runtime.c */
+struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any address in the caller's object; NULL if none */
+struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
+uintptr_t nm_object_of(uintptr_t address, bool *thread_local_data, const char **name);
+struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
+void nm_runtimes_flush(void);
+
+/* region.c */
+struct nm_region *nm_region_of(void *function);
+void nm_regions_flush(void);
+struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked);
+void nm_region_leave(const struct nm_plan *plan);
+
+/* told.c */
+bool nm_told(uint32_t *size);
+
+/* hooks.c */
+void *nm_next_symbol(const char *name);
+
+/* affinity.c */
+void nm_widen_for_start(void);
+void nm_widen_undo(void);
+
+/* spin.c */
+void nm_spin_find(struct nm_runtime *runtime);
+void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);
+void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team);
+
+/* setter.c */
+bool nm_setters_scan(void); /* true if a library with a setter is loaded */
+void nm_setters_apply(uint32_t count);
+uint32_t nm_setters_found(void); /* NM_RUNTIME_* */
+uint32_t nm_setters_max(void);
+
+#endif

@@ -1,0 +1,131 @@
+/* told.c - what the program was told about team sizes, and so may rely on.
+ *
+ * omp_get_max_threads() answers the program's own maximum at first; asked again from the same place it answers the present
+ * allocation; asked from several places it never changes its answer. What it answered last is the size of every region
+ * until it is asked again.
+ *
+ * omp_get_thread_num() and omp_get_num_threads() are only counted: region.c learns from them.
+ */
+#include "shim.h"
+
+#include <string.h>
+
+static _Atomic uint32_t told;
+static _Atomic uintptr_t first_place;
+static _Atomic bool several_places;
+
+bool nm_told(uint32_t *size)
+{
+    *size = atomic_load_explicit(&told, memory_order_relaxed);
+    return *size != 0;
+}
+
+/* BLAS libraries ask before each operation and pass the answer on as an explicit size: it binds nobody else. */
+static bool is_blas(uintptr_t address)
+{
+    const char *name = NULL;
+    nm_object_of(address, NULL, &name);
+    return name && (strstr(name, "openblas") || strstr(name, "libblis") || strstr(name, "libblas") || strstr(name, "mkl_"));
+}
+
+static uint32_t allowed(uint32_t own)
+{
+    struct numaestro_page *page = nm_client.page;
+    if (nm_client.attached && page->manager.epoch != nm_client.epoch)
+        nm_adopt(true);
+    uint32_t count = nm_client.count;
+    return count < own ? count : own;
+}
+
+static int max_threads_at(void *place)
+{
+    struct nm_runtime *runtime = nm_runtime_at(place);
+    if (!runtime)
+        return 1;
+    uint32_t own = (uint32_t)runtime->get_max_threads();
+    if (nm_self.depth > 0 || (!nm_self.root && runtime->get_level() != 0))
+        return (int)own;
+    if (nm_client.flags & (NM_FLAG_RESIZE_ALWAYS | NM_FLAG_RESIZE_NEVER) || runtime->explicit_max)
+        return (int)own;
+    if (is_blas((uintptr_t)place))
+        return (int)allowed(own);
+    uintptr_t nobody = 0;
+    if (atomic_compare_exchange_strong(&first_place, &nobody, (uintptr_t)place))
+        told = own;
+    else if (nobody != (uintptr_t)place)
+        several_places = true;
+    else if (!several_places)
+        told = allowed(own);
+    return (int)told;
+}
+
+SHIM_EXPORT int omp_get_max_threads(void)
+{
+    return max_threads_at(__builtin_return_address(0));
+}
+
+SHIM_EXPORT int32_t omp_get_max_threads_(void)
+{
+    return max_threads_at(__builtin_return_address(0));
+}
+
+static void set_num_threads_at(void *place, int n)
+{
+    struct nm_runtime *runtime = nm_runtime_at(place);
+    if (!runtime)
+        return;
+    runtime->set_num_threads(n);
+    if (nm_self.depth == 0 && !is_blas((uintptr_t)place)) {
+        runtime->explicit_max = true;
+        runtime->threads_max = (uint32_t)runtime->get_max_threads();
+    }
+}
+
+SHIM_EXPORT void omp_set_num_threads(int n)
+{
+    set_num_threads_at(__builtin_return_address(0), n);
+}
+
+SHIM_EXPORT void omp_set_num_threads_(const int32_t *n)
+{
+    set_num_threads_at(__builtin_return_address(0), *n);
+}
+
+SHIM_EXPORT void omp_set_num_threads_8_(const int64_t *n)
+{
+    set_num_threads_at(__builtin_return_address(0), *n > INT32_MAX ? INT32_MAX : (int)*n);
+}
+
+static inline int thread_num_at(void *place)
+{
+    struct nm_runtime *runtime = nm_runtime_at(place);
+    nm_self.asked_number++;
+    return NM_LIKELY(runtime != NULL) ? runtime->get_thread_num() : 0;
+}
+
+static inline int num_threads_at(void *place)
+{
+    struct nm_runtime *runtime = nm_runtime_at(place);
+    nm_self.asked_size++;
+    return NM_LIKELY(runtime != NULL) ? runtime->get_num_threads() : 1;
+}
+
+SHIM_EXPORT int omp_get_thread_num(void)
+{
+    return thread_num_at(__builtin_return_address(0));
+}
+
+SHIM_EXPORT int32_t omp_get_thread_num_(void)
+{
+    return thread_num_at(__builtin_return_address(0));
+}
+
+SHIM_EXPORT int omp_get_num_threads(void)
+{
+    return num_threads_at(__builtin_return_address(0));
+}
+
+SHIM_EXPORT int32_t omp_get_num_threads_(void)
+{
+    return num_threads_at(__builtin_return_address(0));
+}

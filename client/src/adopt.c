@@ -1,0 +1,117 @@
+/* adopt.c - carrying a decision out: read the page, vacate processors, move the threads, say so.
+ *
+ * Either the program's root thread does this at a region entry, or the helper thread when the root does not come by. The
+ * adoption lock lets one of them in; it is held for tens of microseconds and never across anything that can wait for the
+ * manager longer than a non-blocking send.
+ */
+#include "client.h"
+#include "message.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+struct nm_hooks nm_hooks;
+
+static atomic_flag adopting = ATOMIC_FLAG_INIT;
+
+bool nm_adopt_try_lock(void)
+{
+    return !atomic_flag_test_and_set_explicit(&adopting, memory_order_acquire);
+}
+
+void nm_adopt_unlock(void)
+{
+    atomic_flag_clear_explicit(&adopting, memory_order_release);
+}
+
+struct target {
+    uint32_t epoch, count, flags;
+    struct nm_cpuset cpuset;
+};
+
+/* A consistent copy of what the manager decided. False if the manager stays in the middle of a write (it died there). */
+static bool read_target(struct numaestro_page *page, struct target *out)
+{
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        uint32_t before = atomic_load_explicit(&page->manager.sequence, memory_order_acquire);
+        if (before % 2 == 0) {
+            out->epoch = atomic_load_explicit(&page->manager.epoch, memory_order_relaxed);
+            out->count = atomic_load_explicit(&page->manager.count, memory_order_relaxed);
+            out->flags = atomic_load_explicit(&page->manager.flags, memory_order_relaxed);
+            for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
+                out->cpuset.words[i] = atomic_load_explicit(&page->cpuset[i], memory_order_relaxed);
+            atomic_thread_fence(memory_order_acquire);
+            if (atomic_load_explicit(&page->manager.sequence, memory_order_relaxed) == before)
+                return true;
+        }
+        sched_yield();
+    }
+    return false;
+}
+
+static bool is_empty(const struct nm_cpuset *set)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
+        any |= set->words[i];
+    return any == 0;
+}
+
+static bool leaves_some(const struct nm_cpuset *old, const struct nm_cpuset *new)
+{
+    uint64_t left = 0;
+    for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
+        left |= old->words[i] & ~new->words[i];
+    return left != 0;
+}
+
+static void carry_out(struct numaestro_page *page, const struct target *target, bool root)
+{
+    bool moved = memcmp(&nm_client.cpuset, &target->cpuset, sizeof target->cpuset) != 0;
+    bool vacates = leaves_some(&nm_client.cpuset, &target->cpuset) || target->count < nm_client.count;
+    if (vacates && nm_hooks.before_vacate)
+        nm_hooks.before_vacate(target->count, root);
+    nm_client.count = target->count;
+    nm_client.flags = target->flags;
+    if (moved) {
+        nm_client.cpuset = target->cpuset;
+        nm_move_threads(&target->cpuset);
+    }
+    if (nm_hooks.after)
+        nm_hooks.after(target->count, target->flags);
+    atomic_store_explicit(&page->root.adopted_ns, nm_now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&page->helper.folded, !root, memory_order_relaxed);
+    atomic_store_explicit(&page->helper.adopted_epoch, target->epoch, memory_order_release);
+}
+
+bool nm_adopt(bool root)
+{
+    int saved = errno;
+    while (!nm_adopt_try_lock())
+        sched_yield();
+    struct numaestro_page *page = nm_client.page;
+    struct target target;
+    bool changed = false;
+    if (!nm_client.attached) {
+        nm_client.epoch = page->manager.epoch;
+    } else if (page->manager.epoch != nm_client.epoch) {
+        if (read_target(page, &target) && target.count > 0 && !is_empty(&target.cpuset)) {
+            carry_out(page, &target, root);
+            nm_client.epoch = target.epoch;
+            changed = true;
+        } else {
+            /* A torn or empty target is nobody's: keep what there is until the next one. */
+            nm_client.epoch = page->manager.epoch;
+        }
+    }
+    nm_adopt_unlock();
+    if (changed)
+        nm_notice(NM_ADOPTED, target.epoch, !root);
+    if (changed && root && (target.flags & NM_FLAG_LENT)) {
+        /* A region is being entered: the sequential phase is over. */
+        nm_notice(NM_BUSY, 0, 0);
+    }
+    errno = saved;
+    return changed;
+}

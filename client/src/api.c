@@ -1,0 +1,76 @@
+/* api.c - the functions of numaestro.h, on the client that the shim uses too.
+ */
+#include "../include/numaestro.h"
+#include "client.h"
+#include "message.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+PUBLIC uint32_t numaestro_api_version(void)
+{
+    return NUMAESTRO_API_VERSION;
+}
+
+PUBLIC int numaestro_attach(void)
+{
+    if (!nm_client.attached && !nm_client.tried && nm_attach(false)) {
+        nm_adopt(true);
+        nm_helper_start();
+    }
+    return nm_client.attached ? NUMAESTRO_OK : NUMAESTRO_E_UNMANAGED;
+}
+
+static int own_affinity(void)
+{
+    int saved = errno;
+    cpu_set_t sets[NM_CPUSET_WORDS * 64 / CPU_SETSIZE];
+    int count = sched_getaffinity(0, sizeof sets, sets) == 0 ? CPU_COUNT_S(sizeof sets, sets) : 1;
+    errno = saved;
+    return count > 0 ? count : 1;
+}
+
+PUBLIC int numaestro_processors(void)
+{
+    if (NM_UNLIKELY(numaestro_attach() != NUMAESTRO_OK))
+        return own_affinity();
+    struct numaestro_page *page = nm_client.page;
+    if (NM_UNLIKELY(atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) != nm_client.epoch))
+        nm_adopt(true);
+    uint32_t count = nm_client.count;
+    return count == UINT32_MAX ? own_affinity() : (int)count;
+}
+
+PUBLIC int numaestro_changed(void)
+{
+    struct numaestro_page *page = nm_client.page;
+    return nm_client.attached && atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) != nm_client.epoch;
+}
+
+PUBLIC int numaestro_request(int processors)
+{
+    if (processors < 0 || processors > 65536)
+        return NUMAESTRO_E_INVALID;
+    if (numaestro_attach() != NUMAESTRO_OK)
+        return NUMAESTRO_E_UNMANAGED;
+    nm_client.page->request.requested = (uint32_t)processors;
+    nm_notice(NM_REQUEST, (uint32_t)processors, 0);
+    return NUMAESTRO_OK;
+}
+
+/* The child of a fork has no helper thread and must not write into its parent's page. */
+static void in_child(void)
+{
+    nm_forget();
+    nm_helper_forget();
+    nm_adopt_unlock();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
+}

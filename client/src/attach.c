@@ -1,0 +1,204 @@
+/* attach.c - getting a page from the manager, and saying things to it.
+ *
+ * A connection lives for one message: connect, send, perhaps receive, close. So the program may close, count or reuse
+ * descriptors as it likes, and the manager's death is never noticed as a broken pipe.
+ */
+#include "client.h"
+#include "message.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Stands in for a page until there is one: epoch 0 is never equal to NM_UNATTACHED. */
+static struct numaestro_page no_page;
+
+struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count = UINT32_MAX};
+
+/* The path cannot change while the program lives, and getenv is not safe against setenv: read once, at load. */
+static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+
+__attribute__((constructor)) static void read_socket_path(void)
+{
+    const char *path = getenv("NUMAESTRO_ATTACH");
+    if (path && strlen(path) < sizeof socket_path) {
+        strcpy(socket_path, path);
+        return;
+    }
+    const char *dir = getenv("NUMAESTRO_DIR");
+    const char *run = getenv("XDG_RUNTIME_DIR");
+    const char *tmp = getenv("TMPDIR");
+    struct stat st;
+    char fallback[64];
+    snprintf(fallback, sizeof fallback, "/run/user/%u", (unsigned)getuid());
+    int n;
+    if (dir)
+        n = snprintf(socket_path, sizeof socket_path, "%s/attach", dir);
+    else if (run)
+        n = snprintf(socket_path, sizeof socket_path, "%s/numaestro/attach", run);
+    else if (stat(fallback, &st) == 0)
+        n = snprintf(socket_path, sizeof socket_path, "%s/numaestro/attach", fallback);
+    else
+        n = snprintf(socket_path, sizeof socket_path, "%s/numaestro-%u/attach", tmp ? tmp : "/tmp", (unsigned)getuid());
+    if (n < 0 || (size_t)n >= sizeof socket_path)
+        socket_path[0] = 0;
+}
+
+static int connect_manager(void)
+{
+    if (!socket_path[0])
+        return -1;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, socket_path, sizeof address.sun_path);
+    /* A full backlog answers EAGAIN at once: a thousand programs may start together. */
+    for (int attempt = 0; attempt < 100; attempt++) {
+        if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+            return fd;
+        if (errno != EAGAIN && errno != EINTR)
+            break;
+        usleep(1000);
+    }
+    close(fd);
+    return -1;
+}
+
+static void fill_hello(struct nm_hello *hello, bool reattach)
+{
+    *hello = (struct nm_hello){
+        .magic = NM_MESSAGE_MAGIC,
+        .kind = NM_HELLO,
+        .version = NM_MESSAGE_VERSION,
+        .page_version = NM_PAGE_VERSION,
+        .runtimes = nm_hooks.runtimes ? nm_hooks.runtimes() : 0,
+        .threads_max = nm_hooks.threads_max ? nm_hooks.threads_max() : 0,
+    };
+    strncpy(hello->name, program_invocation_short_name, sizeof hello->name - 1);
+    if (!reattach)
+        return;
+    struct numaestro_page *page = nm_client.page;
+    hello->reattach = 1;
+    hello->claim_count = nm_client.count;
+    hello->claim_app = page->header.app;
+    memcpy(hello->claim_cpuset, nm_client.cpuset.words, sizeof hello->claim_cpuset);
+}
+
+/* Receives the answer and the page's descriptor, -1 if there is none within the socket's timeout. */
+static int receive_welcome(int fd, struct nm_welcome *welcome)
+{
+    struct iovec data = {welcome, sizeof *welcome};
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t got;
+    do
+        got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    int page = -1;
+    struct cmsghdr *c = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(&page, CMSG_DATA(c), sizeof page);
+    bool good = got == (ssize_t)sizeof *welcome && welcome->magic == NM_MESSAGE_MAGIC && welcome->kind == NM_WELCOME &&
+                welcome->code == 0;
+    if (!good && page >= 0) {
+        close(page);
+        page = -1;
+    }
+    return page;
+}
+
+static struct numaestro_page *map_page(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || st.st_size < (off_t)NM_PAGE_BYTES)
+        return NULL;
+    void *at = mmap(NULL, NM_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    struct numaestro_page *page = at;
+    if (page->header.magic != NM_PAGE_MAGIC || page->header.version_lowest > NM_PAGE_VERSION) {
+        munmap(at, NM_PAGE_BYTES);
+        return NULL;
+    }
+    return page;
+}
+
+bool nm_attach(bool reattach)
+{
+    int saved = errno;
+    nm_client.tried = true;
+    bool done = false;
+    int fd = connect_manager();
+    if (fd >= 0) {
+        /* The manager answers in microseconds; a dead or stuck one must not hold the program. */
+        struct timeval patience = {.tv_usec = 200000};
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        fcntl(fd, F_SETFL, 0);
+        struct nm_hello hello;
+        struct nm_welcome welcome;
+        fill_hello(&hello, reattach);
+        int page_fd = -1;
+        if (send(fd, &hello, sizeof hello, MSG_NOSIGNAL) == (ssize_t)sizeof hello)
+            page_fd = receive_welcome(fd, &welcome);
+        close(fd);
+        if (page_fd >= 0) {
+            struct numaestro_page *page = map_page(page_fd);
+            close(page_fd);
+            if (page) {
+                /* The former page, if any, stays mapped: another thread may be looking at it. */
+                nm_client.epoch = NM_UNATTACHED;
+                nm_client.page = page;
+                nm_client.attached = true;
+                done = true;
+            }
+        }
+    }
+    errno = saved;
+    return done;
+}
+
+void nm_notice(unsigned kind, uint32_t value, uint32_t folded)
+{
+    int saved = errno;
+    struct numaestro_page *page = nm_client.page;
+    int fd = nm_client.attached ? connect_manager() : -1;
+    if (fd >= 0) {
+        struct nm_notice notice = {NM_MESSAGE_MAGIC, (uint16_t)kind, NM_MESSAGE_VERSION, page->header.app, value, folded};
+        send(fd, &notice, sizeof notice, MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(fd);
+    }
+    errno = saved;
+}
+
+bool nm_manager_alive(void)
+{
+    int saved = errno;
+    struct numaestro_page *page = nm_client.page;
+    pid_t pid = (pid_t)page->header.manager_pid;
+    bool alive = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+    errno = saved;
+    return alive;
+}
+
+void nm_forget(void)
+{
+    nm_client.page = &no_page;
+    nm_client.epoch = NM_UNATTACHED;
+    nm_client.count = UINT32_MAX;
+    nm_client.flags = 0;
+    nm_client.attached = false;
+    nm_client.tried = false;
+}

@@ -1,0 +1,67 @@
+/* client.h - what the C library and the shim share: one attached page per process, and carrying its decisions out.
+ *
+ * Nothing here allocates, throws or aborts. Every function leaves errno as it was. The process keeps no descriptor.
+ */
+#ifndef NUMAESTRO_CLIENT_H
+#define NUMAESTRO_CLIENT_H
+
+#include "page.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define NM_LIKELY(x) __builtin_expect(!!(x), 1)
+#define NM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NM_UNATTACHED UINT32_MAX
+
+/* A set of PUs by OS index. */
+struct nm_cpuset {
+    uint64_t words[NM_CPUSET_WORDS];
+};
+
+/* The decision that is in force in this process. Written under the adoption lock, read at every region entry. */
+struct nm_client {
+    struct numaestro_page *_Atomic page; /* never NULL: an empty page of our own before attaching */
+    _Atomic uint32_t epoch;              /* of the decision in force; NM_UNATTACHED before the first */
+    _Atomic uint32_t count;              /* processors; UINT32_MAX = no limit */
+    _Atomic uint32_t flags;              /* NM_FLAG_* */
+    _Atomic bool attached;
+    _Atomic bool tried; /* an attempt to attach was made; there is no second one at a region entry */
+    struct nm_cpuset cpuset;
+};
+
+extern struct nm_client nm_client;
+
+/* What a user of this client (the shim) does beyond moving threads. Each may be NULL.
+ * `before_vacate` runs in the adopting thread before threads are moved to a smaller set; `root` says whether that thread
+ * is one that opens regions and stands between two of them. `after` runs when the decision is in force. */
+struct nm_hooks {
+    void (*before_vacate)(uint32_t count, bool root);
+    void (*after)(uint32_t count, uint32_t flags);
+    uint32_t (*runtimes)(void);
+    uint32_t (*threads_max)(void);
+};
+extern struct nm_hooks nm_hooks;
+
+/* attach.c */
+bool nm_attach(bool reattach);              /* may take up to 200 ms when the manager is busy; false = unmanaged */
+void nm_notice(unsigned kind, uint32_t value, uint32_t folded);
+bool nm_manager_alive(void);
+void nm_forget(void);                       /* child after fork: no page, no helper */
+
+/* adopt.c */
+bool nm_adopt(bool root);                   /* carry out the page's present decision; true if something changed */
+bool nm_adopt_try_lock(void);
+void nm_adopt_unlock(void);
+
+/* helper.c */
+bool nm_helper_start(void);
+void nm_helper_forget(void);
+
+/* threads.c */
+void nm_move_threads(const struct nm_cpuset *set);
+bool nm_cpuset_parse(const char *list, struct nm_cpuset *set);
+uint64_t nm_now_ns(void);
+long nm_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+
+#endif

@@ -1,0 +1,51 @@
+/* message.h - the binary messages on the attach socket; the C mirror of crates/abi/src/attach.rs.
+ */
+#ifndef NUMAESTRO_MESSAGE_H
+#define NUMAESTRO_MESSAGE_H
+
+#include <stdint.h>
+
+#define NM_MESSAGE_MAGIC 0x31414d4eu /* "NMA1", little-endian */
+#define NM_MESSAGE_VERSION 1u
+
+enum nm_kind { NM_HELLO = 1, NM_WELCOME = 2, NM_ADOPTED = 3, NM_BUSY = 4, NM_REQUEST = 5 };
+
+struct nm_hello {
+    uint32_t magic;
+    uint16_t kind;
+    uint16_t version;
+    uint32_t page_version;
+    uint32_t runtimes;
+    uint32_t threads_max;
+    uint32_t reattach;
+    uint32_t claim_count;
+    uint32_t reserved;
+    uint64_t claim_app;
+    char name[64];
+    uint64_t claim_cpuset[64];
+    uint8_t pad[24];
+};
+_Static_assert(sizeof(struct nm_hello) == 640, "hello");
+
+struct nm_welcome {
+    uint32_t magic;
+    uint16_t kind;
+    uint16_t version;
+    uint32_t code;
+    uint32_t reserved;
+    uint64_t app;
+    char text[168];
+};
+_Static_assert(sizeof(struct nm_welcome) == 192, "welcome");
+
+struct nm_notice {
+    uint32_t magic;
+    uint16_t kind;
+    uint16_t version;
+    uint64_t app;
+    uint32_t value;
+    uint32_t folded;
+};
+_Static_assert(sizeof(struct nm_notice) == 24, "notice");
+
+#endif

@@ -1,0 +1,117 @@
+/* page.h - the shared page between the manager and one program, byte by byte.
+ *
+ * The C mirror of crates/abi/src/page.rs; docs/ABI.md draws it. Every cache line has one writer. This file knows the
+ * layout only: who maps the page, and when, is attach.c's business.
+ */
+#ifndef NUMAESTRO_PAGE_H
+#define NUMAESTRO_PAGE_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define NM_PAGE_MAGIC 0x315453454d41554eull /* "NUMAEST1", little-endian */
+#define NM_PAGE_VERSION 1u
+#define NM_PAGE_BYTES 4096u
+#define NM_CPUSET_WORDS 128u
+
+enum {
+    NM_FLAG_SHARED = 1 << 0,
+    NM_FLAG_LENT = 1 << 1,
+    NM_FLAG_RELEASED = 1 << 2,
+    NM_FLAG_RESIZE_ALWAYS = 1 << 3,
+    NM_FLAG_RESIZE_NEVER = 1 << 4,
+};
+
+enum {
+    NM_RUNTIME_GOMP = 1 << 0,
+    NM_RUNTIME_KMP = 1 << 1,
+    NM_RUNTIME_OPENBLAS = 1 << 2,
+    NM_RUNTIME_BLIS = 1 << 3,
+    NM_RUNTIME_MKL = 1 << 4,
+    NM_RUNTIME_TBB = 1 << 5,
+    NM_RUNTIME_API = 1 << 6,
+};
+
+/* Reasons why a team keeps its size (page.root.held_by). */
+enum nm_held_by {
+    NM_HELD_NOT = 0,
+    NM_HELD_TOLD = 1,
+    NM_HELD_THREAD_LOCAL = 2,
+    NM_HELD_THREAD_NUMBER = 3,
+    NM_HELD_EXPLICIT = 4,
+    NM_HELD_USER = 5,
+};
+
+struct nm_header_line { /* 0x000, manager, once */
+    alignas(64) _Atomic uint64_t magic;
+    _Atomic uint32_t version;
+    _Atomic uint32_t version_lowest;
+    _Atomic uint32_t page_bytes;
+    _Atomic uint32_t manager_pid;
+    _Atomic uint64_t app;
+    _Atomic uint64_t features;
+    _Atomic uint32_t app_pid;
+    _Atomic uint32_t reserved[5];
+};
+
+struct nm_manager_line { /* 0x040, manager, at each decision */
+    alignas(64) _Atomic uint32_t epoch;
+    _Atomic uint32_t count;
+    _Atomic uint32_t flags;
+    _Atomic uint32_t sequence;
+    _Atomic uint32_t cpuset_words;
+    _Atomic uint32_t grace_us;
+    _Atomic uint64_t decided_ns;
+    _Atomic uint32_t reserved[8];
+};
+
+struct nm_root_line { /* 0x080, the program's root thread */
+    alignas(64) _Atomic uint64_t regions;
+    _Atomic uint32_t in_region;
+    _Atomic uint32_t team;
+    _Atomic uint32_t team_max;
+    _Atomic uint32_t held;
+    _Atomic uint64_t adopted_ns;
+    _Atomic uint32_t held_by;
+    _Atomic uint32_t reserved[5];
+};
+
+struct nm_helper_line { /* 0x0c0, whoever holds the adoption lock */
+    alignas(64) _Atomic uint32_t adopted_epoch;
+    _Atomic uint32_t folded;
+    _Atomic uint32_t runtimes;
+    _Atomic uint32_t helper_tid;
+    _Atomic uint32_t reserved[12];
+};
+
+struct nm_request_line { /* 0x100, the program, through numaestro.h */
+    alignas(64) _Atomic uint32_t requested;
+    _Atomic uint32_t speedup_processors;
+    _Atomic uint32_t speedup_milli;
+    _Atomic uint32_t reserved[13];
+};
+
+struct numaestro_page {
+    alignas(4096) struct nm_header_line header;
+    struct nm_manager_line manager;
+    struct nm_root_line root;
+    struct nm_helper_line helper;
+    struct nm_request_line request;
+    _Atomic uint64_t reserved[88];
+    _Atomic uint64_t cpuset[NM_CPUSET_WORDS]; /* 0x400, manager */
+    _Atomic uint64_t tail[256];
+};
+
+_Static_assert(sizeof(struct numaestro_page) == NM_PAGE_BYTES, "page size");
+_Static_assert(offsetof(struct numaestro_page, header) == 0x000, "header line");
+_Static_assert(offsetof(struct numaestro_page, manager) == 0x040, "manager line");
+_Static_assert(offsetof(struct numaestro_page, root) == 0x080, "root line");
+_Static_assert(offsetof(struct numaestro_page, helper) == 0x0c0, "helper line");
+_Static_assert(offsetof(struct numaestro_page, request) == 0x100, "request line");
+_Static_assert(offsetof(struct numaestro_page, cpuset) == 0x400, "cpuset");
+_Static_assert(offsetof(struct nm_manager_line, decided_ns) == 24, "decided_ns");
+_Static_assert(offsetof(struct nm_root_line, held_by) == 32, "held_by");
+
+#endif

@@ -1,0 +1,119 @@
+/* threads.c - moving the threads of this process, time, and futexes: system calls only.
+ *
+ * Raw system calls and a stack buffer, because this runs inside other people's programs at a region entry: no malloc, no
+ * stdio, no cancellation points.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct nm_dirent {
+    uint64_t ino;
+    int64_t off;
+    unsigned short reclen;
+    unsigned char type;
+    char name[];
+};
+
+uint64_t nm_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+long nm_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
+{
+    struct timespec t = {(time_t)(timeout_ns / 1000000000u), (long)(timeout_ns % 1000000000u)};
+    return syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
+}
+
+static unsigned used_bytes(const struct nm_cpuset *set)
+{
+    unsigned words = NM_CPUSET_WORDS;
+    while (words > 1 && set->words[words - 1] == 0)
+        words--;
+    return words * 8;
+}
+
+/* One pass over /proc/self/task; returns how many threads were seen, 0 when /proc is not there. */
+static unsigned move_listed(const struct nm_cpuset *set, unsigned bytes)
+{
+    int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return 0;
+    unsigned seen = 0;
+    alignas(8) char buffer[4096];
+    for (;;) {
+        long got = syscall(SYS_getdents64, dir, buffer, sizeof buffer);
+        if (got <= 0)
+            break;
+        for (long at = 0; at < got;) {
+            const struct nm_dirent *entry = (const void *)(buffer + at);
+            at += entry->reclen;
+            if (entry->name[0] < '1' || entry->name[0] > '9')
+                continue;
+            pid_t tid = (pid_t)strtol(entry->name, NULL, 10);
+            /* ESRCH (it ended) and EPERM (setuid helper thread) leave that thread as it is. */
+            syscall(SYS_sched_setaffinity, tid, bytes, set->words);
+            seen++;
+        }
+    }
+    close(dir);
+    return seen;
+}
+
+/* Put every thread of this process onto `set`. A thread created meanwhile inherits its creator's set, old or new, so the
+ * list is walked again until it stops growing. Without /proc only the caller moves. */
+void nm_move_threads(const struct nm_cpuset *set)
+{
+    unsigned bytes = used_bytes(set);
+    unsigned before = move_listed(set, bytes);
+    if (before == 0) {
+        syscall(SYS_sched_setaffinity, 0, bytes, set->words);
+        return;
+    }
+    if (before == 1)
+        return;
+    for (int pass = 0; pass < 4; pass++) {
+        unsigned now = move_listed(set, bytes);
+        if (now <= before)
+            break;
+        before = now;
+    }
+}
+
+/* Linux list format, "0-3,8". False on anything else; `set` is then unspecified. */
+bool nm_cpuset_parse(const char *list, struct nm_cpuset *set)
+{
+    memset(set, 0, sizeof *set);
+    bool some = false;
+    for (const char *at = list; *at;) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (end == at)
+            return false;
+        if (*end == '-') {
+            at = end + 1;
+            last = strtoul(at, &end, 10);
+            if (end == at)
+                return false;
+        }
+        if (last < first || last >= NM_CPUSET_WORDS * 64)
+            return false;
+        for (unsigned long i = first; i <= last; i++)
+            set->words[i / 64] |= 1ull << (i % 64);
+        some = true;
+        at = *end == ',' ? end + 1 : end;
+        if (*end && *end != ',')
+            return false;
+    }
+    return some;
+}
