@@ -54,11 +54,12 @@ pub fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
+/// Whether the `r` at `at` only ends a name. In `br"…"` it does not.
 fn continues_word(chars: &[char], at: usize) -> bool {
-    // `br"…"` is a raw string as well; any other name that ends in r is not.
-    let before = |back: usize| at.checked_sub(back).map(|i| chars[i]);
-    let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    part(before(1)) && !(before(1) == Some('b') && !part(before(2)))
+    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let before: String = chars[at.saturating_sub(2)..at].iter().collect();
+    let before = before.strip_suffix('b').filter(|rest| !rest.ends_with(part_of_name)).unwrap_or(&before);
+    before.ends_with(part_of_name)
 }
 
 fn line_comment_end(chars: &[char], at: usize) -> usize {
@@ -140,6 +141,8 @@ mod tests {
         check("f('\"', '\\'', b'x')", "f( , , b )");
         check("fn f<'a>(x: &'a str) {}", "fn f<'a>(x: &'a str) {}");
         check("let r#type = 1;", "let r#type = 1;");
+        check("f(br#\"x\"#)", "f(b )");
+        check("number\"x\"", "number");
         check("for var in bar {}", "for var in bar {}");
     }
 

@@ -10,6 +10,8 @@ use crate::finding::Finding;
 /// Where the policies are.
 pub const DIRECTORY: &str = "crates/policy/src";
 const DOCUMENT: &str = "docs/policies.md";
+/// A file without it in its header serves several answers and is none itself.
+const SOURCE_MARK: &str = "//! **Source**";
 
 /// The parts of a policy and the question each answers.
 pub const PARTS: [(&str, &str); 5] = [
@@ -58,6 +60,9 @@ fn collect(root: &Path) -> Result<Vec<Answer>> {
             };
             let path = format!("{DIRECTORY}/{part}/{name}");
             let text = std::fs::read_to_string(root.join(&path)).with_context(|| format!("cannot read {path}"))?;
+            if !text.contains(SOURCE_MARK) {
+                continue;
+            }
             answers.push(Answer { part, name: stem.replace('_', "-"), path, header: header_of(&text) });
         }
     }
@@ -163,11 +168,14 @@ mod tests {
         let part = root.join(DIRECTORY).join("share");
         std::fs::create_dir_all(&part).expect("temporary directory");
         std::fs::create_dir_all(root.join("docs")).expect("temporary directory");
-        std::fs::write(part.join("equi.rs"), "//! Equal shares.\n").expect("policy file");
+        std::fs::write(part.join("equi.rs"), "//! Equal shares.\n//!\n//! **Source**: A 2000.\n").expect("policy file");
         assert_eq!(check(&root).expect("readable").len(), 1, "no document yet");
+        std::fs::write(part.join("rounding.rs"), "//! Serves several answers.\n").expect("file");
         write(&root).expect("writable");
         assert_eq!(check(&root).expect("readable").len(), 0);
-        std::fs::write(part.join("equi.rs"), "//! Other shares.\n").expect("policy file");
+        let written = std::fs::read_to_string(root.join(DOCUMENT)).expect("readable");
+        assert!(written.contains("### share equi") && !written.contains("rounding"), "{written}");
+        std::fs::write(part.join("equi.rs"), "//! Other shares.\n//!\n//! **Source**: A 2000.\n").expect("policy file");
         assert_eq!(check(&root).expect("readable").len(), 1, "the header has changed");
         std::fs::remove_dir_all(&root).expect("temporary directory");
     }

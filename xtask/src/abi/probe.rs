@@ -37,15 +37,15 @@ pub fn ask(root: &Path, fields: &[Field], constants: &[Constant]) -> Result<Vec<
     let (program, source) = (directory.join("abi-probe"), directory.join("abi-probe.c"));
     std::fs::write(&source, text(fields, constants))?;
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let compiled = Command::new(&compiler)
+    let outcome = Command::new(&compiler)
         .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"])
         .arg(root)
         .arg("-o")
         .args([&program, &source])
         .output()
         .with_context(|| format!("cannot run the C compiler `{compiler}`"))?;
-    if !compiled.status.success() {
-        bail!("the C side of the page does not compile:\n{}", String::from_utf8_lossy(&compiled.stderr));
+    if !outcome.status.success() {
+        bail!("the C side of the page does not compile:\n{}", String::from_utf8_lossy(&outcome.stderr));
     }
     let printed = Command::new(&program).output().context("cannot run the probe")?;
     parse(&String::from_utf8_lossy(&printed.stdout))

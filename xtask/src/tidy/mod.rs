@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::finding::Finding;
-use crate::sources::{self, Source};
+use crate::sources;
 
 /// Runs every check on every file below `root`.
 pub fn run(root: &Path) -> Result<Vec<Finding>> {
@@ -32,6 +32,6 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
 
 /// A source for the tests of the checks.
 #[cfg(test)]
-fn source(path: &str, text: &str) -> Source {
-    Source { path: path.to_owned(), text: text.to_owned() }
+fn source(path: &str, text: &str) -> sources::Source {
+    sources::Source { path: path.to_owned(), text: text.to_owned() }
 }
