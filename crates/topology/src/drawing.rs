@@ -66,7 +66,9 @@ impl Machine {
         for run in cores.chunk_by(same) {
             let (Some((first, core)), Some((last, _))) = (run.first(), run.last()) else { continue };
             let mut pus = PuSet::new();
-            run.iter().for_each(|(_, core)| pus.or_with(&core.pus));
+            for (_, core) in run {
+                pus.or_with(&core.pus);
+            }
             pus.and_with(llc);
             write!(f, "        Core L#{first}")?;
             if first != last {
