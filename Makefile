@@ -36,6 +36,9 @@ build: packages
 binaries:
 	$(CARGO) build --release -p numaestro
 
+examples:
+	$(CARGO) build --release -p numaestro --examples
+
 client:
 	$(call made,client)
 
@@ -53,7 +56,7 @@ venv:
 demo: build
 	$(NUMAESTRO) demo
 
-bench: build venv
+bench: build examples venv
 	$(NUMAESTRO) bench coexec $(BENCH_FLAGS)
 
 ## Checking
@@ -75,14 +78,14 @@ check: packages
 ## Installing
 
 install: build
-	scripts/install.sh install "$(DESTDIR)$(PREFIX)"
+	@scripts/install.sh install "$(PREFIX)" "$(DESTDIR)"
 
 uninstall:
-	scripts/install.sh uninstall "$(DESTDIR)$(PREFIX)"
+	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
 clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries client kernels test-programs venv demo bench test check install \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench test check install \
         uninstall clean
