@@ -1,0 +1,253 @@
+//! No result may change because a team was resized or folded: real OpenMP programs under an allocation that changes all the time.
+//!
+//! Each program checks itself and prints one line that is the same at any team size (`client/tests`). Here it must print the line
+//! that it prints without numaestro, and the team sizes it saw must be what its kind allows: held, or following.
+
+mod support;
+
+use support::ended::{self, Ended};
+use support::manager::{Manager, alone};
+use support::programs::{COMPILERS, program};
+use support::shaker::Shaker;
+use support::{number, processors, skip, turn};
+
+/// What resizing may do to a program.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Size {
+    /// Every region has the size that it has without numaestro.
+    Held,
+    /// The size follows the allocation: at least two different ones are seen while the allocation changes.
+    Follows,
+    /// Either is right.
+    Free,
+}
+
+/// A program, what comes after its seconds, its environment, and options of `numaestro run`.
+struct Case<'a> {
+    program: &'a str,
+    arguments: &'a [&'a str],
+    environment: &'a [(&'a str, &'a str)],
+    options: &'a [&'a str],
+    size: Size,
+}
+
+const PLAIN: Case = Case { program: "", arguments: &[], environment: &[], options: &[], size: Size::Free };
+
+impl Case<'_> {
+    fn words(&self, path: &str, seconds: &str) -> Vec<String> {
+        [path, seconds].iter().chain(self.arguments).map(ToString::to_string).collect()
+    }
+
+    fn alone(&self, path: &str, threads: &str) -> Ended {
+        let mut command = alone(self.words(path, "0.05"));
+        if !threads.is_empty() {
+            command.env("OMP_NUM_THREADS", threads);
+        }
+        ended::run(command.envs(self.environment.iter().copied()))
+    }
+
+    fn managed(&self, manager: &Manager, path: &str, threads: &str) -> Ended {
+        let seconds = format!("{}", number("NUMAESTRO_TEST_MILLISECONDS", 400) as f64 / 1000.0);
+        let mut command = manager.command(["run"]);
+        command.args(self.options).arg("--").args(self.words(path, &seconds));
+        if !threads.is_empty() {
+            command.env("OMP_NUM_THREADS", threads);
+        }
+        ended::run(command.envs(self.environment.iter().copied()))
+    }
+
+    /// With every compiler, with as many threads as processors and with four.
+    #[track_caller]
+    fn check(&self) {
+        let _turn = turn();
+        let manager = Manager::started();
+        let pid = manager.pid();
+        let mut failures = Vec::new();
+        for compiler in COMPILERS {
+            let Some(path) = program(compiler, self.program) else { continue };
+            for threads in ["", "4"] {
+                let what = format!("{} by {compiler}, OMP_NUM_THREADS={threads:?}", self.words(self.program, "").join(" "));
+                let bare = self.alone(&path, threads);
+                assert!(bare.status.success(), "{what} is wrong without numaestro: {}{}", bare.stdout, bare.stderr);
+                let shaker = Shaker::start(&manager);
+                let managed = self.managed(&manager, &path, threads);
+                eprintln!("{what}: alone {:?}, managed {:?}, {} visits", bare.sizes(), managed.sizes(), shaker.visits());
+                failures.extend(self.wrong(&bare, &managed).map(|why| format!("{what}: {why}")));
+            }
+        }
+        assert!(failures.is_empty(), "{}", failures.join("\n"));
+        assert_eq!(manager.pid(), pid, "the manager was lost on the way");
+        manager.expect_all_free();
+    }
+
+    fn wrong(&self, bare: &Ended, managed: &Ended) -> Option<String> {
+        if !managed.status.success() || managed.stdout != bare.stdout {
+            let said = format!("{}{}", managed.stdout, managed.stderr);
+            return Some(format!("{} and \"{}\" instead of \"{}\"", managed.status, said.trim(), bare.stdout.trim()));
+        }
+        let sizes = |ended: &Ended| ended.sizes().iter().map(|(size, _)| *size).collect::<Vec<u32>>();
+        let (before, now) = (sizes(bare), sizes(managed));
+        match self.size {
+            Size::Held if before != now => Some(format!("teams of {now:?} threads instead of {before:?}")),
+            Size::Follows if now.len() < 2 && processors() > 1 => Some(format!("always {now:?} threads: it does not follow")),
+            Size::Follows if processors() == 1 => {
+                skip("whether the size follows", "there is only one processor");
+                None
+            }
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn a_partition_made_inside_the_region() {
+    Case { program: "inside", size: Size::Follows, ..PLAIN }.check();
+}
+
+#[test]
+fn chunks_computed_outside_the_region() {
+    Case { program: "outside", size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn chunks_computed_outside_before_every_region() {
+    Case { program: "outside", arguments: &["again"], ..PLAIN }.check();
+}
+
+#[test]
+fn chunks_computed_outside_and_asked_elsewhere_again() {
+    Case { program: "outside", arguments: &["places"], size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn chunks_computed_outside_through_a_function_that_is_asked_again() {
+    Case { program: "outside", arguments: &["wrapper"], ..PLAIN }.check();
+}
+
+#[test]
+fn a_size_learned_in_an_earlier_region() {
+    Case { program: "learned", ..PLAIN }.check();
+}
+
+#[test]
+fn bounds_written_in_one_region_and_used_in_another() {
+    Case { program: "learned", arguments: &["bounds"], ..PLAIN }.check();
+}
+
+/// Nothing can tell such a region from a harmless one before it is too late; `--class fold` is right for it.
+#[test]
+fn a_region_that_relies_on_the_size_only_later_with_class_fold() {
+    Case { program: "learned", arguments: &["late"], options: &["--class", "fold"], ..PLAIN }.check();
+}
+
+#[test]
+fn arrays_with_a_slot_per_thread() {
+    Case { program: "sized", ..PLAIN }.check();
+}
+
+#[test]
+fn explicit_sizes_with_threads_that_wait_for_each_other() {
+    Case { program: "explicit", size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn explicit_sizes_also_with_class_malleable() {
+    Case { program: "explicit", options: &["--class", "malleable"], size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn a_number_of_threads_that_the_program_set() {
+    Case { program: "setnum", size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn parallel_sections_that_wait_for_each_other() {
+    Case { program: "sections", size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn nested_regions() {
+    Case { program: "nested", ..PLAIN }.check();
+}
+
+#[test]
+fn threadprivate_data() {
+    Case { program: "private", size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn reductions() {
+    Case { program: "reduce", size: Size::Follows, ..PLAIN }.check();
+}
+
+#[test]
+fn tasks() {
+    Case { program: "tasks", size: Size::Follows, ..PLAIN }.check();
+}
+
+#[test]
+fn synchronising_constructs() {
+    Case { program: "constructs", ..PLAIN }.check();
+}
+
+#[test]
+fn schedules() {
+    Case { program: "schedules", ..PLAIN }.check();
+}
+
+#[test]
+fn schedules_from_the_environment() {
+    Case { program: "schedules", environment: &[("OMP_SCHEDULE", "guided,2")], ..PLAIN }.check();
+}
+
+#[test]
+fn cancellation() {
+    Case { program: "cancel", environment: &[("OMP_CANCELLATION", "true")], size: Size::Follows, ..PLAIN }.check();
+}
+
+#[test]
+fn threads_bound_to_places() {
+    for bind in [("OMP_PROC_BIND", "close"), ("OMP_PROC_BIND", "spread")] {
+        let environment = [bind, ("OMP_PLACES", "threads")];
+        Case { program: "inside", environment: &environment, ..PLAIN }.check();
+    }
+    Case { program: "persist", environment: &[("OMP_PROC_BIND", "true")], ..PLAIN }.check();
+    Case { program: "reduce", environment: &[("GOMP_CPU_AFFINITY", "0"), ("KMP_AFFINITY", "compact")], ..PLAIN }.check();
+}
+
+#[test]
+fn waiting_policies_of_the_user() {
+    for policy in ["active", "passive"] {
+        Case { program: "constructs", environment: &[("OMP_WAIT_POLICY", policy)], ..PLAIN }.check();
+    }
+}
+
+#[test]
+fn one_region_for_the_whole_run() {
+    Case { program: "persist", size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
+fn several_threads_that_open_regions() {
+    Case { program: "roots", ..PLAIN }.check();
+}
+
+#[test]
+fn everything_with_class_fold() {
+    for name in ["inside", "outside", "private", "persist", "explicit", "sections"] {
+        Case { program: name, options: &["--class", "fold"], size: Size::Held, ..PLAIN }.check();
+    }
+}
+
+/// Programs that are right under `OMP_DYNAMIC=true` are right with `--class malleable`.
+#[test]
+fn class_malleable_where_the_program_allows_it() {
+    for name in ["inside", "reduce", "tasks", "constructs", "schedules", "sized", "nested"] {
+        Case { program: name, options: &["--class", "malleable"], ..PLAIN }.check();
+    }
+}
+
+#[test]
+fn plain_threads() {
+    Case { program: "threads", ..PLAIN }.check();
+}

@@ -1,0 +1,284 @@
+//! What a program does with processes, descriptors, signals and its surroundings is the same under numaestro.
+
+mod support;
+
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::Duration;
+use support::ended::{self, Ended};
+use support::manager::{Manager, NUMAESTRO, alone};
+use support::programs::{COMPILERS, any, program};
+use support::shaker::Shaker;
+use support::{has, is_root, skip, turn};
+
+const SECONDS: &str = "0.5";
+/// What `run` documents to add, to change or to take away.
+const DOCUMENTED: [&str; 8] = [
+    "LD_PRELOAD",
+    "NUMAESTRO_ATTACH",
+    "NUMAESTRO_CLASS",
+    "GOMP_SPINCOUNT",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+];
+
+/// Runs a program with every compiler, alone and while its allocation changes; skips what it cannot do alone.
+#[track_caller]
+fn same_result(name: &str, arguments: &[&str]) {
+    let _turn = turn();
+    let manager = Manager::started();
+    for compiler in COMPILERS {
+        let Some(path) = program(compiler, name) else { continue };
+        let words = |seconds| [&path, seconds].into_iter().chain(arguments.iter().copied()).map(str::to_owned).collect::<Vec<_>>();
+        let what = format!("{name} {} by {compiler}", arguments.join(" "));
+        let bare = ended::start(&mut alone(words("0.1"))).end_within(Duration::from_secs(10));
+        let Some(bare) = bare.ok().filter(|ended| ended.status.success()) else {
+            skip(&what, "its runtime cannot do this, with or without numaestro");
+            continue;
+        };
+        let _shaker = Shaker::start(&manager);
+        manager.run(words(SECONDS)).expect(&what, &bare.stdout);
+    }
+    manager.expect_all_free();
+}
+
+#[test]
+fn fork_before_the_first_region() {
+    same_result("forks", &["before"]);
+}
+
+#[test]
+fn fork_after_regions_with_regions_in_the_child() {
+    same_result("forks", &["after"]);
+}
+
+#[test]
+fn fork_after_regions_without_regions_in_the_child() {
+    same_result("forks", &["sequential"]);
+}
+
+#[test]
+fn fork_and_exec_after_regions() {
+    same_result("forks", &["exec"]);
+}
+
+#[test]
+fn spawn_vfork_system_and_popen() {
+    same_result("forks", &["spawn"]);
+}
+
+#[test]
+fn exec_in_place() {
+    same_result("forks", &["self"]);
+}
+
+#[test]
+fn every_descriptor_closed_and_its_number_used_again() {
+    same_result("closes", &[]);
+}
+
+#[test]
+fn a_daemon_that_closes_every_descriptor() {
+    same_result("closes", &["daemon"]);
+}
+
+#[test]
+fn signals_are_the_programs_own() {
+    same_result("signals", &[]);
+}
+
+#[test]
+fn libraries_that_come_and_go() {
+    for compiler in COMPILERS {
+        let Some(plugin) = program(compiler, "plugin.so") else { continue };
+        same_result("loader", &[&plugin]);
+        let Some(private) = program("gcc", "plugin-private.so") else { continue };
+        same_result("loader", &[&plugin, &format!("keep:{private}")]);
+    }
+}
+
+/// Lines about the program's surroundings, without what is documented to differ.
+fn surroundings(ended: &Ended, drop_environment: bool) -> BTreeSet<String> {
+    let documented = |line: &str| {
+        line.strip_prefix("environment ").is_some_and(|entry| {
+            let name = entry.split('=').next().unwrap_or_default();
+            drop_environment || name == "NUMAESTRO_DIR" || DOCUMENTED.contains(&name)
+        })
+    };
+    ended.stdout.lines().filter(|line| !documented(line)).map(str::to_owned).collect()
+}
+
+#[test]
+fn surroundings_are_the_programs_own() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for compiler in COMPILERS {
+        let Some(path) = program(compiler, "surroundings") else { continue };
+        let words = [path.as_str(), "7", "two words", "--help", "-v", ""];
+        let input = b"one\ntwo\n";
+        let bare = ended::start_with_input(&mut alone(words), input).end();
+        let managed = ended::start_with_input(&mut manager.run_command(words), input).end();
+        assert_eq!((bare.code(), managed.code()), (7, 7), "exit codes; {}", managed.stderr);
+        let (before, now) = (surroundings(&bare, false), surroundings(&managed, false));
+        let missing: Vec<_> = before.difference(&now).collect();
+        let new: Vec<_> = now.difference(&before).collect();
+        assert!(missing.is_empty() && new.is_empty(), "{compiler}: missing {missing:#?}, new {new:#?}");
+        let quiet = |ended: &Ended| ended.stderr.lines().filter(|l| !l.starts_with("sizes")).collect::<Vec<_>>().join("\n");
+        assert_eq!(quiet(&managed), quiet(&bare), "standard error");
+    }
+}
+
+/// Ignored signals, a low priority, closed standard streams, blocked signals: inherited as from any other parent.
+#[test]
+fn odd_surroundings_are_inherited() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let Some(path) = any("surroundings") else { return };
+    let shells = [
+        "trap '' PIPE INT QUIT HUP; exec \"$@\"",
+        "ulimit -n 200; ulimit -c 0; ulimit -s 4096; umask 077; exec \"$@\"",
+        "exec \"$@\" 5</dev/null 7</dev/zero",
+        "exec nice -n 3 \"$@\"",
+        "exec nohup \"$@\" 2>/dev/null",
+        "cd /; exec env -u HOME \"$@\"",
+        "exec \"$@\" 2>&-",
+        "exec \"$@\" <&- 2>&-",
+    ];
+    for shell in shells {
+        let words = |program: &[&str]| ["sh", "-c", shell, "sh"].iter().chain(program).map(ToString::to_string).collect::<Vec<_>>();
+        let bare = ended::run(&mut alone(words(&[&path])));
+        let managed = ended::run(alone(words(&[NUMAESTRO, "run", "--", &path])).env("NUMAESTRO_DIR", manager.dir()));
+        let (before, now) = (surroundings(&bare, false), surroundings(&managed, false));
+        let differences: Vec<_> = before.symmetric_difference(&now).collect();
+        assert!(differences.is_empty(), "{shell}: {differences:#?}\n{}", managed.stderr);
+        assert_eq!(bare.code(), managed.code(), "{shell}");
+    }
+}
+
+#[test]
+fn exit_codes_and_deaths_are_passed_on() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for (script, code) in [("exit 0", 0), ("exit 1", 1), ("exit 77", 77), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -SEGV $$", 139)] {
+        assert_eq!(manager.run(["sh", "-c", script]).code(), code, "{script}");
+    }
+    assert_eq!(manager.run(["/nowhere/at/all"]).code(), 127);
+    assert_eq!(manager.run(["/"]).code(), 126);
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::KILL, Signal::USR1] {
+        let sleeper = ended::start(&mut manager.run_command(["sh", "-c", "echo ready; exec sleep 100"]));
+        assert!(support::eventually(|| command_line(sleeper.pid()).starts_with("sleep")), "never started");
+        sleeper.signal(signal);
+        assert_eq!(sleeper.end().code(), 128 + signal.as_raw(), "{signal:?}");
+    }
+    manager.expect_all_free();
+}
+
+fn command_line(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+}
+
+/// A program below something that is not parallel itself gets what it would have got alone, and so do two of them.
+#[test]
+fn wrappers() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for compiler in COMPILERS {
+        let Some(path) = program(compiler, "inside") else { continue };
+        let once = ended::run(&mut alone([path.as_str(), "0.05"])).stdout;
+        let twice = format!("{once}{once}");
+        let both = format!("{path} {SECONDS} & {path} {SECONDS}; wait");
+        let nested = format!("timeout 50 sh -c 'nice {path} {SECONDS}'");
+        let managed_again = format!("{NUMAESTRO} run -- {path} {SECONDS}");
+        let wrapped: [(&[&str], &str); 9] = [
+            (&["timeout", "50", &path, SECONDS], &once),
+            (&["sh", "-c", &both], &twice),
+            (&["sh", "-c", &nested], &once),
+            (&["env", "-i", &path, SECONDS], &once),
+            (&["env", "-u", "LD_PRELOAD", &path, SECONDS], &once),
+            (&["nice", "-n", "5", &path, SECONDS], &once),
+            (&["nohup", &path, SECONDS], &once),
+            (&["setsid", "-w", &path, SECONDS], &once),
+            (&["sh", "-c", &managed_again], &once),
+        ];
+        for (words, output) in wrapped {
+            let _shaker = Shaker::start(&manager);
+            manager.run(words).expect(&words.join(" "), output);
+        }
+        let late = manager.run(["timeout", "0.3", path.as_str(), "30"]);
+        assert_eq!(late.code(), 124, "timeout ends it: {}{}", late.stdout, late.stderr);
+    }
+    manager.expect_all_free();
+}
+
+/// Pipes, a reader that goes away, and a program in the background of a shell that ends before it.
+#[test]
+fn pipelines() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let Some(path) = any("inside") else { return };
+    let line = ended::run(&mut alone([path.as_str(), "0.05"])).stdout;
+    let in_shell = |script: &str| {
+        let mut command = alone(["bash", "-c", script]);
+        command.env("NUMAESTRO_DIR", manager.dir()).env("N", NUMAESTRO).env("P", &path);
+        ended::run(&mut command)
+    };
+    in_shell("$N run -- $P 0.2 | cat").expect("into a pipe", &line);
+    in_shell("$N run -- cat < <(echo through)").expect("from a pipe", "through\n");
+    in_shell("$N run -- yes | head -n 1").expect("a reader that goes away", "y\n");
+    let broken = in_shell("$N run -- yes | true; echo ${PIPESTATUS[0]}");
+    broken.expect("SIGPIPE kills the writer", "141\n");
+    in_shell("$N run -- sh -c '(sleep 0.3; $P 0.2) & echo first'").expect("left in the background", &format!("first\n{line}"));
+    manager.expect_all_free();
+}
+
+/// The loader ignores `LD_PRELOAD` there, and nobody else can set the affinity of another user's process.
+#[test]
+fn a_setuid_program() {
+    let _turn = turn();
+    if !is_root() || !has("setpriv") {
+        return skip("a setuid program", "only root can make one, and setpriv is needed");
+    }
+    let Some(path) = any("inside") else { return };
+    // Not in the manager's directory, which is closed to others.
+    let place = tempfile::Builder::new().prefix("numaestro-setuid-").tempdir().expect("a directory");
+    let open = |path: &std::path::Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
+    open(place.path(), 0o755).expect("ours");
+    let (copy, command) = (place.path().join("inside"), place.path().join("numaestro"));
+    std::fs::copy(&path, &copy).and_then(|_| std::fs::copy(NUMAESTRO, &command)).expect("copied");
+    open(&copy, 0o4755).and_then(|()| open(&command, 0o755)).expect("ours");
+    let runtime = place.path().join("run");
+    std::fs::create_dir(&runtime).and_then(|()| open(&runtime, 0o700)).expect("made");
+    assert!(Command::new("chown").arg("nobody").arg(&runtime).status().is_ok_and(|s| s.success()), "chown");
+    let as_nobody = |words: &[&str]| {
+        let mut all = alone(["setpriv", "--reuid", "nobody", "--clear-groups"]);
+        all.args(words).env("NUMAESTRO_DIR", &runtime).current_dir("/");
+        ended::run(&mut all)
+    };
+    let (copy, command) = (copy.to_str().expect("plain"), command.to_str().expect("plain"));
+    let bare = as_nobody(&[copy, "0.1"]);
+    assert!(bare.status.success(), "setuid does not work here: {}", bare.stderr);
+    as_nobody(&[command, "run", "--", copy, SECONDS]).expect("a setuid program", &bare.stdout);
+    let status = as_nobody(&[command, "status", "--json"]);
+    assert!(status.status.success(), "the manager does not answer its own user: {}", status.stderr);
+    let _ = as_nobody(&[command, "stop"]);
+}
+
+#[test]
+fn programs_without_the_shim() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for name in ["inside-static", "inside-32", "threads-musl"] {
+        let Some(path) = program("gcc", name) else { continue };
+        let bare = ended::run(&mut alone([path.as_str(), "0.05"]));
+        let _shaker = Shaker::start(&manager);
+        let managed = manager.run([path.as_str(), SECONDS]);
+        managed.expect(name, &bare.stdout);
+        let complaints: Vec<_> = managed.stderr.lines().filter(|l| l.contains("LD_PRELOAD") || l.contains("ld.so")).collect();
+        assert!(complaints.is_empty(), "{name}: the loader complains: {complaints:?}");
+    }
+    manager.expect_all_free();
+}

@@ -1,0 +1,308 @@
+//! Too many programs and too little of everything: it works, or it says clearly what is missing, and the program still runs.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use support::ended::{self, Ended, Running};
+use support::manager::{Manager, NUMAESTRO, alone};
+use support::programs::{COMPILERS, any, program};
+use support::{has, is_root, number, processors, skip, turn};
+
+/// One line of `inside`.
+fn right_line() -> Option<(String, String)> {
+    let path = any("inside")?;
+    let line = ended::run(&mut alone([path.as_str(), "0"])).stdout;
+    Some((path, line))
+}
+
+/// `script` in a shell that knows `$N` (the command) and `$P` (the program).
+fn shell(manager: &Manager, program: &str, script: &str) -> Command {
+    let mut command = alone(["bash", "-c", script]);
+    command.env("NUMAESTRO_DIR", manager.dir()).env("N", NUMAESTRO).env("P", program);
+    command
+}
+
+#[track_caller]
+fn all_right(programs: Vec<Running>, line: &str) {
+    for (index, running) in programs.into_iter().enumerate() {
+        running.end().expect(&format!("program {index}"), line);
+    }
+}
+
+#[test]
+fn more_programs_than_processors() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for compiler in COMPILERS {
+        let Some(path) = program(compiler, "inside") else { continue };
+        let line = ended::run(&mut alone([path.as_str(), "0"])).stdout;
+        let count = 8 * processors();
+        let programs = (0..count).map(|_| ended::start(&mut manager.run_command([path.as_str(), "1"]))).collect();
+        let most = (0..10).map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            let status = manager.status().expect("the manager answers");
+            assert!(status.apps.iter().all(|app| app.state != "running" || app.count >= 1), "{status:#?}");
+            status.apps.len()
+        });
+        assert!(most.max() > Some(processors()), "they were never all there");
+        all_right(programs, &line);
+    }
+    manager.expect_all_free();
+}
+
+/// 200 in the usual run, 1000 with `NUMAESTRO_TEST_BIG=1`.
+#[test]
+fn very_many_programs_at_once() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let pid = manager.pid();
+    let Some((path, line)) = right_line() else { return };
+    let count = if number("NUMAESTRO_TEST_BIG", 0) == 1 { 1000 } else { 200 };
+    let programs = (0..count).map(|_| ended::start(&mut manager.run_command([path.as_str(), "0.02"]))).collect();
+    all_right(programs, &line);
+    assert_eq!(manager.pid(), pid, "the manager was lost on the way");
+    manager.expect_all_free();
+}
+
+/// With so few descriptors that a program alone can just start, or cannot.
+#[test]
+fn no_free_descriptors_for_the_program() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let Some((path, _)) = right_line() else { return };
+    for limit in [3, 4, 5, 6, 8, 12, 20] {
+        let bare = ended::run(&mut shell(&manager, &path, &format!("ulimit -n {limit}; exec $P 0.1")));
+        let managed = ended::run(&mut shell(&manager, &path, &format!("ulimit -n {limit}; exec $N run -- $P 0.1")));
+        same_end(&format!("ulimit -n {limit}"), &bare, &managed);
+    }
+    manager.expect_all_free();
+}
+
+/// Where the program could run alone, it runs under `run` with the same output; where it could not, neither needs to.
+#[track_caller]
+fn same_end(what: &str, bare: &Ended, managed: &Ended) {
+    if bare.status.success() {
+        managed.expect(what, &bare.stdout);
+    } else {
+        eprintln!("{what}: alone it ends with {}, managed with {}: {}", bare.status, managed.status, managed.stderr);
+    }
+}
+
+/// A manager that cannot open another descriptor refuses or waits, and serves the next one when there is room again.
+#[test]
+fn no_free_descriptors_for_the_manager() {
+    let _turn = turn();
+    let manager = Manager::new();
+    let Some((path, line)) = right_line() else { return };
+    // The manager that this run starts inherits the limit.
+    let first = ended::run(&mut shell(&manager, &path, "ulimit -n 24; exec $N run -- true"));
+    assert!(first.status.success(), "{}", first.stderr);
+    let pid = manager.pid();
+    for _ in 0..2 {
+        let programs = (0..30).map(|_| ended::start(&mut manager.run_command([path.as_str(), "0.1"]))).collect();
+        all_right(programs, &line);
+    }
+    if pid != 0 {
+        assert_eq!(manager.pid(), pid, "the manager was lost");
+    }
+    manager.expect_all_free();
+}
+
+#[test]
+fn little_memory() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let Some((path, _)) = right_line() else { return };
+    for kib in [20_000, 60_000, 100_000, 200_000, 400_000, 1_000_000] {
+        let bare = ended::run(&mut shell(&manager, &path, &format!("ulimit -v {kib}; exec $P 0.1")));
+        let managed = ended::run(&mut shell(&manager, &path, &format!("ulimit -v {kib}; exec $N run -- $P 0.1")));
+        same_end(&format!("ulimit -v {kib}"), &bare, &managed);
+    }
+    // And the manager itself with little.
+    let small = Manager::new();
+    let managed = ended::run(&mut shell(&small, &path, "ulimit -v 150000; exec $N run -- $P 0.1"));
+    assert!(managed.status.success(), "{}{}", managed.stdout, managed.stderr);
+    small.run([path.as_str(), "0.1"]).expect("beside a small manager", &managed.stdout);
+}
+
+/// A user who may start hardly any process or thread.
+#[test]
+fn few_processes() {
+    let _turn = turn();
+    if !is_root() || !has("setpriv") || !has("prlimit") {
+        return skip("a limit of processes", "it does not hold for root, who alone can become another user here (setpriv, prlimit)");
+    }
+    let Some(place) = ForNobody::new(&["inside"]) else { return };
+    for limit in [1, 2, 3, 4, 8, 20] {
+        let limit = format!("--nproc={limit}");
+        let words = ["setpriv", "--reuid", "nobody", "--clear-groups", "prlimit", &limit];
+        let program = place.path("inside");
+        let bare = place.run(words.iter().copied().chain([program.as_str(), "0.1"]));
+        let managed = place.run(words.iter().copied().chain([&place.path("numaestro"), "run", "--", &program, "0.1"]));
+        same_end(&limit, &bare, &managed);
+        let _ = place.run(["setpriv", "--reuid", "nobody", "--clear-groups", &place.path("numaestro"), "stop"]);
+    }
+}
+
+/// Copies that another user can execute, and a runtime directory of that user's.
+struct ForNobody {
+    place: tempfile::TempDir,
+}
+
+impl ForNobody {
+    fn new(programs: &[&str]) -> Option<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        let place = tempfile::Builder::new().prefix("numaestro-nobody-").tempdir().expect("a directory");
+        let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("ours");
+        open(place.path(), 0o755);
+        let copy = |from: &str, name: &str| {
+            std::fs::copy(from, place.path().join(name)).expect("copied");
+            open(&place.path().join(name), 0o755);
+        };
+        copy(NUMAESTRO, "numaestro");
+        for name in programs {
+            copy(&any(name)?, name);
+        }
+        std::fs::create_dir(place.path().join("run")).expect("made");
+        open(&place.path().join("run"), 0o700);
+        let owned = Command::new("chown").arg("nobody").arg(place.path().join("run")).status();
+        owned.is_ok_and(|status| status.success()).then_some(Self { place })
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.place.path().join(name).to_str().expect("plain").to_owned()
+    }
+
+    fn run<S: AsRef<std::ffi::OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Ended {
+        ended::run(alone(words).env("NUMAESTRO_DIR", self.path("run")).env("HOME", "/nonexistent").current_dir("/"))
+    }
+}
+
+impl Drop for ForNobody {
+    fn drop(&mut self) {
+        let stop = [&self.path("numaestro"), "stop"].map(str::to_owned);
+        let words = ["setpriv", "--reuid", "nobody", "--clear-groups"].map(str::to_owned);
+        let _ = self.run(words.into_iter().chain(stop));
+    }
+}
+
+/// No home, no runtime directory, none that can be written: the program runs, and is told what is missing.
+#[test]
+fn nowhere_to_be() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let Some((path, line)) = right_line() else { return };
+    let places = [
+        ("a home that cannot be written", "HOME=/proc/1 exec $N run -- $P 0.1", false),
+        ("no home", "unset HOME; exec $N run -- $P 0.1", false),
+        ("a runtime directory that cannot be made", "NUMAESTRO_DIR=/proc/nowhere exec $N run -- $P 0.1", true),
+        ("a runtime directory that is a file", "NUMAESTRO_DIR=/etc/passwd exec $N run -- $P 0.1", true),
+        ("a relative runtime directory", "cd /proc; NUMAESTRO_DIR=somewhere exec $N run -- $P 0.1", true),
+        ("a runtime directory of another's", "NUMAESTRO_DIR=/dev/null/x exec $N run -- $P 0.1", true),
+    ];
+    for (what, script, must_say) in places {
+        let ended = ended::run(&mut shell(&manager, &path, script));
+        ended.expect(what, &line);
+        let said = ended.stderr.lines().any(|text| !text.starts_with("sizes"));
+        assert_eq!(said, must_say, "{what}: {}", ended.stderr);
+    }
+    let long = format!("NUMAESTRO_DIR={}/{} exec $N run -- $P 0.1", manager.dir().display(), "d".repeat(200));
+    ended::run(&mut shell(&manager, &path, &long)).expect("a path too long for a socket", &line);
+    manager.expect_all_free();
+}
+
+#[test]
+fn without_a_runtime_directory_of_the_session() {
+    let _turn = turn();
+    let manager = Manager::new();
+    let Some((path, line)) = right_line() else { return };
+    // `TMPDIR` keeps this manager apart from one that the user of this machine may have.
+    let script = "unset NUMAESTRO_DIR XDG_RUNTIME_DIR; export TMPDIR=$0; $N run -- $P 0.1; $N status --json >&2; $N stop >&2";
+    let mut command = shell(&manager, &path, script);
+    let uid = rustix::process::geteuid().as_raw();
+    if Path::new(&format!("/run/user/{uid}")).is_dir() {
+        return skip("no XDG_RUNTIME_DIR", "this user has a session directory that would be used");
+    }
+    let ended = ended::run(command.arg(manager.dir()));
+    ended.expect("without XDG_RUNTIME_DIR", &line);
+    assert!(ended.stderr.contains("\"pid\""), "a manager answers: {}", ended.stderr);
+}
+
+#[test]
+fn without_proc() {
+    let _turn = turn();
+    let namespace = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "bash", "-c", script]);
+        command
+    };
+    let hides = is_root() && has("unshare") && namespace("mount -t tmpfs none /proc").status().is_ok_and(|s| s.success());
+    if !hides {
+        return skip("/proc hidden", "root and unshare are needed to hide it");
+    }
+    let Some((path, line)) = right_line() else { return };
+    for manager_too in [false, true] {
+        let manager = if manager_too { Manager::new() } else { Manager::started() };
+        let mut command = namespace("mount -t tmpfs none /proc && exec $N run -- $P 0.2");
+        command.env("NUMAESTRO_DIR", manager.dir()).env("N", NUMAESTRO).env("P", &path);
+        ended::run(&mut command).expect(&format!("/proc hidden, from the manager too: {manager_too}"), &line);
+    }
+}
+
+#[test]
+fn a_full_disk() {
+    let _turn = turn();
+    let namespace = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["-m", "bash", "-c", script]);
+        command
+    };
+    if !is_root() || !has("unshare") || !namespace("mount -t tmpfs none /mnt").status().is_ok_and(|s| s.success()) {
+        return skip("a full disk", "root and unshare are needed to make one");
+    }
+    let Some((path, line)) = right_line() else { return };
+    let script = "mount -t tmpfs -o size=8k none /mnt && mkdir -m 700 /mnt/run && (cat /dev/zero > /mnt/fill || true) 2>/dev/null
+        export NUMAESTRO_DIR=/mnt/run HOME=/proc XDG_CACHE_HOME=/mnt/cache; $N run -- $P 0.2; code=$?; $N stop >/dev/null 2>&1; exit $code";
+    let mut command = namespace(script);
+    ended::run(command.env("N", NUMAESTRO).env("P", &path)).expect("a full disk", &line);
+}
+
+/// As in a container that was given one processor.
+#[test]
+fn one_processor() {
+    let _turn = turn();
+    if !has("taskset") {
+        return skip("one processor", "taskset is needed");
+    }
+    for compiler in COMPILERS {
+        for name in ["inside", "outside", "persist", "explicit", "sections", "private"] {
+            let Some(path) = program(compiler, name) else { continue };
+            let line = ended::run(&mut alone([path.as_str(), "0"])).stdout;
+            let manager = Manager::new();
+            // The manager that this run starts has the one processor too; then one beside it that has them all.
+            let ended = ended::run(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2"));
+            ended.expect(&format!("{name} by {compiler} on one processor"), &line);
+            let status = manager.status().expect("a manager");
+            assert_eq!(status.pus.iter().filter(|pu| pu.state != "offline").count(), 1, "{status:#?}");
+            let both: Vec<Running> = (0..2).map(|_| ended::start(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2"))).collect();
+            all_right(both, &line);
+            manager.expect_all_free();
+        }
+    }
+}
+
+/// A program that the user confined to one processor stays there, whatever the manager has.
+#[test]
+fn one_processor_for_one_program() {
+    let _turn = turn();
+    if !has("taskset") {
+        return skip("one processor", "taskset is needed");
+    }
+    let manager = Manager::started();
+    let Some((path, line)) = right_line() else { return };
+    ended::run(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2")).expect("confined from outside", &line);
+    let inner = ended::run(&mut shell(&manager, &path, "exec $N run -- taskset -c 0 $P 0.2"));
+    inner.expect("confined from inside", &line);
+    manager.expect_all_free();
+}

@@ -1,0 +1,135 @@
+//! A manager in a temporary directory, spoken to with the command only.
+
+use super::ended::{self, Ended};
+use super::eventually;
+use numaestro_abi::control::Status;
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The command under test.
+pub const NUMAESTRO: &str = env!("CARGO_BIN_EXE_numaestro");
+/// What would change the programs' team sizes behind the test's back.
+const QUIET: [&str; 12] = [
+    "OMP_NUM_THREADS",
+    "OMP_DYNAMIC",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "OMP_WAIT_POLICY",
+    "GOMP_SPINCOUNT",
+    "KMP_BLOCKTIME",
+    "OPENBLAS_NUM_THREADS",
+    "XDG_RUNTIME_DIR",
+    "LD_PRELOAD",
+    "NUMAESTRO_ATTACH",
+    "NUMAESTRO_CLASS",
+];
+
+/// A directory in which a manager runs or will run.
+pub struct Manager {
+    dir: tempfile::TempDir,
+}
+
+impl Manager {
+    /// Only the directory: the first `run` starts the manager.
+    pub fn new() -> Self {
+        Self { dir: tempfile::Builder::new().prefix("numaestro-test-").tempdir().expect("a temporary directory") }
+    }
+
+    /// With a manager that runs already.
+    #[track_caller]
+    pub fn started() -> Self {
+        let it = Self::new();
+        let first = it.run(["true"]);
+        assert!(first.status.success() && it.status().is_some(), "no manager: {}{}", first.stdout, first.stderr);
+        it
+    }
+
+    /// Where its sockets and files are.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The socket of the programs.
+    pub fn attach_socket(&self) -> PathBuf {
+        self.dir().join("attach")
+    }
+
+    /// `numaestro` with these arguments, for this directory.
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(NUMAESTRO);
+        command.args(arguments).env("NUMAESTRO_DIR", self.dir());
+        for name in QUIET {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// `numaestro run -- …`.
+    pub fn run_command<S: AsRef<OsStr>>(&self, program: impl IntoIterator<Item = S>) -> Command {
+        let mut command = self.command(["run", "--"]);
+        command.args(program);
+        command
+    }
+
+    /// `numaestro run -- …` to its end.
+    #[track_caller]
+    pub fn run<S: AsRef<OsStr>>(&self, program: impl IntoIterator<Item = S>) -> Ended {
+        ended::run(&mut self.run_command(program))
+    }
+
+    /// What the manager says of itself; `None` if there is none.
+    pub fn status(&self) -> Option<Status> {
+        let output = self.command(["status", "--json"]).stdin(Stdio::null()).output().expect("the command runs");
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).expect("status --json is a Status"))
+    }
+
+    /// Process id of the manager, 0 if there is none.
+    pub fn pid(&self) -> u32 {
+        self.status().map_or(0, |status| status.pid)
+    }
+
+    /// Ends the manager the hard way, whatever it is doing.
+    pub fn signal(&self, pid: u32, signal: Signal) {
+        assert!(pid > 1, "no manager to send {signal:?} to");
+        let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("not 0"), signal);
+    }
+
+    /// Nothing is lost: the manager answers, has no application, and every processor it gives out is free.
+    #[track_caller]
+    pub fn expect_all_free(&self) {
+        let mut last = None;
+        let free = eventually(|| {
+            last = self.status();
+            last.as_ref().is_some_and(|s| s.apps.is_empty() && s.queue.is_empty() && s.pus.iter().all(is_not_held))
+        });
+        assert!(free, "processors or applications were left behind: {last:#?}");
+        let status = last.expect("was there");
+        assert!(status.pus.iter().any(|pu| pu.state == "free" || pu.state == "unmanaged"), "no processor: {status:#?}");
+    }
+}
+
+fn is_not_held(pu: &numaestro_abi::control::PuStatus) -> bool {
+    pu.owner.is_none() && pu.guests.is_empty() && pu.state != "owned" && pu.state != "leaving"
+}
+
+/// The same program without numaestro.
+pub fn alone<S: AsRef<OsStr>>(program: impl IntoIterator<Item = S>) -> Command {
+    let mut words = program.into_iter();
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words);
+    for name in QUIET {
+        command.env_remove(name);
+    }
+    command
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let stopped = self.command(["stop"]).stdin(Stdio::null()).output().is_ok_and(|output| output.status.success());
+        if !stopped && let Some(status) = self.status() {
+            self.signal(status.pid, Signal::KILL);
+        }
+    }
+}

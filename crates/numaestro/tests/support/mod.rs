@@ -1,0 +1,84 @@
+//! What the real-process tests share: a manager in a directory of its own, the test programs, and something that keeps
+//! changing everybody's allocation. It knows the command and the status it prints, and nothing inside the manager.
+//!
+//! Every test file is a program of its own and uses a part of this.
+#![allow(dead_code)]
+
+pub mod ended;
+pub mod manager;
+pub mod programs;
+pub mod shaker;
+
+use std::io::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// After this long without an end, something hangs. Generous: the machine may be shared.
+pub const HANG: Duration = Duration::from_secs(60);
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// One test at a time: each wants the machine's processors for its own manager.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says, also where the test harness captures output, that something is not tested here and why.
+pub fn skip(what: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {why}");
+}
+
+/// Waits until `condition` holds; false if it does not within [`HANG`].
+pub fn eventually(mut condition: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + HANG;
+    while !condition() {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// A number from the environment, for longer runs than the usual ones.
+pub fn number(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Processors this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Whether the tests run as root, who can become somebody else.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whether a command can be run here.
+pub fn has(command: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(command).is_file()))
+}
+
+/// Small random numbers (xorshift, Marsaglia 2003), from `NUMAESTRO_TEST_SEED` where it is set.
+pub struct Dice(u64);
+
+impl Dice {
+    /// The usual seed is fixed: a failure can be looked for again, as far as real processes allow.
+    pub fn new(salt: u64) -> Self {
+        Self(number("NUMAESTRO_TEST_SEED", 20_260_801).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (salt + 1))
+    }
+
+    /// Below `sides`.
+    pub fn roll(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % sides
+    }
+
+    /// A time below `most`.
+    pub fn time(&mut self, most: Duration) -> Duration {
+        Duration::from_micros(self.roll(most.as_micros() as u64))
+    }
+}
