@@ -1,2 +1,88 @@
-//! Placeholder while the crate is being written.
-fn main() {}
+//! The one command. This file only enters the process in a way that leaves no trace, and hands over to the subcommand.
+//!
+//! `run` becomes the user's program, so the program must find what the shell gave it: Rust's own start-up would set
+//! `SIGPIPE` to ignored and open `/dev/null` on closed standard descriptors, and an exec passes both on. Therefore the
+//! C entry point is ours, and Rust's is not used.
+#![cfg_attr(not(test), no_main)]
+
+mod adopt;
+mod bench;
+mod cli;
+mod daemon;
+mod demo;
+mod doctor;
+mod elf;
+mod environment;
+mod exec;
+mod manager;
+mod occupancy;
+mod pages;
+mod policy;
+mod profile;
+mod run;
+mod say;
+mod shell;
+mod shim;
+mod status;
+mod stop;
+mod target;
+mod top;
+mod topo;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Where the C library enters.
+#[cfg(not(test))]
+#[allow(unsafe_code)]
+// SAFETY: no other `main` exists in this binary (`no_main`), and the signature is C's.
+#[unsafe(no_mangle)]
+pub extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_char) -> libc::c_int {
+    // SAFETY: the C runtime passes `argc` valid strings that live as long as the process.
+    let arguments = unsafe { exec::arguments(argc, argv) };
+    let code = std::panic::catch_unwind(|| enter(arguments)).unwrap_or(say::SOFTWARE);
+    std::process::exit(i32::from(code))
+}
+
+/// Everything between the C entry point and the exit code.
+#[cfg_attr(test, allow(dead_code))]
+fn enter(arguments: Vec<OsString>) -> u8 {
+    exec::fill_standard_descriptors();
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(refusal) => {
+            let _ = refusal.print();
+            return if refusal.use_stderr() { say::USAGE } else { say::OK };
+        }
+    };
+    say::start_log(cli.verbose);
+    match dispatch(cli) {
+        Ok(code) => code,
+        Err(error) => say::failed(&error),
+    }
+}
+
+/// One line per subcommand.
+fn dispatch(cli: Cli) -> anyhow::Result<u8> {
+    let dir = cli.dir;
+    match cli.command {
+        Command::Run(args) => run::run(dir, &args),
+        Command::Shell(args) => shell::shell(dir, &args),
+        Command::Adopt(args) => adopt::adopt(dir, &args),
+        Command::Release(args) => adopt::release(dir, &args),
+        Command::Status(args) => status::status(dir, &args),
+        Command::Top => top::top(dir),
+        Command::Policy(what) => policy::policy(dir, what),
+        Command::Profile(what) => profile::command(what),
+        Command::Doctor(args) => doctor::doctor(dir, &args),
+        Command::Demo(args) => demo::demo(dir.as_deref(), &args),
+        Command::Bench(what) => bench::run(&what).map(|code| u8::from(code != ExitCode::SUCCESS)),
+        Command::Topo(args) => topo::topo(&args),
+        Command::Stop => stop::stop(dir),
+        Command::Daemon(args) => daemon::daemon(dir, &args),
+        Command::Completions { shell } => pages::completions(shell),
+        Command::Man { dir } => pages::manual(dir.as_deref()),
+    }
+}

@@ -66,13 +66,19 @@ impl Case<'_> {
         for compiler in COMPILERS {
             let Some(path) = program(compiler, self.program) else { continue };
             for threads in ["", "4"] {
-                let what = format!("{} by {compiler}, OMP_NUM_THREADS={threads:?}", self.words(self.program, "").join(" "));
+                let what =
+                    format!("{} by {compiler}, OMP_NUM_THREADS={threads:?}", self.words(self.program, "").join(" "));
                 let bare = self.alone(&path, threads);
                 assert!(bare.status.success(), "{what} is wrong without numaestro: {}{}", bare.stdout, bare.stderr);
                 let shaker = Shaker::start(&manager);
-                let managed = self.managed(&manager, &path, threads);
-                eprintln!("{what}: alone {:?}, managed {:?}, {} visits", bare.sizes(), managed.sizes(), shaker.visits());
-                failures.extend(self.wrong(&bare, &managed).map(|why| format!("{what}: {why}")));
+                let steered = self.managed(&manager, &path, threads);
+                eprintln!(
+                    "{what}: alone {:?}, managed {:?}, {} visits",
+                    bare.sizes(),
+                    steered.sizes(),
+                    shaker.visits()
+                );
+                failures.extend(self.wrong(&bare, &steered).map(|why| format!("{what}: {why}")));
             }
         }
         assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -80,16 +86,18 @@ impl Case<'_> {
         manager.expect_all_free();
     }
 
-    fn wrong(&self, bare: &Ended, managed: &Ended) -> Option<String> {
-        if !managed.status.success() || managed.stdout != bare.stdout {
-            let said = format!("{}{}", managed.stdout, managed.stderr);
-            return Some(format!("{} and \"{}\" instead of \"{}\"", managed.status, said.trim(), bare.stdout.trim()));
+    fn wrong(&self, bare: &Ended, steered: &Ended) -> Option<String> {
+        if !steered.status.success() || steered.stdout != bare.stdout {
+            let said = format!("{}{}", steered.stdout, steered.stderr);
+            return Some(format!("{} and \"{}\" instead of \"{}\"", steered.status, said.trim(), bare.stdout.trim()));
         }
         let sizes = |ended: &Ended| ended.sizes().iter().map(|(size, _)| *size).collect::<Vec<u32>>();
         let (before, now) = (sizes(bare), sizes(managed));
         match self.size {
             Size::Held if before != now => Some(format!("teams of {now:?} threads instead of {before:?}")),
-            Size::Follows if now.len() < 2 && processors() > 1 => Some(format!("always {now:?} threads: it does not follow")),
+            Size::Follows if now.len() < 2 && processors() > 1 => {
+                Some(format!("always {now:?} threads: it does not follow"))
+            }
             Size::Follows if processors() == 1 => {
                 skip("whether the size follows", "there is only one processor");
                 None
@@ -212,7 +220,8 @@ fn threads_bound_to_places() {
         Case { program: "inside", environment: &environment, ..PLAIN }.check();
     }
     Case { program: "persist", environment: &[("OMP_PROC_BIND", "true")], ..PLAIN }.check();
-    Case { program: "reduce", environment: &[("GOMP_CPU_AFFINITY", "0"), ("KMP_AFFINITY", "compact")], ..PLAIN }.check();
+    Case { program: "reduce", environment: &[("GOMP_CPU_AFFINITY", "0"), ("KMP_AFFINITY", "compact")], ..PLAIN }
+        .check();
 }
 
 #[test]

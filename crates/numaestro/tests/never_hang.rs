@@ -165,7 +165,8 @@ fn many_first_starts_at_once() {
             assert!(ended.status.success() && ended.stderr.is_empty(), "round {round}: {}", ended.stderr);
         }
         let dir = manager.dir().to_str().expect("plain");
-        let daemons: Vec<u32> = processes().filter(|(_, line)| line.contains("daemon") && line.contains(dir)).map(|p| p.0).collect();
+        let daemons: Vec<u32> =
+            processes().filter(|(_, line)| line.contains("daemon") && line.contains(dir)).map(|p| p.0).collect();
         assert!(daemons.len() <= 1, "round {round}: managers {daemons:?}");
         manager.expect_all_free();
     }
@@ -221,11 +222,13 @@ fn programs_stopped_and_continued() {
     load.expect_right();
 }
 
+type Leaving = fn(&std::path::Path);
+
 /// Whatever a dead manager, or somebody else, left in the runtime directory, the next start works.
 #[test]
 fn stale_and_garbled_files_do_not_stop_the_next_start() {
     let _turn = turn();
-    let leavings: [(&str, fn(&std::path::Path)); 6] = [
+    let leavings: [(&str, Leaving); 6] = [
         ("sockets that nobody listens to", |dir| {
             for name in ["attach", "control"] {
                 drop(UnixListener::bind(dir.join(name)).expect("a stale socket"));
@@ -289,7 +292,11 @@ fn a_shim_that_was_cut_is_written_again() {
     let manager = Manager::started();
     let Some(path) = any("inside") else { return };
     let line = manager.run([path.as_str(), "0.05"]).stdout;
-    let shims = fs::read_dir(manager.dir()).expect("there").flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "so"));
+    let shims = fs::read_dir(manager.dir())
+        .expect("there")
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "so"));
     for shim in shims {
         let bytes = fs::read(&shim).expect("readable");
         fs::remove_file(&shim).and_then(|()| fs::write(&shim, &bytes[..bytes.len() / 3])).expect("written");
@@ -306,7 +313,8 @@ fn an_orderly_stop_restores_everything() {
     let manager = Manager::started();
     let Some(path) = any("persist") else { return };
     let expected = ended::run(&mut alone([path.as_str(), "0"])).stdout;
-    let programs: Vec<Running> = (0..2).map(|_| ended::start(&mut manager.run_command([path.as_str(), "2.5"]))).collect();
+    let programs: Vec<Running> =
+        (0..2).map(|_| ended::start(&mut manager.run_command([path.as_str(), "2.5"]))).collect();
     assert!(eventually(|| manager.status().is_some_and(|s| s.apps.len() == 2)), "never known");
     let pid = manager.pid();
     assert!(ended::run(&mut manager.command(["stop"])).status.success(), "stop");

@@ -112,12 +112,19 @@ fn the_heir_of_a_program_that_does_not_react_gets_its_processors() {
     let manager = Manager::started();
     let Some(silent) = hostile(&manager, "silent", "30") else { return };
     let app_of = |pid: u32| manager.status().and_then(|s| s.apps.into_iter().find(|app| app.pid == pid));
-    assert!(eventually(|| app_of(silent.pid()).is_some_and(|app| app.count as usize == processors())), "never had them all");
+    assert!(
+        eventually(|| app_of(silent.pid()).is_some_and(|app| app.count as usize == processors())),
+        "never had them all"
+    );
     let heir = ended::start(&mut manager.run_command(["sleep", "20"]));
     let got = eventually(|| {
         let (Some(old), Some(new)) = (app_of(silent.pid()), app_of(heir.pid())) else { return false };
         let both: Vec<&str> = [old.cpus.as_str(), new.cpus.as_str()].into();
-        old.count >= 1 && new.count >= 1 && !new.shared && both[0] != both[1] && old.count as usize + new.count as usize == processors()
+        old.count >= 1
+            && new.count >= 1
+            && !new.shared
+            && both[0] != both[1]
+            && old.count as usize + new.count as usize == processors()
     });
     assert!(got, "the heir waits: {:#?}", manager.status());
     let (old, new) = (allowed(silent.pid()), allowed(heir.pid()));
@@ -135,7 +142,10 @@ fn allowed(pid: u32) -> String {
 
 fn control(manager: &Manager) -> UnixStream {
     let stream = UnixStream::connect(manager.dir().join("control")).expect("the control socket");
-    stream.set_read_timeout(Some(support::HANG)).and_then(|()| stream.set_write_timeout(Some(support::HANG))).expect("set");
+    stream
+        .set_read_timeout(Some(support::HANG))
+        .and_then(|()| stream.set_write_timeout(Some(support::HANG)))
+        .expect("set");
     stream
 }
 
@@ -147,7 +157,8 @@ fn nonsense_on_the_control_socket() {
     let pid = manager.pid();
     let huge = format!("{{\"ask\":\"policy-set\",\"policy\":\"{}\"}}\n", "x".repeat(3_000_000));
     let deep = format!("{{\"ask\":{}\n", "[".repeat(200_000));
-    let long_name = format!("{{\"ask\":\"run\",\"command\":[\"x\"],\"options\":{{\"name\":\"{}\"}}}}\n", "n".repeat(500_000));
+    let long_name =
+        format!("{{\"ask\":\"run\",\"command\":[\"x\"],\"options\":{{\"name\":\"{}\"}}}}\n", "n".repeat(500_000));
     let run = |options: &str| format!("{{\"ask\":\"run\",\"command\":[],\"options\":{{{options}}}}}\n");
     let lines: Vec<String> = vec![
         "\n".into(),
@@ -179,7 +190,9 @@ fn nonsense_on_the_control_socket() {
         let mut answer = String::new();
         let read = BufReader::new(&stream).read_line(&mut answer);
         let start: String = line.chars().take(60).collect();
-        if sent.is_ok() && let Err(error) = read {
+        if sent.is_ok()
+            && let Err(error) = read
+        {
             let reset = error.kind() == std::io::ErrorKind::ConnectionReset;
             assert!(reset, "{start}: no answer and no end: {error}");
         }
@@ -249,7 +262,12 @@ fn another_user() {
         assert!(refused.status.success(), "another user got a page (opened: {opened}): {}", refused.stdout);
         for words in [[command, "status"], [command, "stop"]] {
             let answer = as_nobody(&words);
-            assert!(!answer.status.success() && !answer.stderr.is_empty(), "{words:?}: {}{}", answer.stdout, answer.stderr);
+            assert!(
+                !answer.status.success() && !answer.stderr.is_empty(),
+                "{words:?}: {}{}",
+                answer.stdout,
+                answer.stderr
+            );
         }
         let run = as_nobody(&[command, "run", "--", "echo", "runs"]);
         run.expect("the other user's program runs all the same", "runs\n");

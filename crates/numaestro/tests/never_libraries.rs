@@ -28,12 +28,12 @@ fn same_result(what: &str, words: &[&str], options: &[&str]) {
         let bare = ended::run(&mut bare);
         assert!(bare.status.success(), "{what} is wrong without numaestro: {}{}", bare.stdout, bare.stderr);
         let _shaker = Shaker::start(&manager);
-        let mut managed = manager.command(["run"]);
-        managed.args(options).arg("--").args(words);
-        set(&mut managed);
-        let managed = ended::run(&mut managed);
-        managed.expect(&format!("{what}, {threads:?} threads"), &bare.stdout);
-        eprintln!("{what}: {:?}", managed.sizes());
+        let mut steered = manager.command(["run"]);
+        steered.args(options).arg("--").args(words);
+        set(&mut steered);
+        let steered = ended::run(&mut steered);
+        steered.expect(&format!("{what}, {threads:?} threads"), &bare.stdout);
+        eprintln!("{what}: {:?}", steered.sizes());
     }
     manager.expect_all_free();
 }
@@ -85,9 +85,9 @@ fn rayon_and_standard_threads() {
         let _turn = turn();
         let manager = Manager::started();
         let _shaker = Shaker::start(&manager);
-        let managed = manager.run([me, "--exact", pool, "--ignored", "--nocapture"]);
-        assert!(managed.status.success(), "{pool}: {}{}", managed.stdout, managed.stderr);
-        assert!(managed.stdout.contains(&format!("{pool} is right")), "{pool} did not run: {}", managed.stdout);
+        let steered = manager.run([me, "--exact", pool, "--ignored", "--nocapture"]);
+        assert!(steered.status.success(), "{pool}: {}{}", steered.stdout, steered.stderr);
+        assert!(steered.stdout.contains(&format!("{pool} is right")), "{pool} did not run: {}", steered.stdout);
     }
 }
 
@@ -118,7 +118,9 @@ fn pool_of_standard_threads() {
         let barrier = Arc::new(Barrier::new(4));
         let threads = (0..4_u64).map(|me| {
             let barrier = barrier.clone();
-            std::thread::spawn(move || (0..50_u64).map(|step| me * step + u64::from(barrier.wait().is_leader())).sum::<u64>())
+            std::thread::spawn(move || {
+                (0..50_u64).map(|step| me * step + u64::from(barrier.wait().is_leader())).sum::<u64>()
+            })
         });
         let threads: Vec<_> = threads.collect();
         let sum: u64 = threads.into_iter().map(|thread| thread.join().expect("does not panic")).sum();

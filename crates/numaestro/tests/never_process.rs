@@ -33,7 +33,9 @@ fn same_result(name: &str, arguments: &[&str]) {
     let manager = Manager::started();
     for compiler in COMPILERS {
         let Some(path) = program(compiler, name) else { continue };
-        let words = |seconds| [&path, seconds].into_iter().chain(arguments.iter().copied()).map(str::to_owned).collect::<Vec<_>>();
+        let words = |seconds| {
+            [path.as_str(), seconds].into_iter().chain(arguments.iter().copied()).map(str::to_owned).collect::<Vec<_>>()
+        };
         let what = format!("{name} {} by {compiler}", arguments.join(" "));
         let bare = ended::start(&mut alone(words("0.1"))).end_within(Duration::from_secs(10));
         let Some(bare) = bare.ok().filter(|ended| ended.status.success()) else {
@@ -121,14 +123,15 @@ fn surroundings_are_the_programs_own() {
         let words = [path.as_str(), "7", "two words", "--help", "-v", ""];
         let input = b"one\ntwo\n";
         let bare = ended::start_with_input(&mut alone(words), input).end();
-        let managed = ended::start_with_input(&mut manager.run_command(words), input).end();
-        assert_eq!((bare.code(), managed.code()), (7, 7), "exit codes; {}", managed.stderr);
-        let (before, now) = (surroundings(&bare, false), surroundings(&managed, false));
+        let steered = ended::start_with_input(&mut manager.run_command(words), input).end();
+        assert_eq!((bare.code(), steered.code()), (7, 7), "exit codes; {}", steered.stderr);
+        let (before, now) = (surroundings(&bare, false), surroundings(&steered, false));
         let missing: Vec<_> = before.difference(&now).collect();
         let new: Vec<_> = now.difference(&before).collect();
         assert!(missing.is_empty() && new.is_empty(), "{compiler}: missing {missing:#?}, new {new:#?}");
-        let quiet = |ended: &Ended| ended.stderr.lines().filter(|l| !l.starts_with("sizes")).collect::<Vec<_>>().join("\n");
-        assert_eq!(quiet(&managed), quiet(&bare), "standard error");
+        let quiet =
+            |ended: &Ended| ended.stderr.lines().filter(|l| !l.starts_with("sizes")).collect::<Vec<_>>().join("\n");
+        assert_eq!(quiet(&steered), quiet(&bare), "standard error");
     }
 }
 
@@ -149,13 +152,15 @@ fn odd_surroundings_are_inherited() {
         "exec \"$@\" <&- 2>&-",
     ];
     for shell in shells {
-        let words = |program: &[&str]| ["sh", "-c", shell, "sh"].iter().chain(program).map(ToString::to_string).collect::<Vec<_>>();
+        let words = |program: &[&str]| {
+            ["sh", "-c", shell, "sh"].iter().chain(program).map(ToString::to_string).collect::<Vec<_>>()
+        };
         let bare = ended::run(&mut alone(words(&[&path])));
-        let managed = ended::run(alone(words(&[NUMAESTRO, "run", "--", &path])).env("NUMAESTRO_DIR", manager.dir()));
-        let (before, now) = (surroundings(&bare, false), surroundings(&managed, false));
+        let steered = ended::run(alone(words(&[NUMAESTRO, "run", "--", &path])).env("NUMAESTRO_DIR", manager.dir()));
+        let (before, now) = (surroundings(&bare, false), surroundings(&steered, false));
         let differences: Vec<_> = before.symmetric_difference(&now).collect();
-        assert!(differences.is_empty(), "{shell}: {differences:#?}\n{}", managed.stderr);
-        assert_eq!(bare.code(), managed.code(), "{shell}");
+        assert!(differences.is_empty(), "{shell}: {differences:#?}\n{}", steered.stderr);
+        assert_eq!(bare.code(), steered.code(), "{shell}");
     }
 }
 
@@ -163,7 +168,14 @@ fn odd_surroundings_are_inherited() {
 fn exit_codes_and_deaths_are_passed_on() {
     let _turn = turn();
     let manager = Manager::started();
-    for (script, code) in [("exit 0", 0), ("exit 1", 1), ("exit 77", 77), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -SEGV $$", 139)] {
+    for (script, code) in [
+        ("exit 0", 0),
+        ("exit 1", 1),
+        ("exit 77", 77),
+        ("exit 255", 255),
+        ("kill -TERM $$", 143),
+        ("kill -SEGV $$", 139),
+    ] {
         assert_eq!(manager.run(["sh", "-c", script]).code(), code, "{script}");
     }
     assert_eq!(manager.run(["/nowhere/at/all"]).code(), 127);
@@ -231,7 +243,8 @@ fn pipelines() {
     in_shell("$N run -- yes | head -n 1").expect("a reader that goes away", "y\n");
     let broken = in_shell("$N run -- yes | true; echo ${PIPESTATUS[0]}");
     broken.expect("SIGPIPE kills the writer", "141\n");
-    in_shell("$N run -- sh -c '(sleep 0.3; $P 0.2) & echo first'").expect("left in the background", &format!("first\n{line}"));
+    in_shell("$N run -- sh -c '(sleep 0.3; $P 0.2) & echo first'")
+        .expect("left in the background", &format!("first\n{line}"));
     manager.expect_all_free();
 }
 
@@ -275,9 +288,10 @@ fn programs_without_the_shim() {
         let Some(path) = program("gcc", name) else { continue };
         let bare = ended::run(&mut alone([path.as_str(), "0.05"]));
         let _shaker = Shaker::start(&manager);
-        let managed = manager.run([path.as_str(), SECONDS]);
-        managed.expect(name, &bare.stdout);
-        let complaints: Vec<_> = managed.stderr.lines().filter(|l| l.contains("LD_PRELOAD") || l.contains("ld.so")).collect();
+        let steered = manager.run([path.as_str(), SECONDS]);
+        steered.expect(name, &bare.stdout);
+        let complaints: Vec<_> =
+            steered.stderr.lines().filter(|l| l.contains("LD_PRELOAD") || l.contains("ld.so")).collect();
         assert!(complaints.is_empty(), "{name}: the loader complains: {complaints:?}");
     }
     manager.expect_all_free();

@@ -73,19 +73,19 @@ fn no_free_descriptors_for_the_program() {
     let Some((path, _)) = right_line() else { return };
     for limit in [3, 4, 5, 6, 8, 12, 20] {
         let bare = ended::run(&mut shell(&manager, &path, &format!("ulimit -n {limit}; exec $P 0.1")));
-        let managed = ended::run(&mut shell(&manager, &path, &format!("ulimit -n {limit}; exec $N run -- $P 0.1")));
-        same_end(&format!("ulimit -n {limit}"), &bare, &managed);
+        let steered = ended::run(&mut shell(&manager, &path, &format!("ulimit -n {limit}; exec $N run -- $P 0.1")));
+        same_end(&format!("ulimit -n {limit}"), &bare, &steered);
     }
     manager.expect_all_free();
 }
 
 /// Where the program could run alone, it runs under `run` with the same output; where it could not, neither needs to.
 #[track_caller]
-fn same_end(what: &str, bare: &Ended, managed: &Ended) {
+fn same_end(what: &str, bare: &Ended, steered: &Ended) {
     if bare.status.success() {
-        managed.expect(what, &bare.stdout);
+        steered.expect(what, &bare.stdout);
     } else {
-        eprintln!("{what}: alone it ends with {}, managed with {}: {}", bare.status, managed.status, managed.stderr);
+        eprintln!("{what}: alone it ends with {}, managed with {}: {}", bare.status, steered.status, steered.stderr);
     }
 }
 
@@ -116,14 +116,14 @@ fn little_memory() {
     let Some((path, _)) = right_line() else { return };
     for kib in [20_000, 60_000, 100_000, 200_000, 400_000, 1_000_000] {
         let bare = ended::run(&mut shell(&manager, &path, &format!("ulimit -v {kib}; exec $P 0.1")));
-        let managed = ended::run(&mut shell(&manager, &path, &format!("ulimit -v {kib}; exec $N run -- $P 0.1")));
-        same_end(&format!("ulimit -v {kib}"), &bare, &managed);
+        let steered = ended::run(&mut shell(&manager, &path, &format!("ulimit -v {kib}; exec $N run -- $P 0.1")));
+        same_end(&format!("ulimit -v {kib}"), &bare, &steered);
     }
     // And the manager itself with little.
     let small = Manager::new();
-    let managed = ended::run(&mut shell(&small, &path, "ulimit -v 150000; exec $N run -- $P 0.1"));
-    assert!(managed.status.success(), "{}{}", managed.stdout, managed.stderr);
-    small.run([path.as_str(), "0.1"]).expect("beside a small manager", &managed.stdout);
+    let steered = ended::run(&mut shell(&small, &path, "ulimit -v 150000; exec $N run -- $P 0.1"));
+    assert!(steered.status.success(), "{}{}", steered.stdout, steered.stderr);
+    small.run([path.as_str(), "0.1"]).expect("beside a small manager", &steered.stdout);
 }
 
 /// A user who may start hardly any process or thread.
@@ -131,7 +131,10 @@ fn little_memory() {
 fn few_processes() {
     let _turn = turn();
     if !is_root() || !has("setpriv") || !has("prlimit") {
-        return skip("a limit of processes", "it does not hold for root, who alone can become another user here (setpriv, prlimit)");
+        return skip(
+            "a limit of processes",
+            "it does not hold for root, who alone can become another user here (setpriv, prlimit)",
+        );
     }
     let Some(place) = ForNobody::new(&["inside"]) else { return };
     for limit in [1, 2, 3, 4, 8, 20] {
@@ -139,8 +142,8 @@ fn few_processes() {
         let words = ["setpriv", "--reuid", "nobody", "--clear-groups", "prlimit", &limit];
         let program = place.path("inside");
         let bare = place.run(words.iter().copied().chain([program.as_str(), "0.1"]));
-        let managed = place.run(words.iter().copied().chain([&place.path("numaestro"), "run", "--", &program, "0.1"]));
-        same_end(&limit, &bare, &managed);
+        let steered = place.run(words.iter().copied().chain([&place.path("numaestro"), "run", "--", &program, "0.1"]));
+        same_end(&limit, &bare, &steered);
         let _ = place.run(["setpriv", "--reuid", "nobody", "--clear-groups", &place.path("numaestro"), "stop"]);
     }
 }
@@ -154,7 +157,8 @@ impl ForNobody {
     fn new(programs: &[&str]) -> Option<Self> {
         use std::os::unix::fs::PermissionsExt;
         let place = tempfile::Builder::new().prefix("numaestro-nobody-").tempdir().expect("a directory");
-        let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("ours");
+        let open =
+            |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("ours");
         open(place.path(), 0o755);
         let copy = |from: &str, name: &str| {
             std::fs::copy(from, place.path().join(name)).expect("copied");
@@ -218,7 +222,8 @@ fn without_a_runtime_directory_of_the_session() {
     let manager = Manager::new();
     let Some((path, line)) = right_line() else { return };
     // `TMPDIR` keeps this manager apart from one that the user of this machine may have.
-    let script = "unset NUMAESTRO_DIR XDG_RUNTIME_DIR; export TMPDIR=$0; $N run -- $P 0.1; $N status --json >&2; $N stop >&2";
+    let script =
+        "unset NUMAESTRO_DIR XDG_RUNTIME_DIR; export TMPDIR=$0; $N run -- $P 0.1; $N status --json >&2; $N stop >&2";
     let mut command = shell(&manager, &path, script);
     let uid = rustix::process::geteuid().as_raw();
     if Path::new(&format!("/run/user/{uid}")).is_dir() {
@@ -237,7 +242,8 @@ fn without_proc() {
         command.args(["-m", "bash", "-c", script]);
         command
     };
-    let hides = is_root() && has("unshare") && namespace("mount -t tmpfs none /proc").status().is_ok_and(|s| s.success());
+    let hides =
+        is_root() && has("unshare") && namespace("mount -t tmpfs none /proc").status().is_ok_and(|s| s.success());
     if !hides {
         return skip("/proc hidden", "root and unshare are needed to hide it");
     }
@@ -285,7 +291,9 @@ fn one_processor() {
             ended.expect(&format!("{name} by {compiler} on one processor"), &line);
             let status = manager.status().expect("a manager");
             assert_eq!(status.pus.iter().filter(|pu| pu.state != "offline").count(), 1, "{status:#?}");
-            let both: Vec<Running> = (0..2).map(|_| ended::start(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2"))).collect();
+            let both: Vec<Running> = (0..2)
+                .map(|_| ended::start(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2")))
+                .collect();
             all_right(both, &line);
             manager.expect_all_free();
         }
@@ -301,7 +309,8 @@ fn one_processor_for_one_program() {
     }
     let manager = Manager::started();
     let Some((path, line)) = right_line() else { return };
-    ended::run(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2")).expect("confined from outside", &line);
+    ended::run(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2"))
+        .expect("confined from outside", &line);
     let inner = ended::run(&mut shell(&manager, &path, "exec $N run -- taskset -c 0 $P 0.2"));
     inner.expect("confined from inside", &line);
     manager.expect_all_free();

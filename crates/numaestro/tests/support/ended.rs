@@ -27,7 +27,10 @@ impl Ended {
     /// The team sizes that the program saw and how often.
     pub fn sizes(&self) -> Vec<(u32, u64)> {
         let words = self.stderr.lines().filter_map(|line| line.strip_prefix("sizes")).flat_map(str::split_whitespace);
-        words.filter_map(|word| word.split_once(':')).filter_map(|(s, n)| Some((s.parse().ok()?, n.parse().ok()?))).collect()
+        words
+            .filter_map(|word| word.split_once(':'))
+            .filter_map(|(s, n)| Some((s.parse().ok()?, n.parse().ok()?)))
+            .collect()
     }
 
     /// Fails with everything that was written unless the program ended well with this output.
@@ -134,7 +137,8 @@ fn describe_group(group: Pid) -> String {
         for thread in fs::read_dir(process.path().join("task")).into_iter().flatten().flatten() {
             let read = |name: &str| fs::read_to_string(thread.path().join(name)).unwrap_or_default();
             let status = read("status");
-            let field = |name: &str| status.lines().find(|l| l.starts_with(name)).unwrap_or_default().replace('\t', " ");
+            let field =
+                |name: &str| status.lines().find(|l| l.starts_with(name)).unwrap_or_default().replace('\t', " ");
             let (wchan, syscall) = (read("wchan"), read("syscall"));
             let _ = writeln!(
                 text,

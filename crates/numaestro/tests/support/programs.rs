@@ -48,9 +48,8 @@ pub fn source(name: &str) -> String {
 
 /// A Python that has `NumPy`: `$NUMAESTRO_PYTHON`, else the project's own environment.
 pub fn python() -> Option<String> {
-    let chosen = std::env::var("NUMAESTRO_PYTHON").unwrap_or_else(|_| {
-        root().join("build/venv/bin/python").to_str().expect("a plain path").to_owned()
-    });
+    let chosen = std::env::var("NUMAESTRO_PYTHON")
+        .unwrap_or_else(|_| root().join("build/venv/bin/python").to_str().expect("a plain path").to_owned());
     let works = Command::new(&chosen).args(["-c", "import numpy"]).output().is_ok_and(|o| o.status.success());
     if !works {
         skip("NumPy", &format!("{chosen} cannot import it; set NUMAESTRO_PYTHON to a Python that can"));

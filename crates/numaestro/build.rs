@@ -1,0 +1,28 @@
+//! Builds the shim from the C sources of `client/` and hands it to `src/shim.rs`, which carries it inside the command.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+use std::process::Command;
+
+const LIBRARY: &str = "libnumaestro_preload.so";
+
+fn main() {
+    let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../client");
+    for place in ["Makefile", "include", "src", "shim"] {
+        println!("cargo::rerun-if-changed={}", client.join(place).display());
+    }
+    let build = Path::new(&out).join("client");
+    let library = build.join(LIBRARY);
+    let mut make = Command::new("make");
+    // A make around cargo must not hand its job server to this one.
+    make.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
+    make.arg("-C").arg(&client).arg(format!("BUILD={}", build.display())).arg(&library);
+    let made = make.output().expect("`make` and a C compiler are needed to build the shim: install make and gcc");
+    assert!(made.status.success(), "the shim does not build:\n{}", String::from_utf8_lossy(&made.stderr));
+    let bytes = std::fs::read(&library).expect("make has just made it");
+    std::fs::write(Path::new(&out).join(LIBRARY), &bytes).expect("OUT_DIR is writable");
+    let mut content = DefaultHasher::new();
+    content.write(&bytes);
+    println!("cargo::rustc-env=NUMAESTRO_SHIM_CONTENT={:016x}", content.finish());
+}

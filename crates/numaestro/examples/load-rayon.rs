@@ -1,0 +1,25 @@
+//! A program for `numaestro bench`: rayon's work stealing over the parts of an array, checked, with one line of JSON.
+//!
+//! It says nothing about threads: rayon takes as many as it may use processors.
+
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// Numbers in the array, and in one part of it.
+const LENGTH: usize = 1 << 16;
+const PART: usize = 1 << 11;
+
+fn main() -> std::process::ExitCode {
+    let reps = repetitions(std::env::args(), 150);
+    let mut numbers: Vec<u64> = (0..LENGTH as u64).collect();
+    let begin = Instant::now();
+    for _ in 0..reps {
+        numbers.par_chunks_mut(PART).for_each(|part| part.iter_mut().for_each(|x| *x = step(*x)));
+    }
+    let wall_s = begin.elapsed().as_secs_f64();
+    // Every hundredth number is computed again, alone.
+    let right = (0..LENGTH).step_by(100).all(|i| numbers[i] == (0..reps).fold(i as u64, |x, _| step(x)));
+    report("rayon", reps, wall_s, right)
+}
+
+include!("load/program.rs");

@@ -1,0 +1,112 @@
+//! The words of `numaestro bench`, and nothing that acts on them.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// `numaestro bench`.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Programs side by side: mixes times set-ups, interleaved, medians and ratios.
+    Coexec(CoexecArgs),
+    /// What the shim costs per parallel region.
+    Shim(ProbeArgs),
+    /// Time from a decision to its adoption, in regions of 50 µs.
+    Adopt(ProbeArgs),
+    /// Time to take processors back from 64 threads that do not react.
+    Takeback(ProbeArgs),
+    /// Time from `kill -9` of a program until another has its processors.
+    Kill(ProbeArgs),
+}
+
+/// `numaestro bench coexec`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples: numaestro bench coexec --list\n          numaestro bench coexec --quick --json coexec.json\n          \
+                        numaestro bench coexec --mix 'pair/gcc/*' --setup plain --setup numaestro --setup ideal\n\n\
+                        Every program checks its own result; a wrong one fails the benchmark. A run beside which others used \
+                        more than --foreign percent of the machine is repeated.\n\n\
+                        Exit codes: 0 done; 1 a program failed, or with --check a bound does not hold."
+)]
+#[allow(clippy::struct_excessive_bools)] // They are switches of a command line.
+pub struct CoexecArgs {
+    /// Shorter and fewer runs: differences below 10 % are noise.
+    #[arg(long)]
+    pub quick: bool,
+    /// Write the machine, every run, every ratio and every bound into this file.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the table for the README into this file.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Only mixes of this name; `*` stands for any text (repeat for several).
+    #[arg(long, value_name = "NAME")]
+    pub mix: Vec<String>,
+    /// Only this set-up (repeat for several).
+    #[arg(long, value_name = "NAME")]
+    pub setup: Vec<String>,
+    /// Runs of each mix under each set-up [default: 7, quick 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    /// Only list the mixes and set-ups.
+    #[arg(long)]
+    pub list: bool,
+    /// Exit with 1 if a bound does not hold.
+    #[arg(long)]
+    pub check: bool,
+    /// Kill a run after this many seconds; its times then are lower bounds.
+    #[arg(long, value_name = "S", default_value_t = 20.0, value_parser = positive)]
+    pub time_limit: f64,
+    /// Length of an ideal run in seconds [default: 0.8, quick 0.3].
+    #[arg(long, value_name = "S", value_parser = positive)]
+    pub length: Option<f64>,
+    /// Share of the machine in percent that others may use during a run.
+    #[arg(long, value_name = "PERCENT", default_value_t = 6.0, value_parser = positive)]
+    pub foreign: f64,
+    /// Rejected runs after which a mix is measured all the same, and marked as noisy.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub tries: u32,
+    /// Text to put into the results, such as the date.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub note: String,
+    /// Where things are.
+    #[command(flatten)]
+    pub places: PlaceArgs,
+}
+
+/// Where the programs are.
+#[derive(Debug, Clone, Args)]
+pub struct PlaceArgs {
+    /// Directory with the built kernels (it has gcc/ and clang/ in it) [default: build/kernels, here or above].
+    #[arg(long, value_name = "DIR")]
+    pub kernels: Option<PathBuf>,
+    /// A Python with `NumPy` and scikit-learn [default: build/venv/bin/python, else python3].
+    #[arg(long, value_name = "PATH", env = "NUMAESTRO_PYTHON", hide_env_values = true)]
+    pub python: Option<PathBuf>,
+    /// The command to measure [default: this one].
+    #[arg(long, value_name = "PATH")]
+    pub numaestro: Option<PathBuf>,
+}
+
+/// `numaestro bench shim`, `adopt`, `takeback`, `kill`.
+#[derive(Debug, Clone, Args)]
+pub struct ProbeArgs {
+    /// Repetitions [default: as the measurement needs].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    /// Write every sample into this file.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with 1 if the bound does not hold.
+    #[arg(long)]
+    pub check: bool,
+    /// Where things are.
+    #[command(flatten)]
+    pub places: PlaceArgs,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x.is_finite() && x > 0.0 => Ok(x),
+        _ => Err("a positive number".to_owned()),
+    }
+}

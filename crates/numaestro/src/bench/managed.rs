@@ -1,0 +1,130 @@
+//! A manager of the benchmark's own, in a directory of its own, that lives from before the first run to after the last.
+//!
+//! Speaks only through the command line a user has (`daemon`, `run`, `status`, `policy set`, `stop`).
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::launch::{clean_command, end_with_this};
+use super::load;
+
+/// How long a manager may take to answer for the first time.
+const START_LIMIT: Duration = Duration::from_secs(10);
+
+/// The manager; ended when dropped.
+#[derive(Debug)]
+pub struct Managed {
+    numaestro: PathBuf,
+    dir: TempDir,
+    policy: String,
+    child: Child,
+}
+
+impl Managed {
+    /// Starts one with `policy` (`"default"` = as installed) and waits until it answers.
+    pub fn start(numaestro: &Path, policy: &str) -> Result<Self> {
+        let dir = tempfile::Builder::new()
+            .prefix("numaestro-bench-")
+            .tempdir()
+            .context("cannot make a directory for the manager")?;
+        let child = spawn(numaestro, dir.path())?;
+        let mut managed = Self { numaestro: numaestro.to_owned(), dir, policy: policy.to_owned(), child };
+        managed.until_ready()?;
+        Ok(managed)
+    }
+
+    /// Makes sure it is alive, starting another one in its place if not. `true`: it was.
+    pub fn keep(&mut self) -> Result<bool> {
+        if self.child.try_wait()?.is_none() {
+            return Ok(true);
+        }
+        self.child = spawn(&self.numaestro, self.dir.path())?;
+        self.until_ready()?;
+        Ok(false)
+    }
+
+    /// Processor seconds it has used so far.
+    pub fn time(&self) -> f64 {
+        load::process_time(self.child.id())
+    }
+
+    /// `numaestro run OPTIONS -- EXECUTABLE`, to which arguments can be added.
+    pub fn run(&self, options: &[&str], executable: &Path) -> Command {
+        let mut command = self.command();
+        command.arg("run").args(options).arg("--").arg(executable);
+        command
+    }
+
+    /// The present status; `None` while it does not answer.
+    pub fn status(&self) -> Option<serde_json::Value> {
+        let output = self.command().args(["status", "--json"]).stderr(Stdio::null()).output().ok()?;
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        (value.get("pid").and_then(serde_json::Value::as_u64) == Some(u64::from(self.child.id()))).then_some(value)
+    }
+
+    /// Waits until no application is left, at most a second: a former run must not reach into the next.
+    pub fn settle(&self) {
+        let since = Instant::now();
+        while since.elapsed() < Duration::from_secs(1) {
+            let apps = self.status().and_then(|status| status.get("apps")?.as_array().map(Vec::len));
+            if apps == Some(0) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = clean_command(&self.numaestro);
+        command.env("NUMAESTRO_DIR", self.dir.path());
+        command
+    }
+
+    fn until_ready(&mut self) -> Result<()> {
+        let since = Instant::now();
+        while self.status().is_none() {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("the manager ended at once ({status}): run `{} daemon` and see why", self.numaestro.display());
+            }
+            if since.elapsed() > START_LIMIT {
+                bail!("the manager does not answer: run `{} doctor`", self.numaestro.display());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if self.policy != "default" {
+            let output = self.command().args(["policy", "set", &self.policy]).output()?;
+            if !output.status.success() {
+                bail!("policy {} was refused: {}", self.policy, String::from_utf8_lossy(&output.stderr).trim());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Managed {
+    fn drop(&mut self) {
+        drop(self.command().arg("stop").stdout(Stdio::null()).stderr(Stdio::null()).status());
+        let since = Instant::now();
+        while matches!(self.child.try_wait(), Ok(None)) {
+            if since.elapsed() > Duration::from_secs(2) {
+                drop(self.child.kill());
+                drop(self.child.wait());
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn spawn(numaestro: &Path, dir: &Path) -> Result<Child> {
+    let mut command = clean_command(numaestro);
+    command.env("NUMAESTRO_DIR", dir).args(["daemon", "--idle-exit", "0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    end_with_this(&mut command, Signal::TERM);
+    command.spawn().with_context(|| format!("cannot start the manager, {} daemon", numaestro.display()))
+}

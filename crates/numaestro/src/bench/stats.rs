@@ -1,0 +1,103 @@
+//! Medians, spreads and means of a few samples. Knows numbers only, not what they measure.
+
+/// The median of `samples`; of an even number the mean of the two in the middle. `None` without samples.
+pub fn median(samples: &[f64]) -> Option<f64> {
+    let sorted = sorted(samples);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(sorted[middle]),
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+    }
+}
+
+/// The median distance from the median. `None` without samples.
+pub fn median_deviation(samples: &[f64]) -> Option<f64> {
+    let centre = median(samples)?;
+    median(&samples.iter().map(|x| (x - centre).abs()).collect::<Vec<_>>())
+}
+
+/// The sample below which a part `part` (0 to 1) of all lies, nearest rank. `None` without samples.
+pub fn quantile(samples: &[f64], part: f64) -> Option<f64> {
+    let sorted = sorted(samples);
+    let last = sorted.len().checked_sub(1)?;
+    sorted.into_iter().nth(nearest_rank(last, part))
+}
+
+/// The arithmetic mean. `None` without samples.
+pub fn mean(samples: &[f64]) -> Option<f64> {
+    (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
+}
+
+/// The geometric mean of positive samples. `None` without samples or with one that is not positive.
+pub fn geometric_mean(samples: &[f64]) -> Option<f64> {
+    if samples.is_empty() || samples.iter().any(|&x| x <= 0.0 || !x.is_finite()) {
+        return None;
+    }
+    Some((samples.iter().map(|x| x.ln()).sum::<f64>() / samples.len() as f64).exp())
+}
+
+/// median(`above`) / median(`below`). `None` without samples or if the lower median is not positive.
+pub fn ratio_of_medians(above: &[f64], below: &[f64]) -> Option<f64> {
+    let (above, below) = (median(above)?, median(below)?);
+    (below > 0.0).then(|| above / below)
+}
+
+fn sorted(samples: &[f64]) -> Vec<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+#[allow(clippy::cast_sign_loss)] // Both factors are at least 0.
+fn nearest_rank(last: usize, part: f64) -> usize {
+    ((last as f64 * part.clamp(0.0, 1.0)).round() as usize).min(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: Option<f64>, b: f64) -> bool {
+        a.is_some_and(|a| (a - b).abs() < 1e-12)
+    }
+
+    #[test]
+    fn medians_of_odd_even_and_no_samples() {
+        assert!(close(median(&[3.0, 1.0, 2.0]), 2.0));
+        assert!(close(median(&[4.0, 1.0, 2.0, 3.0]), 2.5));
+        assert!(close(median(&[7.0]), 7.0));
+        assert!(median(&[]).is_none());
+    }
+
+    #[test]
+    fn one_outlier_moves_neither_median_nor_deviation() {
+        assert!(close(median(&[1.0, 1.1, 0.9, 50.0, 1.0]), 1.0));
+        assert!(median_deviation(&[1.0, 1.1, 0.9, 50.0, 1.0]).is_some_and(|d| d <= 0.1 + 1e-12));
+    }
+
+    #[test]
+    fn quantiles_are_samples() {
+        let samples: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        for (part, expected) in [(0.0, 0.0), (0.5, 50.0), (0.99, 99.0), (1.0, 100.0)] {
+            assert!(close(quantile(&samples, part), expected), "{part}");
+        }
+        assert!(quantile(&[], 0.5).is_none());
+    }
+
+    #[test]
+    fn geometric_mean_weighs_double_and_half_alike() {
+        assert!(close(geometric_mean(&[2.0, 0.5]), 1.0));
+        assert!(close(geometric_mean(&[8.0, 1.0, 1.0]), 2.0));
+        assert!(geometric_mean(&[1.0, 0.0]).is_none());
+        assert!(geometric_mean(&[]).is_none());
+    }
+
+    #[test]
+    fn a_ratio_is_of_medians_and_not_of_means() {
+        assert!(close(ratio_of_medians(&[2.0, 2.0, 90.0], &[1.0, 1.0, 0.1]), 2.0));
+        assert!(ratio_of_medians(&[1.0], &[0.0]).is_none());
+        assert!(ratio_of_medians(&[], &[1.0]).is_none());
+        assert!(close(mean(&[1.0, 2.0, 6.0]), 3.0));
+    }
+}

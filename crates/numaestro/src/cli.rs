@@ -1,0 +1,339 @@
+//! The words of the command line: every subcommand, option and help text, and nothing that acts on them.
+//!
+//! Must not know: sockets, processes, files. Completions and man pages are made from these types alone.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Start here:
+  numaestro doctor                 what this machine offers, and what is missing
+  numaestro demo                   what you gain, shown with real programs in under a minute
+  numaestro run -- ./app ARGS      your program, on processors of its own
+  numaestro top                    who has which processors, live
+
+The manager starts by itself with the first `run` and ends when it is idle.
+
+Exit codes (except `run`, which becomes the program and passes on the program's own):
+   0  done
+   1  it did not work; the message says why and what to do next
+  64  wrong usage
+  69  there is no manager to ask, or it cannot be reached
+  75  the manager refused; later it may be possible
+  77  not permitted
+ 125  `run`: numaestro refused to start the program    126  `run`: found, but cannot be executed
+ 127  `run`: not found
+
+Environment:
+  NUMAESTRO_DIR      runtime directory of the manager (default: $XDG_RUNTIME_DIR/numaestro)
+  NUMAESTRO_LOG      what to log, e.g. `debug` or `numaestro_daemon=trace`
+  NUMAESTRO_PRELOAD  use this shim instead of the built-in one
+  NO_COLOR           no colours";
+
+/// Gives every parallel program its own processors.
+#[derive(Debug, Parser)]
+#[command(
+    name = "numaestro",
+    version,
+    about = "Gives every parallel program its own processors, and keeps its number of threads right.",
+    long_about = "Gives every parallel program on this machine its own processors, tells it how many threads to run on \
+                  them, and keeps both up to date while programs come and go. Unmodified programs, no root needed.",
+    after_long_help = AFTER_HELP,
+    after_help = "Try `numaestro demo`, or `numaestro help run`. All details: `numaestro --help`.",
+    max_term_width = 110,
+    propagate_version = true
+)]
+pub struct Cli {
+    /// Say more on stderr: -v what is done, -vv every step.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// Runtime directory of the manager, instead of the usual one.
+    #[arg(long, global = true, value_name = "DIR", env = "NUMAESTRO_DIR", hide_env_values = true)]
+    pub dir: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the command can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start a program on processors of its own.
+    Run(RunArgs),
+    /// Start a shell in which every program is managed.
+    Shell(ShellArgs),
+    /// Take over a running program.
+    Adopt(AdoptArgs),
+    /// Let an application go: all processors, no limits.
+    Release(ReleaseArgs),
+    /// Show who has which processors.
+    Status(StatusArgs),
+    /// The same, live in the terminal.
+    Top,
+    /// List, show or switch the policy.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Remember how a program should be run.
+    #[command(subcommand)]
+    Profile(ProfileCommand),
+    /// Say what this machine offers, what is missing and what to do about it.
+    Doctor(DoctorArgs),
+    /// Show on this machine, with real programs, what is gained.
+    Demo(DemoArgs),
+    /// Measure what numaestro gains and costs on this machine.
+    #[command(subcommand)]
+    Bench(crate::bench::BenchCommand),
+    /// Draw the machine: packages, NUMA nodes, caches, cores, processing units.
+    Topo(TopoArgs),
+    /// End the manager in an orderly way: every affinity is restored.
+    Stop,
+    /// Be the manager (normally started by `run` itself).
+    Daemon(DaemonArgs),
+    /// Print the completions for a shell.
+    #[command(after_help = "Example: numaestro completions bash > ~/.local/share/bash-completion/completions/numaestro")]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a directory, or the main one to stdout.
+    #[command(after_help = "Example: numaestro man ~/.local/share/man/man1 && man numaestro-run")]
+    Man {
+        /// Where to; created if it is missing.
+        dir: Option<PathBuf>,
+    },
+}
+
+/// How a program may be steered, as the user says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClassArg {
+    /// Found out by itself; the size of a region is changed only where nothing can depend on it.
+    Auto,
+    /// Every implicit team size may follow the processors: for programs that are right under `OMP_DYNAMIC=true`.
+    Malleable,
+    /// The library's own thread-count setter is called (`OpenBLAS`, BLIS, MKL, oneTBB).
+    Setter,
+    /// Thread counts are left alone; threads are kept on the processors by affinity.
+    Fold,
+}
+
+/// Wishes for one application, the same for `run`, `shell` and `adopt`.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WishArgs {
+    /// Never fewer processors than this.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub min: Option<u32>,
+    /// Never more processors than this.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max: Option<u32>,
+    /// Share relative to others; 1 is usual, 2 means twice as many processors.
+    #[arg(long, value_name = "X", value_parser = parse_weight)]
+    pub weight: Option<f64>,
+    /// Name to show; default: the program's.
+    #[arg(long, value_name = "S")]
+    pub name: Option<String>,
+    /// How the program may be steered.
+    #[arg(long, value_enum, value_name = "CLASS")]
+    pub class: Option<ClassArg>,
+}
+
+/// `numaestro run`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Start a program on processors of its own.\n\nThe program runs in place of this command: same process, \
+                  same exit code, signals, terminal and descriptors. If no manager can be had, one warning is printed \
+                  and the program runs as it would have without numaestro.",
+    after_long_help = "\
+Examples:
+  numaestro run -- ./lulesh -s 60           its own processors, as many as are fair
+  numaestro run --max 4 -- python train.py  never more than four
+  numaestro run --weight 2 -- make -j       twice the share of the others
+  numaestro run --class malleable -- ./app  also resize regions that were told a size (OMP_DYNAMIC semantics)
+  numaestro run --wait -- ./batch           wait in the queue until processors are free
+  numaestro run --dry-run -- ./app          only say what would be done
+
+What is changed for the program: its affinity; LD_PRELOAD (the shim, only for dynamically linked glibc programs),
+NUMAESTRO_ATTACH, NUMAESTRO_CLASS, GOMP_SPINCOUNT (unless you set GOMP_SPINCOUNT or OMP_WAIT_POLICY); and
+OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY are removed, because threads created later would bind
+outside the processors given. A profile (`numaestro profile`) supplies class, max and weight where no option does.
+
+Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be executed, 127 it was not found."
+)]
+pub struct RunArgs {
+    /// What is wished for.
+    #[command(flatten)]
+    pub wish: WishArgs,
+    /// Wait in the queue until processors of its own are free.
+    #[arg(long, overrides_with = "no_wait")]
+    pub wait: bool,
+    /// Never wait: share processors if need be.
+    #[arg(long, overrides_with = "wait")]
+    pub no_wait: bool,
+    /// Only say what would be done.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The program and its arguments.
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+/// `numaestro shell`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: numaestro shell            # then start programs as always\n         \
+                        numaestro shell make test  # a command whose programs are all managed")]
+pub struct ShellArgs {
+    /// What is wished for, for everything in this shell.
+    #[command(flatten)]
+    pub wish: WishArgs,
+    /// What to start; default: $SHELL.
+    #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<OsString>,
+}
+
+/// `numaestro adopt`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: numaestro adopt --max 4 $(pgrep -n lulesh)\n\nAn adopted program is folded: its threads stay as \
+                        many as they are and are kept on the processors it gets.")]
+pub struct AdoptArgs {
+    /// Its process id.
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub pid: u32,
+    /// What is wished for.
+    #[command(flatten)]
+    pub wish: WishArgs,
+}
+
+/// `numaestro release`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: numaestro release 3   # the number is in the first column of `numaestro status`")]
+pub struct ReleaseArgs {
+    /// Application number.
+    pub app: u64,
+}
+
+/// `numaestro status`.
+#[derive(Debug, Args)]
+#[command(after_help = "Where no manager runs, this says so and exits with 0 (JSON: `\"running\": false`).")]
+pub struct StatusArgs {
+    /// For programs: one JSON object (with --watch: one a line).
+    #[arg(long)]
+    pub json: bool,
+    /// Print again after every change, until interrupted.
+    #[arg(long)]
+    pub watch: bool,
+}
+
+/// `numaestro policy`.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Every policy and part there is.
+    List {
+        /// For programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// The present policy.
+    Show {
+        /// For programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Switch, live; nothing is restarted.
+    #[command(after_help = "Examples: numaestro policy set dss\n          numaestro policy set share=dss placement=worst-fit admission=fifo")]
+    Set {
+        /// A name, or parts as `part=name`.
+        #[arg(required = true, value_name = "POLICY")]
+        policy: Vec<String>,
+    },
+}
+
+/// `numaestro profile`.
+#[derive(Debug, Subcommand)]
+pub enum ProfileCommand {
+    /// Every profile there is.
+    List {
+        /// For programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add or replace one.
+    #[command(after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh")]
+    Add {
+        /// How the program may be steered.
+        #[arg(long, value_enum)]
+        class: Option<ClassArg>,
+        /// Never more processors.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        max: Option<u32>,
+        /// Share relative to others.
+        #[arg(long, value_name = "X", value_parser = parse_weight)]
+        weight: Option<f64>,
+        /// Path of the program, or its name without a slash.
+        program: String,
+    },
+    /// Forget one.
+    Remove {
+        /// As `list` shows it.
+        program: String,
+    },
+}
+
+/// `numaestro doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `numaestro demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Runs of each pair under each set-up; the median is shown.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
+    pub runs: u32,
+    /// Directory with the built kernels (it has gcc/ and clang/ in it).
+    #[arg(long, value_name = "DIR")]
+    pub kernels: Option<PathBuf>,
+}
+
+/// `numaestro topo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: numaestro topo --synthetic \"pack:2 numa:2 l3:4 core:8 pu:2\"")]
+pub struct TopoArgs {
+    /// Draw this hwloc synthetic machine instead.
+    #[arg(long, value_name = "S", group = "source")]
+    pub synthetic: Option<String>,
+    /// Draw the machine of this hwloc XML file.
+    #[arg(long, value_name = "FILE", group = "source")]
+    pub xml: Option<PathBuf>,
+    /// Draw the machine whose /sys was recorded below this directory.
+    #[arg(long, value_name = "DIR", group = "source")]
+    pub sysfs_root: Option<PathBuf>,
+}
+
+/// `numaestro daemon`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: numaestro daemon --policy \"share=dss\" --reserved 0 --journal run.journal")]
+pub struct DaemonArgs {
+    /// End after this many seconds without an application; 0 = never.
+    #[arg(long, value_name = "SECONDS")]
+    pub idle_exit: Option<u64>,
+    /// The policy to begin with.
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Processors never given out, as a Linux list.
+    #[arg(long, value_name = "LIST")]
+    pub reserved: Option<String>,
+    /// Record every event and decision here.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+}
+
+/// A positive, finite weight.
+fn parse_weight(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x.is_finite() && (0.001..=1000.0).contains(&x) => Ok(x),
+        _ => Err("a number from 0.001 to 1000, 1 is usual".to_owned()),
+    }
+}

@@ -1,0 +1,210 @@
+//! The checks. Each tries the thing itself where that is harmless, rather than guess from versions.
+#![allow(unsafe_code)] // One file asks the kernel for system calls that have no wrapper; each with a null request.
+
+use super::{Check, Outcome};
+use crate::manager::{self, Manager};
+use crate::{shim, topo};
+use numaestro_host::cpuset::{self, Support};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Everything, in the order of the ladder.
+pub fn all(dir: &Path) -> Vec<Check> {
+    let mut checks = vec![topology(), pressure(), balancing(), runtime_dir(dir), running(dir), affinity()];
+    checks.extend(shim_loads(dir));
+    checks.push(runtimes());
+    checks.push(cpusets());
+    checks.push(memory_policy());
+    checks.push(perf_events());
+    checks.push(resctrl());
+    checks
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+fn topology() -> Check {
+    match topo::this_machine() {
+        Ok(machine) => Check::good(0, "topology", topo::summary(&machine)),
+        Err(error) => {
+            let next = "is /sys mounted? in a container, mount sysfs read-only";
+            Check::lacking(0, "topology", Outcome::No, format!("{error:#}"), next)
+        }
+    }
+}
+
+fn pressure() -> Check {
+    match read("/proc/pressure/cpu") {
+        Some(text) => Check::good(0, "pressure (PSI)", text.lines().next().unwrap_or_default()),
+        None => {
+            let next = "boot with psi=1; until then foreign load is seen through /proc/stat only";
+            Check::lacking(0, "pressure (PSI)", Outcome::Partly, "the kernel does not offer /proc/pressure", next)
+        }
+    }
+}
+
+fn balancing() -> Check {
+    let name = "kernel.numa_balancing";
+    match read("/proc/sys/kernel/numa_balancing").as_deref() {
+        Some("0") => Check::good(0, name, "off"),
+        None => Check::good(0, name, "not in this kernel"),
+        Some(value) => {
+            let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
+            let next = "it moves pages on its own account; `sysctl kernel.numa_balancing=0` leaves that to numaestro";
+            if nodes < 2 { Check::good(0, name, "on, without effect on one node") } else { Check::lacking(0, name, Outcome::Partly, format!("on ({value})"), next) }
+        }
+    }
+}
+
+fn runtime_dir(dir: &Path) -> Check {
+    let name = "runtime directory";
+    match numaestro_host::rundir::RuntimeDir::open(dir) {
+        Ok(found) => Check::good(1, name, found.path().display().to_string()),
+        Err(error) => {
+            let next = "set NUMAESTRO_DIR to a short path of a directory of your own, mode 0700";
+            Check::lacking(1, name, Outcome::No, error.to_string(), next)
+        }
+    }
+}
+
+fn running(dir: &Path) -> Check {
+    let name = "manager";
+    match Manager::reach(dir) {
+        Ok(mut manager) => match manager.status() {
+            Ok(s) => Check::good(1, name, format!("running: pid {}, policy {}, {} application(s)", s.pid, s.policy, s.apps.len())),
+            Err(error) => Check::lacking(1, name, Outcome::Partly, format!("{error:#}"), "`numaestro stop`, then try again"),
+        },
+        Err(error) if manager::is_absent(&error) => Check::good(1, name, "not running; starts by itself with `numaestro run`"),
+        Err(error) => Check::lacking(1, name, Outcome::Partly, error.to_string(), "see who owns the runtime directory"),
+    }
+}
+
+/// Sets the affinity this process has already.
+fn affinity() -> Check {
+    let tried = numaestro_host::affinity::get(0).and_then(|set| numaestro_host::affinity::set(0, &set).map(|()| set));
+    match tried {
+        Ok(set) if set.len() == 1 => {
+            let next = "programs can only take turns on it; start numaestro with more processors (taskset, cpuset, container limits)";
+            Check::lacking(1, "affinity", Outcome::Partly, format!("may be set, but there is one processor only ({set})"), next)
+        }
+        Ok(set) => Check::good(1, "affinity", format!("may be set within {set}")),
+        Err(error) => Check::lacking(1, "affinity", Outcome::No, error.to_string(), "a seccomp filter forbids it; allow sched_setaffinity"),
+    }
+}
+
+/// Starts a child under the shim and looks whether the shim is in its memory map.
+fn shim_loads(dir: &Path) -> Vec<Check> {
+    let name = "shim";
+    let path = match shim::locate(dir) {
+        Ok(path) => path,
+        Err(error) => return vec![Check::lacking(2, name, Outcome::No, format!("{error:#}"), "set XDG_CACHE_HOME or NUMAESTRO_PRELOAD")],
+    };
+    let child = Command::new("cat").arg("/proc/self/maps").env("LD_PRELOAD", &path).output();
+    let loaded = child.as_ref().is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(&*path.to_string_lossy()));
+    if loaded {
+        return vec![Check::good(2, name, format!("loads: {}", path.display()))];
+    }
+    let said = child.map(|out| String::from_utf8_lossy(&out.stderr).trim().to_owned()).unwrap_or_else(|error| error.to_string());
+    let next = "the programs are kept on their processors all the same; rebuild numaestro on this machine, or set NUMAESTRO_PRELOAD";
+    vec![Check::lacking(2, name, Outcome::No, format!("{} does not load: {said}", path.display()), next)]
+}
+
+/// Runtimes that the dynamic loader knows. Programs may bring their own, so none is no fault.
+fn runtimes() -> Check {
+    const KNOWN: [(&str, &str); 7] = [
+        ("libgomp.so", "libgomp"),
+        ("libomp.so", "libomp"),
+        ("libiomp5.so", "Intel OpenMP"),
+        ("libopenblas", "OpenBLAS"),
+        ("libblis", "BLIS"),
+        ("libmkl_rt", "MKL"),
+        ("libtbb.so", "oneTBB"),
+    ];
+    let cache = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"].iter().find_map(|tool| Command::new(tool).arg("-p").output().ok());
+    let listed = cache.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
+    let mut found: Vec<&str> = KNOWN.iter().filter(|(file, _)| listed.contains(file)).map(|(_, name)| *name).collect();
+    if !found.contains(&"libomp") && clang_has_libomp() {
+        found.push("libomp");
+    }
+    if found.is_empty() {
+        let next = "nothing to do: programs may bring their own (Python wheels do)";
+        return Check::lacking(2, "runtimes", Outcome::Partly, "none installed system-wide", next);
+    }
+    Check::good(2, "runtimes", found.join(", "))
+}
+
+/// Debian keeps libomp beside clang, outside the loader's cache.
+fn clang_has_libomp() -> bool {
+    let asked = Command::new("clang").arg("-print-file-name=libomp.so").output();
+    asked.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).trim().starts_with('/'))
+}
+
+fn cpusets() -> Check {
+    let name = "cgroup v2 cpuset";
+    let delegate = "systemd: `systemctl edit user@.service`, set Delegate=cpuset cpu io memory pids, log in again; affinity is used until then";
+    match cpuset::detect() {
+        Support::Delegated(path) => Check::good(3, name, format!("delegated: {}", path.display())),
+        Support::NotDelegated(why) => Check::lacking(3, name, Outcome::No, why, delegate),
+        Support::VersionOne => {
+            let next = "boot with systemd.unified_cgroup_hierarchy=1; affinity is used until then";
+            Check::lacking(3, name, Outcome::No, "the cpuset controller is in cgroup v1 here", next)
+        }
+        Support::None => Check::lacking(3, name, Outcome::No, "no cgroup v2 here", "affinity is used instead"),
+    }
+}
+
+/// `get_mempolicy` and `migrate_pages` exist and are permitted: asked for nothing, they answer with success.
+fn memory_policy() -> Check {
+    let name = "memory policy calls";
+    let mut mode: libc::c_int = 0;
+    let null = std::ptr::null_mut::<libc::c_ulong>();
+    // SAFETY: the kernel writes one int to `mode`; no node mask is asked for.
+    let policy = unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, null, 0, null, 0) };
+    let mut nodes: [libc::c_ulong; 16] = [0; 16];
+    nodes[0] = 1;
+    // SAFETY: both masks are readable; pages of this process move from node 0 to node 0, that is, not at all.
+    let migrate = unsafe { libc::syscall(libc::SYS_migrate_pages, 0, 1024, nodes.as_ptr(), nodes.as_ptr()) };
+    if policy == 0 && migrate >= 0 {
+        let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
+        let use_ = if nodes < 2 { "; of no use on one NUMA node" } else { "" };
+        return Check::good(4, name, format!("set_mempolicy, mbind, migrate_pages{use_}"));
+    }
+    let error = std::io::Error::last_os_error();
+    let next = "containers: allow them in the seccomp profile, or add CAP_SYS_NICE; first touch is used until then";
+    Check::lacking(4, name, Outcome::No, error.to_string(), next)
+}
+
+fn perf_events() -> Check {
+    let name = "perf events";
+    let Some(paranoid) = read("/proc/sys/kernel/perf_event_paranoid") else {
+        return Check::lacking(5, name, Outcome::No, "not in this kernel", "a kernel with CONFIG_PERF_EVENTS; probes are used instead");
+    };
+    let counters = fs::read_dir("/sys/bus/event_source/devices").map_or(0, |found| {
+        found.flatten().filter(|e| e.file_name().to_string_lossy().starts_with("cpu") || e.file_name().to_string_lossy().contains("imc")).count()
+    });
+    let level = paranoid.parse::<i32>().unwrap_or(4);
+    let root = rustix::process::geteuid().is_root();
+    if counters == 0 {
+        let next = "virtual machines: pass a PMU to the guest; probes are used instead";
+        return Check::lacking(5, name, Outcome::No, "the machine shows no hardware counters", next);
+    }
+    if level > 1 && !root {
+        let next = "`sysctl kernel.perf_event_paranoid=1` lets users count their own programs";
+        return Check::lacking(5, name, Outcome::Partly, format!("perf_event_paranoid is {level}"), next);
+    }
+    Check::good(5, name, format!("perf_event_paranoid is {level}"))
+}
+
+fn resctrl() -> Check {
+    let name = "resctrl";
+    if Path::new("/sys/fs/resctrl/info/L3_MON").is_dir() {
+        return Check::good(5, name, "mounted, with bandwidth monitoring");
+    }
+    let known = read("/proc/filesystems").is_some_and(|text| text.contains("resctrl"));
+    if known {
+        return Check::lacking(5, name, Outcome::Partly, "in the kernel, not mounted", "as root: mount -t resctrl resctrl /sys/fs/resctrl");
+    }
+    Check::lacking(5, name, Outcome::No, "neither kernel nor processor offer it here", "nothing to do; probes are used instead")
+}

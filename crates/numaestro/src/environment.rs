@@ -1,0 +1,155 @@
+//! The environment a managed program is started with.
+//!
+//! Works on the raw entries, so that what is not ours stays byte for byte. Must not know the manager or the program.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Has the effect of libgomp's default and is found again by the shim in libgomp's data.
+pub const SPIN_COUNT: &str = "300089";
+/// The affinity that the user gave.
+const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// Bind threads outside the processors given when they are created later.
+const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
+
+/// Entries in order, as `execve` takes them.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    entries: Vec<CString>,
+}
+
+impl Environment {
+    /// From what the process was given.
+    pub fn new(entries: Vec<CString>) -> Self {
+        Self { entries }
+    }
+
+    /// For `execve`.
+    pub fn entries(&self) -> &[CString] {
+        &self.entries
+    }
+
+    /// The first entry of that name, as `getenv` finds it.
+    pub fn get(&self, name: &str) -> Option<OsString> {
+        self.entries.iter().find_map(|entry| value_of(entry, name)).map(|bytes| OsString::from_vec(bytes.to_vec()))
+    }
+
+    /// Replaces the first entry of that name, removes others, or adds one.
+    pub fn set(&mut self, name: &str, value: &OsStr) {
+        let mut entry = format!("{name}=").into_bytes();
+        entry.extend_from_slice(value.as_bytes());
+        let Ok(entry) = CString::new(entry) else { return };
+        let place = self.entries.iter().position(|old| value_of(old, name).is_some());
+        self.remove(name);
+        self.entries.insert(place.unwrap_or(self.entries.len()).min(self.entries.len()), entry);
+    }
+
+    /// Removes every entry of that name; tells whether there was one.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|entry| value_of(entry, name).is_none());
+        self.entries.len() != before
+    }
+
+    /// Everything a managed program needs. `all` is the user's own affinity, a Linux list: what the program would have
+    /// without us, and what runtimes that size themselves once are told. Gives a sentence for each thing changed.
+    pub fn prepare(&mut self, attach: &Path, all: &str, shim: Option<&Path>, class: Option<&str>) -> Vec<String> {
+        let mut changes = Vec::new();
+        if self.get(CPUS_ALL).is_none() {
+            // Below another `run` the present affinity is only that one's share, and what stands there is the user's.
+            self.set(CPUS_ALL, OsStr::new(all));
+            changes.push(format!("{CPUS_ALL}={all}"));
+        }
+        if let Some(shim) = shim {
+            self.preload(shim);
+            changes.push(format!("LD_PRELOAD begins with {}", shim.display()));
+        }
+        self.set("NUMAESTRO_ATTACH", attach.as_os_str());
+        changes.push(format!("NUMAESTRO_ATTACH={}", attach.display()));
+        if let Some(class) = class {
+            self.set("NUMAESTRO_CLASS", OsStr::new(class));
+            changes.push(format!("NUMAESTRO_CLASS={class}"));
+        }
+        if self.get("GOMP_SPINCOUNT").is_none() && self.get("OMP_WAIT_POLICY").is_none() {
+            self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
+            changes.push(format!("GOMP_SPINCOUNT={SPIN_COUNT} (the shim adjusts waiting)"));
+        }
+        for name in BINDING {
+            if let Some(value) = self.get(name) {
+                self.remove(name);
+                changes.push(format!(
+                    "{name}={} removed: threads created later would bind outside the processors given",
+                    value.to_string_lossy()
+                ));
+            }
+        }
+        changes
+    }
+
+    /// `shim` first in `LD_PRELOAD`, and only once.
+    fn preload(&mut self, shim: &Path) {
+        let others = self.get("LD_PRELOAD").unwrap_or_default();
+        let mut value = shim.as_os_str().as_bytes().to_vec();
+        let is_separator = |byte: &u8| *byte == b':' || *byte == b' ';
+        for other in others.as_bytes().split(is_separator).filter(|o| !o.is_empty() && *o != shim.as_os_str().as_bytes()) {
+            value.push(b':');
+            value.extend_from_slice(other);
+        }
+        self.set("LD_PRELOAD", OsStr::from_bytes(&value));
+    }
+}
+
+fn value_of<'a>(entry: &'a CString, name: &str) -> Option<&'a [u8]> {
+    entry.as_bytes().strip_prefix(name.as_bytes())?.strip_prefix(b"=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(entries: &[&str]) -> Environment {
+        Environment::new(entries.iter().map(|e| CString::new(*e).expect("no zero")).collect())
+    }
+
+    fn shown(environment: &Environment) -> Vec<String> {
+        environment.entries().iter().map(|e| e.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn prepares_and_leaves_the_rest_alone() {
+        let mut it = environment(&["A=1", "odd entry", "OMP_PLACES=cores", "LD_PRELOAD=/x.so /s.so:/y.so", "A=2"]);
+        it.prepare(Path::new("/run/attach"), "0-3", Some(Path::new("/s.so")), Some("fold"));
+        assert_eq!(
+            shown(&it),
+            [
+                "A=1",
+                "odd entry",
+                "LD_PRELOAD=/s.so:/x.so:/y.so",
+                "A=2",
+                "NUMAESTRO_CPUS_ALL=0-3",
+                "NUMAESTRO_ATTACH=/run/attach",
+                "NUMAESTRO_CLASS=fold",
+                "GOMP_SPINCOUNT=300089"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_users_waiting_policy_wins() {
+        for own in ["GOMP_SPINCOUNT=7", "OMP_WAIT_POLICY=passive"] {
+            let mut it = environment(&[own]);
+            it.prepare(Path::new("/a"), "0", None, None);
+            assert_eq!(shown(&it), [own, "NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a"]);
+        }
+    }
+
+    #[test]
+    fn preparing_twice_is_preparing_once() {
+        let mut once = environment(&["LD_PRELOAD=/x.so"]);
+        once.prepare(Path::new("/a"), "0-3", Some(Path::new("/s.so")), None);
+        let mut twice = once.clone();
+        twice.prepare(Path::new("/a"), "0", Some(Path::new("/s.so")), None);
+        assert_eq!(shown(&once), shown(&twice));
+    }
+}

@@ -1,0 +1,142 @@
+//! Talking with the manager: one JSON line there, one or more back. Knows where its sockets are, and how to start it.
+//!
+//! Must not know what the answers are for.
+
+use crate::say;
+use numaestro_abi::control::{Reply, Request, Status};
+use numaestro_host::rundir::RuntimeDir;
+use rustix::net::SendFlags;
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A manager that is alive answers in microseconds; one that is stopped or hangs must not hold up a program.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A connection to the manager.
+#[derive(Debug)]
+pub struct Manager {
+    stream: BufReader<UnixStream>,
+}
+
+impl Manager {
+    /// The manager of `dir`, if one runs.
+    pub fn reach(dir: &Path) -> std::io::Result<Self> {
+        let stream = UnixStream::connect(dir.join("control"))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self { stream: BufReader::new(stream) })
+    }
+
+    /// The manager of `dir`, or a failure that says how to get one.
+    pub fn required(dir: Option<PathBuf>) -> anyhow::Result<Self> {
+        let dir = directory(dir)?;
+        Self::reach(&dir).map_err(|error| absent(&dir, &error))
+    }
+
+    /// The manager of `dir`, started if there is none.
+    pub fn started(dir: &Path) -> anyhow::Result<Self> {
+        if let Ok(manager) = Self::reach(dir) {
+            return Ok(manager);
+        }
+        numaestro_daemon::ensure_running(dir, &std::env::current_exe()?)?;
+        Self::reach(dir).map_err(|error| absent(dir, &error))
+    }
+
+    /// Asks, and waits for the first answer. A refusal is a [`say::Failure`].
+    pub fn ask(&mut self, request: &Request) -> anyhow::Result<Reply> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        let mut rest = line.as_slice();
+        while !rest.is_empty() {
+            // Not `write`: the disposition of SIGPIPE belongs to the user, and a dying manager must not kill us.
+            match rustix::net::send(self.stream.get_ref(), rest, SendFlags::NOSIGNAL) {
+                Ok(sent) => rest = &rest[sent..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(lost(&error.into())),
+            }
+        }
+        self.next()
+    }
+
+    /// The next answer.
+    pub fn next(&mut self) -> anyhow::Result<Reply> {
+        let mut line = String::new();
+        let read = self.stream.read_line(&mut line).map_err(|error| lost(&error))?;
+        if read == 0 {
+            return Err(lost(&std::io::ErrorKind::UnexpectedEof.into()));
+        }
+        match serde_json::from_str(&line) {
+            Ok(Reply::Refused { reason, hint }) => Err(say::Failure::error(say::REFUSED, reason, hint)),
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(say::Failure::error(
+                say::UNAVAILABLE,
+                format!("the manager's answer was not understood ({error})"),
+                "it is probably another version: `numaestro stop`, then try again",
+            )),
+        }
+    }
+
+    /// From now on wait for answers as long as it takes.
+    pub fn be_patient(&self) {
+        let _ = self.stream.get_ref().set_read_timeout(None);
+    }
+
+    /// The snapshot.
+    pub fn status(&mut self) -> anyhow::Result<Status> {
+        match self.ask(&Request::Status)? {
+            Reply::Status(status) => Ok(*status),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// For requests that are answered by `Done`.
+    pub fn order(&mut self, request: &Request) -> anyhow::Result<()> {
+        match self.ask(request)? {
+            Reply::Done => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+/// The runtime directory: the given one, or the usual one of this user.
+pub fn directory(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    match dir {
+        Some(dir) => Ok(std::path::absolute(dir)?),
+        None => Ok(std::path::absolute(RuntimeDir::default_path())?),
+    }
+}
+
+/// The answer makes no sense for the question.
+pub fn unexpected(reply: &Reply) -> anyhow::Error {
+    say::Failure::error(
+        say::UNAVAILABLE,
+        format!("the manager gave an answer to another question ({reply:?})"),
+        "it is probably another version: `numaestro stop`, then try again",
+    )
+}
+
+/// Whether an attempt to reach a manager failed because there is none.
+pub fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused)
+}
+
+fn absent(dir: &Path, error: &std::io::Error) -> anyhow::Error {
+    if is_absent(error) {
+        let next = "it starts by itself with the first `numaestro run -- PROGRAM`";
+        return say::Failure::error(say::UNAVAILABLE, format!("no manager runs in {}", dir.display()), next);
+    }
+    let code = if error.kind() == std::io::ErrorKind::PermissionDenied { say::NOT_PERMITTED } else { say::UNAVAILABLE };
+    let what = format!("the manager in {} cannot be reached: {error}", dir.display());
+    say::Failure::error(code, what, "look at it with `numaestro doctor`")
+}
+
+fn lost(error: &std::io::Error) -> anyhow::Error {
+    let what = match error.kind() {
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => "the manager does not answer".to_owned(),
+        std::io::ErrorKind::UnexpectedEof => "the manager closed the connection".to_owned(),
+        _ => format!("the connection to the manager broke: {error}"),
+    };
+    say::Failure::error(say::UNAVAILABLE, what, "try again; if it stays so, `numaestro stop` and see `numaestro doctor`")
+}

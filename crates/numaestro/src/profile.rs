@@ -1,0 +1,171 @@
+//! Profiles: how a program is to be run, remembered by its path or name in `$XDG_CONFIG_HOME/numaestro/profiles.toml`.
+//!
+//! Must not know the manager. A file that cannot be read never keeps a program from running.
+
+use crate::cli::{ClassArg, ProfileCommand, WishArgs};
+use crate::say;
+use anyhow::Context;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What is remembered of one program.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// `auto`, `malleable`, `setter` or `fold`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Never more processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
+    /// Share relative to others; 1 is usual.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
+}
+
+impl Profile {
+    /// Fills in what the command line left open.
+    pub fn complete(&self, wish: &mut WishArgs) {
+        let class = self.class.as_deref().and_then(|name| ClassArg::from_str(name, false).ok());
+        wish.class = wish.class.or(class);
+        wish.max = wish.max.or(self.max.filter(|max| wish.min.is_none_or(|min| min <= *max)));
+        wish.weight = wish.weight.or(self.weight);
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let class = self.class.iter().map(|c| format!("class {c}"));
+        let max = self.max.iter().map(|m| format!("max {m}"));
+        let weight = self.weight.iter().map(|w| format!("weight {w}"));
+        f.write_str(&class.chain(max).chain(weight).collect::<Vec<_>>().join(", "))
+    }
+}
+
+type Profiles = BTreeMap<String, Profile>;
+
+/// The profile of the program at `path`, by its path, its real path, or its name; and under which key.
+pub fn find(path: &Path) -> Option<(String, Profile)> {
+    let file = file().ok()?;
+    let mut all = match read(&file) {
+        Ok(all) => all,
+        Err(error) => {
+            say::warn(&format!("profiles are not used: {error:#}"));
+            return None;
+        }
+    };
+    let absolute = std::path::absolute(path).ok();
+    let real = path.canonicalize().ok();
+    let name = path.file_name().map(PathBuf::from);
+    let keys = [absolute, real, name].into_iter().flatten().filter_map(|key| key.to_str().map(str::to_owned));
+    keys.into_iter().find_map(|key| all.remove_entry(&key))
+}
+
+/// The subcommand.
+pub fn command(what: ProfileCommand) -> anyhow::Result<u8> {
+    let file = file()?;
+    let mut all = read(&file)?;
+    match what {
+        ProfileCommand::List { json } => list(&file, &all, json)?,
+        ProfileCommand::Add { class, max, weight, program } => {
+            let class = class.and_then(|c| c.to_possible_value()).map(|v| v.get_name().to_owned());
+            let profile = Profile { class, max, weight };
+            if profile == Profile::default() {
+                return Err(say::Failure::error(say::USAGE, "nothing to remember", "give --class, --max or --weight"));
+            }
+            let key = key(&program)?;
+            let shown = format!("{key}: {profile}\n");
+            all.insert(key, profile);
+            write(&file, &all)?;
+            say::print(&shown)?;
+        }
+        ProfileCommand::Remove { program } => {
+            let key = if all.contains_key(&program) { program } else { key(&program)? };
+            if all.remove(&key).is_none() {
+                let what = format!("there is no profile for {key}");
+                return Err(say::Failure::error(say::FAILED, what, "`numaestro profile list` shows those there are"));
+            }
+            write(&file, &all)?;
+        }
+    }
+    Ok(say::OK)
+}
+
+fn list(file: &Path, all: &Profiles, json: bool) -> anyhow::Result<()> {
+    if json {
+        return say::print(&format!("{}\n", serde_json::to_string_pretty(all)?));
+    }
+    if all.is_empty() {
+        return say::print(&format!("no profiles in {}\n", file.display()));
+    }
+    let width = all.keys().map(|k| k.chars().count()).max().unwrap_or(0);
+    let lines: String = all.iter().map(|(key, profile)| format!("{key:width$}  {profile}\n")).collect();
+    say::print(&lines)
+}
+
+/// A name stays a name; with a slash in it, it is a path and made absolute.
+fn key(program: &str) -> anyhow::Result<String> {
+    if !program.contains('/') {
+        return Ok(program.to_owned());
+    }
+    let path = Path::new(program).canonicalize().or_else(|_| std::path::absolute(program))?;
+    path.to_str().map(str::to_owned).context("the path is not UTF-8; name the program without its directory")
+}
+
+fn file() -> anyhow::Result<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let base = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
+    let base = base.ok_or_else(|| say::Failure::error(say::FAILED, "there is no place for profiles", "set HOME or XDG_CONFIG_HOME"))?;
+    Ok(base.join("numaestro/profiles.toml"))
+}
+
+fn read(file: &Path) -> anyhow::Result<Profiles> {
+    let text = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Profiles::new()),
+        Err(error) => return Err(error).with_context(|| file.display().to_string()),
+    };
+    toml::from_str(&text).with_context(|| format!("{} is not as it should be", file.display()))
+}
+
+/// Complete or not at all.
+fn write(file: &Path, all: &Profiles) -> anyhow::Result<()> {
+    let directory = file.parent().context("a file has a directory")?;
+    let draft = directory.join(format!(".profiles-{}", std::process::id()));
+    let written = std::fs::create_dir_all(directory)
+        .and_then(|()| std::fs::write(&draft, toml::to_string(all).map_err(std::io::Error::other)?))
+        .and_then(|()| std::fs::rename(&draft, file));
+    written.with_context(|| format!("{} cannot be written", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_wins() {
+        let profile = Profile { class: Some("malleable".into()), max: Some(4), weight: Some(2.0) };
+        let mut wish = WishArgs { class: Some(ClassArg::Fold), ..WishArgs::default() };
+        profile.complete(&mut wish);
+        assert_eq!((wish.class, wish.max, wish.weight), (Some(ClassArg::Fold), Some(4), Some(2.0)));
+        let mut wish = WishArgs { min: Some(6), ..WishArgs::default() };
+        profile.complete(&mut wish);
+        assert_eq!((wish.class, wish.max), (Some(ClassArg::Malleable), None), "--min 6 is not contradicted by max 4");
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("a/profiles.toml");
+        assert_eq!(read(&file).expect("none is fine"), Profiles::new());
+        let one = Profile { class: None, max: Some(3), weight: Some(0.5) };
+        let all = Profiles::from([("/bin/a b".to_owned(), one.clone()), ("x.y".to_owned(), one)]);
+        write(&file, &all).expect("writable");
+        assert_eq!(read(&file).expect("readable"), all);
+        std::fs::write(&file, "[x]\nclas = \"fold\"\n").expect("writable");
+        assert!(format!("{:#}", read(&file).expect_err("a typo")).contains("clas"));
+    }
+}

@@ -1,0 +1,240 @@
+//! `numaestro run`: ask for processors, then become the program.
+//!
+//! Whatever goes wrong with the manager, the program runs: with one warning, and as it would have run without us.
+
+use crate::cli::{ClassArg, RunArgs, WishArgs};
+use crate::environment::Environment;
+use crate::manager::{self, Manager};
+use crate::{exec, profile, say, shim, target};
+use numaestro_abi::control::{Class, Options, Reply, Request, Run};
+use numaestro_topology::CpuSet;
+use std::ffi::{CString, OsStr, OsString};
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What is to be started, and how.
+#[derive(Debug)]
+pub struct Plan {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// Wishes to the manager.
+    pub options: Options,
+    /// The class, where the user or a profile named one.
+    pub class: Option<&'static str>,
+    /// Further entries of the environment.
+    pub extra: Vec<(&'static str, OsString)>,
+}
+
+/// The subcommand.
+pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
+    let wait = match (args.wait, args.no_wait) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    let path = target::find(&args.command[0], std::env::var_os("PATH"))?;
+    let plan = Plan::new(args.command.clone(), &path, &args.wish, wait)?;
+    if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
+}
+
+impl Plan {
+    /// The options of the command line, completed by the program's profile.
+    pub fn new(command: Vec<OsString>, path: &Path, wish: &WishArgs, wait: Option<bool>) -> anyhow::Result<Self> {
+        let mut wish = wish.clone();
+        let own = profile::find(path);
+        if let Some((key, own)) = &own {
+            tracing::info!("profile `{key}`: {own}");
+            own.complete(&mut wish);
+        }
+        let mut options = options(&wish)?;
+        options.wait = wait;
+        if options.name.is_empty() {
+            options.name = command.first().map(|c| base_name(c)).unwrap_or_default();
+        }
+        Ok(Self { command, class: wish.class.map(class_name), options, extra: Vec::new() })
+    }
+}
+
+/// Wishes as the manager takes them.
+pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
+    if let (Some(min), Some(max)) = (wish.min, wish.max)
+        && min > max
+    {
+        let what = format!("--min {min} is more than --max {max}");
+        return Err(say::Failure::error(say::USAGE, what, "give a --min that is not above --max"));
+    }
+    Ok(Options {
+        name: wish.name.clone().unwrap_or_default(),
+        min: wish.min,
+        max: wish.max,
+        weight_milli: wish.weight.map(|w| milli(w)),
+        class: match wish.class {
+            None | Some(ClassArg::Auto) => Class::Auto,
+            Some(ClassArg::Malleable) => Class::Malleable,
+            Some(ClassArg::Setter) => Class::Setter,
+            Some(ClassArg::Fold) => Class::Fold,
+        },
+        wait: None,
+    })
+}
+
+#[allow(clippy::cast_sign_loss)]
+fn milli(weight: f64) -> u32 {
+    // The parser admits 0.001 to 1000 only.
+    (weight * 1000.0).round() as u32
+}
+
+fn class_name(class: ClassArg) -> &'static str {
+    match class {
+        ClassArg::Auto => "auto",
+        ClassArg::Malleable => "malleable",
+        ClassArg::Setter => "setter",
+        ClassArg::Fold => "fold",
+    }
+}
+
+fn base_name(command: &OsStr) -> String {
+    Path::new(command).file_name().unwrap_or(command).to_string_lossy().into_owned()
+}
+
+/// Asks the manager, then becomes the program at `path`. Returns only if the program cannot be executed or is refused.
+pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
+    let mut environment = Environment::new(exec::environment());
+    let all = affinity();
+    match admitted(dir, plan) {
+        Ok((dir, cpus)) => {
+            bind(&cpus);
+            for change in manage(&mut environment, &dir, &all, path, plan) {
+                tracing::info!("{change}");
+            }
+        }
+        Err(error) if is_final(&error, plan) => {
+            say::failed(&error);
+            return Ok(say::RUN_REFUSED);
+        }
+        Err(error) => {
+            let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
+            let next = if next.is_empty() { "see `numaestro doctor`" } else { next };
+            say::warn(&format!("{} runs without numaestro: {error:#} ({next})", plan.options.name));
+        }
+    }
+    Err(become_program(path, &plan.command, &environment))
+}
+
+/// A refusal of something the user demanded ends it; every other trouble lets the program run unmanaged.
+fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
+    let refused = error.downcast_ref::<say::Failure>().is_some_and(|f| f.code == say::REFUSED);
+    refused && (plan.options.min.is_some() || plan.options.wait.is_some())
+}
+
+/// Waits until the manager lets the program start; the runtime directory and its processors, a Linux list.
+fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, String)> {
+    let dir = manager::directory(dir)?;
+    let mut manager = Manager::started(&dir)?;
+    let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut reply = manager.ask(&Request::Run(Run { command, options: plan.options.clone() }))?;
+    let terminal = std::io::stderr().is_terminal();
+    let mut shown = false;
+    loop {
+        match reply {
+            Reply::Run { app, cpus, count } => {
+                if shown {
+                    eprint!("\r\x1b[K");
+                }
+                tracing::info!("application {app}: {count} processor(s), {cpus}");
+                return Ok((dir, cpus));
+            }
+            Reply::Waiting { app, position } => {
+                tracing::info!("application {app} waits, position {position}");
+                if terminal {
+                    eprint!("\r\x1b[Knumaestro: waiting, position {position} (Ctrl-C leaves the queue)");
+                    shown = true;
+                }
+                manager.be_patient();
+            }
+            other => return Err(manager::unexpected(&other)),
+        }
+        reply = manager.next()?;
+    }
+}
+
+/// What this process may use before anything is changed, a Linux list.
+fn affinity() -> String {
+    numaestro_host::affinity::get(0).map(|set| set.to_string()).unwrap_or_default()
+}
+
+/// Moves this process, so that the program begins where it belongs. The manager moves it too if this fails.
+fn bind(cpus: &str) {
+    let bound = cpus.parse::<CpuSet>().map_err(|e| e.to_string()).and_then(|set| {
+        numaestro_host::affinity::set(0, &set).map_err(|e| e.to_string())
+    });
+    if let Err(error) = bound {
+        tracing::warn!("the processors {cpus} could not be taken at once: {error}");
+    }
+}
+
+/// Everything that the environment needs; a sentence for each change.
+fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, plan: &Plan) -> Vec<String> {
+    let shim = match target::takes_preload(path) {
+        Ok(()) => shim::locate(dir).inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}"))).ok(),
+        Err(why) => {
+            tracing::info!("no shim: {why}; its threads are kept on its processors by affinity");
+            None
+        }
+    };
+    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), plan.class);
+    for (name, value) in &plan.extra {
+        environment.set(name, value);
+    }
+    changes
+}
+
+/// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.
+fn become_program(path: &Path, command: &[OsString], environment: &Environment) -> anyhow::Error {
+    let words: Result<Vec<CString>, _> = command.iter().map(|word| CString::new(word.as_bytes())).collect();
+    let (Ok(words), Ok(file)) = (words, CString::new(path.as_os_str().as_bytes())) else {
+        return say::Failure::error(say::USAGE, "an argument has a zero byte in it", "leave it out");
+    };
+    let mut error = exec::execute(&file, &words, environment.entries());
+    if error.raw_os_error() == Some(libc::ENOEXEC) {
+        let mut script = vec![c"/bin/sh".to_owned(), file];
+        script.extend(words.into_iter().skip(1));
+        error = exec::execute(c"/bin/sh", &script, environment.entries());
+    }
+    let missing = error.kind() == std::io::ErrorKind::NotFound;
+    let next = if missing { "its interpreter or dynamic loader is missing: see the first line of the script, or `file`" } else { "" };
+    let code = if missing { say::NOT_FOUND } else { say::NOT_EXECUTABLE };
+    say::Failure::error(code, format!("{}: {error}", path.display()), next)
+}
+
+/// `--dry-run`: what would be done; nothing is started, nobody is asked.
+fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
+    let mut text = format!("program      {}\n", path.display());
+    let wish = &plan.options;
+    let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
+    let class = plan.class.unwrap_or("auto");
+    let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
+    writeln!(text, "wishes       min {}, max {}, weight {weight}, class {class}", or(wish.min, "1"), or(wish.max, "all"))?;
+    match target::takes_preload(path) {
+        Ok(()) => writeln!(text, "steered by   the shim (LD_PRELOAD): the size of parallel regions follows the processors")?,
+        Err(why) => writeln!(text, "steered by   affinity only: {why}")?,
+    }
+    match manager::directory(dir) {
+        Ok(dir) => {
+            let manager = match Manager::reach(&dir).ok().and_then(|mut m| m.status().ok()) {
+                Some(s) => format!("pid {}, policy {}, {} application(s) on processors {}", s.pid, s.policy, s.apps.len(), s.cpus),
+                None => format!("none yet; would be started in {}", dir.display()),
+            };
+            writeln!(text, "manager      {manager}")?;
+            let mut environment = Environment::new(exec::environment());
+            for change in environment.prepare(&dir.join("attach"), &affinity(), None, plan.class) {
+                writeln!(text, "environment  {change}")?;
+            }
+        }
+        Err(error) => writeln!(text, "manager      cannot be had, the program would run unmanaged: {error:#}")?,
+    }
+    say::print(&text)?;
+    Ok(say::OK)
+}

@@ -1,0 +1,139 @@
+//! How the command speaks: messages on stderr, text on stdout, colours, exit codes, the log.
+//!
+//! Must not know what any subcommand does.
+
+use std::io::{IsTerminal, Write};
+use tracing_subscriber::EnvFilter;
+
+/// Done.
+pub const OK: u8 = 0;
+/// It did not work.
+pub const FAILED: u8 = 1;
+/// Wrong usage (`EX_USAGE`).
+pub const USAGE: u8 = 64;
+/// No manager (`EX_UNAVAILABLE`).
+pub const UNAVAILABLE: u8 = 69;
+/// A defect of numaestro (`EX_SOFTWARE`).
+pub const SOFTWARE: u8 = 70;
+/// The manager refused; later it may work (`EX_TEMPFAIL`).
+pub const REFUSED: u8 = 75;
+/// Not permitted (`EX_NOPERM`).
+pub const NOT_PERMITTED: u8 = 77;
+/// `run`: numaestro refused to start the program, as in `env`, `timeout`, `nohup`.
+pub const RUN_REFUSED: u8 = 125;
+/// `run`: found, but cannot be executed, as in a shell.
+pub const NOT_EXECUTABLE: u8 = 126;
+/// `run`: not found, as in a shell.
+pub const NOT_FOUND: u8 = 127;
+
+/// A failure with an exit code of its own and the next step for the user.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code.
+    pub code: u8,
+    /// What went wrong, one sentence.
+    pub what: String,
+    /// What to do next; may be empty.
+    pub next: String,
+}
+
+impl Failure {
+    /// As an [`anyhow::Error`] that [`failed`] knows how to print.
+    pub fn error(code: u8, what: impl Into<String>, next: impl Into<String>) -> anyhow::Error {
+        Self { code, what: what.into(), next: next.into() }.into()
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Prints an error with its next step; gives the exit code. A reader that has gone away (`| head`) is not an error.
+pub fn failed(error: &anyhow::Error) -> u8 {
+    let gone = error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe));
+    if gone {
+        return OK;
+    }
+    message("error", Tone::Bad, &format!("{error:#}"));
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        if !failure.next.is_empty() {
+            message("next", Tone::Good, &failure.next);
+        }
+        return failure.code;
+    }
+    message("next", Tone::Good, "run `numaestro doctor` to see what is missing, or repeat with -vv to see every step");
+    FAILED
+}
+
+/// One warning line on stderr.
+pub fn warn(text: &str) {
+    message("warning", Tone::Warn, text);
+}
+
+/// One plain line on stderr.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "numaestro: {text}");
+}
+
+fn message(word: &str, tone: Tone, text: &str) {
+    let word = paint(word, tone, colours(&std::io::stderr()));
+    let _ = writeln!(std::io::stderr(), "numaestro: {word}: {text}");
+}
+
+/// Writes all of `text` to stdout.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// What a colour means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// As it should be.
+    Good,
+    /// Worth a look.
+    Warn,
+    /// Wrong or missing.
+    Bad,
+    /// Less important.
+    Dim,
+    /// A heading.
+    Strong,
+}
+
+/// `text` in the colour of `tone`, or as it is.
+pub fn paint(text: &str, tone: Tone, colours: bool) -> String {
+    let code = match tone {
+        Tone::Good => 32,
+        Tone::Warn => 33,
+        Tone::Bad => 31,
+        Tone::Dim => 2,
+        Tone::Strong => 1,
+    };
+    if colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// Whether to write colours to `stream`: a terminal that knows them, and `NO_COLOR` not set.
+pub fn colours(stream: &impl IsTerminal) -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    !refused && stream.is_terminal()
+}
+
+/// Logs to stderr: warnings by default, more with `-v`, or exactly what `NUMAESTRO_LOG` says.
+pub fn start_log(verbose: u8) {
+    let usual = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
+    let filter = EnvFilter::try_from_env("NUMAESTRO_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours(&std::io::stderr()))
+        .with_target(false)
+        .without_time()
+        .try_init();
+}

@@ -1,0 +1,54 @@
+//! `numaestro shell`: a shell, or a command, in which every program that is started is managed.
+//!
+//! The shell is run like any program; programs started in it attach by themselves, and while they do, the shell holds
+//! no processors.
+
+use crate::cli::ShellArgs;
+use crate::run::{self, Plan};
+use crate::{say, target};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+const MARK: &str = "(numaestro) ";
+/// bash sets `PS1` in its start-up files, after the environment; this runs later, and changes it once.
+const BASH_PROMPT: &str = r#"case $PS1 in "(numaestro) "*) ;; *) PS1="(numaestro) $PS1" ;; esac"#;
+
+/// The subcommand.
+pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
+    let interactive = args.command.is_empty();
+    let command = if interactive { vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())] } else { args.command.clone() };
+    let path = target::find(&command[0], std::env::var_os("PATH"))?;
+    // A shell that had to wait for its turn would be of no use.
+    let mut plan = Plan::new(command, &path, &args.wish, Some(false))?;
+    if interactive {
+        if std::env::var_os("NUMAESTRO_SHELL").is_some() {
+            say::note("this is already a numaestro shell; `exit` leaves the inner one");
+        }
+        if std::io::stderr().is_terminal() {
+            say::note("programs started here get processors of their own; `exit` leaves, `numaestro top` shows them");
+        }
+        plan.extra = prompt();
+    }
+    plan.extra.push(("NUMAESTRO_SHELL", "1".into()));
+    run::start(dir, &path, &plan)
+}
+
+/// What marks the prompt of an interactive shell.
+fn prompt() -> Vec<(&'static str, OsString)> {
+    let mut marks = Vec::new();
+    let mut command = std::env::var_os("PROMPT_COMMAND").unwrap_or_default();
+    if !command.to_string_lossy().contains(BASH_PROMPT) {
+        if !command.is_empty() {
+            command.push("; ");
+        }
+        command.push(BASH_PROMPT);
+    }
+    marks.push(("PROMPT_COMMAND", command));
+    if let Some(old) = std::env::var_os("PS1").filter(|old| !old.to_string_lossy().starts_with(MARK)) {
+        let mut new = OsString::from(MARK);
+        new.push(old);
+        marks.push(("PS1", new));
+    }
+    marks
+}

@@ -1,0 +1,208 @@
+//! `numaestro status`: who has which processors, as a table or as JSON, once or after every change.
+//!
+//! The drawing is a pure function of the snapshot.
+
+use crate::cli::StatusArgs;
+use crate::manager::{self, Manager};
+use crate::occupancy::{self, LEGEND};
+use crate::say::{self, Tone, paint};
+use numaestro_abi::control::{AppStatus, Class, Reply, Request, Status};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    /// A manager runs; then the fields of its snapshot follow.
+    running: bool,
+    /// Its runtime directory.
+    dir: &'a Path,
+    #[serde(flatten)]
+    status: Option<&'a Status>,
+}
+
+/// The subcommand.
+pub fn status(dir: Option<PathBuf>, args: &StatusArgs) -> anyhow::Result<u8> {
+    let dir = manager::directory(dir)?;
+    let mut manager = match Manager::reach(&dir) {
+        Ok(manager) => manager,
+        Err(error) if manager::is_absent(&error) => {
+            say::print(&if args.json { json(&dir, None)? } else { nobody(&dir) })?;
+            return Ok(say::OK);
+        }
+        Err(_) => Manager::required(Some(dir.clone()))?,
+    };
+    if !args.watch {
+        show(&dir, &manager.status()?, args)?;
+        return Ok(say::OK);
+    }
+    let mut reply = manager.ask(&Request::Watch)?;
+    manager.be_patient();
+    loop {
+        match reply {
+            Reply::Status(status) => show(&dir, &status, args)?,
+            other => return Err(manager::unexpected(&other)),
+        }
+        reply = match manager.next() {
+            Ok(reply) => reply,
+            Err(error) if Manager::reach(&dir).is_ok() => return Err(error),
+            Err(_) => {
+                say::note("the manager has ended");
+                return Ok(say::OK);
+            }
+        };
+    }
+}
+
+fn nobody(dir: &Path) -> String {
+    format!("no manager runs in {}; it starts by itself with `numaestro run -- PROGRAM`\n", dir.display())
+}
+
+fn json(dir: &Path, status: Option<&Status>) -> anyhow::Result<String> {
+    Ok(format!("{}\n", serde_json::to_string(&Shown { running: status.is_some(), dir, status })?))
+}
+
+fn show(dir: &Path, status: &Status, args: &StatusArgs) -> anyhow::Result<()> {
+    if args.json {
+        return say::print(&json(dir, Some(status))?);
+    }
+    let colours = say::colours(&std::io::stdout());
+    let clear = if args.watch && colours { "\x1b[H\x1b[2J" } else { "" };
+    let apart = if args.watch && !colours { "\n" } else { "" };
+    say::print(&format!("{clear}{}{apart}", render(status, colours)))
+}
+
+/// The class in a word.
+pub fn class_word(class: Class) -> &'static str {
+    match class {
+        Class::Auto => "auto",
+        Class::Malleable => "malleable",
+        Class::Setter => "setter",
+        Class::Fold => "fold",
+    }
+}
+
+/// The state, with what the table has no column for.
+pub fn state_words(app: &AppStatus) -> String {
+    let marks = [(app.shared, "shared"), (app.folded, "folded"), (app.epoch[0] != app.epoch[1], "moving")];
+    let marks = marks.iter().filter(|(on, _)| *on).map(|(_, word)| *word);
+    std::iter::once(app.state.as_str()).chain(marks).collect::<Vec<_>>().join(",")
+}
+
+/// Seconds for people: `12s`, `3m05s`, `2h07m`.
+pub fn age(seconds: f64) -> String {
+    #[allow(clippy::cast_sign_loss)]
+    let s = seconds.clamp(0.0, 1e9) as u64;
+    match s {
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
+        _ => format!("{}h{:02}m", s / 3600, s / 60 % 60),
+    }
+}
+
+/// Everything, for a terminal or a pipe.
+pub fn render(status: &Status, colours: bool) -> String {
+    let mut text = String::new();
+    let line = format!("policy {}, processors {}, manager {} up {}", status.policy, status.cpus, status.pid, age(status.uptime_s));
+    let _ = writeln!(text, "{}", paint(&line, Tone::Strong, colours));
+    if status.unmanaged > 0 {
+        let line = format!("{} processor(s) are taken by load that is not managed", status.unmanaged);
+        let _ = writeln!(text, "{}", paint(&line, Tone::Warn, colours));
+    }
+    strip(&mut text, status, colours);
+    if status.apps.is_empty() {
+        text.push_str("no applications; start one with `numaestro run -- PROGRAM`\n");
+        return text;
+    }
+    table(&mut text, status, colours);
+    if !status.queue.is_empty() {
+        let queue = status.queue.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(text, "queue, first one next: {queue}");
+    }
+    text
+}
+
+fn strip(text: &mut String, status: &Status, colours: bool) {
+    let rows = occupancy::rows(status);
+    for row in &rows {
+        let cells: String = row.cells.iter().map(|c| if c.moving { format!("{}*", c.sign) } else { c.sign.to_string() }).collect();
+        let _ = writeln!(text, "node {:<3} [{cells}]", row.node);
+    }
+    if rows.iter().flat_map(|r| &r.cells).any(|c| c.owner.is_none() || c.moving) {
+        let _ = writeln!(text, "{}", paint(LEGEND, Tone::Dim, colours));
+    }
+}
+
+fn table(text: &mut String, status: &Status, colours: bool) {
+    let head = ["", "APP", "PID", "NAME", "CLASS", "STATE", "HAS", "ASKS", "CPUS", "TEAM", "AGE", "HELD BY", "WHY"];
+    let mut lines = vec![head.map(str::to_owned)];
+    lines.extend(status.apps.iter().enumerate().map(|(place, app)| {
+        [
+            occupancy::sign(place).to_string(),
+            app.app.to_string(),
+            app.pid.to_string(),
+            clean(&app.name),
+            class_word(app.class).to_owned(),
+            state_words(app),
+            app.count.to_string(),
+            app.request.to_string(),
+            app.cpus.clone(),
+            app.team.to_string(),
+            age(app.age_s),
+            if app.held_by.is_empty() { "-".to_owned() } else { app.held_by.clone() },
+            app.why.clone(),
+        ]
+    }));
+    let mut widths = [0; 13];
+    for line in &lines {
+        for (width, field) in widths.iter_mut().zip(line) {
+            *width = (*width).max(field.chars().count());
+        }
+    }
+    for (i, line) in lines.iter().enumerate() {
+        let fields = line.iter().zip(widths).map(|(field, width)| format!("{field:width$}")).collect::<Vec<_>>().join("  ");
+        let fields = fields.trim_end();
+        let _ = writeln!(text, "{}", if i == 0 { paint(fields, Tone::Strong, colours) } else { fields.to_owned() });
+    }
+}
+
+/// A program chooses its name: nothing in it may steer the terminal.
+pub fn clean(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '?' } else { c }).take(24).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::occupancy::tests::example;
+
+    #[test]
+    fn the_table_is_aligned_and_says_everything() {
+        let text = render(&example(), false);
+        let lines: Vec<&str> = text.lines().collect();
+        let head = lines.iter().position(|l| l.contains("APP")).expect("a head line");
+        let column = |word: &str| lines[head].find(word).expect("a column");
+        assert_eq!(&lines[head + 1][column("NAME")..][..6], "lulesh");
+        assert_eq!(&lines[head + 2][column("STATE")..][..14], "running,folded");
+        assert_eq!(&lines[head + 2][column("HELD BY")..][..19], "omp_get_max_threads");
+        assert!(text.contains("node 0   [AA*]\nnode 1   [Bx]\n"));
+        assert!(text.contains("up 1h01m") && text.contains("queue, first one next: 11"));
+        assert!(!text.contains('\x1b'));
+        assert!(render(&example(), true).contains('\x1b'));
+    }
+
+    #[test]
+    fn json_has_one_shape_with_and_without_a_manager() {
+        let none: serde_json::Value = serde_json::from_str(&json(Path::new("/d"), None).expect("json")).expect("json");
+        assert_eq!(none, serde_json::json!({ "running": false, "dir": "/d" }));
+        let some: serde_json::Value = serde_json::from_str(&json(Path::new("/d"), Some(&example())).expect("json")).expect("json");
+        assert_eq!(some["running"], true);
+        assert_eq!(some["apps"][1]["name"], "python3");
+    }
+
+    #[test]
+    fn names_cannot_steer_the_terminal() {
+        assert_eq!(clean("a\x1b[2Jb"), "a?[2Jb");
+    }
+}

@@ -1,0 +1,124 @@
+//! Finding the program that the user named, the way a shell does, and what can be done for it.
+//!
+//! Must not know the manager. Starts nothing.
+
+use crate::elf::{self, Image};
+use crate::say;
+use rustix::fs::{Access, AtFlags, CWD};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The search path of a process without `PATH` (the C library's default).
+const PATH_DEFAULT: &str = "/bin:/usr/bin";
+const SETUID_OR_SETGID: u32 = 0o6000;
+
+/// Where `command` is, or a [`say::Failure`] with 127 (not found) or 126 (found, cannot be executed).
+pub fn find(command: &OsStr, search: Option<OsString>) -> anyhow::Result<PathBuf> {
+    let shown = command.to_string_lossy();
+    if shown.is_empty() {
+        return Err(say::Failure::error(say::NOT_FOUND, "the name of the program is empty", "name a program: numaestro run -- ./app"));
+    }
+    if shown.contains('/') {
+        let path = PathBuf::from(command);
+        return check(&path).map(|()| path).map_err(|why| why.failure(&shown));
+    }
+    let search = search.unwrap_or_else(|| PATH_DEFAULT.into());
+    let mut first_refused = None;
+    for directory in std::env::split_paths(&search) {
+        let place = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
+        let path = place.join(command);
+        match check(&path) {
+            Ok(()) => return Ok(path),
+            Err(Refusal::Missing) => {}
+            Err(why) => first_refused = first_refused.or(Some(why)),
+        }
+    }
+    Err(first_refused.unwrap_or(Refusal::Missing).failure(&shown))
+}
+
+/// Why a path cannot be executed.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    Missing,
+    Directory,
+    Forbidden,
+}
+
+impl Refusal {
+    fn failure(self, shown: &str) -> anyhow::Error {
+        match self {
+            Self::Missing if shown.contains('/') => {
+                say::Failure::error(say::NOT_FOUND, format!("{shown}: no such file"), "check the path, or build the program first")
+            }
+            Self::Missing => say::Failure::error(
+                say::NOT_FOUND,
+                format!("{shown}: command not found"),
+                format!("it is in no directory of PATH; for a file of this directory write ./{shown}"),
+            ),
+            Self::Directory => say::Failure::error(say::NOT_EXECUTABLE, format!("{shown}: is a directory"), "name a program in it"),
+            Self::Forbidden => say::Failure::error(
+                say::NOT_EXECUTABLE,
+                format!("{shown}: permission denied"),
+                format!("make it executable (chmod +x {shown}), or see whether its file system is mounted noexec"),
+            ),
+        }
+    }
+}
+
+fn check(path: &Path) -> Result<(), Refusal> {
+    let meta = path.metadata().map_err(|error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied => Refusal::Forbidden,
+        _ => Refusal::Missing,
+    })?;
+    if meta.is_dir() {
+        return Err(Refusal::Directory);
+    }
+    rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Refusal::Forbidden)
+}
+
+/// Whether a preload library reaches the program at `path`; else why not, one clause.
+pub fn takes_preload(path: &Path) -> Result<(), String> {
+    let image = inspect(path)?;
+    let image = match image {
+        Image::Script { interpreter } => inspect(Path::new(&interpreter))?,
+        // A file without `#!` and not ELF is started by /bin/sh, as `execvp` does.
+        Image::Other => inspect(Path::new("/bin/sh"))?,
+        elf @ Image::Elf { .. } => elf,
+    };
+    image.takes_preload().map_err(str::to_owned)
+}
+
+fn inspect(path: &Path) -> Result<Image, String> {
+    let mut file = File::open(path).map_err(|error| format!("{} cannot be read ({error})", path.display()))?;
+    let meta = file.metadata().map_err(|error| error.to_string())?;
+    if meta.mode() & SETUID_OR_SETGID != 0 {
+        return Err("it is setuid or setgid".to_owned());
+    }
+    let mut capability = [0_u8; 64];
+    if rustix::fs::fgetxattr(&file, "security.capability", &mut capability).is_ok_and(|bytes| bytes > 0) {
+        return Err("it has file capabilities".to_owned());
+    }
+    elf::inspect(&mut file).map_err(|error| format!("{} cannot be read ({error})", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(error: &anyhow::Error) -> u8 {
+        error.downcast_ref::<say::Failure>().expect("a failure with a code").code
+    }
+
+    #[test]
+    fn finds_as_a_shell_does() {
+        assert_eq!(find(OsStr::new("sh"), Some("/nowhere:/bin".into())).expect("sh"), Path::new("/bin/sh"));
+        assert_eq!(find(OsStr::new("sh"), None).expect("sh"), Path::new("/bin/sh"));
+        assert_eq!(code(&find(OsStr::new("no-such-program"), None).expect_err("missing")), say::NOT_FOUND);
+        assert_eq!(code(&find(OsStr::new("/"), None).expect_err("directory")), say::NOT_EXECUTABLE);
+        assert_eq!(code(&find(OsStr::new("/etc/passwd"), None).expect_err("no x bit")), say::NOT_EXECUTABLE);
+        assert_eq!(code(&find(OsStr::new(""), None).expect_err("empty")), say::NOT_FOUND);
+        assert_eq!(code(&find(OsStr::new("passwd"), Some("/etc".into())).expect_err("no x bit")), say::NOT_EXECUTABLE);
+    }
+}

@@ -1,0 +1,65 @@
+//! `numaestro topo`: a drawing of the machine in hwloc's words, or of one that is not here.
+
+use crate::cli::TopoArgs;
+use crate::say;
+use anyhow::Context;
+use numaestro_host::tree::DirTree;
+use numaestro_topology::Machine;
+use std::fmt::Write;
+use std::path::Path;
+
+/// The subcommand.
+pub fn topo(args: &TopoArgs) -> anyhow::Result<u8> {
+    let machine = match (&args.synthetic, &args.xml, &args.sysfs_root) {
+        (Some(text), _, _) => numaestro_topology::synthetic::parse(text)?,
+        (_, Some(file), _) => {
+            let place = || file.display().to_string();
+            let text = std::fs::read_to_string(file).with_context(place)?;
+            numaestro_topology::xml::parse(&text).with_context(place)?
+        }
+        (_, _, Some(root)) => {
+            // Where somebody else's machine is meant, the affinity of this process says nothing.
+            numaestro_topology::sysfs::read(&DirTree::new(root), None).with_context(|| root.display().to_string())?
+        }
+        _ => this_machine()?,
+    };
+    say::print(&format!("{machine}"))?;
+    Ok(say::OK)
+}
+
+/// The machine this runs on, as far as this process may use it.
+pub fn this_machine() -> anyhow::Result<Machine> {
+    let allowed = numaestro_host::affinity::get(0)?;
+    Ok(numaestro_topology::sysfs::read(&DirTree::new(Path::new("/")), Some(&allowed))?)
+}
+
+/// One line: how many of everything, and which PUs may be used.
+pub fn summary(machine: &Machine) -> String {
+    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let mut text = [
+        count(machine.packages().len(), "package"),
+        count(machine.numa_nodes().len(), "NUMA node"),
+        count(machine.llcs().len(), "last-level cache"),
+        count(machine.cores().len(), "core"),
+        count(machine.pu_count(), "PU"),
+    ]
+    .join(", ");
+    let _ = write!(text, "; usable: {}", machine.os_cpuset(machine.allowed()));
+    for (word, set) in [("isolated", machine.isolated()), ("offline", machine.offline())] {
+        if !set.is_empty() {
+            let _ = write!(text, "; {word}: {set}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_counts_in_the_singular_and_the_plural() {
+        let machine = numaestro_topology::synthetic::parse("pack:1 numa:2 l3:1 core:2 pu:2").expect("a machine");
+        assert_eq!(summary(&machine), "1 package, 2 NUMA nodes, 2 last-level caches, 4 cores, 8 PUs; usable: 0-7");
+    }
+}
