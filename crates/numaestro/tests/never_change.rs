@@ -92,7 +92,7 @@ impl Case<'_> {
             return Some(format!("{} and \"{}\" instead of \"{}\"", steered.status, said.trim(), bare.stdout.trim()));
         }
         let sizes = |ended: &Ended| ended.sizes().iter().map(|(size, _)| *size).collect::<Vec<u32>>();
-        let (before, now) = (sizes(bare), sizes(managed));
+        let (before, now) = (sizes(bare), sizes(steered));
         match self.size {
             Size::Held if before != now => Some(format!("teams of {now:?} threads instead of {before:?}")),
             Size::Follows if now.len() < 2 && processors() > 1 => {

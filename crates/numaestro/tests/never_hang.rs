@@ -72,7 +72,7 @@ fn the_manager_killed_at_any_moment_under_load() {
         let load = Load::start(&manager, "0.4", 2, &mut dice);
         std::thread::sleep(dice.time(Duration::from_millis(350)));
         let pid = manager.pid();
-        manager.signal(pid, Signal::KILL);
+        Manager::signal(pid, Signal::KILL);
         assert!(gone(pid, support::HANG), "round {round}: the manager does not die");
         std::thread::sleep(dice.time(Duration::from_millis(50)));
         let next = manager.run(["true"]);
@@ -95,7 +95,7 @@ fn programs_come_back_to_the_next_manager() {
         let known = |pid: u32| manager.status().is_some_and(|status| status.apps.iter().any(|app| app.pid == pid));
         assert!(eventually(|| known(running.pid())), "{name}: never known");
         let first = manager.pid();
-        manager.signal(first, Signal::KILL);
+        Manager::signal(first, Signal::KILL);
         assert!(gone(first, support::HANG), "the manager does not die");
         assert!(manager.run(["true"]).status.success(), "the next start");
         assert_ne!(manager.pid(), first, "a new manager");
@@ -142,7 +142,7 @@ fn everything_killed_at_once() {
         let load = Load::start(&manager, "5", 3, &mut dice);
         std::thread::sleep(dice.time(Duration::from_millis(300)));
         let pid = manager.pid();
-        manager.signal(pid, Signal::KILL);
+        Manager::signal(pid, Signal::KILL);
         load.kill();
         assert!(gone(pid, support::HANG), "round {round}: the manager does not die");
         let next = manager.run(["echo", "again"]);
@@ -190,7 +190,7 @@ fn a_manager_that_does_not_answer() {
     let before = Load::start(&manager, "1", 2, &mut dice);
     std::thread::sleep(Duration::from_millis(200));
     let pid = manager.pid();
-    manager.signal(pid, Signal::STOP);
+    Manager::signal(pid, Signal::STOP);
     let during = Load::start(&manager, "0.5", 2, &mut dice);
     before.expect_right();
     for (what, expected, running) in during.programs {
@@ -199,7 +199,7 @@ fn a_manager_that_does_not_answer() {
         let said = ended.stderr.lines().any(|line| line.contains("numaestro"));
         assert!(said, "{what}: nothing said that there is no answer: {}", ended.stderr);
     }
-    manager.signal(pid, Signal::CONT);
+    Manager::signal(pid, Signal::CONT);
     let after = Load::start(&manager, "0.2", 2, &mut dice);
     after.expect_right();
     manager.expect_all_free();
@@ -255,7 +255,7 @@ fn stale_and_garbled_files_do_not_stop_the_next_start() {
         let load = Load::start(&manager, "0.6", 2, &mut dice);
         std::thread::sleep(Duration::from_millis(200));
         let pid = manager.pid();
-        manager.signal(pid, Signal::KILL);
+        Manager::signal(pid, Signal::KILL);
         assert!(gone(pid, support::HANG), "the manager does not die");
         for name in ["attach", "control"] {
             let _ = fs::remove_file(manager.dir().join(name));

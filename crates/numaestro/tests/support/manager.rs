@@ -91,7 +91,7 @@ impl Manager {
     }
 
     /// Ends the manager the hard way, whatever it is doing.
-    pub fn signal(&self, pid: u32, signal: Signal) {
+    pub fn signal(pid: u32, signal: Signal) {
         assert!(pid > 1, "no manager to send {signal:?} to");
         let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("not 0"), signal);
     }
@@ -129,7 +129,7 @@ impl Drop for Manager {
     fn drop(&mut self) {
         let stopped = self.command(["stop"]).stdin(Stdio::null()).output().is_ok_and(|output| output.status.success());
         if !stopped && let Some(status) = self.status() {
-            self.signal(status.pid, Signal::KILL);
+            Self::signal(status.pid, Signal::KILL);
         }
     }
 }

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// After this long without an end, something hangs. Generous: the machine may be shared.
-pub const HANG: Duration = Duration::from_secs(60);
+pub const HANG: Duration = Duration::from_mins(1);
 
 static TURN: Mutex<()> = Mutex::new(());
 
