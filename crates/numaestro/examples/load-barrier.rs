@@ -2,6 +2,10 @@
 //!
 //! It takes as many threads as it may use processors, once, at its start.
 
+#[path = "load/program.rs"]
+mod program;
+
+use program::{repetitions, report, step};
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
@@ -21,7 +25,9 @@ fn main() -> std::process::ExitCode {
             let barrier = &barrier;
             scope.spawn(move || {
                 for _ in 0..reps {
-                    part.iter_mut().for_each(|x| *x = step(*x));
+                    for x in part.iter_mut() {
+                        *x = step(*x);
+                    }
                     barrier.wait();
                 }
             });
@@ -29,7 +35,5 @@ fn main() -> std::process::ExitCode {
     });
     let wall_s = begin.elapsed().as_secs_f64();
     let right = (0..LENGTH).step_by(100).all(|i| numbers[i] == (0..reps).fold(i as u64, |x, _| step(x)));
-    report("barrier", reps, wall_s, right)
+    report("barrier", LENGTH, reps, wall_s, right)
 }
-
-include!("load/program.rs");

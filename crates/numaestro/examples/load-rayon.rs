@@ -2,6 +2,10 @@
 //!
 //! It says nothing about threads: rayon takes as many as it may use processors.
 
+#[path = "load/program.rs"]
+mod program;
+
+use program::{repetitions, report, step};
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -19,7 +23,5 @@ fn main() -> std::process::ExitCode {
     let wall_s = begin.elapsed().as_secs_f64();
     // Every hundredth number is computed again, alone.
     let right = (0..LENGTH).step_by(100).all(|i| numbers[i] == (0..reps).fold(i as u64, |x, _| step(x)));
-    report("rayon", reps, wall_s, right)
+    report("rayon", LENGTH, reps, wall_s, right)
 }
-
-include!("load/program.rs");
