@@ -40,13 +40,13 @@ examples:
 	$(CARGO) build --release -p numaestro --examples
 
 client:
-	$(call made,client)
+	@$(call made,client)
 
 kernels:
-	+$(MAKE) -s -j$(JOBS) -C kernels
+	@+$(MAKE) -s -j$(JOBS) -C kernels
 
 test-programs:
-	$(call made,client/tests)
+	@$(call made,client/tests)
 
 venv:
 	@scripts/python-venv.sh

@@ -144,8 +144,9 @@ pub fn write(root: &Path, name: &str, part: &str) -> Result<()> {
     }
     std::fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
     println!("{path} is written. To register it:");
-    println!("  {DIRECTORY}/{part}/mod.rs      mod {module}; pub use {module}::{};", type_name(name));
-    println!("  {DIRECTORY}/catalogue.rs  the constant {} and its entry", constant_name(name));
+    println!("  {DIRECTORY}/{part}/mod.rs   mod {module}; pub use {module}::{};", type_name(name));
+    println!("  {DIRECTORY}/catalogue.rs  the constant {}: what people are told", constant_name(name));
+    println!("  {DIRECTORY}/text.rs       one line of ANSWERS: how it is made from its parameters");
     println!("Then: cargo test -p numaestro-policy && cargo xtask policies");
     Ok(())
 }
