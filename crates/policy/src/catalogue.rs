@@ -1,0 +1,93 @@
+//! All answers and presets there are, for people. Knows nothing of what they do.
+
+use crate::part::Info;
+
+pub(crate) const EQUI: Info = Info {
+    name: "equi",
+    summary: "Everybody the same, weighted, and what one cannot use the others get",
+    source: "EQUI, Koita et al. §3.2; water-filling with weights and bounds",
+};
+pub(crate) const EQUIP: Info = Info {
+    name: "equip",
+    summary: "Divide by the number of applications and leave unused what that leaves over",
+    source: "Martorell et al. 2000, §4.1",
+};
+pub(crate) const CLUSTER: Info = Info {
+    name: "cluster",
+    summary: "Units of four processors, round after round in order of arrival",
+    source: "Martorell et al. 2000, §4.2",
+};
+pub(crate) const DSS: Info =
+    Info { name: "dss", summary: "In proportion to what each application asks for", source: "Martorell et al. 2000, §4.3" };
+pub(crate) const BATCH: Info = Info {
+    name: "batch",
+    summary: "All of the request or nothing, first come first served, until the end",
+    source: "named in Martorell et al. 2000, §4",
+};
+pub(crate) const AFFINITY: Info = Info {
+    name: "affinity",
+    summary: "Back to the application it ran before, else to the nearest",
+    source: "Martorell et al. 2000, §3.4; Brecht 1993, §4",
+};
+pub(crate) const FIRST_FIT: Info =
+    Info { name: "first-fit", summary: "The first pool with a free processor", source: "Brecht 1997, §6" };
+pub(crate) const BEST_FIT: Info =
+    Info { name: "best-fit", summary: "The pool with the fewest free processors", source: "Brecht 1997, §6" };
+pub(crate) const WORST_FIT: Info =
+    Info { name: "worst-fit", summary: "The pool with the most free processors", source: "Brecht 1997, §6.2" };
+pub(crate) const WORST_FIT_JOBS: Info =
+    Info { name: "worst-fit-jobs", summary: "The pool with the fewest applications", source: "Brecht 1997, §8" };
+pub(crate) const ALWAYS: Info =
+    Info { name: "always", summary: "Everybody runs all the time, side by side", source: "Martorell et al. 2000, §1" };
+pub(crate) const FIRST_TOUCH: Info = Info {
+    name: "first-touch",
+    summary: "A page goes to the node of the processor that touches it first",
+    source: "Dist, Koita et al. §2.3",
+};
+pub(crate) const ADMIT_SHARE: Info = Info {
+    name: "share",
+    summary: "Everybody starts; with more applications than processors several run on one",
+    source: "numaestro",
+};
+pub(crate) const FIFO: Info = Info {
+    name: "fifo",
+    summary: "An application starts when it can have processors of its own; the queue is visible",
+    source: "Brecht 1997, §6; Koita et al.",
+};
+
+/// What a preset's name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Preset {
+    pub info: Info,
+    /// In the words of a policy text; parts that are not named are the default.
+    pub parts: &'static str,
+}
+
+/// Presets; the first is the default.
+pub(crate) const PRESETS: &[Preset] = &[
+    Preset { info: Info { name: "equi", ..EQUI }, parts: "share=equi" },
+    Preset { info: Info { name: "equip", ..EQUIP }, parts: "share=equip" },
+    Preset { info: Info { name: "cluster", ..CLUSTER }, parts: "share=cluster" },
+    Preset { info: Info { name: "dss", ..DSS }, parts: "share=dss" },
+    Preset { info: Info { name: "batch", ..BATCH }, parts: "share=batch admission=fifo" },
+    Preset {
+        info: Info { name: "fifo", summary: "As equi, but applications wait for processors of their own", source: FIFO.source },
+        parts: "share=equi admission=fifo",
+    },
+];
+
+/// One line of `policy list`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry {
+    /// `preset`, or the name of a part.
+    pub part: &'static str,
+    /// For people.
+    pub info: Info,
+}
+
+/// Everything there is: presets first, then part by part, the default of each part first.
+pub fn catalogue() -> Vec<Entry> {
+    let presets = PRESETS.iter().map(|preset| Entry { part: "preset", info: preset.info });
+    let answers = crate::text::ANSWERS.iter().map(|answer| Entry { part: answer.part.name(), info: answer.info });
+    presets.chain(answers).collect()
+}

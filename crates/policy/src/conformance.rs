@@ -1,0 +1,218 @@
+//! Tests that every answer must pass, and the small machines they run on.
+
+use crate::part::{Placement, Share};
+use crate::plan::Plan;
+use crate::random::Random;
+use crate::shares::Shares;
+use crate::view::{App, AppId, Class, Processor, PuState, Slot, View};
+use numaestro_topology::{Machine, PuId, PuSet};
+
+/// An application of a test.
+pub fn app(id: u64, request: u32) -> App {
+    App {
+        id: AppId(id),
+        request,
+        min: 1,
+        max: u32::MAX,
+        weight_milli: 1000,
+        own: PuSet::new(),
+        allocation: 0,
+        held: PuSet::new(),
+        home: None,
+        cpu_ns: 0,
+        class: Class::Malleable,
+        speedup: Vec::new(),
+    }
+}
+
+/// A situation: a machine, applications, who has what.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub machine: Machine,
+    pub pus: Vec<Processor>,
+    pub apps: Vec<App>,
+    pub order: Vec<Slot>,
+}
+
+impl Case {
+    /// One package of `pus` cores.
+    pub fn new(pus: u32) -> Self {
+        Self::on(&format!("pack:1 core:{pus} pu:1"))
+    }
+
+    /// A machine by its synthetic description.
+    pub fn on(synthetic: &str) -> Self {
+        let machine = numaestro_topology::synthetic::parse(synthetic).unwrap();
+        let pus = vec![Processor::default(); machine.pu_count()];
+        Self { machine, pus, apps: Vec::new(), order: Vec::new() }
+    }
+
+    /// Adds applications that want this many.
+    pub fn wants(mut self, requests: &[u32]) -> Self {
+        for &request in requests {
+            self.order.push(Slot(self.apps.len() as u32));
+            self.apps.push(app(self.apps.len() as u64 + 1, request));
+        }
+        self
+    }
+
+    /// Sets the weight of one.
+    pub fn weigh(mut self, slot: usize, weight_milli: u32) -> Self {
+        self.apps[slot].weight_milli = weight_milli;
+        self
+    }
+
+    /// Sets the limits of one.
+    pub fn limits(mut self, slot: usize, min: u32, max: u32) -> Self {
+        (self.apps[slot].min, self.apps[slot].max) = (min, max);
+        self
+    }
+
+    /// Gives the lowest free processors.
+    pub fn holds(mut self, counts: &[u32]) -> Self {
+        for (slot, &count) in counts.iter().enumerate() {
+            for _ in 0..count {
+                let pu = self.pus.iter().position(|pu| pu.next.is_none()).unwrap();
+                self.give(Slot(slot as u32), PuId(pu as u32), 0);
+            }
+        }
+        self
+    }
+
+    /// One processor to one application.
+    pub fn give(&mut self, slot: Slot, pu: PuId, since_ns: u64) {
+        let entry = &mut self.pus[pu.index()];
+        (entry.state, entry.owner, entry.next, entry.since_ns) = (PuState::Owned, Some(slot), Some(slot), since_ns);
+        let app = &mut self.apps[slot.index()];
+        app.own.insert(pu);
+        app.allocation += 1;
+    }
+
+    /// Looks at it as a policy does.
+    pub fn with_view<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
+        let capacity = self.pus.iter().filter(|pu| pu.is_usable()).count() as u32;
+        look(&View {
+            now_ns: 0,
+            machine: &self.machine,
+            pus: &self.pus,
+            apps: &self.apps,
+            order: &self.order,
+            capacity,
+            threads: &[],
+        })
+    }
+
+    /// Counts by slot.
+    pub fn divide(&self, share: &mut dyn Share) -> Vec<u32> {
+        let mut shares = Shares::new();
+        self.with_view(|view| {
+            shares.reset(self.apps.len());
+            share.divide(view, &mut shares);
+        });
+        (0..self.apps.len()).map(|slot| shares.count(Slot(slot as u32))).collect()
+    }
+
+    /// Carries out a placement at once: processors by slot afterwards.
+    pub fn place(&mut self, placement: &mut dyn Placement, counts: &[u32]) -> Vec<String> {
+        let mut shares = Shares::new();
+        let mut plan = Plan::new();
+        shares.reset(self.apps.len());
+        for (slot, &count) in counts.iter().enumerate() {
+            shares.set(Slot(slot as u32), count);
+        }
+        self.with_view(|view| {
+            plan.reset(view);
+            placement.place(view, &shares, &mut plan);
+        });
+        for pu in 0..self.pus.len() {
+            let (id, next) = (PuId(pu as u32), plan.next(PuId(pu as u32)));
+            if let Some(former) = self.pus[pu].next
+                && next != Some(former)
+            {
+                self.apps[former.index()].own.remove(id);
+                self.apps[former.index()].allocation -= 1;
+                self.pus[pu] = Processor {
+                    last: Some(crate::view::Former { slot: former, app: self.apps[former.index()].id }),
+                    ..Processor::default()
+                };
+            }
+            if let Some(slot) = next
+                && self.pus[pu].next != next
+            {
+                self.give(slot, id, 1);
+            }
+        }
+        self.apps.iter().map(|app| app.own.to_string()).collect()
+    }
+}
+
+/// A random situation in which the counts in force are possible ones.
+fn random_case(random: &mut Random) -> Case {
+    const MACHINES: [&str; 6] =
+        ["pack:1 core:1 pu:1", "pack:1 core:2 pu:2", "pack:2 core:3 pu:1", "pack:2 numa:2 l3:2 core:2 pu:2", "numa:4 core:4 pu:1", "pack:3 core:5 pu:2"];
+    let mut case = Case::on(MACHINES[random.below(MACHINES.len() as u32) as usize]);
+    let pus = case.pus.len() as u32;
+    let n = random.below(2 * pus + 2);
+    let requests: Vec<u32> = (0..n).map(|_| 1 + random.below(2 * pus)).collect();
+    case = case.wants(&requests);
+    for slot in 0..n as usize {
+        let min = if random.below(4) == 0 { 1 + random.below(pus) } else { 1 };
+        case = case.limits(slot, min, min + random.below(pus)).weigh(slot, 1 + random.below(4000));
+    }
+    for pu in 0..pus {
+        if n > 0 && random.below(3) > 0 {
+            case.give(Slot(random.below(n)), PuId(pu), u64::from(random.below(100)));
+        } else if random.below(6) == 0 && pu > 0 {
+            case.pus[pu as usize].state = PuState::Offline;
+        }
+    }
+    case
+}
+
+/// Whatever the situation: G2, G3, limits, the same answer twice, work conservation where promised.
+pub fn share_conformance(share: &mut dyn Share) {
+    let mut random = Random::new(0x5EED);
+    for round in 0..2000 {
+        let case = random_case(&mut random);
+        let counts = case.divide(share);
+        let capacity = case.with_view(|view| view.capacity);
+        let name = share.info().name;
+        assert!(counts.iter().sum::<u32>() <= capacity, "{name} {round}: {counts:?} of {capacity}");
+        for (app, &count) in case.apps.iter().zip(&counts) {
+            assert!(count == 0 || count >= app.min, "{name} {round}: {count} below minimum {}", app.min);
+            assert!(count == 0 || count <= app.cap(capacity), "{name} {round}: {count} above cap {}", app.cap(capacity));
+        }
+        let room = |(app, &count): (&App, &u32)| if count == 0 { app.min } else { count + 1 } <= app.cap(capacity);
+        let wanting = case.apps.iter().zip(&counts).filter(|&pair| room(pair));
+        let needed = wanting.map(|(app, &count)| if count == 0 { app.min } else { 1 }).min().unwrap_or(u32::MAX);
+        let left = capacity - counts.iter().sum::<u32>();
+        if share.conserves_work() {
+            assert!(left < needed, "{name} {round}: {left} left of {capacity}, {counts:?} {:#?}", case.apps);
+        }
+        assert_eq!(counts, case.divide(share), "{name} {round}: not the same twice");
+    }
+}
+
+/// Whatever the situation and the counts: everybody has as many as it should, nobody moves without need.
+pub fn placement_conformance(make: &dyn Fn(u64) -> Box<dyn Placement>) {
+    let mut random = Random::new(0xF00D);
+    for round in 0..2000 {
+        let mut case = random_case(&mut random);
+        let before = case.clone();
+        let mut left = case.with_view(|view| view.capacity);
+        let mut counts = vec![0; case.apps.len()];
+        for count in &mut counts {
+            *count = random.below(left + 1);
+            left -= *count;
+        }
+        let (mut placement, mut again) = (make(round), make(round));
+        let places = case.place(&mut *placement, &counts);
+        assert_eq!(places, before.clone().place(&mut *again, &counts), "round {round}: same seed, another answer");
+        for (slot, &count) in counts.iter().enumerate() {
+            let (was, is) = (&before.apps[slot].own, &case.apps[slot].own);
+            assert_eq!(is.len(), count as usize, "round {round}");
+            assert_eq!(is.common(was), was.len().min(is.len()), "round {round}: {was} → {is} moved without need");
+            assert!(is.iter().all(|pu| before.pus[pu.index()].is_usable()));
+        }
+    }
+}

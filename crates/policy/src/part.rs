@@ -1,0 +1,209 @@
+//! The parts of a policy as traits: four questions and admission. Knows none of the answers.
+
+use crate::plan::Plan;
+use crate::shares::Shares;
+use crate::view::{Slot, View};
+use numaestro_topology::NumaNodeId;
+use std::fmt::Debug;
+
+/// Which question an answer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// How many processors does each application get?
+    Share,
+    /// Which ones?
+    Placement,
+    /// When does it run?
+    Turns,
+    /// Where do its pages go?
+    Pages,
+    /// Who may start now?
+    Admission,
+}
+
+impl Part {
+    /// In the order in which a policy names them.
+    pub const ALL: [Self; 5] = [Self::Share, Self::Placement, Self::Turns, Self::Pages, Self::Admission];
+
+    /// The word in policy texts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Placement => "placement",
+            Self::Turns => "turns",
+            Self::Pages => "pages",
+            Self::Admission => "admission",
+        }
+    }
+}
+
+/// What people are told about an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info {
+    /// Its name in policy texts.
+    pub name: &'static str,
+    /// One sentence.
+    pub summary: &'static str,
+    /// Paper and section.
+    pub source: &'static str,
+}
+
+/// What an answer needs from its host, or what a host has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::struct_excessive_bools)] // Five independent abilities of a host.
+pub struct Needs {
+    /// Applications say how many processors they want.
+    pub requests: bool,
+    /// Measured speedups.
+    pub speedup: bool,
+    /// Bus-transaction rates of threads.
+    pub bandwidth: bool,
+    /// Pages can be put on chosen nodes.
+    pub page_control: bool,
+    /// Applications can be stopped for a while.
+    pub preemption: bool,
+}
+
+impl Needs {
+    /// Nothing.
+    pub const NONE: Self = Self { requests: false, speedup: false, bandwidth: false, page_control: false, preemption: false };
+    /// Requests only.
+    pub const REQUESTS: Self = Self { requests: true, ..Self::NONE };
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            requests: self.requests | other.requests,
+            speedup: self.speedup | other.speedup,
+            bandwidth: self.bandwidth | other.bandwidth,
+            page_control: self.page_control | other.page_control,
+            preemption: self.preemption | other.preemption,
+        }
+    }
+
+    /// The first thing that `host` lacks, in words.
+    pub const fn lacking(self, host: Self) -> Option<&'static str> {
+        if self.requests && !host.requests {
+            Some("applications' requests")
+        } else if self.speedup && !host.speedup {
+            Some("measured speedups")
+        } else if self.bandwidth && !host.bandwidth {
+            Some("bandwidth counters")
+        } else if self.page_control && !host.page_control {
+            Some("control of page placement")
+        } else if self.preemption && !host.preemption {
+            Some("stopping applications for a while")
+        } else {
+            None
+        }
+    }
+}
+
+/// How many processors each application gets.
+pub trait Share: Debug + Send {
+    /// For people.
+    fn info(&self) -> Info;
+
+    /// What it needs.
+    fn needs(&self) -> Needs {
+        Needs::REQUESTS
+    }
+
+    /// Parameters that are not the default, as in policy texts: `leftover=worklist`.
+    fn parameters(&self) -> String {
+        String::new()
+    }
+
+    /// Whether no processor stays free while an application could use it (WC).
+    fn conserves_work(&self) -> bool;
+
+    /// Sets the count of every application in `view.order`; `shares` has been reset. 0 means none of its own.
+    fn divide(&mut self, view: &View<'_>, shares: &mut Shares);
+}
+
+/// Which processors each application gets.
+pub trait Placement: Debug + Send {
+    /// For people.
+    fn info(&self) -> Info;
+
+    /// What it needs.
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
+
+    /// Parameters that are not the default.
+    fn parameters(&self) -> String {
+        String::new()
+    }
+
+    /// Changes `plan` so that every application in `view.order` has `shares.count` processors.
+    fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan);
+}
+
+/// When applications run.
+pub trait Turns: Debug + Send {
+    /// For people.
+    fn info(&self) -> Info;
+
+    /// What it needs.
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
+
+    /// Leaves in `running` (admitted applications in order of arrival) those that run now, and says when to ask again.
+    fn now(&mut self, view: &View<'_>, running: &mut Vec<Slot>) -> Option<u64>;
+}
+
+/// Where an application's new pages go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageHome {
+    /// To the node of the processor that touches them first.
+    FirstTouch,
+    /// To this node.
+    Node(NumaNodeId),
+    /// In turn to the nodes of its own processors.
+    Interleave,
+}
+
+/// Where pages go.
+pub trait Pages: Debug + Send {
+    /// For people.
+    fn info(&self) -> Info;
+
+    /// What it needs.
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
+
+    /// Where new pages of this application go.
+    fn home(&self, view: &View<'_>, app: Slot) -> PageHome;
+}
+
+/// What would happen if the first in the queue started now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offer {
+    /// Processors of its own that it would get.
+    pub count: u32,
+    /// Every running application would keep at least one of its own, and its minimum.
+    pub others_served: bool,
+}
+
+impl Offer {
+    /// Whether `min` processors would be its own without leaving anybody with none.
+    pub const fn suffices(self, min: u32) -> bool {
+        self.others_served && self.count >= min && self.count >= 1
+    }
+}
+
+/// Who may start.
+pub trait Admission: Debug + Send {
+    /// For people.
+    fn info(&self) -> Info;
+
+    /// Whether an application may have to wait behind another. If not, nobody waits and nothing else is asked.
+    fn queues(&self) -> bool;
+
+    /// Whether the first in the queue starts now.
+    fn starts(&mut self, view: &View<'_>, app: Slot, offer: Offer) -> bool;
+}

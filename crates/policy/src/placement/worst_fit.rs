@@ -1,0 +1,84 @@
+//! The pool with the most free processors.
+//!
+//! **Source**: Brecht 1997, §6.2 (by processors).
+//!
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pools`.
+//!
+//! **Algorithm**
+//! ```text
+//! pool(j) = the q with the largest avail(q); of equals a random one
+//! ```
+//!
+//! **Differs from the paper**: processors come and go as the share part says, not thread by thread on the application's request.
+//!
+//! **Use when** applications grow after they have started, each then has room beside itself. **Avoid when** a large application will come that needs a whole pool.
+
+use super::pools::{Pooled, Pools, Rule};
+use crate::part::Info;
+
+/// The rule; config and state are those of [`Pooled`].
+#[derive(Debug, Default)]
+pub struct WorstFitRule;
+
+/// The pool with the most free processors.
+pub type WorstFit = Pooled<WorstFitRule>;
+
+impl Rule for WorstFitRule {
+    const INFO: Info = crate::catalogue::WORST_FIT;
+
+    fn rank(pools: &Pools, pool: usize) -> (u32, u32) {
+        (u32::MAX - pools.free(pool), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Case, placement_conformance};
+    use crate::random::Tie;
+    use numaestro_topology::{Formation, Level};
+
+    fn lowest() -> WorstFit {
+        WorstFit::new(WorstFit::FORMATION, Tie::Lowest, 0)
+    }
+
+    #[test]
+    fn each_application_in_a_pool_of_its_own() {
+        // I5: parallelism at most the size of a pool and a pool for each ⇒ nobody spans two, nobody shares one (§5.4).
+        let mut case = Case::on("l3:3 core:4 pu:1").wants(&[4, 4, 4]);
+        case.place(&mut lowest(), &[1, 1, 1]);
+        case.place(&mut lowest(), &[3, 2, 2]);
+        assert_eq!(case.place(&mut lowest(), &[4, 4, 4]), ["0-3", "4-7", "8-11"]);
+    }
+
+    #[test]
+    fn a_full_pool_leads_to_the_emptiest_other() {
+        let mut case = Case::on("l3:3 core:4 pu:1").wants(&[6, 2]);
+        assert_eq!(case.place(&mut lowest(), &[6, 2]), ["0-5", "8-9"]);
+    }
+
+    #[test]
+    fn pools_by_node_and_asymmetric_nodes() {
+        let mut case = Case::on("numa:2 l3:2 core:2 pu:1").wants(&[3, 3]);
+        case.pus[0].state = crate::PuState::Offline;
+        let mut by_node = WorstFit::new(Formation::ByLevel(Level::NumaNode), Tie::Lowest, 0);
+        assert_eq!(case.place(&mut by_node, &[3, 3]), ["4-6", "1-3"]);
+    }
+
+    #[test]
+    fn ties_are_random_and_the_seed_decides() {
+        let place = |seed| {
+            let mut case = Case::on("l3:16 core:1 pu:1").wants(&[1]);
+            case.place(&mut WorstFit::new(WorstFit::FORMATION, Tie::Random, seed), &[1])
+        };
+        assert_eq!(place(1), place(1));
+        let different: std::collections::BTreeSet<_> = (0..64).map(place).collect();
+        assert!(different.len() > 8, "{different:?}");
+    }
+
+    #[test]
+    fn conforms() {
+        placement_conformance(&|_| Box::new(lowest()));
+        placement_conformance(&|seed| Box::new(WorstFit::new(Formation::Equal(3), Tie::Random, seed)));
+    }
+}

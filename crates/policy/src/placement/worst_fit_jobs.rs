@@ -1,0 +1,54 @@
+//! The pool with the fewest applications.
+//!
+//! **Source**: Brecht 1997, abstract and §8 (by jobs), §6.2 (behaved as by processors).
+//!
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pools`.
+//!
+//! **Algorithm**
+//! ```text
+//! pool(j) = the q with avail(q) > 0 and the smallest jobs(q); of equals the larger avail(q), then a random one
+//! ```
+//!
+//! **Differs from the paper**: processors come and go as the share part says, not thread by thread on the application's request.
+//!
+//! **Use when** applications disturb each other in caches and on buses. **Avoid when** applications differ much in size.
+
+use super::pools::{Pooled, Pools, Rule};
+use crate::part::Info;
+
+/// The rule; config and state are those of [`Pooled`].
+#[derive(Debug, Default)]
+pub struct WorstFitJobsRule;
+
+/// The pool with the fewest applications.
+pub type WorstFitJobs = Pooled<WorstFitJobsRule>;
+
+impl Rule for WorstFitJobsRule {
+    const INFO: Info = crate::catalogue::WORST_FIT_JOBS;
+
+    fn rank(pools: &Pools, pool: usize) -> (u32, u32) {
+        (pools.jobs(pool), u32::MAX - pools.free(pool))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Case, placement_conformance};
+    use crate::random::Tie;
+
+    #[test]
+    fn fewest_applications_before_most_room() {
+        let mut case = Case::on("l3:2 core:4 pu:1").wants(&[3, 1, 1, 1]);
+        for (slot, pu) in [(0, 0), (0, 1), (0, 2), (1, 4), (2, 5)] {
+            case.give(crate::Slot(slot), numaestro_topology::PuId(pu), 0);
+        }
+        let mut by_jobs = WorstFitJobs::new(WorstFitJobs::FORMATION, Tie::Lowest, 0);
+        assert_eq!(case.place(&mut by_jobs, &[3, 1, 1, 1])[3], "3");
+    }
+
+    #[test]
+    fn conforms() {
+        placement_conformance(&|seed| Box::new(WorstFitJobs::new(WorstFitJobs::FORMATION, Tie::Random, seed)));
+    }
+}

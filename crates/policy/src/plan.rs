@@ -1,0 +1,77 @@
+//! The answer to "which": who shall have each processor next. Knows nothing of how a processor changes hands.
+
+use crate::view::{Processor, PuState, Slot, View};
+use numaestro_topology::{PuId, PuSet};
+
+/// The future owner of every processor, being written by a placement.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    next: Vec<Option<Slot>>,
+    free: PuSet,
+    /// Present owner, to count applications by what the plan gives them.
+    count: Vec<u32>,
+    touched: Vec<PuId>,
+}
+
+impl Plan {
+    /// Nothing planned.
+    pub const fn new() -> Self {
+        Self { next: Vec::new(), free: PuSet::new(), count: Vec::new(), touched: Vec::new() }
+    }
+
+    /// Starts from what has been announced so far.
+    pub fn reset(&mut self, view: &View<'_>) {
+        self.touched.clear();
+        self.free.clear();
+        self.next.clear();
+        self.next.extend(view.pus.iter().map(|pu| pu.next));
+        let free = |pu: &Processor| pu.is_usable() && pu.state != PuState::Unmanaged && pu.next.is_none();
+        for (index, _) in view.pus.iter().enumerate().filter(|(_, pu)| free(pu)) {
+            self.free.insert(PuId(index as u32));
+        }
+        self.count.clear();
+        self.count.extend(view.apps.iter().map(|app| app.allocation));
+    }
+
+    /// Processors that can be given.
+    pub fn free(&self) -> &PuSet {
+        &self.free
+    }
+
+    /// Who has it next.
+    pub fn next(&self, pu: PuId) -> Option<Slot> {
+        self.next[pu.index()]
+    }
+
+    /// Processors the plan gives an application so far.
+    pub fn count(&self, slot: Slot) -> u32 {
+        self.count[slot.index()]
+    }
+
+    /// Gives a free processor to an application.
+    ///
+    /// # Panics
+    /// If it is not free.
+    pub fn give(&mut self, pu: PuId, slot: Slot) {
+        assert!(self.free.remove(pu), "PU {pu} is not free");
+        self.next[pu.index()] = Some(slot);
+        self.count[slot.index()] += 1;
+        self.touched.push(pu);
+    }
+
+    /// Takes a processor from whoever the plan gives it to.
+    ///
+    /// # Panics
+    /// If nobody has it.
+    pub fn release(&mut self, pu: PuId) {
+        let slot = self.next[pu.index()].take().unwrap_or_else(|| panic!("PU {pu} is nobody's"));
+        self.count[slot.index()] -= 1;
+        self.free.insert(pu);
+        self.touched.push(pu);
+    }
+
+    /// Processors whose future has been written, possibly several times, possibly to what it was.
+    pub fn touched(&self) -> &[PuId] {
+        &self.touched
+    }
+}

@@ -1,0 +1,185 @@
+//! One answer of each part, put together. Knows nothing of what the answers are.
+
+use crate::catalogue::PRESETS;
+use crate::part::{Admission, Needs, Pages, Part, Placement, Share, Turns};
+use crate::text::{self, Built};
+use std::fmt;
+
+/// A policy that cannot be used, and why, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// One sentence that says what there is instead.
+    pub reason: String,
+}
+
+impl Rejected {
+    /// With this reason.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.fmt(f)
+    }
+}
+
+impl std::error::Error for Rejected {}
+
+/// Four answers and admission.
+#[derive(Debug)]
+pub struct Policy {
+    /// How many.
+    pub share: Box<dyn Share>,
+    /// Which.
+    pub placement: Box<dyn Placement>,
+    /// When.
+    pub turns: Box<dyn Turns>,
+    /// Where pages go.
+    pub pages: Box<dyn Pages>,
+    /// Who may start.
+    pub admission: Box<dyn Admission>,
+}
+
+impl Policy {
+    /// Reads a policy text (see [`text`]); the empty text is the default. `seed` is for its random choices.
+    ///
+    /// # Errors
+    /// An unknown word, or a combination that makes no sense.
+    pub fn parse(text: &str, seed: u64) -> Result<Self, Rejected> {
+        let mut built = text::read(text, seed)?.into_iter();
+        let (
+            Some(Built::Share(share)),
+            Some(Built::Placement(placement)),
+            Some(Built::Turns(turns)),
+            Some(Built::Pages(pages)),
+            Some(Built::Admission(admission)),
+        ) = (built.next(), built.next(), built.next(), built.next(), built.next())
+        else {
+            unreachable!("one answer for each part, in their order");
+        };
+        let policy = Self { share, placement, turns, pages, admission };
+        policy.makes_sense()?;
+        Ok(policy)
+    }
+
+    fn makes_sense(&self) -> Result<(), Rejected> {
+        if self.share.info().name == "batch" && !self.admission.queues() {
+            return Err(Rejected::new(
+                "share=batch gives all of the request or nothing, so applications must be able to wait: add admission=fifo, or use the preset `batch`",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What all parts together need.
+    pub fn needs(&self) -> Needs {
+        self.share.needs().and(self.placement.needs()).and(self.turns.needs()).and(self.pages.needs())
+    }
+
+    /// Refuses the policy for a host that lacks something it needs.
+    ///
+    /// # Errors
+    /// What is lacking.
+    pub fn check(&self, host: Needs) -> Result<(), Rejected> {
+        match self.needs().lacking(host) {
+            None => Ok(()),
+            Some(lacking) => Err(Rejected::new(format!("policy `{self}` needs {lacking}, which this host does not have"))),
+        }
+    }
+
+    /// Every part in full: `share=dss placement=affinity turns=always pages=first-touch admission=share`.
+    pub fn in_full(&self) -> String {
+        let parts = [
+            text::write(Part::Share, self.share.info(), &self.share.parameters()),
+            text::write(Part::Placement, self.placement.info(), &self.placement.parameters()),
+            text::write(Part::Turns, self.turns.info(), ""),
+            text::write(Part::Pages, self.pages.info(), ""),
+            text::write(Part::Admission, self.admission.info(), ""),
+        ];
+        parts.join(" ")
+    }
+}
+
+impl fmt::Display for Policy {
+    /// The shortest text that reads as this policy: a preset's name, or the parts in full.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let full = self.in_full();
+        let same = |text: &str| Self::parse(text, 0).is_ok_and(|policy| policy.in_full() == full);
+        match PRESETS.iter().find(|preset| same(preset.info.name)) {
+            Some(preset) => f.write_str(preset.info.name),
+            None => f.write_str(&full),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Policy {
+        Policy::parse(text, 0).unwrap_or_else(|rejected| panic!("{text}: {rejected}"))
+    }
+
+    fn reason(text: &str) -> String {
+        Policy::parse(text, 0).expect_err(text).reason
+    }
+
+    #[test]
+    fn the_default_and_presets() {
+        assert_eq!(parse("").to_string(), "equi");
+        assert_eq!(parse("dss").in_full(), "share=dss placement=affinity turns=always pages=first-touch admission=share");
+        assert_eq!(parse("batch").in_full(), "share=batch placement=affinity turns=always pages=first-touch admission=fifo");
+        for entry in crate::catalogue().iter().filter(|entry| entry.part == "preset") {
+            assert_eq!(parse(entry.info.name).to_string(), entry.info.name);
+        }
+    }
+
+    #[test]
+    fn every_answer_can_be_named_and_reads_back() {
+        for entry in crate::catalogue().iter().filter(|entry| entry.part != "preset" && entry.info.name != "batch") {
+            let policy = parse(&format!("{}={}", entry.part, entry.info.name));
+            assert!(policy.in_full().contains(&format!("{}={}", entry.part, entry.info.name)));
+            assert_eq!(parse(&policy.to_string()).in_full(), policy.in_full());
+        }
+    }
+
+    #[test]
+    fn parameters_read_back() {
+        for text in ["placement=worst-fit(level=node)", "placement=first-fit(equal=6,tie=lowest)", "share=cluster(unit=2)", "share=equip(leftover=worklist)", "placement=affinity(tie=random)"] {
+            let policy = parse(text);
+            assert!(policy.in_full().contains(text), "{text}: {}", policy.in_full());
+            assert_eq!(parse(&policy.in_full()).in_full(), policy.in_full());
+        }
+    }
+
+    #[test]
+    fn a_part_replaces_what_the_preset_says() {
+        assert!(parse("dss admission=fifo").in_full().starts_with("share=dss"));
+        assert!(parse("admission=share batch share=equi").in_full().ends_with("admission=share"));
+    }
+
+    #[test]
+    fn refusals_say_what_there_is() {
+        assert!(reason("nonsense").contains("equi, equip, cluster, dss, batch, fifo"));
+        assert!(reason("worst-fit").contains("placement=worst-fit"));
+        assert!(reason("share=nonsense").contains("equi, equip, cluster, dss, batch"));
+        assert!(reason("colour=red").contains("share, placement, turns, pages, admission"));
+        assert!(reason("dss equi").contains("second preset"));
+        assert!(reason("share=dss share=equi").contains("twice"));
+        assert!(reason("share=batch").contains("admission=fifo"));
+        assert!(reason("placement=worst-fit(level=moon)").contains("llc, node"));
+        assert!(reason("placement=worst-fit(colour=red)").contains("level, equal, tie"));
+        assert!(reason("placement=worst-fit(equal=0)").contains("from 1"));
+        assert!(reason("placement=worst-fit(equal=2,level=llc)").contains("not both"));
+        assert!(reason("placement=worst-fit(level=llc").contains("parenthesis"));
+        assert!(reason("share=equi(weight=2)").contains("no parameters"));
+    }
+
+    #[test]
+    fn a_host_that_cannot_feed_it() {
+        assert!(parse("dss").check(Needs::REQUESTS).is_ok());
+        assert!(parse("dss").check(Needs::NONE).unwrap_err().reason.contains("requests"));
+    }
+}

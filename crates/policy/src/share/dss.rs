@@ -1,0 +1,135 @@
+//! In proportion to what each application asks for.
+//!
+//! **Source**: Dynamic Space Sharing, Martorell et al. 2000, §4.3 (after Polychronopoulos et al., PDCS 1999).
+//!
+//! **Terms**: r(j) = request within the user's limits, times its weight; R = sum of r; P = `capacity`.
+//!
+//! **Algorithm**
+//! ```text
+//! R ≤ P: a(j) = r(j)        n ≥ P: the first P get 1
+//! else q(j) = P · r(j) / R,  a(j) = max(1, floor(q(j)))
+//!      while processors are left: 1 to the unsatisfied with largest q(j) - a(j), of equals the earliest
+//!      while too many are given:  1 from the one above 1 with largest a(j) - q(j), of equals the latest
+//! ```
+//!
+//! **Differs from the paper**: it prints no rounding; this one gives its Table 2 (21, 16, 6, 6, 5, 5, 5). The user's weight
+//! multiplies the request; the user's minimum takes the place of 1.
+//!
+//! **Use when** requests say how parallel a program is. **Avoid when** every program asks for the whole machine: then `equi` is the
+//! same and simpler.
+
+use super::guarantee;
+use crate::part::{Info, Share};
+use crate::shares::Shares;
+use crate::view::{Slot, View};
+use std::cmp::Reverse;
+
+/// State: only a buffer that is used again.
+#[derive(Debug, Default)]
+pub struct Dss {
+    /// Weighted request and how far the count is from the quota, scaled by R.
+    terms: Vec<(Slot, u64)>,
+}
+
+impl Share for Dss {
+    fn info(&self) -> Info {
+        crate::catalogue::DSS
+    }
+
+    fn conserves_work(&self) -> bool {
+        true
+    }
+
+    fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
+        let requests: u64 = view.order.iter().map(|&slot| u64::from(request(view, slot))).sum();
+        if requests <= u64::from(view.capacity) {
+            for &slot in view.order {
+                shares.set(slot, request(view, slot));
+                shares.set_exact(slot, u64::from(request(view, slot)), 1);
+            }
+        } else if view.order.len() as u64 >= u64::from(view.capacity) {
+            for &slot in view.order.iter().take(view.capacity as usize) {
+                shares.set(slot, 1);
+            }
+        } else {
+            self.proportional(view, shares);
+        }
+        guarantee(view, shares);
+    }
+}
+
+/// r(j).
+fn request(view: &View<'_>, slot: Slot) -> u32 {
+    view.app(slot).request.min(view.app(slot).max).min(view.capacity)
+}
+
+impl Dss {
+    fn proportional(&mut self, view: &View<'_>, shares: &mut Shares) {
+        self.terms.clear();
+        let weigh = |&slot: &Slot| (slot, u64::from(request(view, slot)) * u64::from(view.app(slot).weight_milli));
+        self.terms.extend(view.order.iter().map(weigh));
+        let total: u64 = self.terms.iter().map(|&(_, term)| term).sum();
+        let capacity = u64::from(view.capacity);
+        for &(slot, term) in &self.terms {
+            let floor = (capacity * term / total) as u32;
+            shares.set(slot, floor.clamp(1, request(view, slot)));
+            shares.set_exact(slot, capacity * term, total);
+        }
+        let mut given = shares.total();
+        while given < view.capacity {
+            let open = self.terms.iter().enumerate().filter(|&(_, &(slot, _))| shares.count(slot) < request(view, slot));
+            let key = |&(position, &(slot, term)): &(usize, &(Slot, u64))| {
+                (Reverse(surplus(capacity * term, shares.count(slot), total)), position)
+            };
+            let Some((_, &(slot, _))) = open.min_by_key(key) else { break };
+            shares.set(slot, shares.count(slot) + 1);
+            given += 1;
+        }
+        while given > view.capacity {
+            let above = self.terms.iter().enumerate().filter(|&(_, &(slot, _))| shares.count(slot) > 1);
+            let key = |&(position, &(slot, term)): &(usize, &(Slot, u64))| {
+                (surplus(capacity * term, shares.count(slot), total), Reverse(position))
+            };
+            let Some((_, &(slot, _))) = above.min_by_key(key) else { break };
+            shares.set(slot, shares.count(slot) - 1);
+            given -= 1;
+        }
+    }
+}
+
+/// (q(j) - a(j)) · R.
+fn surplus(quota: u64, count: u32, total: u64) -> i128 {
+    i128::from(quota) - i128::from(count) * i128::from(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Case, share_conformance};
+
+    #[test]
+    fn table_2_of_the_paper() {
+        let case = Case::new(64).wants(&[32, 24, 8, 8, 8, 8, 8]);
+        assert_eq!(case.divide(&mut Dss::default()), [21, 16, 6, 6, 5, 5, 5]);
+    }
+
+    #[test]
+    fn small_loads_get_what_they_ask() {
+        assert_eq!(Case::new(16).wants(&[3, 5, 8]).divide(&mut Dss::default()), [3, 5, 8]);
+    }
+
+    #[test]
+    fn a_small_request_beside_large_ones_gets_one() {
+        assert_eq!(Case::new(4).wants(&[64, 1, 64]).divide(&mut Dss::default()), [2, 1, 1]);
+    }
+
+    #[test]
+    fn more_applications_than_processors() {
+        assert_eq!(Case::new(2).wants(&[4, 4, 4]).divide(&mut Dss::default()), [1, 1, 0]);
+    }
+
+    #[test]
+    fn conforms() {
+        share_conformance(&mut Dss::default());
+    }
+}

@@ -1,0 +1,193 @@
+//! Everybody the same, weighted, and what one cannot use the others get.
+//!
+//! **Source**: EQUI as Koita et al. §3.2 compare against (Gupta, Tucker, Urushibara 1991); water-filling with weights and bounds
+//! as CSS flexible boxes resolve it (§9.7 there), rounded by largest remainder.
+//!
+//! **Terms**: job = application; declared maximum = `max`; share = count.
+//!
+//! **Algorithm**
+//! ```text
+//! serve applications in order of arrival while the sum of their minimums fits (the others get 0)
+//! open = those served
+//! repeat: quota(j) = processors left · weight(j) / weight of open         for j in open
+//!         too_much = sum of quota(j) - cap(j) where positive; too_little = sum of min(j) - quota(j) where positive
+//!         too_much ≥ too_little: fix those above their cap at it; else fix those below their minimum at it
+//! until none was fixed
+//! round quotas down; what is left goes by largest remainder, then to who has more than that already, then by arrival
+//! ```
+//!
+//! **Differs from the paper**: weights, minimum, maximum and request bound the share; recomputed when a request changes.
+//!
+//! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they really gain: `dss`.
+
+use crate::part::{Info, Share};
+use crate::shares::Shares;
+use crate::view::{Slot, View};
+use std::cmp::Reverse;
+
+/// State: only buffers that are used again.
+#[derive(Debug, Default)]
+pub struct Equi {
+    /// Served and not fixed yet.
+    open: Vec<Slot>,
+    /// Remainders, for rounding.
+    remainders: Vec<(Reverse<u64>, Reverse<bool>, u32)>,
+}
+
+impl Share for Equi {
+    fn info(&self) -> Info {
+        crate::catalogue::EQUI
+    }
+
+    fn conserves_work(&self) -> bool {
+        true
+    }
+
+    fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
+        self.serve(view);
+        let mut left = view.capacity;
+        while let Some(weight) = self.weight_of_open(view)
+            && let Some(bound) = self.bound_to_fix(view, left, weight)
+        {
+            self.open.retain(|&slot| {
+                let Some(count) = bound.fixes(view, slot, left, weight) else { return true };
+                shares.set(slot, count);
+                shares.set_exact(slot, u64::from(count), 1);
+                false
+            });
+            // Fixing one kind of bound at a time keeps what is left at or above the minimums of the rest.
+            left = view.capacity - view.order.iter().map(|&slot| shares.count(slot)).sum::<u32>();
+        }
+        self.round(view, left, shares);
+    }
+}
+
+/// Which bounds one round fixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    Cap,
+    Min,
+}
+
+impl Bound {
+    /// The count at which this bound fixes an application, if its quota `left · w / weight` is beyond the bound.
+    fn fixes(self, view: &View<'_>, slot: Slot, left: u32, weight: u64) -> Option<u32> {
+        let app = view.app(slot);
+        let quota = u64::from(left) * u64::from(app.weight_milli);
+        match self {
+            Self::Cap => {
+                let cap = app.cap(view.capacity);
+                (quota >= u64::from(cap) * weight).then_some(cap)
+            }
+            Self::Min => (quota < u64::from(app.min) * weight).then_some(app.min),
+        }
+    }
+}
+
+impl Equi {
+    /// Opens the longest run of applications, in order of arrival, whose minimums fit; later ones that fit are served too.
+    fn serve(&mut self, view: &View<'_>) {
+        self.open.clear();
+        let mut left = view.capacity;
+        for &slot in view.order {
+            let min = view.app(slot).min;
+            if min <= left {
+                left -= min;
+                self.open.push(slot);
+            }
+        }
+    }
+
+    fn weight_of_open(&self, view: &View<'_>) -> Option<u64> {
+        let weight: u64 = self.open.iter().map(|&slot| u64::from(view.app(slot).weight_milli)).sum();
+        (weight > 0).then_some(weight)
+    }
+
+    /// The bound that is broken by more in total, if one is broken or reached at all.
+    fn bound_to_fix(&self, view: &View<'_>, left: u32, weight: u64) -> Option<Bound> {
+        let (mut too_much, mut too_little, mut reached) = (0u64, 0u64, false);
+        for &slot in &self.open {
+            let app = view.app(slot);
+            let quota = u64::from(left) * u64::from(app.weight_milli);
+            let (cap, min) = (u64::from(app.cap(view.capacity)) * weight, u64::from(app.min) * weight);
+            reached |= quota >= cap;
+            too_much += quota.saturating_sub(cap);
+            too_little += min.saturating_sub(quota);
+        }
+        match (reached, too_little > 0) {
+            (true, _) if too_much >= too_little => Some(Bound::Cap),
+            (_, true) => Some(Bound::Min),
+            _ => None,
+        }
+    }
+
+    /// Largest remainder over those still open: their quotas lie between their bounds.
+    fn round(&mut self, view: &View<'_>, left: u32, shares: &mut Shares) {
+        let Some(weight) = self.weight_of_open(view) else { return };
+        let mut rest = left;
+        self.remainders.clear();
+        for (position, &slot) in self.open.iter().enumerate() {
+            let app = view.app(slot);
+            let quota = u64::from(left) * u64::from(app.weight_milli);
+            let count = (quota / weight) as u32;
+            shares.set(slot, count);
+            shares.set_exact(slot, quota, weight);
+            rest -= count;
+            // Who already has the processor that rounding would give keeps it.
+            self.remainders.push((Reverse(quota % weight), Reverse(app.allocation > count), position as u32));
+        }
+        self.remainders.sort_unstable();
+        for &(_, _, position) in self.remainders.iter().take(rest as usize) {
+            let slot = self.open[position as usize];
+            shares.set(slot, shares.count(slot) + 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Case, share_conformance};
+
+    fn counts(case: &Case) -> Vec<u32> {
+        case.divide(&mut Equi::default())
+    }
+
+    #[test]
+    fn equal_parts_and_the_rest_to_the_first() {
+        assert_eq!(counts(&Case::new(16).wants(&[16, 16, 16])), [6, 5, 5]);
+    }
+
+    #[test]
+    fn what_one_cannot_use_the_others_get() {
+        assert_eq!(counts(&Case::new(16).wants(&[2, 16, 16])), [2, 7, 7]);
+    }
+
+    #[test]
+    fn weights_minimum_and_maximum() {
+        let case = Case::new(12).wants(&[12, 12, 12]).weigh(0, 2000);
+        assert_eq!(counts(&case), [6, 3, 3]);
+        assert_eq!(counts(&case.clone().limits(0, 1, 4)), [4, 4, 4]);
+        assert_eq!(counts(&case.limits(2, 6, 12)), [4, 2, 6]);
+    }
+
+    #[test]
+    fn rounding_stays_where_it_is() {
+        assert_eq!(counts(&Case::new(16).wants(&[16, 16, 16]).holds(&[5, 5, 6])), [5, 5, 6]);
+    }
+
+    #[test]
+    fn more_applications_than_processors_serves_the_first() {
+        assert_eq!(counts(&Case::new(2).wants(&[2, 2, 2])), [1, 1, 0]);
+    }
+
+    #[test]
+    fn a_minimum_that_does_not_fit_is_passed_over() {
+        assert_eq!(counts(&Case::new(4).wants(&[4, 4, 4]).limits(0, 3, 4).limits(1, 3, 4)), [3, 0, 1]);
+    }
+
+    #[test]
+    fn conforms() {
+        share_conformance(&mut Equi::default());
+    }
+}

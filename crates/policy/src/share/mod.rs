@@ -1,0 +1,15 @@
+//! How many processors each application gets. One answer a file; knows nothing of which processors.
+
+mod batch;
+mod cluster;
+mod dss;
+mod equi;
+mod equip;
+mod guarantee;
+
+pub use batch::Batch;
+pub use cluster::Cluster;
+pub use dss::Dss;
+pub use equi::Equi;
+pub use equip::{Equip, Leftover};
+pub use guarantee::guarantee;

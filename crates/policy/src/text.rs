@@ -1,0 +1,202 @@
+//! Policies as text: `dss`, or `share=dss placement=worst-fit(level=node) admission=fifo`.
+//!
+//! A text is words separated by blanks: at most one preset, and parts as `part=answer` or `part=answer(parameter=value,...)`. A part
+//! replaces what the preset says; parts that nothing names are the default. Registering an answer is one line in [`ANSWERS`].
+
+use crate::catalogue as info;
+use crate::part::{Admission, Info, Pages, Part, Placement, Share, Turns};
+use crate::policy::Rejected;
+use crate::random::Tie;
+use crate::{admission, pages, placement, share, turns};
+use numaestro_topology::{Formation, Level};
+
+/// An answer, ready to use.
+#[derive(Debug)]
+pub(crate) enum Built {
+    Share(Box<dyn Share>),
+    Placement(Box<dyn Placement>),
+    Turns(Box<dyn Turns>),
+    Pages(Box<dyn Pages>),
+    Admission(Box<dyn Admission>),
+}
+
+type Build = fn(&mut Parameters, u64) -> Result<Built, Rejected>;
+
+/// An answer that can be named.
+pub(crate) struct Answer {
+    pub part: Part,
+    pub info: Info,
+    pub build: Build,
+}
+
+const fn answer(part: Part, info: Info, build: Build) -> Answer {
+    Answer { part, info, build }
+}
+
+/// All answers; the first of each part is its default.
+pub(crate) const ANSWERS: &[Answer] = &[
+    answer(Part::Share, info::EQUI, |_, _| Ok(Built::Share(Box::new(share::Equi::default())))),
+    answer(Part::Share, info::EQUIP, |parameters, _| {
+        let leftover = parameters.choice("leftover", &[("idle", share::Leftover::Idle), ("worklist", share::Leftover::Worklist)])?;
+        Ok(Built::Share(Box::new(share::Equip { leftover: leftover.unwrap_or_default() })))
+    }),
+    answer(Part::Share, info::CLUSTER, |parameters, _| {
+        let unit = parameters.number("unit")?.unwrap_or(share::Cluster::default().unit);
+        Ok(Built::Share(Box::new(share::Cluster { unit })))
+    }),
+    answer(Part::Share, info::DSS, |_, _| Ok(Built::Share(Box::new(share::Dss::default())))),
+    answer(Part::Share, info::BATCH, |_, _| Ok(Built::Share(Box::new(share::Batch)))),
+    answer(Part::Placement, info::AFFINITY, |parameters, seed| {
+        let tie = parameters.tie()?.unwrap_or(Tie::Lowest);
+        Ok(Built::Placement(Box::new(placement::Affinity::new(tie, seed))))
+    }),
+    answer(Part::Placement, info::FIRST_FIT, pooled::<placement::FirstFitRule>),
+    answer(Part::Placement, info::BEST_FIT, pooled::<placement::BestFitRule>),
+    answer(Part::Placement, info::WORST_FIT, pooled::<placement::WorstFitRule>),
+    answer(Part::Placement, info::WORST_FIT_JOBS, pooled::<placement::WorstFitJobsRule>),
+    answer(Part::Turns, info::ALWAYS, |_, _| Ok(Built::Turns(Box::new(turns::Always)))),
+    answer(Part::Pages, info::FIRST_TOUCH, |_, _| Ok(Built::Pages(Box::new(pages::FirstTouch)))),
+    answer(Part::Admission, info::ADMIT_SHARE, |_, _| Ok(Built::Admission(Box::new(admission::Share)))),
+    answer(Part::Admission, info::FIFO, |_, _| Ok(Built::Admission(Box::new(admission::Fifo)))),
+];
+
+/// Any placement over pools.
+fn pooled<R: placement::Rule + 'static>(parameters: &mut Parameters, seed: u64) -> Result<Built, Rejected> {
+    const LEVELS: [(&str, Level); 7] = [
+        ("llc", Level::Llc),
+        ("node", Level::NumaNode),
+        ("numa", Level::NumaNode),
+        ("package", Level::Package),
+        ("core", Level::Core),
+        ("pu", Level::Pu),
+        ("machine", Level::Machine),
+    ];
+    let level = parameters.choice("level", &LEVELS)?.map(Formation::ByLevel);
+    let equal = parameters.number("equal")?.map(Formation::Equal);
+    if level.is_some() && equal.is_some() {
+        return Err(Rejected::new("pools are formed by level or of equal size, not both"));
+    }
+    let formation = level.or(equal).unwrap_or(placement::Pooled::<R>::FORMATION);
+    let tie = parameters.tie()?.unwrap_or(placement::Pooled::<R>::TIE);
+    Ok(Built::Placement(Box::new(placement::Pooled::<R>::new(formation, tie, seed))))
+}
+
+/// What stands between the parentheses of an answer.
+#[derive(Debug)]
+pub(crate) struct Parameters {
+    answer: String,
+    pairs: Vec<(String, String)>,
+    /// Names that were asked for, to list them where another one is found.
+    known: Vec<&'static str>,
+}
+
+impl Parameters {
+    fn read(answer: &str, text: &str) -> Result<Self, Rejected> {
+        let pair = |part: &str| {
+            let pair = part.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+            pair.ok_or_else(|| Rejected::new(format!("{answer}: `{part}` should be parameter=value")))
+        };
+        let pairs = text.split(',').filter(|part| !part.trim().is_empty()).map(pair).collect::<Result<_, _>>()?;
+        Ok(Self { answer: answer.to_owned(), pairs, known: Vec::new() })
+    }
+
+    fn value(&mut self, name: &'static str) -> Option<String> {
+        self.known.push(name);
+        let at = self.pairs.iter().position(|(key, _)| key == name)?;
+        Some(self.pairs.remove(at).1)
+    }
+
+    fn choice<T: Copy>(&mut self, name: &'static str, values: &[(&str, T)]) -> Result<Option<T>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let found = values.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning);
+        let words: Vec<_> = values.iter().map(|&(word, _)| word).collect();
+        let wrong = || Rejected::new(format!("{}: `{name}={value}` is unknown; there are {}", self.answer, words.join(", ")));
+        found.map(Some).ok_or_else(wrong)
+    }
+
+    fn number(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.parse() {
+            Ok(number) if (1..=65_536).contains(&number) => Ok(Some(number)),
+            _ => Err(Rejected::new(format!("{}: `{name}={value}` should be a number from 1 to 65536", self.answer))),
+        }
+    }
+
+    fn tie(&mut self) -> Result<Option<Tie>, Rejected> {
+        self.choice("tie", &[("random", Tie::Random), ("lowest", Tie::Lowest)])
+    }
+
+    /// Refuses what nobody asked for.
+    fn finish(self) -> Result<(), Rejected> {
+        let Some((name, _)) = self.pairs.first() else { return Ok(()) };
+        Err(Rejected::new(match self.known.as_slice() {
+            [] => format!("{} has no parameters, `{name}` was given", self.answer),
+            known => format!("{}: parameter `{name}` is unknown or given twice; there are {}", self.answer, known.join(", ")),
+        }))
+    }
+}
+
+/// One answer for each part, in the order of [`Part::ALL`].
+pub(crate) fn read(text: &str, seed: u64) -> Result<Vec<Built>, Rejected> {
+    let mut chosen: [Option<String>; Part::ALL.len()] = Default::default();
+    let mut preset = None;
+    for word in text.split_whitespace() {
+        let Some((part, answer)) = word.split_once('=').filter(|(part, _)| !part.contains('(')) else {
+            if preset.replace(find_preset(word)?).is_some() {
+                return Err(Rejected::new(format!("`{word}` is a second preset; combine parts instead, as in `share=dss admission=fifo`")));
+            }
+            continue;
+        };
+        let Some(at) = Part::ALL.iter().position(|known| known.name() == part) else {
+            let names: Vec<_> = Part::ALL.iter().map(|part| part.name()).collect();
+            return Err(Rejected::new(format!("there is no part `{part}`; there are {}", names.join(", "))));
+        };
+        if chosen[at].replace(answer.to_owned()).is_some() {
+            return Err(Rejected::new(format!("`{part}` is given twice")));
+        }
+    }
+    for (part, answer) in preset.iter().flat_map(|parts: &&str| parts.split_whitespace()).filter_map(|word| word.split_once('=')) {
+        if let Some(at) = Part::ALL.iter().position(|known| known.name() == part) {
+            chosen[at].get_or_insert_with(|| answer.to_owned());
+        }
+    }
+    Part::ALL.iter().zip(chosen).map(|(&part, answer)| build(part, answer.as_deref(), seed)).collect()
+}
+
+fn find_preset(word: &str) -> Result<&'static str, Rejected> {
+    if let Some(preset) = info::PRESETS.iter().find(|preset| preset.info.name == word) {
+        return Ok(preset.parts);
+    }
+    if let Some(answer) = ANSWERS.iter().find(|answer| answer.info.name == word) {
+        return Err(Rejected::new(format!("`{word}` is an answer for one part: write `{}={word}`", answer.part.name())));
+    }
+    let names: Vec<_> = info::PRESETS.iter().map(|preset| preset.info.name).collect();
+    Err(Rejected::new(format!("there is no policy `{word}`; there are {}, or parts such as `share=dss placement=worst-fit`", names.join(", "))))
+}
+
+fn build(part: Part, text: Option<&str>, seed: u64) -> Result<Built, Rejected> {
+    let mut of_part = ANSWERS.iter().filter(|answer| answer.part == part);
+    let default = of_part.clone().next().map_or("", |answer| answer.info.name);
+    let text = text.unwrap_or(default);
+    let (name, parameters) = match text.split_once('(') {
+        None => (text, ""),
+        Some((name, rest)) => match rest.strip_suffix(')') {
+            Some(parameters) => (name, parameters),
+            None => return Err(Rejected::new(format!("`{text}` lacks its closing parenthesis (a policy's words have no blanks inside)"))),
+        },
+    };
+    let Some(answer) = of_part.find(|answer| answer.info.name == name) else {
+        let names: Vec<_> = ANSWERS.iter().filter(|answer| answer.part == part).map(|answer| answer.info.name).collect();
+        return Err(Rejected::new(format!("there is no {} `{name}`; there are {}", part.name(), names.join(", "))));
+    };
+    let mut parameters = Parameters::read(name, parameters)?;
+    let built = (answer.build)(&mut parameters, seed)?;
+    parameters.finish()?;
+    Ok(built)
+}
+
+/// `share=dss` or `placement=worst-fit(level=node)`.
+pub(crate) fn write(part: Part, info: Info, parameters: &str) -> String {
+    let name = info.name;
+    if parameters.is_empty() { format!("{}={name}", part.name()) } else { format!("{}={name}({parameters})", part.name()) }
+}

@@ -1,0 +1,47 @@
+//! Everybody runs all the time, side by side.
+//!
+//! **Source**: space sharing; Martorell et al. 2000, §1.
+//!
+//! **Terms**: none.
+//!
+//! **Algorithm**
+//! ```text
+//! running = all admitted applications
+//! ```
+//!
+//! **Differs from the paper**: no.
+//!
+//! **Use when** there are at least as many processors as applications. **Avoid when** programs cannot shrink and there are more.
+
+use crate::part::{Info, Turns};
+use crate::view::{Slot, View};
+
+/// Neither config nor state.
+#[derive(Debug, Default)]
+pub struct Always;
+
+impl Turns for Always {
+    fn info(&self) -> Info {
+        crate::catalogue::ALWAYS
+    }
+
+    fn now(&mut self, _view: &View<'_>, _running: &mut Vec<Slot>) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Case;
+
+    #[test]
+    fn keeps_everybody_and_never_asks_to_be_asked_again() {
+        let case = Case::new(2).wants(&[1, 1, 1]);
+        case.with_view(|view| {
+            let mut running = view.order.to_vec();
+            assert_eq!(Always.now(view, &mut running), None);
+            assert_eq!(running, view.order);
+        });
+    }
+}

@@ -1,0 +1,184 @@
+//! What a policy may see: dense arrays, read-only. Knows nothing of how the engine keeps them up to date.
+//!
+//! It has room for every policy of the literature this project builds on: requests and history (Martorell et al. 2000),
+//! homes and before-processors (Koita et al.), speedups (PDPA) and bus-transaction rates (Antonopoulos et al. 2004).
+
+use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
+
+/// Number of an application; a later arrival has a greater one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppId(pub u64);
+
+impl std::fmt::Display for AppId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Index of an application in [`View::apps`]. Used again after the application has gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u32);
+
+impl Slot {
+    /// For indexing arrays that have one entry per application.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How an application can be steered, as far as known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Its regions follow the allocation by themselves and it says `Adopted`.
+    Malleable,
+    /// A helper in it calls a library's setter and it says `Adopted`.
+    Setter,
+    /// Affinity only: a target takes effect as soon as the shell has carried it out.
+    Fold,
+}
+
+/// What the ledger says of one processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PuState {
+    /// Nobody's.
+    #[default]
+    Free,
+    /// Its owner's.
+    Owned,
+    /// Its owner has been told to vacate it; `next` has it afterwards.
+    Leaving,
+    /// Kept out by the administrator.
+    Reserved,
+    /// Left to load that is not managed.
+    Unmanaged,
+    /// Not there, or outside the shell's cpuset.
+    Offline,
+}
+
+/// An owner of the past: valid only while the slot still holds the same application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Former {
+    /// Where it was.
+    pub slot: Slot,
+    /// Who it was.
+    pub app: AppId,
+}
+
+/// One processor of the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Processor {
+    /// What it is now.
+    pub state: PuState,
+    /// Who owns it; `Some` exactly for [`PuState::Owned`] and [`PuState::Leaving`].
+    pub owner: Option<Slot>,
+    /// Who owns it once all announced moves are done.
+    pub next: Option<Slot>,
+    /// Applications that run on it besides its owner.
+    pub guests: u32,
+    /// The owner before the present one; of a free one, the latest.
+    pub last: Option<Former>,
+    /// Time of the latest change of owner, nanoseconds.
+    pub since_ns: u64,
+}
+
+impl Processor {
+    /// Whether applications may own it.
+    pub fn is_usable(&self) -> bool {
+        !matches!(self.state, PuState::Reserved | PuState::Offline)
+    }
+}
+
+/// One measured point of a speedup curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Speedup {
+    /// Processors.
+    pub processors: u32,
+    /// Speedup over one processor, thousandths.
+    pub speedup_milli: u32,
+}
+
+/// One application, as the engine sees it now (wishes are clamped, a sequential phase has lowered `request` to 1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct App {
+    /// Its number; the order of arrival.
+    pub id: AppId,
+    /// Processors it could use now.
+    pub request: u32,
+    /// Never fewer; at least 1.
+    pub min: u32,
+    /// Never more; not below `min`.
+    pub max: u32,
+    /// Share relative to others, thousandths; at least 1.
+    pub weight_milli: u32,
+    /// Processors that are its own once all announced moves are done.
+    pub own: PuSet,
+    /// Number of `own`.
+    pub allocation: u32,
+    /// Before-processors: those that were taken from it at some time and that it has not had since.
+    pub held: PuSet,
+    /// Its home, for policies that give one.
+    pub home: Option<NumaNodeId>,
+    /// Processor time it has had, nanoseconds.
+    pub cpu_ns: u64,
+    /// How it is steered.
+    pub class: Class,
+    /// What is known of its speedup, by rising processors.
+    pub speedup: Vec<Speedup>,
+}
+
+impl App {
+    /// Processors it can be given at most: its request within its own limits and the machine's.
+    pub fn cap(&self, capacity: u32) -> u32 {
+        self.request.clamp(self.min, self.max.max(self.min)).min(capacity)
+    }
+}
+
+/// One thread, for policies that choose threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread {
+    /// Whose.
+    pub app: Slot,
+    /// Where it ran last.
+    pub last: Option<PuId>,
+    /// Bus-transaction rate (BTR), transactions per millisecond: latest quantum.
+    pub btr_latest: u32,
+    /// The same, mean of the window.
+    pub btr_window: u32,
+}
+
+/// Everything a policy may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// Time of the event, nanoseconds on the shell's clock.
+    pub now_ns: u64,
+    /// The tree.
+    pub machine: &'a Machine,
+    /// By [`PuId`].
+    pub pus: &'a [Processor],
+    /// By [`Slot`]; entries that are not in `order` are vacant or take no part in this decision.
+    pub apps: &'a [App],
+    /// Among whom processors are divided, in order of arrival.
+    pub order: &'a [Slot],
+    /// Processors that may be owned by those in `order`.
+    pub capacity: u32,
+    /// Threads; empty where the shell does not watch them.
+    pub threads: &'a [Thread],
+}
+
+impl<'a> View<'a> {
+    /// One application.
+    pub fn app(&self, slot: Slot) -> &'a App {
+        &self.apps[slot.index()]
+    }
+
+    /// One processor.
+    pub fn pu(&self, pu: PuId) -> &'a Processor {
+        &self.pus[pu.index()]
+    }
+
+    /// The application that had this processor before, if it is still there.
+    pub fn former(&self, pu: PuId) -> Option<Slot> {
+        let former = self.pu(pu).last?;
+        (self.apps.get(former.slot.index())?.id == former.app).then_some(former.slot)
+    }
+}
