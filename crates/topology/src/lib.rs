@@ -19,6 +19,7 @@ mod set;
 pub mod synthetic;
 pub mod sysfs;
 mod tree;
+pub mod xml;
 
 pub use error::TopologyError;
 pub use groups::{Formation, FormationError, Groups};

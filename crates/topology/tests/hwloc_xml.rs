@@ -1,0 +1,96 @@
+//! hwloc's reading of a tree and ours agree, and its XML is understood in both versions.
+
+use numaestro_topology::{CpuSet, Machine, MemTree, TopologyError, sysfs, xml};
+use std::path::Path;
+
+fn file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/machines").join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Compares all that both can know: hwloc 2.9 does not export isolation, and writes unknown memory as none.
+fn check(name: &str, xml_name: &str) {
+    let theirs = xml::parse(&file(&format!("{name}/{xml_name}"))).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let tree = MemTree::from_text(&file(&format!("{name}/sysfs.txt"))).unwrap();
+    let ours = sysfs::read(&tree, None).unwrap();
+    assert_eq!(theirs.pus(), ours.pus(), "{name}");
+    assert_eq!(theirs.cores().len(), ours.cores().len(), "{name}");
+    let memory = |m: &Machine| -> Vec<_> {
+        m.numa_nodes().iter().map(|n| (n.os_index, n.memory_bytes.unwrap_or(0), n.pus.clone())).collect()
+    };
+    assert_eq!(memory(&theirs), memory(&ours), "{name}");
+    let caches =
+        |m: &Machine| -> Vec<_> { m.llcs().iter().map(|l| (l.cache_level, l.size_bytes, l.pus.clone())).collect() };
+    assert_eq!(caches(&theirs), caches(&ours), "{name}");
+    for from in theirs.pus() {
+        for to in theirs.pus() {
+            assert_eq!(theirs.distance(from.id, to.id), ours.distance(from.id, to.id), "{name} {from:?} {to:?}");
+        }
+    }
+}
+
+#[test]
+fn agrees_with_hwloc_on_every_tree_it_reads() {
+    for name in [
+        "2amd64-vm",
+        "16amd64-8n2c",
+        "16amd64-memory-only",
+        "32amd64-llc-spans-nodes",
+        "16amd64-offline-isolated",
+        "96arm64-no-cache-ids",
+    ] {
+        check(name, "hwloc.xml");
+    }
+}
+
+#[test]
+fn version_1_is_read_too() {
+    check("16amd64-memory-only", "hwloc-v1.xml");
+}
+
+#[test]
+fn kinds_of_cores_come_with_their_capacity() {
+    let machine = xml::parse(&file("8arm64-three-kinds/hwloc.xml")).unwrap();
+    let tree = MemTree::from_text(&file("8arm64-three-kinds/sysfs.txt")).unwrap();
+    assert_eq!(machine.cores(), sysfs::read(&tree, None).unwrap().cores());
+}
+
+#[test]
+fn attached_nodes_are_read_like_the_synthetic_description_they_come_from() {
+    let text = "pack:2 [numa(memory=4GiB)] l3:2 [numa(memory=1GiB)] core:2 pu:2";
+    let synthetic = numaestro_topology::synthetic::parse(text).unwrap();
+    let machine = xml::parse(&file("16synthetic-attached/hwloc.xml")).unwrap();
+    assert_eq!(machine.pus(), synthetic.pus());
+    assert_eq!(machine.numa_nodes(), synthetic.numa_nodes());
+    assert_eq!(machine.numa_nodes().iter().filter(|node| node.is_memory_only()).count(), 2);
+}
+
+#[test]
+fn disallowed_and_missing_processors_are_known() {
+    let text = file("16amd64-8n2c/hwloc.xml")
+        .replacen("allowed_cpuset=\"0x0000ffff\"", "allowed_cpuset=\"0x000000f0\"", 1)
+        .replacen("complete_cpuset=\"0x0000ffff\"", "complete_cpuset=\"0x0001ffff\"", 1);
+    let machine = xml::parse(&text).unwrap();
+    assert_eq!(machine.os_cpuset(machine.allowed()).to_string(), "4-7");
+    assert_eq!(machine.offline(), &"16".parse::<CpuSet>().unwrap());
+    assert_eq!(machine.pu_count(), 16);
+}
+
+#[test]
+fn errors_name_the_line_and_the_text() {
+    let text = file("2amd64-vm/hwloc.xml").replacen("os_index=\"1\" cpuset=\"0x00000002\"", "os_index=\"one\"", 99);
+    let error = xml::parse(&text).unwrap_err().to_string();
+    assert!(error.contains("line ") && error.contains("\"one\""), "{error}");
+    assert!(matches!(xml::parse("not xml"), Err(TopologyError::Xml(_))));
+    assert!(matches!(xml::parse("<html/>"), Err(TopologyError::Garbage { .. })));
+    assert!(matches!(xml::parse("<topology/>"), Err(TopologyError::Garbage { .. })));
+    let empty = "<topology><object type=\"Machine\"/></topology>";
+    assert!(matches!(xml::parse(empty), Err(TopologyError::NoProcessor(_))));
+}
+
+#[test]
+fn deep_nesting_does_not_overflow_the_stack() {
+    let depth = 100_000;
+    let text = format!("<topology>{}{}</topology>", "<object>".repeat(depth), "</object>".repeat(depth));
+    assert!(xml::parse(&text).is_err());
+}
