@@ -122,6 +122,25 @@ pub fn send(socket: BorrowedFd<'_>, message: &[u8], descriptor: Option<BorrowedF
     Ok(())
 }
 
+/// Writes as much as there is room for to a non-blocking stream; 0 if there is none. Never raises `SIGPIPE`.
+pub fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, HostError> {
+    match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+        Ok(sent) => Ok(sent),
+        Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(0),
+        Err(other) => Err(error::call("send")(other)),
+    }
+}
+
+/// Writes at least one byte to a stream, waiting for room if it is blocking. Never raises `SIGPIPE`.
+pub fn send_waiting(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, HostError> {
+    loop {
+        match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => return other.map_err(error::call("send")),
+        }
+    }
+}
+
 /// What [`receive`] found.
 #[derive(Debug)]
 pub enum Received {
