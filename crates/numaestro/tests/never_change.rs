@@ -154,6 +154,13 @@ fn arrays_with_a_slot_per_thread() {
 }
 
 #[test]
+fn arrays_with_a_slot_per_processor() {
+    for question in ["procs", "online"] {
+        Case { program: "sized", arguments: &[question], size: Size::Held, ..PLAIN }.check();
+    }
+}
+
+#[test]
 fn explicit_sizes_with_threads_that_wait_for_each_other() {
     Case { program: "explicit", size: Size::Held, ..PLAIN }.check();
 }
@@ -239,6 +246,11 @@ fn one_region_for_the_whole_run() {
 #[test]
 fn several_threads_that_open_regions() {
     Case { program: "roots", ..PLAIN }.check();
+}
+
+#[test]
+fn threads_that_open_regions_and_are_cancelled() {
+    Case { program: "roots", arguments: &["cancel"], ..PLAIN }.check();
 }
 
 #[test]
