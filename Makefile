@@ -63,7 +63,6 @@ bench: build examples venv
 
 test: test-packages
 	@$(MAKE) --no-print-directory venv client kernels test-programs
-	$(CARGO) test --workspace --no-run
 	@scripts/run-tests.sh
 
 check: packages
@@ -72,7 +71,7 @@ check: packages
 	$(CARGO) xtask check
 	@scripts/check-c.sh
 	@$(MAKE) --no-print-directory kernels test-programs
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	@echo "check: everything is in order"
 
 ## Installing

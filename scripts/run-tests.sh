@@ -3,7 +3,7 @@
 #
 #   N passed, N failed, N skipped
 #
-# Everything must be built before (`make test` does that). The output of each suite is kept below build/test-logs.
+# The load programs and the test programs must be built before (`make test` does that). The output of each suite is kept below build/test-logs.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 logs=build/test-logs
@@ -26,12 +26,19 @@ suite() {
     echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped"
 }
 
-# Crates without processes use every processor; those that start programs and managers get the machine for themselves,
-# one test at a time: they look at who runs where.
-processes=(-p numaestro-host -p numaestro-daemon -p numaestro)
-pure=(--workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro)
-suite rust-pure cargo test --no-fail-fast "${pure[@]}"
-suite rust-processes cargo test --no-fail-fast "${processes[@]}" -- --test-threads=1
+# cargo_suite NAME PACKAGES... -- TEST-OPTIONS...: what is compiled before does not count as time of the suite.
+cargo_suite() {
+    local name=$1 packages=()
+    shift
+    while [ "$1" != -- ]; do packages+=("$1"); shift; done
+    cargo test --no-run "${packages[@]}" || echo "== $name does not build"
+    suite "$name" cargo test --no-fail-fast "${packages[@]}" "$@"
+}
+
+# Crates without processes use every processor. Those that start programs and managers get the machine for themselves, one
+# test at a time: they look at who runs where.
+cargo_suite rust-pure --workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro --
+cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
 suite kernels make -s -C kernels check
 if grep -qs '^check:' client/Makefile; then
     suite client make -s -C client check

@@ -36,7 +36,7 @@ pub fn write(root: &Path) -> Result<()> {
     std::fs::write(root.join(DOCUMENT), text).with_context(|| format!("cannot write {DOCUMENT}"))
 }
 
-/// The document is what [`write`] would write.
+/// The document is what [`write()`] would write.
 pub fn check(root: &Path) -> Result<Vec<Finding>> {
     let expected = document(&collect(root)?);
     let present = std::fs::read_to_string(root.join(DOCUMENT)).unwrap_or_default();
