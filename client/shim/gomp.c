@@ -27,6 +27,12 @@ SHIM_EXPORT void GOMP_parallel(nm_outlined function, void *data, unsigned thread
         alone(function, data);
         return;
     }
+    uint32_t team;
+    if (NM_LIKELY(nm_quick_enter(region, threads, &team))) {
+        ((parallel_fn)runtime->parallel)(function, data, team, flags);
+        nm_quick_leave();
+        return;
+    }
     struct nm_plan plan = nm_region_enter(runtime, region, threads);
     ((parallel_fn)runtime->parallel)(function, data, plan.team, flags);
     nm_region_leave(&plan);

@@ -1,7 +1,7 @@
-/* region.c - what the size of a parallel region may be, and its bookkeeping. The hot path of the shim.
+/* region.c - what the size of a parallel region may be, and its bookkeeping.
  *
- * With nothing changed, entering and leaving a region costs a handful of loads and four stores to lines that only this
- * thread writes: no system call, no lock, no allocation, no read-modify-write.
+ * Nearly every region takes the short way of shim.h (nm_quick_enter): a handful of loads and four stores to lines that
+ * only this thread writes; no system call, no lock, no allocation, no read-modify-write. Here is the long way.
  */
 #include "shim.h"
 
@@ -10,12 +10,12 @@
 
 #include "../src/message.h"
 
-#define REGIONS 4096 /* power of two */
 #define PROBES 16
 
 __thread struct nm_thread nm_self;
 
-static struct nm_region regions[REGIONS];
+struct nm_region nm_regions[NM_REGIONS];
+_Atomic uint32_t nm_generation = 1;
 static __thread struct nm_region uncached __attribute__((tls_model("initial-exec"))); /* when the table is full: right, but resolved each time */
 
 static _Atomic uint32_t roots;       /* threads that open outermost regions */
@@ -25,12 +25,13 @@ static pthread_once_t root_once = PTHREAD_ONCE_INIT;
 
 static inline unsigned region_slot(uintptr_t function, unsigned probe)
 {
-    return ((unsigned)((function >> 4) ^ (function >> 16)) + probe) % REGIONS;
+    return (nm_region_slot(function) + probe) % NM_REGIONS;
 }
 
 static void region_learn(struct nm_region *region, uintptr_t function)
 {
     bool thread_local_data = false;
+    region->settled = 0;
     region->runtime = nm_runtime_of(function);
     region->object = nm_object_of(function, &thread_local_data, NULL);
     region->keeps_because = thread_local_data ? NM_HELD_THREAD_LOCAL : NM_HELD_NOT;
@@ -40,7 +41,7 @@ static void region_learn(struct nm_region *region, uintptr_t function)
 static struct nm_region *region_add(uintptr_t function)
 {
     for (unsigned probe = 0; probe < PROBES; probe++) {
-        struct nm_region *region = &regions[region_slot(function, probe)];
+        struct nm_region *region = &nm_regions[region_slot(function, probe)];
         uintptr_t key = 0;
         if (atomic_compare_exchange_strong(&region->function, &key, 1)) {
             region_learn(region, function);
@@ -60,11 +61,10 @@ static struct nm_region *region_add(uintptr_t function)
     return &uncached;
 }
 
-struct nm_region *nm_region_of(void *function)
+struct nm_region *nm_region_find(uintptr_t address)
 {
-    uintptr_t address = (uintptr_t)function;
     for (unsigned probe = 0; probe < PROBES; probe++) {
-        struct nm_region *region = &regions[region_slot(address, probe)];
+        struct nm_region *region = &nm_regions[region_slot(address, probe)];
         uintptr_t key = atomic_load_explicit(&region->function, memory_order_acquire);
         if (NM_LIKELY(key == address))
             return region;
@@ -76,15 +76,17 @@ struct nm_region *nm_region_of(void *function)
 
 void nm_regions_flush(void)
 {
-    for (unsigned i = 0; i < REGIONS; i++)
-        if (regions[i].function != 1)
-            regions[i].function = 0;
+    nm_generation++;
+    for (unsigned i = 0; i < NM_REGIONS; i++)
+        if (nm_regions[i].function != 1)
+            nm_regions[i].function = 0;
 }
 
 /* A root thread ends. */
 static void root_gone(void *kind)
 {
     roots--;
+    nm_generation++;
     if ((uintptr_t)kind == NM_PRIMARY)
         primary_taken = false;
 }
@@ -102,6 +104,7 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
     pthread_once(&root_once, make_root_key);
     self->root = atomic_exchange(&primary_taken, true) ? NM_SECONDARY : NM_PRIMARY;
     roots++;
+    nm_generation++;
     pthread_setspecific(root_key, (void *)(uintptr_t)self->root);
     return true;
 }
@@ -117,6 +120,13 @@ static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
     } else {
         nm_adopt(true);
     }
+}
+
+static __attribute__((noinline)) void pool_grows(struct nm_runtime *runtime, uint32_t team)
+{
+    runtime->pool = team;
+    if (team > runtime->pool_ever)
+        runtime->pool_ever = team;
 }
 
 static inline void hold(struct numaestro_page *page, enum nm_held_by reason)
@@ -162,6 +172,13 @@ static inline uint32_t decide(struct nm_runtime *runtime, struct nm_region *regi
     return max;
 }
 
+/* Remember the plan of a region that follows the allocation, for nm_quick_enter. */
+static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_on, uint32_t team, uint32_t count)
+{
+    uint32_t bits = (team == 1 ? NM_SETTLED_SERIALIZED : 0) | (team > 1 && count != UINT32_MAX ? NM_SETTLED_SPINS : 0);
+    region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << 2 | bits;
+}
+
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
 {
     struct nm_thread *self = &nm_self;
@@ -182,6 +199,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     }
     if (NM_UNLIKELY(!runtime->threads_max))
         runtime->threads_max = (uint32_t)runtime->get_max_threads();
+    uint32_t generation = nm_generation;
     uint32_t count = atomic_load_explicit(&nm_client.count, memory_order_relaxed);
     uint32_t sharers = atomic_load_explicit(&roots, memory_order_relaxed);
     if (NM_UNLIKELY(sharers > 1) && count != UINT32_MAX)
@@ -192,11 +210,13 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (team > 1 && count != UINT32_MAX)
         nm_spin_for(runtime, hurts);
     if (team > atomic_load_explicit(&runtime->pool, memory_order_relaxed))
-        atomic_store_explicit(&runtime->pool, team, memory_order_relaxed);
+        pool_grows(runtime, team);
     if (NM_UNLIKELY(plan.observe))
         self->asked_number = self->asked_size = 0;
     plan.team = asked == 0 && team == runtime->threads_max ? 0 : team;
     plan.managed = true;
+    if (!asked && !plan.observe && why == NM_HELD_NOT && !(hurts && team > 1))
+        settle(region, generation, plan.team, team, count);
     self->depth = 1;
     self->serialized = team == 1;
     if (NM_LIKELY(self->root == NM_PRIMARY)) {
@@ -255,8 +275,16 @@ static void before_vacate(uint32_t count, bool root)
     }
 }
 
-static void after(uint32_t count, uint32_t flags)
+/* When the decision is in force. */
+static void after(uint32_t count, uint32_t flags, bool root)
 {
+    nm_generation++;
+    bool alone = root && nm_self.root == NM_PRIMARY && roots == 1 && !(flags & NM_FLAG_SHARED);
+    for (struct nm_runtime *r = alone ? nm_runtime_next(NULL) : NULL; r; r = nm_runtime_next(r)) {
+        uint32_t team = least(count, r->pool_ever);
+        if (team > 1 && team > r->pool)
+            nm_spread_pool(r, team, &nm_client.cpuset);
+    }
     nm_setters_apply(flags & NM_FLAG_RESIZE_NEVER ? UINT32_MAX : count);
 }
 

@@ -155,10 +155,11 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
     if (!is_complete(r))
         return NULL;
     r->base = base;
-    if (r->kmp && r->get_blocktime)
-        r->blocktime = r->get_blocktime();
+    if (r->kmp)
+        r->blocktime = r->get_blocktime ? r->get_blocktime() : 0;
     else
         nm_spin_find(r);
+    r->spins = true;
     runtimes_count++;
     return r;
 }

@@ -31,13 +31,14 @@ struct nm_runtime {
     void (*set_blocktime)(int);
     int (*get_blocktime)(void);
     int blocktime; /* the program's own, milliseconds */
-    bool blocktime_short;
     /* spin.c: libgomp's spin count, NULL where it was not found */
     volatile uint64_t *spin_count;
     uint64_t spin_now;
+    bool spins; /* waiting threads spin as on processors of their own */
     /* The team size the program would use by itself; refreshed when the program sets it. */
     _Atomic uint32_t threads_max;
-    _Atomic uint32_t pool; /* largest team since its threads were last sent to sleep */
+    _Atomic uint32_t pool;      /* largest team since its threads were last sent to sleep */
+    _Atomic uint32_t pool_ever; /* largest team so far */
     _Atomic bool explicit_max; /* the program called omp_set_num_threads */
 };
 
@@ -48,9 +49,14 @@ struct nm_region {
     _Atomic uintptr_t function;
     struct nm_runtime *runtime;
     uintptr_t object; /* load address of the object that contains it */
+    /* The settled plan: generation << 32 | team to pass on << 2 | bits; 0 = none. See nm_quick_enter. */
+    _Atomic uint64_t settled;
     _Atomic uint8_t verdict;
     uint8_t keeps_because; /* enum nm_held_by */
 };
+
+#define NM_SETTLED_SERIALIZED 1u /* we make it a team of one */
+#define NM_SETTLED_SPINS 2u      /* a real team on processors of its own */
 
 enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
 
@@ -62,12 +68,16 @@ struct nm_thread {
     uint32_t pushed;  /* libomp: the size the program pushed for its next region, 0 = none */
     uint32_t asked_number, asked_size; /* omp_get_thread_num / omp_get_num_threads calls */
 };
+/* Grows with everything that a settled plan depends on: decision, told size, roots, the program's own maximum. */
+extern _Atomic uint32_t nm_generation __attribute__((visibility("hidden")));
+
 extern __thread struct nm_thread nm_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* What region_enter decided. */
 struct nm_plan {
     uint32_t team; /* 0 = leave the program's own choice */
-    bool managed;  /* region_leave has something to do */
+    bool quick;   /* nm_quick_enter decided: nm_quick_leave ends it */
+    bool managed; /* nm_region_leave has something to do */
     bool observe;
     struct nm_region *region;
 };
@@ -80,10 +90,58 @@ struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
 
 /* region.c */
-struct nm_region *nm_region_of(void *function);
+struct nm_region *nm_region_find(uintptr_t function);
 void nm_regions_flush(void);
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked);
 void nm_region_leave(const struct nm_plan *plan);
+
+#define NM_REGIONS 4096u /* power of two */
+extern struct nm_region nm_regions[NM_REGIONS] __attribute__((visibility("hidden")));
+
+static inline uint32_t nm_region_slot(uintptr_t function)
+{
+    return (uint32_t)((function >> 4) ^ (function >> 16)) % NM_REGIONS;
+}
+
+static inline struct nm_region *nm_region_of(void *function)
+{
+    struct nm_region *region = &nm_regions[nm_region_slot((uintptr_t)function)];
+    if (NM_LIKELY(atomic_load_explicit(&region->function, memory_order_acquire) == (uintptr_t)function))
+        return region;
+    return nm_region_find((uintptr_t)function);
+}
+
+/* Nearly every region: opened by the one root thread, size left to the runtime, nothing has changed since this region was
+ * last planned. `*team` is what to pass on (0 = the program's own choice). */
+static inline bool nm_quick_enter(struct nm_region *region, uint32_t asked, uint32_t *team)
+{
+    struct nm_thread *self = &nm_self;
+    struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);
+    uint64_t settled = atomic_load_explicit(&region->settled, memory_order_relaxed);
+    uint32_t generation = atomic_load_explicit(&nm_generation, memory_order_relaxed);
+    uint32_t epoch = atomic_load_explicit(&nm_client.epoch, memory_order_relaxed);
+    if (NM_UNLIKELY((uint32_t)(settled >> 32) != generation ||
+                    atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) != epoch || asked != 0 ||
+                    self->depth != 0 || self->root != NM_PRIMARY))
+        return false;
+    if (NM_UNLIKELY((settled & NM_SETTLED_SPINS) && !region->runtime->spins))
+        return false;
+    *team = (uint32_t)settled >> 2;
+    self->depth = 1;
+    self->serialized = settled & NM_SETTLED_SERIALIZED;
+    uint64_t number = atomic_load_explicit(&page->root.regions, memory_order_relaxed) + 1;
+    atomic_store_explicit(&page->root.regions, number, memory_order_relaxed);
+    atomic_store_explicit(&page->root.in_region, 1, memory_order_relaxed);
+    return true;
+}
+
+static inline void nm_quick_leave(void)
+{
+    struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_relaxed);
+    nm_self.depth = 0;
+    nm_self.serialized = false;
+    atomic_store_explicit(&page->root.in_region, 0, memory_order_relaxed);
+}
 
 /* told.c */
 bool nm_told(uint32_t *size);
@@ -99,6 +157,7 @@ void nm_widen_undo(void);
 void nm_spin_find(struct nm_runtime *runtime);
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team);
+void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set);
 
 /* setter.c */
 bool nm_setters_scan(void); /* true if a library with a setter is loaded */

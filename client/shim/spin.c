@@ -10,9 +10,13 @@
  */
 #include "shim.h"
 
+#include <errno.h>
 #include <link.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define SPIN_MARK 300089ull
 #define SPIN_TARGET_NS 3000000ull /* libgomp's own aim; its count of 300000 assumes 10 ns a pause */
@@ -84,6 +88,7 @@ void nm_spin_find(struct nm_runtime *runtime)
     if (asked && strtoull(asked, NULL, 10) == SPIN_MARK)
         dl_iterate_phdr(find_mark, &query);
     runtime->spin_count = query.count == 1 ? query.found : NULL;
+    runtime->spins = true;
     runtime->spin_now = SPIN_MARK;
 }
 
@@ -92,25 +97,85 @@ static __attribute__((noinline)) void change(struct nm_runtime *runtime, bool wa
     if (runtime->kmp) {
         if (runtime->set_blocktime)
             runtime->set_blocktime(waiting_hurts ? 0 : runtime->blocktime);
-        runtime->blocktime_short = waiting_hurts;
+        runtime->spins = !waiting_hurts;
         return;
     }
     runtime->spin_now = waiting_hurts ? 0 : calibrated();
+    runtime->spins = !waiting_hurts;
     if (runtime->spin_count)
         *runtime->spin_count = runtime->spin_now;
 }
 
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts)
 {
-    bool is_short = runtime->kmp ? runtime->blocktime_short : runtime->spin_now == 0;
-    bool is_marked = !runtime->kmp && runtime->spin_now == SPIN_MARK;
-    if (NM_UNLIKELY(is_short != waiting_hurts || is_marked))
+    if (NM_UNLIKELY(runtime->spins == waiting_hurts || runtime->spin_now == SPIN_MARK))
         change(runtime, waiting_hurts);
 }
+
+typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);
 
 static void nothing(void *unused)
 {
     (void)unused;
+}
+
+/* The OS index of the `number`-th PU of `set`, counted round. */
+static unsigned pu_at(const struct nm_cpuset *set, unsigned number)
+{
+    unsigned total = 0;
+    for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
+        total += (unsigned)__builtin_popcountll(set->words[i]);
+    number %= total ? total : 1;
+    for (unsigned i = 0; i < NM_CPUSET_WORDS; i++) {
+        uint64_t word = set->words[i];
+        for (; word; word &= word - 1)
+            if (number-- == 0)
+                return i * 64 + (unsigned)__builtin_ctzll(word);
+    }
+    return 0;
+}
+
+struct spread {
+    struct nm_runtime *runtime;
+    const struct nm_cpuset *set;
+    uint32_t team;
+    _Atomic uint32_t apart;
+};
+
+#define PART_PATIENCE_NS 1000000ull
+
+/* Each member goes to a PU of its own, and is then free again within the allocation. The root thread gives way, rather
+ * than spins, until all have; from then on spinning is right again, also for the barrier that ends this region. */
+static void go_apart(void *data)
+{
+    struct spread *spread = data;
+    unsigned number = (unsigned)spread->runtime->get_thread_num();
+    unsigned pu = pu_at(spread->set, number);
+    uint64_t only[NM_CPUSET_WORDS] = {0};
+    only[pu / 64] = 1ull << (pu % 64);
+    int saved = errno;
+    syscall(SYS_sched_setaffinity, 0, sizeof only, only);
+    syscall(SYS_sched_setaffinity, 0, sizeof spread->set->words, spread->set->words);
+    spread->apart++;
+    if (number == 0) {
+        uint64_t start = nm_now_ns();
+        while (spread->apart < spread->team && nm_now_ns() - start < PART_PATIENCE_NS)
+            sched_yield();
+        nm_spin_for(spread->runtime, spread->apart < spread->team);
+    }
+    errno = saved;
+}
+
+/* A team that grows wakes threads which last ran on the processor it comes from. Were they put there again, the root thread
+ * would spin at the barrier on the very processor that the thread it waits for needs. So they part first. Called by the
+ * root thread, between regions, after all threads were allowed the new set. */
+void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set)
+{
+    if (runtime->kmp || !runtime->spin_count)
+        return;
+    struct spread spread = {runtime, set, team, 0};
+    nm_spin_for(runtime, true);
+    ((parallel_fn)runtime->parallel)(go_apart, &spread, team, 0);
 }
 
 static void nothing_kmp(int32_t *gtid, int32_t *tid, ...)
@@ -133,6 +198,6 @@ void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team)
         runtime->push_num_threads(&place, runtime->global_thread_num(&place), (int32_t)team);
         runtime->fork_call(&place, 0, nothing_kmp);
     } else if (runtime->spin_count) {
-        ((void (*)(nm_outlined, void *, unsigned, unsigned))runtime->parallel)(nothing, NULL, team, 0);
+        ((parallel_fn)runtime->parallel)(nothing, NULL, team, 0);
     }
 }

@@ -50,12 +50,15 @@ static int max_threads_at(void *place)
     if (is_blas((uintptr_t)place))
         return (int)allowed(own);
     uintptr_t nobody = 0;
+    uint32_t before = told;
     if (atomic_compare_exchange_strong(&first_place, &nobody, (uintptr_t)place))
         told = own;
     else if (nobody != (uintptr_t)place)
         several_places = true;
     else if (!several_places)
         told = allowed(own);
+    if (told != before)
+        nm_generation++;
     return (int)told;
 }
 
@@ -78,6 +81,7 @@ static void set_num_threads_at(void *place, int n)
     if (nm_self.depth == 0 && !is_blas((uintptr_t)place)) {
         runtime->explicit_max = true;
         runtime->threads_max = (uint32_t)runtime->get_max_threads();
+        nm_generation++;
     }
 }
 

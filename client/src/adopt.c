@@ -79,7 +79,7 @@ static void carry_out(struct numaestro_page *page, const struct target *target, 
         nm_move_threads(&target->cpuset);
     }
     if (nm_hooks.after)
-        nm_hooks.after(target->count, target->flags);
+        nm_hooks.after(target->count, target->flags, root);
     atomic_store_explicit(&page->root.adopted_ns, nm_now_ns(), memory_order_relaxed);
     atomic_store_explicit(&page->helper.folded, !root, memory_order_relaxed);
     atomic_store_explicit(&page->helper.adopted_epoch, target->epoch, memory_order_release);

@@ -37,7 +37,7 @@ extern struct nm_client nm_client;
  * is one that opens regions and stands between two of them. `after` runs when the decision is in force. */
 struct nm_hooks {
     void (*before_vacate)(uint32_t count, bool root);
-    void (*after)(uint32_t count, uint32_t flags);
+    void (*after)(uint32_t count, uint32_t flags, bool root);
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
 };

@@ -43,8 +43,8 @@ static unsigned used_bytes(const struct nm_cpuset *set)
     return words * 8;
 }
 
-/* One pass over /proc/self/task; returns how many threads were seen, 0 when /proc is not there. */
-static unsigned move_listed(const struct nm_cpuset *set, unsigned bytes)
+/* One pass over /proc/self/task, moving each thread if `set` is given; returns how many there are, 0 without /proc. */
+static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
 {
     int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
@@ -62,7 +62,8 @@ static unsigned move_listed(const struct nm_cpuset *set, unsigned bytes)
                 continue;
             pid_t tid = (pid_t)strtol(entry->name, NULL, 10);
             /* ESRCH (it ended) and EPERM (setuid helper thread) leave that thread as it is. */
-            syscall(SYS_sched_setaffinity, tid, bytes, set->words);
+            if (set)
+                syscall(SYS_sched_setaffinity, tid, bytes, set->words);
             seen++;
         }
     }
@@ -75,18 +76,14 @@ static unsigned move_listed(const struct nm_cpuset *set, unsigned bytes)
 void nm_move_threads(const struct nm_cpuset *set)
 {
     unsigned bytes = used_bytes(set);
-    unsigned before = move_listed(set, bytes);
-    if (before == 0) {
+    unsigned before = walk_threads(set, bytes);
+    if (before == 0)
         syscall(SYS_sched_setaffinity, 0, bytes, set->words);
-        return;
-    }
-    if (before == 1)
-        return;
-    for (int pass = 0; pass < 4; pass++) {
-        unsigned now = move_listed(set, bytes);
+    for (int pass = 0; before > 1 && pass < 4; pass++) {
+        unsigned now = walk_threads(NULL, 0);
         if (now <= before)
             break;
-        before = now;
+        before = walk_threads(set, bytes);
     }
 }
 
