@@ -27,3 +27,8 @@ pub use clock::monotonic_ns;
 pub use error::HostError;
 pub use pidfd::PidFd;
 pub use tree::DirTree;
+
+/// The user this process acts for.
+pub fn own_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}

@@ -1,0 +1,140 @@
+//! An application that speaks the attach protocol by hand, one command a line on standard input: for tests, and to try the manager.
+//!
+//! `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `affinity`, `spin`, `garbage N`.
+
+use std::fs::File;
+use std::io::{BufRead, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use numaestro_abi::attach::{Hello, Kind, MAGIC, Notice, VERSION, Welcome};
+use numaestro_abi::page::{self, Page};
+use numaestro_host::socket::{self, Received, Sort};
+
+struct Client {
+    socket: PathBuf,
+    app: u64,
+    page: Option<File>,
+}
+
+fn main() -> Result<()> {
+    let dir = std::env::var_os("NUMAESTRO_DIR").context("NUMAESTRO_DIR is not set")?;
+    let mut client = Client { socket: PathBuf::from(dir).join("attach"), app: 0, page: None };
+    let mut out = std::io::stdout();
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let answer = client.command(&words).unwrap_or_else(|cause| format!("error {cause:#}"));
+        writeln!(out, "{answer}")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+impl Client {
+    fn command(&mut self, words: &[&str]) -> Result<String> {
+        let number = |index: usize| words.get(index).map_or(Ok(0), |word| word.parse::<u64>());
+        match words.first().copied() {
+            Some("hello") => self.hello(number(1)? as u32, number(2)?.max(1) as u32, 0),
+            Some("reattach") => self.hello(number(1)? as u32, 1, number(2)?),
+            Some("page") => self.show(),
+            Some("adopted") if words.len() == 3 => self.notice(Kind::Adopted, number(1)?, number(2)? as u32),
+            Some("adopted") => {
+                let epoch = self.word(std::mem::offset_of!(Page, manager))?;
+                self.notice(Kind::Adopted, self.app, epoch)
+            }
+            Some("busy") => self.notice(Kind::Busy, self.app, 0),
+            Some("request") => self.notice(Kind::Request, self.app, number(1)? as u32),
+            Some("regions") => self.regions(number(1)?, number(2)? as u32),
+            Some("affinity") => Ok(numaestro_host::affinity::get(0)?.to_string()),
+            Some("garbage") => self.garbage(number(1)? as usize),
+            Some("spin") => {
+                std::thread::spawn(|| {
+                    loop {
+                        std::hint::spin_loop();
+                    }
+                });
+                Ok("ok".to_owned())
+            }
+            other => bail!("unknown command {other:?}"),
+        }
+    }
+
+    fn hello(&mut self, threads: u32, runtimes: u32, claim: u64) -> Result<String> {
+        let mut bytes = header(Kind::Hello);
+        let reattach = u32::from(claim != 0);
+        for word in [page::VERSION, runtimes, threads, reattach, claim.count_ones(), 0] {
+            bytes.extend(word.to_le_bytes());
+        }
+        bytes.extend(self.app.to_le_bytes());
+        bytes.extend(b"client");
+        bytes.resize(std::mem::offset_of!(Hello, claim_cpuset), 0);
+        bytes.extend(claim.to_le_bytes());
+        bytes.resize(size_of::<Hello>(), 0);
+        let connection = socket::connect(&self.socket, Sort::Packets)?;
+        socket::send(connection.as_fd(), &bytes, None)?;
+        let mut answer = [0; size_of::<Welcome>()];
+        let Received::Packet(_, descriptor) = socket::receive(connection.as_fd(), &mut answer)? else {
+            bail!("no answer");
+        };
+        let code = u32::from_le_bytes(answer[8..12].try_into()?);
+        if code != 0 {
+            return Ok(format!("refused {code}"));
+        }
+        self.app = u64::from_le_bytes(answer[16..24].try_into()?);
+        self.page = descriptor.map(File::from);
+        Ok(format!("app {}", self.app))
+    }
+
+    fn notice(&self, kind: Kind, app: u64, value: u32) -> Result<String> {
+        let mut bytes = header(kind);
+        bytes.extend(app.to_le_bytes());
+        bytes.extend(value.to_le_bytes());
+        bytes.resize(size_of::<Notice>(), 0);
+        let connection = socket::connect(&self.socket, Sort::Packets)?;
+        socket::send(connection.as_fd(), &bytes, None)?;
+        Ok("ok".to_owned())
+    }
+
+    fn garbage(&self, packets: usize) -> Result<String> {
+        let connection = socket::connect(&self.socket, Sort::Packets)?;
+        for index in 0..packets {
+            let bytes: Vec<u8> = (0..=index % 700).map(|place| (place * 31 + index) as u8).collect();
+            if socket::send(connection.as_fd(), &bytes, None).is_err() {
+                return Ok("closed".to_owned());
+            }
+        }
+        Ok("ok".to_owned())
+    }
+
+    fn word(&self, offset: usize) -> Result<u32> {
+        let mut bytes = [0; 4];
+        self.page.as_ref().context("no page")?.read_exact_at(&mut bytes, offset as u64)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    /// `EPOCH COUNT FLAGS FIRST_WORD_OF_CPUSET`.
+    fn show(&self) -> Result<String> {
+        let line = std::mem::offset_of!(Page, manager);
+        let cpus = self.word(std::mem::offset_of!(Page, cpuset))?;
+        Ok(format!("{} {} {} {cpus}", self.word(line)?, self.word(line + 4)?, self.word(line + 8)?))
+    }
+
+    fn regions(&self, regions: u64, in_region: u32) -> Result<String> {
+        let page = self.page.as_ref().context("no page")?;
+        let line = std::mem::offset_of!(Page, root) as u64;
+        page.write_all_at(&regions.to_le_bytes(), line)?;
+        page.write_all_at(&in_region.to_le_bytes(), line + 8)?;
+        Ok("ok".to_owned())
+    }
+}
+
+fn header(kind: Kind) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(MAGIC.to_le_bytes());
+    bytes.extend((kind as u16).to_le_bytes());
+    bytes.extend(VERSION.to_le_bytes());
+    bytes
+}

@@ -1,0 +1,248 @@
+//! What the engine says, done: pages written, threads moved, waiting commands answered. It must not know why.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+
+use numaestro_abi::control::{Options, Reply};
+use numaestro_abi::page::flag;
+use numaestro_engine::{Class, Event, Wish};
+use numaestro_host::memory::Decision;
+use numaestro_host::poll::Interest;
+use numaestro_host::{PidFd, affinity, monotonic_ns, procfs};
+use numaestro_policy::AppId;
+use numaestro_topology::{CpuSet, PuSet};
+use tracing::{info, warn};
+
+use crate::app::{App, Demand, Phases, Target};
+use crate::manager::{Manager, token};
+
+impl App {
+    /// What its page is to say.
+    pub(crate) fn decision<'a>(&self, target: &'a Target, decided_ns: u64) -> Decision<'a> {
+        Decision {
+            epoch: self.epoch_base.wrapping_add(target.epoch),
+            count: target.count,
+            flags: self.flags(target),
+            cpus: &target.cpus,
+            decided_ns,
+        }
+    }
+}
+
+impl Manager {
+    /// A new entry, not yet known to the engine; [`Self::arrive`] comes next.
+    pub(crate) fn insert(&mut self, process: PidFd, name: String, options: Options, class: Class) -> u64 {
+        let number = self.app_next;
+        self.app_next += 1;
+        self.insert_as(number, process, name, options, class);
+        number
+    }
+
+    /// The same with a number that was given before.
+    pub(crate) fn insert_as(&mut self, number: u64, process: PidFd, name: String, options: Options, class: Class) {
+        let pid = process.pid();
+        if let Err(cause) = self.poller.add(process.as_fd(), token::PROCESS + number, Interest::Read) {
+            warn!(pid, "its end will not be seen: {cause}");
+        }
+        let most = self.usable.len() as u32;
+        let wish = options.max.unwrap_or(most).clamp(1, most.max(1));
+        let app = App {
+            app: number,
+            original: self.affinity_of(pid),
+            process,
+            name,
+            options,
+            arrived_ns: monotonic_ns(),
+            page: None,
+            runtimes: 0,
+            class,
+            wish,
+            request: 0,
+            wrapper: None,
+            wrapped: 0,
+            target: None,
+            epoch_base: 0,
+            adopted: 0,
+            waiting: None,
+            asker: None,
+            phases: Phases::default(),
+            demand: Demand::default(),
+            moved: false,
+            denied: None,
+            had_page: false,
+            members: BTreeMap::new(),
+        };
+        self.by_pid.insert(pid, number);
+        self.apps.insert(number, app);
+        self.timers.clear(crate::timers::Due::Idle);
+    }
+
+    /// Tells the engine of an entry.
+    pub(crate) fn arrive(&mut self, app: u64, claim: Option<PuSet>) {
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        if entry.request == 0 {
+            entry.request = entry.wish;
+        }
+        let wish = Self::wish_of(entry, claim);
+        self.feed(Event::Arrive { app: AppId(app), wish });
+        self.consider_everybodys_demand();
+        self.foreign_after_arrival();
+    }
+
+    /// The wish of an application as the engine wants it.
+    pub(crate) fn wish_of(entry: &App, claim: Option<PuSet>) -> Wish {
+        Wish {
+            request: entry.request.max(1),
+            min: entry.options.min.unwrap_or(1).max(1),
+            max: entry.options.max.unwrap_or(u32::MAX).max(1),
+            weight_milli: entry.options.weight_milli.unwrap_or(1000).max(1),
+            class: entry.class,
+            wait: entry.options.wait,
+            claim,
+        }
+    }
+
+    pub(crate) fn start(&mut self, app: u64) {
+        if let Some(entry) = self.apps.get_mut(&app) {
+            entry.waiting = None;
+        }
+    }
+
+    pub(crate) fn wait(&mut self, app: u64, position: u32) {
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        entry.waiting = Some(position);
+        if let Some(number) = entry.asker {
+            self.reply(number, &Reply::Waiting { app, position });
+        }
+    }
+
+    pub(crate) fn target(&mut self, app: u64, target: Target) {
+        let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        let epoch = target.epoch;
+        entry.waiting = None;
+        let published = entry.page.as_ref().map(|page| page.publish(&entry.decision(&target, monotonic_ns())));
+        if !target.lent {
+            entry.phases.sequential = false;
+        }
+        entry.target = Some(target);
+        match published {
+            Some(Ok(())) => self.look_again_after_lending(app),
+            Some(Err(cause)) => warn!(app, "cannot wake it: {cause}"),
+            None => {
+                if !entry.is_wrapper() {
+                    Self::move_tree(entry, &others);
+                }
+                entry.adopted = epoch;
+                self.events.push_back(Event::Adopted { app: AppId(app), epoch });
+            }
+        }
+        self.answer_run(app);
+    }
+
+    pub(crate) fn force(&mut self, app: u64, epoch: u32, pus: &PuSet) {
+        let cpus = self.machine.os_cpuset(pus);
+        let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        info!(app, epoch, %cpus, "did not move in time; moved from outside");
+        Self::move_tree_to(entry, &others, &cpus);
+        entry.adopted = entry.adopted.max(epoch);
+        self.events.push_back(Event::Adopted { app: AppId(app), epoch });
+    }
+
+    /// Moves an application's processes to where it was told to be.
+    pub(crate) fn move_tree(entry: &mut App, others: &std::collections::BTreeSet<u32>) {
+        if let Some(cpus) = entry.target.as_ref().map(|target| target.cpus.clone()) {
+            Self::move_tree_to(entry, others, &cpus);
+        }
+    }
+
+    /// A refusal by the system is noted and counts as done: there is nothing more that could be.
+    fn move_tree_to(entry: &mut App, others: &std::collections::BTreeSet<u32>, cpus: &CpuSet) {
+        match affinity::set_tree(entry.pid(), others, cpus) {
+            Ok(moved) => {
+                entry.moved |= moved.changed > 0;
+                entry.denied = None;
+            }
+            Err(cause) if cause.is_gone() => {}
+            Err(cause) => entry.denied = Some(cause.to_string()),
+        }
+    }
+
+    /// The engine refuses something, and has changed nothing.
+    pub(crate) fn refused(&mut self, app: Option<u64>, reason: &str) {
+        info!(app, reason, "refused");
+        self.refusals += 1;
+        reason.clone_into(&mut self.refusal);
+        let Some(entry) = app.and_then(|app| self.apps.get_mut(&app)) else { return };
+        // Refused on arrival: no target, no place in the queue. The program runs without a manager.
+        if entry.target.is_none() && entry.waiting.is_none() {
+            let number = entry.asker.take();
+            let app = entry.app;
+            if let Some(number) = number {
+                if let Some(connection) = self.connections.get_mut(&number) {
+                    connection.asked = None;
+                }
+                self.refuse(number, reason, "");
+            }
+            self.depart(app);
+        }
+    }
+
+    /// Lets a wrapper's processes run anywhere: they only wait for what is inside.
+    pub(crate) fn widen(&mut self, app: u64) {
+        let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
+        let usable = self.usable.clone();
+        if let Some(entry) = self.apps.get_mut(&app) {
+            Self::move_tree_to(entry, &others, &usable);
+        }
+    }
+
+    /// No limits for an application any more: its page says so, and threads that were moved from outside go back.
+    pub(crate) fn let_go(&mut self, app: u64) {
+        let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
+        let usable = self.usable.clone();
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        let epoch = entry.target.as_ref().map_or(1, |target| target.epoch + 1);
+        if let Some(page) = &entry.page {
+            let decision = Decision {
+                epoch: entry.epoch_base.wrapping_add(epoch),
+                count: usable.len() as u32,
+                flags: flag::RELEASED,
+                cpus: &usable,
+                decided_ns: monotonic_ns(),
+            };
+            if let Err(cause) = page.publish(&decision) {
+                warn!(app, "cannot wake it: {cause}");
+            }
+        }
+        if entry.page.is_none() || entry.moved {
+            let original = entry.original.clone();
+            Self::move_tree_to(entry, &others, &original);
+        }
+    }
+
+    /// The orderly end: nothing is left parked, and nothing that could be mistaken for a manager.
+    pub(crate) fn let_everything_go(&mut self) {
+        let apps: Vec<u64> = self.apps.keys().copied().collect();
+        for app in apps {
+            self.let_go(app);
+        }
+        for path in [self.dir.attach_socket(), self.dir.control_socket(), self.dir.file(crate::state::STATE_FILE)] {
+            let _ = std::fs::remove_file(path);
+        }
+        // Commands that wait in the queue see their connection end and start their programs without a manager.
+        self.connections.clear();
+        info!("ended");
+    }
+
+    /// Takes down which processes belong to an application, so that none is left behind when its first one ends.
+    pub(crate) fn note_members(&mut self, app: u64, pids: &[u32]) {
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        for pid in pids {
+            if let Ok(stat) = procfs::stat(*pid) {
+                entry.members.insert(*pid, stat.start_time);
+            }
+        }
+    }
+}

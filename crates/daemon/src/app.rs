@@ -1,0 +1,149 @@
+//! One application as the manager keeps it: the process behind it, its page, what it was told last. What it *may* have is the engine's.
+
+use std::collections::BTreeMap;
+
+use numaestro_abi::control::{Class, Options};
+use numaestro_abi::page::{flag, runtime};
+use numaestro_engine as event;
+use numaestro_host::PidFd;
+use numaestro_host::memory::{Report, SharedPage};
+use numaestro_topology::{CpuSet, PuSet};
+
+/// What the engine said last.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// The engine's number of it.
+    pub(crate) epoch: u32,
+    pub(crate) count: u32,
+    pub(crate) pus: PuSet,
+    pub(crate) cpus: CpuSet,
+    pub(crate) shared: bool,
+    pub(crate) lent: bool,
+}
+
+/// What is known of a program's phases from its page.
+#[derive(Debug, Default)]
+pub(crate) struct Phases {
+    /// Regions at the latest look, if it was outside of one.
+    pub(crate) regions: Option<u64>,
+    /// Since when it has been seen outside of any region.
+    pub(crate) quiet_since_ns: u64,
+    /// The engine was told that it is sequential.
+    pub(crate) sequential: bool,
+    /// When that was last so.
+    pub(crate) seen_ns: Option<u64>,
+}
+
+/// What is known of how much a program without a page can use.
+#[derive(Debug, Default)]
+pub(crate) struct Demand {
+    /// Processor time of every thread at the latest look, nanoseconds.
+    pub(crate) times: BTreeMap<u32, u64>,
+    pub(crate) looked_ns: u64,
+    /// Looks since the last reason to look.
+    pub(crate) looks: u32,
+}
+
+/// One application.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(crate) app: u64,
+    pub(crate) process: PidFd,
+    pub(crate) name: String,
+    pub(crate) options: Options,
+    pub(crate) arrived_ns: u64,
+    pub(crate) page: Option<SharedPage>,
+    pub(crate) runtimes: u32,
+    pub(crate) class: event::Class,
+    /// Processors it could use by itself.
+    pub(crate) wish: u32,
+    /// Processors last asked of the engine for it.
+    pub(crate) request: u32,
+    /// The application it descends from and that became a wrapper because of it.
+    pub(crate) wrapper: Option<u64>,
+    /// Applications that made this one a wrapper.
+    pub(crate) wrapped: u32,
+    pub(crate) target: Option<Target>,
+    /// Added to the engine's epochs in the page, so that numbers go on when the engine begins anew.
+    pub(crate) epoch_base: u32,
+    pub(crate) adopted: u32,
+    /// Place in the queue.
+    pub(crate) waiting: Option<u32>,
+    /// Connection of a `run` that waits for its answer.
+    pub(crate) asker: Option<u64>,
+    pub(crate) phases: Phases,
+    pub(crate) demand: Demand,
+    /// Affinity it had when it came.
+    pub(crate) original: CpuSet,
+    /// Its threads have been moved from outside.
+    pub(crate) moved: bool,
+    /// The system does not let us move it, and why.
+    pub(crate) denied: Option<String>,
+    /// Whether it had a page before the manager was started anew.
+    pub(crate) had_page: bool,
+    /// The processes of its tree at the latest look, with their start times.
+    pub(crate) members: BTreeMap<u32, u64>,
+}
+
+impl App {
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    pub(crate) fn is_wrapper(&self) -> bool {
+        self.wrapped > 0
+    }
+
+    /// Processors it has; 0 before its first target.
+    pub(crate) fn count(&self) -> u32 {
+        self.target.as_ref().map_or(0, |target| target.count)
+    }
+
+    /// It could use more processors of its own than it has.
+    pub(crate) fn wants_more(&self) -> bool {
+        !self.is_wrapper()
+            && !self.phases.sequential
+            && (self.waiting.is_some()
+                || self.target.as_ref().is_none_or(|target| target.shared || target.count < self.request))
+    }
+
+    /// What it says of itself; zeros without a page.
+    pub(crate) fn report(&self) -> Report {
+        self.page.as_ref().map_or_else(Report::default, SharedPage::report)
+    }
+
+    /// Bits for its page.
+    pub(crate) fn flags(&self, target: &Target) -> u32 {
+        let mut flags = 0;
+        if target.shared {
+            flags |= flag::SHARED;
+        }
+        if target.lent {
+            flags |= flag::LENT;
+        }
+        match self.options.class {
+            Class::Malleable => flags | flag::RESIZE_ALWAYS,
+            Class::Fold => flags | flag::RESIZE_NEVER,
+            Class::Auto | Class::Setter => flags,
+        }
+    }
+}
+
+/// How a program with these runtimes is steered.
+pub(crate) fn class_of(runtimes: u32) -> event::Class {
+    if runtimes & (runtime::GOMP | runtime::KMP | runtime::API) != 0 { event::Class::Malleable } else { event::Class::Setter }
+}
+
+/// The names of the runtimes in a bit set.
+pub(crate) fn runtime_names(runtimes: u32) -> Vec<String> {
+    let names = [
+        (runtime::GOMP, "libgomp"),
+        (runtime::KMP, "libomp"),
+        (runtime::OPENBLAS, "OpenBLAS"),
+        (runtime::BLIS, "BLIS"),
+        (runtime::MKL, "MKL"),
+        (runtime::TBB, "oneTBB"),
+        (runtime::API, "numaestro.h"),
+    ];
+    names.iter().filter(|(bit, _)| runtimes & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
+}

@@ -1,0 +1,193 @@
+//! What programs say: the attach messages. A message about an application counts only if it comes from that application's process.
+//! It must not know what a page looks like.
+
+use std::os::fd::AsFd;
+
+use numaestro_abi::attach::code;
+use numaestro_abi::control::Options;
+use numaestro_engine::event::Event;
+use numaestro_host::memory::SharedPage;
+use numaestro_host::socket::{self, Peer};
+use numaestro_host::{HostError, PidFd, procfs};
+use numaestro_policy::AppId;
+use numaestro_topology::CpuSet;
+use tracing::{info, warn};
+
+use crate::app::class_of;
+use crate::manager::Manager;
+use crate::wire::{self, Greeting, Message};
+
+impl Manager {
+    /// One packet has come.
+    pub(crate) fn packet(&mut self, number: u64, peer: Peer, packet: &[u8]) {
+        if peer.uid != self.own_uid() {
+            self.turn_away(number, code::PERMISSION, "this manager belongs to another user");
+            return;
+        }
+        match wire::decode(packet) {
+            Err(refusal) => self.turn_away(number, refusal, "this message is not understood"),
+            Ok(Message::Hello(_)) if self.stopping => self.turn_away(number, code::STOPPING, "the manager is stopping"),
+            Ok(Message::Hello(greeting)) => self.hello(number, peer, greeting),
+            Ok(Message::Adopted { app, epoch }) if self.is_from(app, peer) => self.adopted(app, epoch),
+            Ok(Message::Busy { app }) if self.is_from(app, peer) => self.parallel_again(app),
+            Ok(Message::Request { app, processors }) if self.is_from(app, peer) => self.requested(app, processors),
+            Ok(Message::Adopted { .. } | Message::Busy { .. } | Message::Request { .. }) => {}
+        }
+    }
+
+    fn turn_away(&mut self, number: u64, refusal: u32, text: &str) {
+        if let Some(connection) = self.connections.get(&number) {
+            let _ = socket::send(connection.fd.as_fd(), &wire::welcome(refusal, 0, text), None);
+        }
+        self.hang_up(number);
+    }
+
+    fn is_from(&self, app: u64, peer: Peer) -> bool {
+        peer.pid != 0 && self.apps.get(&app).is_some_and(|entry| entry.pid() == peer.pid)
+    }
+
+    fn hello(&mut self, number: u64, peer: Peer, greeting: Greeting) {
+        let answer = self.app_of(number, peer, greeting).and_then(|app| Ok((app, self.new_page(app)?)));
+        match answer {
+            Ok((app, page)) => self.hand_out(number, app, page),
+            Err(cause) => {
+                warn!(pid = peer.pid, "cannot attach: {cause}");
+                let refusal = if cause.is_denied() { code::PERMISSION } else { code::EXHAUSTED };
+                self.turn_away(number, refusal, &cause.to_string());
+            }
+        }
+    }
+
+    /// The application that the greeting process is, or becomes.
+    fn app_of(&mut self, number: u64, peer: Peer, greeting: Greeting) -> Result<u64, HostError> {
+        if let Some(app) = self.by_pid.get(&peer.pid).copied() {
+            if self.apps.get(&app).is_some_and(|entry| !entry.process.has_ended()) {
+                self.found_out(app, &greeting);
+                return Ok(app);
+            }
+            self.depart(app);
+        }
+        let Some(connection) = self.connections.get(&number) else {
+            let source = std::io::ErrorKind::NotConnected.into();
+            return Err(HostError::Process { operation: "attach", pid: peer.pid, source });
+        };
+        let process = PidFd::of_peer(connection.fd.as_fd(), peer.pid)?;
+        let ancestor = procfs::ancestors(peer.pid).into_iter().find_map(|pid| self.by_pid.get(&pid).copied());
+        let wrapper = ancestor.filter(|app| self.apps.get(app).is_some_and(|entry| entry.page.is_none()));
+        // The options of a `run` are for everything below it, but what it may have at least and at most is for one.
+        let options = wrapper.and_then(|app| self.apps.get(&app)).map(|entry| entry.options.clone());
+        let options = Options { name: String::new(), wait: Some(false), ..options.unwrap_or_default() };
+        let app = self.insert(process, greeting.name.clone(), options, class_of(greeting.runtimes));
+        self.found_out(app, &greeting);
+        if let Some(wrapper) = wrapper {
+            self.wrap(wrapper, app);
+        }
+        let claim: Option<CpuSet> = greeting.claim;
+        self.arrive(app, claim.map(|cpus| self.machine.pu_set(&cpus)));
+        info!(app, pid = peer.pid, name = greeting.name, "attached");
+        Ok(app)
+    }
+
+    /// Takes down what the program says about itself; tells the engine if it has this application already.
+    fn found_out(&mut self, app: u64, greeting: &Greeting) {
+        let most = self.usable.len() as u32;
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        entry.runtimes = greeting.runtimes;
+        let class = class_of(greeting.runtimes);
+        let threads = if greeting.threads_max == 0 { most } else { greeting.threads_max };
+        entry.wish = threads.min(entry.options.max.unwrap_or(u32::MAX)).clamp(1, most.max(1));
+        if entry.request == 0 && entry.target.is_none() && entry.page.is_none() && !entry.is_wrapper() {
+            // Not arrived yet: the wish goes with the arrival.
+            entry.class = class;
+            entry.request = entry.wish;
+            return;
+        }
+        let changed = entry.class != class;
+        entry.class = class;
+        // With a page it is no wrapper, whatever runs below it.
+        let (wish, was_wrapper) = (entry.wish, entry.is_wrapper());
+        entry.wrapped = 0;
+        if changed {
+            self.feed(Event::Class { app: AppId(app), class });
+        }
+        self.ask_for(app, wish);
+        if was_wrapper {
+            for other in self.apps.values_mut().filter(|other| other.wrapper == Some(app)) {
+                other.wrapper = None;
+            }
+        }
+    }
+
+    /// A page with what the application has been told last already in it.
+    fn new_page(&mut self, app: u64) -> Result<SharedPage, HostError> {
+        let pid = self.apps.get(&app).map_or(0, crate::app::App::pid);
+        let page = SharedPage::create(app, pid, self.config.grace_ms * 1000)?;
+        if let Some(entry) = self.apps.get(&app)
+            && let Some(target) = &entry.target
+        {
+            page.publish(&entry.decision(target, numaestro_host::monotonic_ns()))?;
+        }
+        Ok(page)
+    }
+
+    fn hand_out(&mut self, number: u64, app: u64, mut page: SharedPage) {
+        let Some(connection) = self.connections.get(&number) else { return };
+        let sent = socket::send(connection.fd.as_fd(), &wire::welcome(code::OK, app, ""), page.descriptor());
+        page.close_descriptor();
+        match sent {
+            Ok(()) => {
+                if let Some(entry) = self.apps.get_mut(&app) {
+                    entry.page = Some(page);
+                    entry.had_page = true;
+                    entry.phases = crate::app::Phases::default();
+                }
+                self.timers.clear(crate::timers::Due::Demand(app));
+                self.changed();
+            }
+            // It is gone or does not read; then it has no page and is folded like any other.
+            Err(cause) => warn!(app, "cannot hand out a page: {cause}"),
+        }
+    }
+
+    fn adopted(&mut self, app: u64, epoch: u32) {
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        let epoch = epoch.wrapping_sub(entry.epoch_base);
+        // An epoch that was never given is not believed.
+        if entry.target.as_ref().is_some_and(|target| epoch <= target.epoch && epoch >= entry.adopted) {
+            entry.adopted = epoch;
+            self.feed(Event::Adopted { app: AppId(app), epoch });
+        }
+    }
+
+    fn requested(&mut self, app: u64, processors: u32) {
+        let most = self.usable.len() as u32;
+        let Some(entry) = self.apps.get(&app) else { return };
+        let wanted = if processors == 0 { entry.wish } else { processors.min(entry.options.max.unwrap_or(u32::MAX)) };
+        self.ask_for(app, wanted.clamp(1, most.max(1)));
+    }
+
+    /// A program without a page has started one with: it is only the shell around it, and needs nothing while that lives.
+    pub(crate) fn wrap(&mut self, wrapper: u64, inner: u64) {
+        if let Some(entry) = self.apps.get_mut(&inner) {
+            entry.wrapper = Some(wrapper);
+        }
+        let Some(entry) = self.apps.get_mut(&wrapper) else { return };
+        entry.wrapped += 1;
+        if entry.wrapped == 1 {
+            self.timers.clear(crate::timers::Due::Demand(wrapper));
+            self.widen(wrapper);
+            self.ask_for(wrapper, 0);
+        }
+    }
+
+    /// One of the applications inside a wrapper has ended; after the last, it is a program like any other again.
+    pub(crate) fn unwrap_from(&mut self, wrapper: u64) {
+        let Some(entry) = self.apps.get_mut(&wrapper) else { return };
+        entry.wrapped = entry.wrapped.saturating_sub(1);
+        if entry.wrapped == 0 && entry.page.is_none() && !entry.process.has_ended() {
+            let wish = entry.wish;
+            self.ask_for(wrapper, wish);
+            self.consider_demand(wrapper);
+        }
+    }
+}

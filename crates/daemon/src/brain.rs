@@ -1,0 +1,125 @@
+//! The engine behind a wall: a policy that panics is caught here, and replaced by the simplest one. Nothing else calls the engine.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow};
+use numaestro_abi::control::PolicyInfo;
+use numaestro_engine::{Action, Engine, Event, Nanos, Settings};
+use numaestro_policy::PuState;
+use numaestro_topology::{CpuSet, Machine};
+
+use crate::config::Config;
+
+/// The policy that takes over when another one has failed.
+pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
+
+/// The engine, its measurements, and what is needed to begin anew.
+pub(crate) struct Brain {
+    engine: Engine,
+    machine: Machine,
+    settings: Settings,
+    seed: u64,
+    /// Events so far: the position in the journal.
+    pub(crate) events: u64,
+    /// Nanoseconds of the latest and the longest step.
+    pub(crate) step_ns: [u64; 2],
+}
+
+/// The policy has failed at an event; the engine must be thrown away.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    /// What it said.
+    pub(crate) message: String,
+}
+
+/// One processor of the ledger: its state, its owner, those that share it with the owner.
+pub(crate) type ProcessorRow = (&'static str, Option<u64>, Vec<u64>);
+
+impl Brain {
+    /// An engine for this machine under the configured policy.
+    pub(crate) fn new(config: &Config, machine: &Machine) -> Result<Self> {
+        let settings = Settings {
+            policy: config.policy.clone(),
+            grace_ns: u64::from(config.grace_ms) * 1_000_000,
+            reserved: machine.pu_set(&config.reserved.parse::<CpuSet>()?),
+            ..Settings::default()
+        };
+        Self::build(machine.clone(), settings, config.seed)
+    }
+
+    fn build(machine: Machine, settings: Settings, seed: u64) -> Result<Self> {
+        let engine = Engine::new(machine.clone(), settings.clone(), seed)
+            .map_err(|cause| anyhow!("{cause}"))
+            .with_context(|| format!("policy `{}` cannot be used", settings.policy))?;
+        Ok(Self { engine, machine, settings, seed, events: 0, step_ns: [0, 0] })
+    }
+
+    /// One under the simplest policy, to go on after a failure.
+    pub(crate) fn fallback(&self) -> Result<Self> {
+        let settings = Settings { policy: FALLBACK_POLICY.to_owned(), ..self.settings.clone() };
+        let mut fresh = Self::build(self.machine.clone(), settings, self.seed)?;
+        (fresh.events, fresh.step_ns) = (self.events, self.step_ns);
+        Ok(fresh)
+    }
+
+    /// One event; what follows from it is appended to `actions`.
+    pub(crate) fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) -> Result<(), Failed> {
+        let begun = Instant::now();
+        let engine = &mut self.engine;
+        // A broken engine is not looked at again: `Failed` leads to a new one.
+        let outcome = catch_unwind(AssertUnwindSafe(|| engine.step(now, event, actions)));
+        let taken = begun.elapsed().as_nanos() as u64;
+        self.step_ns = [taken, self.step_ns[1].max(taken)];
+        self.events += 1;
+        outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
+    }
+
+    /// When the engine wants [`Event::Timer`].
+    pub(crate) fn deadline(&self) -> Option<Nanos> {
+        self.engine.deadline()
+    }
+
+    /// The present policy, as `policy set` takes it.
+    pub(crate) fn policy_text(&self) -> String {
+        self.engine.snapshot().policy
+    }
+
+    /// The ledger, in hardware order.
+    pub(crate) fn processors(&self) -> Vec<ProcessorRow> {
+        let snapshot = self.engine.snapshot();
+        let row = |pu: numaestro_engine::PuSnapshot| {
+            let guests = pu.guests.iter().map(|app| app.0).collect();
+            (state_name(pu.state), pu.owner.map(|app| app.0), guests)
+        };
+        snapshot.pus.into_iter().map(row).collect()
+    }
+}
+
+fn state_name(state: PuState) -> &'static str {
+    match state {
+        PuState::Free => "free",
+        PuState::Owned => "owned",
+        PuState::Leaving => "leaving",
+        PuState::Reserved => "reserved",
+        PuState::Unmanaged => "unmanaged",
+        PuState::Offline => "offline",
+    }
+}
+
+fn message_of(cause: &(dyn Any + Send)) -> String {
+    let text = cause.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| cause.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+/// The policies and parts there are.
+pub(crate) fn available() -> Vec<PolicyInfo> {
+    let info = |entry: numaestro_policy::Entry| PolicyInfo {
+        part: entry.part.to_owned(),
+        name: entry.info.name.to_owned(),
+        summary: entry.info.summary.to_owned(),
+        source: entry.info.source.to_owned(),
+    };
+    numaestro_policy::catalogue().into_iter().map(info).collect()
+}

@@ -1,0 +1,121 @@
+//! What the manager can be told, with its defaults. It must not know where the text came from.
+
+use std::path::PathBuf;
+
+use numaestro_topology::CpuSet;
+use serde::{Deserialize, Serialize};
+
+/// The manager's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Runtime directory; empty = the usual one.
+    pub dir: PathBuf,
+    /// As `numaestro policy set` takes it.
+    pub policy: String,
+    /// Processors to manage, Linux list; empty = all that the manager may use.
+    pub cpus: String,
+    /// Processors kept out, Linux list.
+    pub reserved: String,
+    /// Milliseconds a program has to vacate processors before it is folded from outside. 1 to 10 000.
+    pub grace_ms: u32,
+    /// Seconds after the last application until the manager ends; absent = never.
+    pub idle_exit_s: Option<u32>,
+    /// File for the engine's journal.
+    pub journal: Option<PathBuf>,
+    /// Seed of the policy's random choices.
+    pub seed: u64,
+    /// Look for load that is not managed, and leave processors to it.
+    pub unmanaged: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            dir: PathBuf::new(),
+            policy: "equi".to_owned(),
+            cpus: String::new(),
+            reserved: String::new(),
+            grace_ms: 10,
+            idle_exit_s: Some(10),
+            journal: None,
+            seed: 1,
+            unmanaged: true,
+        }
+    }
+}
+
+/// A setting that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Which file it came from, as given to [`Config::from_toml`]; empty if from none.
+    pub file: String,
+    /// Which field; empty if the text itself does not parse.
+    pub field: &'static str,
+    /// What was expected and what was found.
+    pub problem: String,
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [self.file.as_str(), self.field, self.problem.as_str()];
+        f.write_str(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": "))
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// Reads a configuration file's text; `file` is its name, for messages.
+    pub fn from_toml(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let parsed: Result<Self, _> = toml::from_str(text);
+        let config = parsed.map_err(|cause| ConfigError {
+            file: file.to_owned(),
+            field: "",
+            problem: cause.to_string().trim_end().to_owned(),
+        })?;
+        config.validate().map_err(|cause| ConfigError { file: file.to_owned(), ..cause })?;
+        Ok(config)
+    }
+
+    /// Checks every field.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let wrong = |field, problem: String| Err(ConfigError { file: String::new(), field, problem });
+        if !(1..=10_000).contains(&self.grace_ms) {
+            return wrong("grace_ms", format!("expected 1 to 10000 milliseconds, found {}", self.grace_ms));
+        }
+        for (field, text) in [("cpus", &self.cpus), ("reserved", &self.reserved)] {
+            if let Err(cause) = text.parse::<CpuSet>() {
+                return wrong(field, format!("expected a list of processors such as 0-3,8, found `{text}`: {cause}"));
+            }
+        }
+        if self.policy.trim().is_empty() {
+            return wrong("policy", "expected a policy such as equi, found nothing".to_owned());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_where() {
+        let check = |text: &str, expected: &str| {
+            let message = Config::from_toml("config.toml", text).unwrap_err().to_string();
+            assert!(message.starts_with("config.toml"), "{message}");
+            assert!(message.contains(expected), "{message}");
+        };
+        check("grace_ms = 0", "grace_ms: expected 1 to 10000");
+        check("grace_ms = \"x\"", "grace_ms");
+        check("reserved = \"1-\"", "reserved: expected a list");
+        check("policy = \" \"", "policy");
+        check("polcy = \"equi\"", "polcy");
+    }
+
+    #[test]
+    fn nothing_is_the_default() {
+        assert_eq!(Config::from_toml("f", "").unwrap(), Config::default());
+    }
+}

@@ -1,0 +1,340 @@
+//! The manager: one thread that sleeps until something happens, turns it into events for the engine, and carries out its actions.
+//! It must not know how a decision is taken, nor how Linux is spoken to.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::fd::AsFd;
+
+use anyhow::{Context, Result};
+use numaestro_engine::{Action, Event};
+use numaestro_host::poll::{CpuPressure, Interest, Poller, Ready, StopSignals, Timer};
+use numaestro_host::rundir::{DirLock, RuntimeDir};
+use numaestro_host::socket::{Listener, Sort, Spare};
+use numaestro_host::{affinity, limits, monotonic_ns};
+use numaestro_topology::{CpuSet, Machine};
+use tracing::{info, warn};
+
+use crate::app::App;
+use crate::brain::Brain;
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::foreign::Foreign;
+use crate::timers::{Due, Timers};
+
+/// What a token of the poller stands for: the upper bits; the lower ones are a number.
+pub(crate) mod token {
+    pub(crate) const ATTACH: u64 = 1;
+    pub(crate) const CONTROL: u64 = 2;
+    pub(crate) const TIMER: u64 = 3;
+    pub(crate) const SIGNAL: u64 = 4;
+    pub(crate) const PRESSURE: u64 = 5;
+    pub(crate) const FOREIGN: u64 = 6;
+    /// Plus the number of the connection.
+    pub(crate) const CONNECTION: u64 = 1 << 62;
+    /// Plus the number of the application.
+    pub(crate) const PROCESS: u64 = 1 << 63;
+}
+
+/// A thread that waits this long of a window is worth a look at who else runs: 0.2 of 2 s, the shortest window without root.
+const PRESSURE_STALL_US: u32 = 400_000;
+const PRESSURE_WINDOW_US: u32 = 2_000_000;
+/// Watchers get at most twenty pictures a second.
+const WATCH_DELAY_NS: u64 = 50_000_000;
+/// The state file follows changes after this time.
+const SAVE_DELAY_NS: u64 = 50_000_000;
+
+/// See the file's header.
+pub(crate) struct Manager {
+    pub(crate) config: Config,
+    pub(crate) dir: RuntimeDir,
+    _lock: DirLock,
+    pub(crate) machine: Machine,
+    /// Processors that may be given out, OS indices.
+    pub(crate) usable: CpuSet,
+    pub(crate) brain: Brain,
+    pub(crate) events: VecDeque<Event>,
+    feeding: bool,
+    pub(crate) poller: Poller,
+    timer: Timer,
+    signals: StopSignals,
+    pub(crate) pressure: Option<CpuPressure>,
+    pub(crate) attach: Listener,
+    pub(crate) control: Listener,
+    pub(crate) accepting: bool,
+    pub(crate) spare: Spare,
+    pub(crate) connections: BTreeMap<u64, Connection>,
+    pub(crate) connection_next: u64,
+    pub(crate) apps: BTreeMap<u64, App>,
+    /// Application of a process id.
+    pub(crate) by_pid: BTreeMap<u32, u64>,
+    pub(crate) app_next: u64,
+    pub(crate) timers: Timers,
+    pub(crate) phases_interval_ns: u64,
+    pub(crate) foreign: Foreign,
+    pub(crate) started_ns: u64,
+    /// The user whose programs are managed.
+    pub(crate) uid: u32,
+    /// Refusals by the engine so far, and the reason of the latest.
+    pub(crate) refusals: u64,
+    pub(crate) refusal: String,
+    pub(crate) stopping: bool,
+}
+
+impl Manager {
+    /// Takes the directory, opens the sockets, takes over what a former manager left. `None` if another manager lives there.
+    pub(crate) fn new(config: Config) -> Result<Option<Self>> {
+        config.validate()?;
+        let path = if config.dir.as_os_str().is_empty() { RuntimeDir::default_path() } else { config.dir.clone() };
+        let dir = RuntimeDir::open(path)?;
+        let Some(lock) = dir.lock_manager()? else { return Ok(None) };
+        limits::raise_descriptors();
+        let (machine, usable) = read_machine(&config)?;
+        let brain = Brain::new(&config, &machine)?;
+        let attach = Listener::bind(&dir.attach_socket(), Sort::Packets)?;
+        let control = Listener::bind(&dir.control_socket(), Sort::Stream)?;
+        let pressure = if config.unmanaged { CpuPressure::watch(PRESSURE_STALL_US, PRESSURE_WINDOW_US).ok() } else { None };
+        let mut manager = Self {
+            config,
+            dir,
+            _lock: lock,
+            machine,
+            usable,
+            brain,
+            events: VecDeque::new(),
+            feeding: false,
+            poller: Poller::new()?,
+            timer: Timer::new()?,
+            signals: StopSignals::block()?,
+            pressure,
+            attach,
+            control,
+            accepting: true,
+            spare: Spare::new(),
+            connections: BTreeMap::new(),
+            connection_next: 0,
+            apps: BTreeMap::new(),
+            by_pid: BTreeMap::new(),
+            app_next: 1,
+            timers: Timers::default(),
+            phases_interval_ns: 0,
+            foreign: Foreign::default(),
+            started_ns: monotonic_ns(),
+            uid: numaestro_host::own_uid(),
+            refusals: 0,
+            refusal: String::new(),
+            stopping: false,
+        };
+        manager.watch_everything()?;
+        manager.take_over();
+        manager.consider_idle();
+        Ok(Some(manager))
+    }
+
+    fn watch_everything(&self) -> Result<()> {
+        let poller = &self.poller;
+        poller.add(self.attach.as_fd(), token::ATTACH, Interest::Read)?;
+        poller.add(self.control.as_fd(), token::CONTROL, Interest::Read)?;
+        poller.add(self.timer.as_fd(), token::TIMER, Interest::Read)?;
+        poller.add(self.signals.as_fd(), token::SIGNAL, Interest::Read)?;
+        Ok(())
+    }
+
+    /// Works until there is a reason to end.
+    pub(crate) fn run(&mut self) -> Result<()> {
+        let mut ready = Vec::new();
+        while !self.stopping {
+            self.timer.arm(self.next_deadline())?;
+            ready.clear();
+            self.poller.wait(&mut ready)?;
+            // Deaths first: what the dead had can be given to those who ask in the same moment.
+            ready.sort_by_key(|event| event.token < token::PROCESS);
+            for event in &ready {
+                self.happened(*event);
+            }
+        }
+        self.let_everything_go();
+        Ok(())
+    }
+
+    fn next_deadline(&self) -> Option<u64> {
+        [self.timers.next(), self.brain.deadline()].into_iter().flatten().min()
+    }
+
+    fn happened(&mut self, event: Ready) {
+        match event.token {
+            token::ATTACH => self.accept(Sort::Packets),
+            token::CONTROL => self.accept(Sort::Stream),
+            token::TIMER => self.time_has_come(),
+            token::SIGNAL => self.stopping |= self.signals.take(),
+            token::PRESSURE => self.pressure_reported(),
+            token::FOREIGN => self.foreign_ended(),
+            process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
+            connection => self.connection_ready(connection - token::CONNECTION, event),
+        }
+    }
+
+    fn time_has_come(&mut self) {
+        self.timer.clear();
+        let now = monotonic_ns();
+        if self.brain.deadline().is_some_and(|deadline| deadline <= now) {
+            self.feed(Event::Timer);
+        }
+        // Only what is due now: a handler may set itself again for a time that has passed meanwhile.
+        let mut due = Vec::new();
+        while let Some(next) = self.timers.pop(now) {
+            due.push(next);
+        }
+        for due in due {
+            match due {
+                Due::Demand(app) => self.look_at_demand(app),
+                Due::Phases => self.look_at_phases(),
+                Due::Foreign => self.look_at_foreign(),
+                Due::Watch => self.tell_watchers(),
+                Due::Save => self.save_state(),
+                Due::Idle => self.end_if_idle(),
+                Due::Accept => self.resume_accepting(),
+            }
+        }
+    }
+
+    /// Gives the engine an event, carries out what it says, and goes on with the events that follow from that.
+    pub(crate) fn feed(&mut self, event: Event) {
+        self.events.push_back(event);
+        if self.feeding {
+            return;
+        }
+        self.feeding = true;
+        let mut actions = Vec::new();
+        while let Some(event) = self.events.pop_front() {
+            actions.clear();
+            match self.brain.step(monotonic_ns(), &event, &mut actions) {
+                Ok(()) => actions.drain(..).for_each(|action| self.carry_out(action)),
+                Err(failed) => self.begin_anew(&event, &failed.message),
+            }
+        }
+        self.feeding = false;
+        self.consider_phases();
+        self.changed();
+    }
+
+    /// Something that people can see is different.
+    pub(crate) fn changed(&mut self) {
+        let now = monotonic_ns();
+        self.timers.set_if_unset(Due::Save, now + SAVE_DELAY_NS);
+        if self.connections.values().any(|connection| connection.watching) {
+            self.timers.set_if_unset(Due::Watch, now + WATCH_DELAY_NS);
+        }
+    }
+
+    /// The process of an application has ended.
+    fn process_ended(&mut self, app: u64) {
+        let Some(entry) = self.apps.get(&app) else { return };
+        if entry.process.has_ended() {
+            info!(app, pid = entry.pid(), "ended");
+            self.depart(app);
+        }
+    }
+
+    /// Forgets an application; what it had is free.
+    pub(crate) fn depart(&mut self, app: u64) {
+        let Some(gone) = self.apps.remove(&app) else { return };
+        let _ = self.poller.remove(gone.process.as_fd());
+        if self.by_pid.get(&gone.pid()) == Some(&app) {
+            self.by_pid.remove(&gone.pid());
+        }
+        self.timers.clear(Due::Demand(app));
+        self.feed(Event::Depart { app: numaestro_policy::AppId(app) });
+        self.release_orphans(&gone);
+        if let Some(wrapper) = gone.wrapper {
+            self.unwrap_from(wrapper);
+        }
+        self.resume_accepting();
+        self.consider_foreign();
+        self.consider_idle();
+    }
+
+    /// Processes that outlive the application they belonged to must not stay where it was.
+    fn release_orphans(&self, gone: &App) {
+        for (pid, start_time) in &gone.members {
+            let same = numaestro_host::procfs::stat(*pid).is_ok_and(|stat| stat.start_time == *start_time);
+            if same && *pid != gone.pid() && !self.by_pid.contains_key(pid) {
+                let _ = affinity::set_process(*pid, &gone.original);
+            }
+        }
+    }
+
+    /// Process ids that are applications, other than `pid`.
+    pub(crate) fn other_roots(&self, pid: u32) -> BTreeSet<u32> {
+        self.by_pid.keys().copied().filter(|other| *other != pid).collect()
+    }
+
+    /// Arms the end if nobody needs the manager, disarms it if somebody does.
+    pub(crate) fn consider_idle(&mut self) {
+        match self.config.idle_exit_s {
+            Some(seconds) if self.apps.is_empty() && self.connections.is_empty() => {
+                self.timers.set_if_unset(Due::Idle, monotonic_ns() + u64::from(seconds) * 1_000_000_000);
+            }
+            _ => self.timers.clear(Due::Idle),
+        }
+    }
+
+    fn end_if_idle(&mut self) {
+        // Whoever has connected since then is served first.
+        self.accept(Sort::Packets);
+        self.accept(Sort::Stream);
+        if self.apps.is_empty() && self.connections.is_empty() {
+            info!("nothing to manage; ending");
+            self.stopping = true;
+        }
+    }
+
+    /// Throws the engine away after a failure and builds a new one, under the simplest policy, from what every application was told last.
+    fn begin_anew(&mut self, event: &Event, message: &str) {
+        warn!(position = self.brain.events, ?event, message, "the policy failed; going on with {}", crate::brain::FALLBACK_POLICY);
+        self.brain = match self.brain.fallback() {
+            Ok(brain) => brain,
+            Err(cause) => {
+                warn!("the simplest policy cannot be built: {cause:#}; ending");
+                self.stopping = true;
+                return;
+            }
+        };
+        self.events.clear();
+        let ids: Vec<u64> = self.apps.keys().copied().collect();
+        for id in ids {
+            let Some(app) = self.apps.get_mut(&id) else { continue };
+            app.epoch_base += app.target.as_ref().map_or(0, |target| target.epoch);
+            app.waiting = None;
+            app.phases.sequential = false;
+            let wish = Self::wish_of(app, app.target.as_ref().map(|target| target.pus.clone()));
+            self.events.push_back(Event::Arrive { app: numaestro_policy::AppId(id), wish });
+            if app.is_wrapper() {
+                self.events.push_back(Event::Request { app: numaestro_policy::AppId(id), processors: 0 });
+            }
+        }
+    }
+
+    fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Start { app } => self.start(app.0),
+            Action::Wait { app, position } => self.wait(app.0, position),
+            Action::Target { app, epoch, count, pus, shared, lent } => {
+                let cpus = self.machine.os_cpuset(&pus);
+                self.target(app.0, crate::app::Target { epoch, count, pus, cpus, shared, lent });
+            }
+            Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),
+            Action::Refuse { app, reason } => self.refused(app.map(|app| app.0), &reason),
+        }
+    }
+}
+
+/// The machine, and the processors that may be given out.
+fn read_machine(config: &Config) -> Result<(Machine, CpuSet)> {
+    let own = affinity::get(0).context("cannot tell which processors may be used")?;
+    let wanted: CpuSet = config.cpus.parse()?;
+    let usable = if wanted.is_empty() { own } else { own.intersection(&wanted) };
+    anyhow::ensure!(!usable.is_empty(), "none of the processors `{}` may be used by the manager", config.cpus);
+    let tree = numaestro_host::DirTree::new("/");
+    let machine = numaestro_topology::sysfs::read(&tree, Some(&usable))
+        .context("cannot read the machine; `numaestro doctor` says more")?;
+    Ok((machine, usable))
+}

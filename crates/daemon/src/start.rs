@@ -1,0 +1,143 @@
+//! Finding the manager of a runtime directory, or starting one: what every command does first.
+//! It must not know what is asked of it afterwards.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use numaestro_abi::control::{Reply, Request};
+use numaestro_host::detach;
+use numaestro_host::rundir::RuntimeDir;
+use numaestro_host::socket::{self, Sort};
+
+use crate::manager::Manager;
+use crate::Config;
+
+/// Set by [`ensure_running`] for the manager it starts: a line on standard output is waited for.
+const READY_VARIABLE: &str = "NUMAESTRO_READY";
+/// Managers that end just when somebody comes: how often another try is made.
+const TRIES: u32 = 5;
+
+/// A connection to the manager, one request and one reply a line.
+#[derive(Debug)]
+pub struct Connection {
+    stream: BufReader<UnixStream>,
+}
+
+impl Connection {
+    /// Connects to the manager of a directory; an error if there is none.
+    pub fn open(dir: &RuntimeDir) -> Result<Self> {
+        let fd = socket::connect(&dir.control_socket(), Sort::Stream)?;
+        Ok(Self { stream: BufReader::new(UnixStream::from(fd)) })
+    }
+
+    /// Sends one request.
+    pub fn send(&mut self, request: &Request) -> Result<()> {
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        let mut sent = 0;
+        while sent < line.len() {
+            // Not `write`: a manager that has gone must not raise SIGPIPE in the command.
+            sent += socket::send_waiting(self.stream.get_ref().as_fd(), &line[sent..])?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one reply; `None` if the manager has closed the connection.
+    pub fn receive(&mut self) -> Result<Option<Reply>> {
+        let mut line = String::new();
+        let read = self.stream.read_line(&mut line).context("the manager does not answer")?;
+        if read == 0 {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::from_str(&line).context("the manager's answer is not understood")?))
+    }
+
+    /// Sends one request and waits for its first reply.
+    pub fn ask(&mut self, request: &Request) -> Result<Reply> {
+        self.send(request)?;
+        self.receive()?.context("the manager has ended; try again")
+    }
+
+    /// The socket, for those who wait on several things.
+    pub fn stream(&self) -> &UnixStream {
+        self.stream.get_ref()
+    }
+
+    fn is_alive(&mut self) -> bool {
+        matches!(self.ask(&Request::Ping), Ok(Reply::Done))
+    }
+}
+
+/// Connects to the manager of `dir`, starting `exe daemon --dir DIR` if there is none. Any number of callers at once start one manager.
+///
+/// The connection has been tried: while it is open, the manager does not end by itself.
+pub fn ensure_running(dir: &Path, exe: &Path) -> Result<Connection> {
+    let dir = RuntimeDir::open(dir)?;
+    for attempt in 0..TRIES {
+        if let Some(connection) = living(&dir) {
+            return Ok(connection);
+        }
+        let _starting = dir.lock_start()?;
+        // Somebody else may have started it while we waited for the lock.
+        if let Some(connection) = living(&dir) {
+            return Ok(connection);
+        }
+        start(&dir, exe)?;
+        if let Some(connection) = living(&dir) {
+            return Ok(connection);
+        }
+        std::thread::sleep(Duration::from_millis(u64::from(attempt + 1) * 20));
+    }
+    bail!("no manager could be started in {}; its last words are in {}", dir.path().display(), dir.file("daemon.log").display())
+}
+
+fn living(dir: &RuntimeDir) -> Option<Connection> {
+    let mut connection = Connection::open(dir).ok()?;
+    connection.is_alive().then_some(connection)
+}
+
+fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
+    let log = dir.log_file("daemon.log")?;
+    let mut command = Command::new(exe);
+    command.arg("daemon").arg("--dir").arg(dir.path()).env(READY_VARIABLE, "1");
+    // What is preloaded into programs has no business in the manager.
+    command.env_remove("LD_PRELOAD");
+    let mut ready = detach::spawn_detached(command, log).context("cannot start the manager")?;
+    let mut line = [0; 16];
+    // An end without a line: it did not start, or another one is there already; the next connection tells.
+    let _ = ready.read(&mut line);
+    Ok(())
+}
+
+/// The manager's whole life: returns when it has ended in an orderly way, or at once if another manager has the directory.
+pub fn main_loop(config: Config) -> Result<()> {
+    let waited_for = std::env::var_os(READY_VARIABLE).is_some();
+    if waited_for {
+        trim_log(&config);
+    }
+    let Some(mut manager) = Manager::new(config)? else {
+        tracing::info!("another manager has this directory");
+        return Ok(());
+    };
+    if waited_for {
+        let mut out = std::io::stdout();
+        let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
+        detach::close_ready_pipe();
+    }
+    manager.run()
+}
+
+/// Keeps the log of a manager that nobody reads from growing for ever.
+fn trim_log(config: &Config) {
+    const LOG_BYTES_MAX: u64 = 1 << 20;
+    let path = config.dir.join("daemon.log");
+    if std::fs::metadata(&path).is_ok_and(|found| found.len() > LOG_BYTES_MAX) {
+        let _ = File::options().write(true).truncate(true).open(path);
+    }
+}
