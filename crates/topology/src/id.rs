@@ -26,6 +26,18 @@ impl NumaNodeId {
     }
 }
 
+impl From<u32> for PuId {
+    fn from(index: u32) -> Self {
+        Self(index)
+    }
+}
+
+impl From<u32> for NumaNodeId {
+    fn from(index: u32) -> Self {
+        Self(index)
+    }
+}
+
 impl fmt::Display for PuId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

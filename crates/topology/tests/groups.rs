@@ -10,36 +10,36 @@ fn sets(groups: &Groups) -> Vec<String> {
     (0..groups.len()).map(|group| groups.set(group).to_string()).collect()
 }
 
-fn form(machine: &str, formation: Formation) -> Result<Vec<String>, FormationError> {
+fn form(machine: &str, formation: &Formation) -> Result<Vec<String>, FormationError> {
     let machine = synthetic::parse(machine).unwrap();
-    Groups::form(&machine, &formation, machine.allowed()).map(|groups| sets(&groups))
+    Groups::form(&machine, formation, machine.allowed()).map(|groups| sets(&groups))
 }
 
 #[test]
 fn equal_pools_of_the_paper() {
-    let check = |k, expected: &[&str]| assert_eq!(form(HECTOR, Formation::Equal(k)).unwrap(), expected, "k={k}");
+    let check = |k, expected: &[&str]| assert_eq!(form(HECTOR, &Formation::Equal(k)).unwrap(), expected, "k={k}");
     check(12, &["0-11"]);
     check(6, &["0-5", "6-11"]);
     check(4, &["0-3", "4-7", "8-11"]);
     check(2, &["0-1", "2-3", "4-5", "6-7", "8-9", "10-11"]);
-    assert_eq!(form(HECTOR, Formation::Equal(1)).unwrap().len(), 12);
+    assert_eq!(form(HECTOR, &Formation::Equal(1)).unwrap().len(), 12);
 }
 
 #[test]
 fn whole_stations_first_where_slices_would_tear_more_apart() {
-    let pools = form("numa:5 core:4 pu:1", Formation::Equal(5)).unwrap();
+    let pools = form("numa:5 core:4 pu:1", &Formation::Equal(5)).unwrap();
     assert_eq!(pools, ["0-3,16", "4-7,17", "8-11,18", "12-15,19"]);
-    assert_eq!(form(HECTOR, Formation::Equal(5)).unwrap().len(), 3);
+    assert_eq!(form(HECTOR, &Formation::Equal(5)).unwrap().len(), 3);
 }
 
 #[test]
 fn sizes_can_be_given() {
-    assert_eq!(form(HECTOR, Formation::Unequal(vec![6, 2])).unwrap(), ["0-5", "6-7", "8-11"]);
-    assert_eq!(form(HECTOR, Formation::Unequal(vec![])).unwrap(), ["0-11"]);
-    assert_eq!(form(HECTOR, Formation::Unequal(vec![3, 0])), Err(FormationError::Empty));
+    assert_eq!(form(HECTOR, &Formation::Unequal(vec![6, 2])).unwrap(), ["0-5", "6-7", "8-11"]);
+    assert_eq!(form(HECTOR, &Formation::Unequal(vec![])).unwrap(), ["0-11"]);
+    assert_eq!(form(HECTOR, &Formation::Unequal(vec![3, 0])), Err(FormationError::Empty));
     let too_many = FormationError::TooMany { wanted: 13, available: 12 };
-    assert_eq!(form(HECTOR, Formation::Unequal(vec![12, 1])), Err(too_many));
-    assert_eq!(form(HECTOR, Formation::Equal(0)), Err(FormationError::Empty));
+    assert_eq!(form(HECTOR, &Formation::Unequal(vec![12, 1])), Err(too_many));
+    assert_eq!(form(HECTOR, &Formation::Equal(0)), Err(FormationError::Empty));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! hwloc's reading of a tree and ours agree, and its XML is understood in both versions.
 
 use numaestro_topology::{CpuSet, Machine, MemTree, TopologyError, sysfs, xml};
+use proptest::prelude::*;
 use std::path::Path;
 
 fn file(name: &str) -> String {
@@ -93,4 +94,29 @@ fn deep_nesting_does_not_overflow_the_stack() {
     let depth = 100_000;
     let text = format!("<topology>{}{}</topology>", "<object>".repeat(depth), "</object>".repeat(depth));
     assert!(xml::parse(&text).is_err());
+}
+
+proptest! {
+    #[test]
+    fn damaged_documents_do_no_harm(
+        name in prop::sample::select(vec!["16amd64-memory-only/hwloc.xml", "16amd64-memory-only/hwloc-v1.xml", "8arm64-three-kinds/hwloc.xml"]),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), "(|0|-1|x|9{1,12}|0xf...f|0x[0-9a-f]{1,8}|PU|Core|NUMANode|L3Cache|Package)"), 1..5),
+        cut in prop::option::weighted(0.1, any::<prop::sample::Index>()),
+    ) {
+        // Every second part between quotes is the value of an attribute.
+        let text = file(name);
+        let mut parts: Vec<&str> = text.split('"').collect();
+        for (which, value) in &damage {
+            let position = which.index(parts.len() / 2) * 2 + 1;
+            parts[position] = value;
+        }
+        let mut text = parts.join("\"");
+        if let Some(cut) = cut {
+            text.truncate(cut.index(text.len()));
+        }
+        match xml::parse(&text) {
+            Ok(machine) => prop_assert!(!machine.allowed().is_empty() && !machine.to_string().is_empty()),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
 }
