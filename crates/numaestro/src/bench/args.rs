@@ -44,7 +44,7 @@ pub struct CoexecArgs {
     /// Only this set-up (repeat for several).
     #[arg(long, value_name = "NAME")]
     pub setup: Vec<String>,
-    /// Runs of each mix under each set-up [default: 7, quick 3].
+    /// Runs of each mix under each set-up [default: 7, quick 3; twice as many of a program alone].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: Option<u32>,
     /// Only list the mixes and set-ups.
@@ -53,9 +53,9 @@ pub struct CoexecArgs {
     /// Exit with 1 if a bound does not hold.
     #[arg(long)]
     pub check: bool,
-    /// Kill a run after this many seconds; its times then are lower bounds.
-    #[arg(long, value_name = "S", default_value_t = 20.0, value_parser = positive)]
-    pub time_limit: f64,
+    /// Kill a run after this many seconds; its times then are lower bounds [default: 20, quick 8].
+    #[arg(long, value_name = "S", value_parser = positive)]
+    pub time_limit: Option<f64>,
     /// Length of an ideal run in seconds [default: 0.8, quick 0.3].
     #[arg(long, value_name = "S", value_parser = positive)]
     pub length: Option<f64>,

@@ -193,7 +193,7 @@ mod tests {
             error,
             rejected: false,
         };
-        Cell { setup, runs: vec![run], noisy: false }
+        Cell { setup, runs: vec![run], same_as: None, noisy: false }
     }
 
     fn result(mix: &str, cells: Vec<Cell>) -> MixResult {

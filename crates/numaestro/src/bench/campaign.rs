@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::load::{Gate, Verdict};
+use super::load::{self, Gate, Verdict};
 use super::managed::Managed;
 use super::measure::{Bench, Run};
 use super::mix::{Member, Mix};
@@ -21,6 +21,8 @@ pub struct Cell {
     pub setup: Setup,
     /// Every run, also the rejected ones.
     pub runs: Vec<Run>,
+    /// Measured as this set-up, because the commands are the very same for this mix; the runs are the same ones.
+    pub same_as: Option<Setup>,
     /// No quiet run could be had any more: what is counted includes runs beside foreign load.
     pub noisy: bool,
 }
@@ -40,7 +42,7 @@ pub struct MixResult {
 
 impl Cell {
     fn new(setup: Setup) -> Self {
-        Self { setup, runs: Vec::new(), noisy: false }
+        Self { setup, runs: Vec::new(), same_as: None, noisy: false }
     }
 
     /// Runs that count.
@@ -136,16 +138,21 @@ pub fn measure(
             cells.push((Cell::new(setup), Gate::new(plan.foreign, plan.tries)));
         }
     }
+    // What is promised of a program alone is a hundredth: that takes more runs to see.
+    let runs = if mix.parts() == 1 { 2 * plan.runs } else { plan.runs };
     let mut round = 0;
-    while cells.iter().any(|(cell, _)| !cell.finished(plan.runs)) {
+    while cells.iter().any(|(cell, _)| !cell.finished(runs)) {
         let count = cells.len();
         for offset in 0..count {
             let (cell, gate) = &mut cells[(round + offset) % count];
-            if !cell.finished(plan.runs) {
+            if !cell.finished(runs) {
                 let manager = managers.of(cell.setup, places)?;
                 let (mut run, window) = bench.run(mix, cell.setup, manager)?;
                 run.rejected = run.error.is_none() && !gate.admit(&window);
                 cell.noisy |= !run.rejected && window.verdict(plan.foreign) == Verdict::Noisy;
+                if run.rejected {
+                    load::await_quiet(plan.foreign, bench.processors.len());
+                }
                 cell.runs.push(run);
             }
         }
@@ -163,7 +170,12 @@ pub fn measure(
 /// Gives set-ups that are the same for this mix the same runs.
 fn spread(mix: &Mix, wanted: &[Setup], measured: &[Cell]) -> Vec<Cell> {
     let of = |setup: Setup| measured.iter().find(|cell| cell.setup == setup.same_as(mix)).cloned();
-    wanted.iter().filter_map(|&setup| Some(Cell { setup, ..of(setup)? })).collect()
+    let cell = |setup: Setup| {
+        let measured = of(setup)?;
+        let same_as = (measured.setup != setup).then_some(measured.setup);
+        Some(Cell { setup, same_as, ..measured })
+    };
+    wanted.iter().filter_map(|&setup| cell(setup)).collect()
 }
 
 /// Tells people on stderr how far it is.
@@ -211,7 +223,7 @@ mod tests {
     }
 
     fn cell(setup: Setup, runs: Vec<Run>) -> Cell {
-        Cell { setup, runs, noisy: false }
+        Cell { setup, runs, same_as: None, noisy: false }
     }
 
     #[test]

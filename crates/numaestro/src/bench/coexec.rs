@@ -111,10 +111,10 @@ pub fn find_places(args: &PlaceArgs) -> Result<Places> {
 }
 
 fn settings(args: &CoexecArgs) -> Settings {
-    let (runs, length_s) = if args.quick { (3, 0.3) } else { (7, 0.8) };
+    let (runs, length_s, time_limit_s) = if args.quick { (3, 0.3, 8.0) } else { (7, 0.8, 20.0) };
     Settings {
         length_s: args.length.unwrap_or(length_s),
-        time_limit_s: args.time_limit,
+        time_limit_s: args.time_limit.unwrap_or(time_limit_s),
         foreign: args.foreign / 100.0,
         runs: args.runs.map_or(runs, |runs| runs as usize),
     }

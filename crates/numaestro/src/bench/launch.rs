@@ -15,8 +15,19 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// Variables of the caller that no program under measurement may see.
-const FOREIGN: [&str; 8] = ["OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_", "RAYON_", "LD_PRELOAD", "NUMAESTRO_"];
+/// Variables of the caller that no program under measurement may see, by their beginning.
+const FOREIGN: [&str; 10] = [
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "OPENBLAS_",
+    "MKL_",
+    "RAYON_",
+    "LD_PRELOAD",
+    "NUMAESTRO_ATTACH",
+    "NUMAESTRO_CLASS",
+    "NUMAESTRO_DIR",
+];
 
 /// A running program.
 #[derive(Debug)]

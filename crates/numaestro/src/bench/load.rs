@@ -3,6 +3,7 @@
 //! The judgement (`Window::foreign`, `Verdict`) is plain arithmetic on figures; reading them is at the end of the file.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// Smallest share of foreign time that is told from the clock tick's error, in seconds: two ticks of 10 ms.
 const TICK_ERROR_S: f64 = 0.02;
@@ -89,6 +90,20 @@ fn parse_stat(text: &str, ticks_per_s: f64) -> MachineTime {
     let ticks: Vec<f64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
     let at = |i: usize| ticks.get(i).copied().unwrap_or(0.0);
     MachineTime { busy_s: (at(0) + at(1) + at(2) + at(5) + at(6)) / ticks_per_s, steal_s: at(7) / ticks_per_s }
+}
+
+/// Waits until others use no more than the share `limit` of `processors` processors, or three seconds.
+pub fn await_quiet(limit: f64, processors: usize) {
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(3) {
+        let (begin, before) = (Instant::now(), machine_time());
+        std::thread::sleep(Duration::from_millis(200));
+        let (length_s, after) = (begin.elapsed().as_secs_f64(), machine_time());
+        let (busy_s, steal_s) = (after.busy_s - before.busy_s, after.steal_s - before.steal_s);
+        if (Window { length_s, processors, busy_s, steal_s, own_s: 0.0 }).verdict(limit) == Verdict::Quiet {
+            return;
+        }
+    }
 }
 
 /// Processor seconds so far of all living threads of `pid`; 0 if it is gone.

@@ -130,6 +130,9 @@ fn remarks(cell: &Cell) -> String {
     let kept = cell.kept().count();
     let rejected = cell.runs.iter().filter(|run| run.rejected).count();
     let mut words = vec![kept.to_string()];
+    if let Some(other) = cell.same_as {
+        words.push(format!("(the runs of {})", other.name()));
+    }
     if rejected > 0 {
         words.push(format!("({rejected} rejected)"));
     }
@@ -233,4 +236,67 @@ fn markdown_cell(result: &MixResult, setup: Setup) -> String {
     let value =
         result.makespan_ratio(setup, result.reference).map_or("-".to_owned(), |ratio| format!("{sign}{ratio:.2}"));
     if setup == Setup::Numaestro { format!("**{value}**") } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::measure::Run;
+    use super::*;
+
+    fn cell(setup: Setup, makespan_s: f64, limited: bool, noisy: bool) -> Cell {
+        let run = Run {
+            makespan_s,
+            turnaround_s: vec![makespan_s],
+            cpu_s: vec![],
+            foreign: if noisy { 0.3 } else { 0.0 },
+            steal_s: 0.0,
+            limited,
+            error: None,
+            rejected: false,
+        };
+        Cell { setup, runs: vec![run], same_as: None, noisy }
+    }
+
+    fn result(noisy: bool) -> MixResult {
+        let cells = vec![
+            cell(Setup::Ideal, 1.0, false, false),
+            cell(Setup::Plain, 20.0, true, false),
+            cell(Setup::Numaestro, 1.25, false, noisy),
+        ];
+        MixResult { mix: "pair/gcc/sor".to_owned(), programs: vec![], reference: Setup::Ideal, cells }
+    }
+
+    #[test]
+    fn a_lower_bound_is_marked_wherever_it_is_shown() {
+        let result = result(false);
+        let table = mix_table(&result);
+        assert!(table.contains(">20.000") && table.contains(">20.00") && table.contains(">16.00"), "{table}");
+        assert!(table.contains("reached the time limit"), "{table}");
+        assert_eq!(markdown_cell(&result, Setup::Plain), ">20.00");
+        assert_eq!(markdown_cell(&result, Setup::Numaestro), "**1.25**");
+        assert_eq!(markdown_cell(&result, Setup::Passive), "");
+    }
+
+    #[test]
+    fn noise_is_shown_with_its_size() {
+        let table = mix_table(&result(true));
+        assert!(table.contains("NOISY: up to 30 %"), "{table}");
+        let machine = super::super::machine::describe(2);
+        let settings = Settings { length_s: 0.8, time_limit_s: 20.0, foreign: 0.06, runs: 1 };
+        let results = [result(true)];
+        let text = markdown(&results, &rivals(&results), &machine, settings);
+        assert!(text.contains("| pair/gcc/sor (noisy) | 1.00 | >20.00 |"), "{text}");
+        let columns: Vec<usize> =
+            text.lines().take_while(|line| !line.is_empty()).map(|line| line.matches('|').count()).collect();
+        assert!(columns.len() == 4 && columns.iter().all(|&count| count == columns[0]), "{text}");
+    }
+
+    #[test]
+    fn rivals_are_compared_with_numaestro() {
+        let rivals = rivals(&[result(false)]);
+        assert_eq!(rivals.len(), 1);
+        assert!((rivals[0].makespan - 16.0).abs() < 1e-9 && rivals[0].worst.1 == "pair/gcc/sor");
+        let text = summary(&rivals, &super::super::bounds::judge(&[result(false)]));
+        assert!(text.contains("FAILS  libgomp SOR, CG, FT pairs / ideal: 1.250"), "{text}");
+    }
 }
