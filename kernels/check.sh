@@ -15,6 +15,7 @@ short() {
     mem) echo "--size 24 --reps 2" ;;
     ltomcatv) echo "--reps 1" ;;
     bbma) echo "--size 8192 --reps 2" ;;
+    tbbsum) echo "--reps 2 --threads $2" ;;
     *) echo "--reps 2" ;;
     esac
 }
@@ -26,11 +27,12 @@ for directory; do
     for program in "$directory"/*; do
         [ -x "$program" ] && [ -f "$program" ] || continue
         name=${program##*/}
+        case $name in *.so) continue ;; esac
         for form in "" $(case $name in epd) echo --explicit ;; esac); do
             expected=
             for threads in 1 2 4; do
                 # shellcheck disable=SC2046 # options are words
-                line=$(OMP_NUM_THREADS=$threads "$program" --json $form $(short "$name"))
+                line=$(OMP_NUM_THREADS=$threads timeout 60 "$program" --json $form $(short "$name" $threads))
                 status=$?
                 what="$program $form on $threads threads"
                 [ $status -eq 0 ] || fail "$what: exit code $status"
@@ -39,13 +41,54 @@ for directory; do
                 [ -n "$sum" ] && [ "$sum" = "${expected:=$sum}" ] ||
                     fail "$what: checksum $sum, on 1 thread $expected"
                 case $name$form in
-                hog | tbbsum | blas_mm | epd--explicit) ;;
+                hog) [ "$(field regions "$line")" = 0 ] || fail "$what: it has regions: $line" ;;
+                epd--explicit) [ "$(field threads_max "$line")" = 8 ] || fail "$what: team: $line" ;;
+                tbbsum) [ "$(field threads_max "$line")" -le $threads ] || fail "$what: team: $line" ;;
+                blas_mm) ;; # its threads are the library's affair
                 *) [ "$(field threads_max "$line")" = $threads ] || fail "$what: team: $line" ;;
                 esac
             done
             echo "ok $program $form checksum $expected"
         done
     done
+done
+
+# Nothing in a program may tie it to a team size: no question for the maximum,
+# no thread number without the team's size, no thread-local storage.
+for directory; do
+    for program in "$directory"/*; do
+        [ -x "$program" ] && [ -f "$program" ] || continue
+        case ${program##*/} in *.so) continue ;; esac
+        nm -u "$program" | grep -q 'omp_get_max_threads' && fail "$program asks for the maximum"
+        readelf -lW "$program" | grep -q '^ *TLS' && fail "$program has thread-local storage"
+    done
+done
+
+# A result that lacks one thread's share of one region must be noticed.
+for directory; do
+    lossy=$directory/lossy.so
+    [ -f "$lossy" ] || continue
+    for program in "$directory"/*; do
+        name=${program##*/}
+        case $name in
+        *.so | *.o) continue ;;
+        hog | tbbsum | blas_mm) continue ;; # no regions of their own
+        sorp) continue ;;                   # its threads would wait for the lost one
+        esac
+        case $name in
+        cg | epd | fft | ft | ltomcatv | mem | neural | simplex | sor) regions="2 3 4 5 6 7 8 9" ;;
+        *) regions="1 2" ;; # they have no more in this short a run
+        esac
+        for region in $regions; do
+            # shellcheck disable=SC2046
+            line=$(LD_PRELOAD=$(realpath "$lossy") LOST_REGION=$region OMP_NUM_THREADS=2 \
+                timeout 60 "$program" --json $(short "$name") 2>/dev/null) &&
+                fail "$program did not notice a share lost in region $region: $line"
+            [ "$(field verification "$line")" = FAILED ] ||
+                fail "$program with a share lost in region $region reported: $line"
+        done
+    done
+    echo "ok $directory: lost shares are noticed"
 done
 
 # The options themselves.

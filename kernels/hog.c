@@ -32,8 +32,10 @@ int main(int argc, char **argv)
 
     kernel_begin();
     for (; kernel_more(done); done++)
-        for (long k = 0; k < args.size; k++)
+        for (long k = 0; k < args.size; k++) {
             x = x * factor + term;
+            __asm__ volatile("" : "+r"(x)); /* or several steps are folded into one */
+        }
     kernel_end();
     bool ok = kernel_expect(x == jump(1, (uint64_t)done * (uint64_t)args.size),
                             "the chain ends where the closed form says");

@@ -9,7 +9,7 @@
 static const struct kernel_about about = {
     .name = "mem", .what = "STREAM's four loops over three large arrays, a region each.",
     .size_unit = "megabytes in all three arrays", .size = 96, .size_min = 1, .size_max = 1 << 20,
-    .reps_unit = "rounds of four loops", .reps = 4,
+    .reps_unit = "rounds of four loops", .reps = 10,
 };
 
 /* sqrt(2) - 1: a round maps a to a (2 f + f f) = a. */

@@ -7,10 +7,10 @@ static const struct kernel_about about = {
     .name = "nbbma", .what = "Accesses that stay in the first cache: no memory traffic.",
     .size_unit = "kilobytes of the array (at most the first cache's size)",
     .size = 16, .size_min = 1, .size_max = 1 << 20,
-    .reps_unit = "regions of 10000 passes", .reps = 20,
+    .reps_unit = "regions of 5000 passes", .reps = 20,
 };
 
 int main(int argc, char **argv)
 {
-    return sweep_main(&about, argc, argv, 1, 10000);
+    return sweep_main(&about, argc, argv, 1, 5000);
 }

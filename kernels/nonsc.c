@@ -7,11 +7,11 @@
 
 static const struct kernel_about about = {
     .name = "nonsc", .what = "Updates of one table in a critical section; does not scale.",
-    .size_unit = "updates per region", .size = 1000, .size_min = 1, .size_max = 1 << 24,
-    .reps_unit = "regions", .reps = 100,
+    .size_unit = "updates per region", .size = 500, .size_min = 1, .size_max = 1 << 24,
+    .reps_unit = "regions", .reps = 200,
 };
 
-enum { ENTRIES = 64, STEPS = 256 };
+enum { ENTRIES = 64, STEPS = 1024 };
 
 static void update(uint64_t *table, unsigned char *done, long items)
 {

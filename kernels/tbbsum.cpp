@@ -19,7 +19,7 @@ static kernel_about describe()
     about.size_min = 1;
     about.size_max = 1L << 32;
     about.reps_unit = "reductions";
-    about.reps = 60;
+    about.reps = 300;
     return about;
 }
 
@@ -57,8 +57,8 @@ int main(int argc, char **argv)
     kernel_args args = kernel_open(&about, argc, argv);
     std::unique_ptr<tbb::global_control> limit;
     if (args.threads > 0)
-        limit = std::make_unique<tbb::global_control>(
-            tbb::global_control::max_allowed_parallelism, static_cast<size_t>(args.threads));
+        limit = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism,
+                                                      static_cast<size_t>(args.threads));
     std::vector<uint64_t> data(static_cast<size_t>(args.size));
     uint64_t expected = 0, wrong = 0;
     for (size_t i = 0; i < data.size(); i++)
