@@ -1,21 +1,11 @@
 //! What goes into the engine and what comes out of it.
 
 use numaestro_policy::AppId;
+pub use numaestro_policy::Class;
 use numaestro_topology::{PuId, PuSet};
 
 /// Nanoseconds on the shell's clock; never goes back.
 pub type Nanos = u64;
-
-/// How an application can be steered, as far as known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Its regions follow the allocation by themselves and it says `Adopted`.
-    Malleable,
-    /// A helper in it calls a library's setter and it says `Adopted`.
-    Setter,
-    /// Affinity only: a target takes effect as soon as the shell has carried it out.
-    Fold,
-}
 
 /// What an application wants when it arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]

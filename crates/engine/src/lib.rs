@@ -1,1 +1,25 @@
-//! Placeholder while the crate is being written.
+//! The engine: everything that is decided, as a pure state machine.
+//!
+//! [`Engine::step`] takes an [`Event`] with the time of the shell's clock and appends [`Action`]s for the shell to carry out. It knows no
+//! clock, no file, no thread and no randomness but its seed: the same events give the same actions, byte for byte.
+//!
+//! Reading order: `engine` (what an event leads to), `decision` (admission, counts, places), `ledger` (who owns what, and how a
+//! processor changes hands), `guests` (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
+
+mod arrival;
+mod decision;
+mod engine;
+mod event;
+mod guests;
+mod hysteresis;
+mod invariants;
+mod ledger;
+mod settings;
+mod snapshot;
+mod targets;
+
+pub use engine::Engine;
+pub use event::{Action, Class, Event, Nanos, Wish};
+pub use numaestro_policy::{AppId, Needs, PuState, Rejected};
+pub use settings::Settings;
+pub use snapshot::{AppSnapshot, AppState, PuSnapshot, Snapshot};

@@ -1,0 +1,67 @@
+//! An application arrives: is its wish possible, and what does it bring along? Knows nothing of what it will get.
+
+use crate::engine::Engine;
+use crate::event::{Action, Wish};
+use crate::ledger::{Limits, Phase};
+use numaestro_policy::{AppId, PuState, Slot};
+use numaestro_topology::PuSet;
+
+/// Largest weight, so that sums of products stay far from overflow.
+const WEIGHT_MILLI_MAX: u32 = 1_000_000;
+
+impl Engine {
+    /// True if there is something to decide.
+    pub(crate) fn arrive(&mut self, id: AppId, wish: &Wish, actions: &mut Vec<Action>) -> bool {
+        if let Some(reason) = self.objection(id, wish) {
+            actions.push(Action::Refuse { app: Some(id), reason });
+            return false;
+        }
+        self.newest = Some(id);
+        let slot = self.ledger.enter(id, wish.class);
+        self.subject = Some(slot);
+        let account = self.ledger.account_mut(slot);
+        account.phase = Phase::Waiting;
+        account.limits = Limits {
+            request: wish.request,
+            min: wish.min.max(1),
+            max: wish.max.max(1),
+            weight_milli: wish.weight_milli.clamp(1, WEIGHT_MILLI_MAX),
+            wait: wish.wait,
+        };
+        if wish.request == 0 {
+            self.wrap(slot, actions);
+        } else if let Some(claim) = &wish.claim {
+            self.claim(slot, claim, actions);
+        }
+        true
+    }
+
+    fn objection(&self, id: AppId, wish: &Wish) -> Option<String> {
+        let usable = self.ledger.usable.len() as u32;
+        if self.newest.is_some_and(|newest| id <= newest) {
+            Some(format!("application {id} has arrived already"))
+        } else if wish.max == 0 || wish.min > wish.max {
+            Some(format!("at least {} and at most {} processors contradict each other", wish.min, wish.max))
+        } else if wish.min > usable {
+            Some(format!("at least {} processors are wanted, but only {usable} can be given", wish.min))
+        } else {
+            None
+        }
+    }
+
+    /// It runs already, on these: it keeps those that nobody else has.
+    fn claim(&mut self, slot: Slot, claim: &PuSet, actions: &mut Vec<Action>) {
+        for pu in claim.iter().filter(|pu| pu.index() < self.machine.pu_count()) {
+            let entry = self.ledger.pus[pu.index()];
+            if matches!(entry.state, PuState::Free | PuState::Unmanaged) && entry.next.is_none() {
+                self.ledger.assign(pu, Some(slot), self.now);
+            }
+        }
+        let recovering = self.now < self.recovered_at();
+        let app = self.ledger.app(slot);
+        let (id, pinned) = (app.id, recovering && app.allocation > 0);
+        let account = self.ledger.account_mut(slot);
+        (account.phase, account.pinned) = (Phase::Running, pinned);
+        actions.push(Action::Start { app: id });
+    }
+}

@@ -1,0 +1,350 @@
+//! What each event leads to. Knows no policy's rules and nothing of how actions are carried out.
+
+use crate::event::{Action, Event, Nanos};
+use crate::guests::Guests;
+use crate::ledger::{Ledger, Phase};
+use crate::settings::Settings;
+use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, View};
+use numaestro_topology::{Machine, PuId, PuSet};
+
+/// The state machine. See the crate's documentation for its contract.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) machine: Machine,
+    pub(crate) settings: Settings,
+    pub(crate) policy: Policy,
+    pub(crate) seed: u64,
+    pub(crate) now: Nanos,
+    /// Time of the first event.
+    pub(crate) started: Option<Nanos>,
+    pub(crate) ledger: Ledger,
+    pub(crate) newest: Option<AppId>,
+    /// Processors taken by load that is not managed.
+    pub(crate) unmanaged: u32,
+    /// A smaller number of them, and when it counts.
+    pub(crate) unmanaged_soon: Option<(u32, Nanos)>,
+    /// When the turns part wants to be asked again.
+    pub(crate) turn_ends: Option<Nanos>,
+    /// The application that the present event is about.
+    pub(crate) subject: Option<Slot>,
+    /// Among whom processors are divided, in order of arrival.
+    pub(crate) order: Vec<Slot>,
+    /// Processors that those in `order` may own.
+    pub(crate) capacity: u32,
+    pub(crate) shares: Shares,
+    pub(crate) plan: Plan,
+    pub(crate) guests: Guests,
+    /// Sets that actions have given back.
+    pub(crate) sets: Vec<PuSet>,
+    pub(crate) decisions: u64,
+}
+
+impl Engine {
+    /// An engine for a machine. `seed` determines every random choice.
+    ///
+    /// # Errors
+    /// A policy that cannot be read or that the host cannot feed; no processor left to give.
+    pub fn new(machine: Machine, settings: Settings, seed: u64) -> Result<Self, Rejected> {
+        let policy = Policy::parse(&settings.policy, seed)?;
+        policy.check(settings.host)?;
+        let ledger = Ledger::new(&machine, &settings.reserved);
+        if ledger.usable.is_empty() {
+            return Err(Rejected::new(format!("no processor is left: {} are reserved or not allowed", machine.pu_count())));
+        }
+        Ok(Self {
+            machine,
+            settings,
+            policy,
+            seed,
+            now: 0,
+            started: None,
+            ledger,
+            newest: None,
+            unmanaged: 0,
+            unmanaged_soon: None,
+            turn_ends: None,
+            subject: None,
+            order: Vec::new(),
+            capacity: 0,
+            shares: Shares::new(),
+            plan: Plan::new(),
+            guests: Guests::default(),
+            sets: Vec::new(),
+            decisions: 0,
+        })
+    }
+
+    /// Everything that follows from an event. Appends to `actions`, in the order in which they must be carried out. `now` never
+    /// goes back; if it does, the latest time counts.
+    ///
+    /// # Panics
+    /// If an invariant is broken, which is a mistake in a policy or here; the engine must not be used afterwards.
+    pub fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) {
+        self.now = self.now.max(now);
+        self.started.get_or_insert(self.now);
+        self.subject = None;
+        let by_event = self.note(event, actions);
+        let by_time = self.note_time(actions);
+        if by_event || by_time {
+            self.decide(actions);
+        }
+        self.mark_unmanaged();
+        self.tell(actions);
+        self.check();
+    }
+
+    /// When [`Event::Timer`] is wanted, if nothing else happens before.
+    pub fn deadline(&self) -> Option<Nanos> {
+        let vacate = |&slot: &Slot| {
+            let account = self.ledger.account(slot);
+            let since = account.forced.map(|(at, _)| at).or(account.leaving_since)?;
+            Some(since.saturating_add(self.settings.grace_ns))
+        };
+        let grace = self.ledger.arrival.iter().filter_map(vacate).min();
+        let recovery = self.ledger.accounts.iter().any(|account| account.pinned).then(|| self.recovered_at());
+        [grace, recovery, self.unmanaged_soon.map(|(_, at)| at), self.turn_ends].into_iter().flatten().min()
+    }
+
+    /// Gives actions that were carried out back, so that their sets are used again and nothing has to be allocated.
+    pub fn recycle(&mut self, actions: &mut Vec<Action>) {
+        for action in actions.drain(..) {
+            if let Action::Target { pus, .. } | Action::Force { pus, .. } = action {
+                self.sets.push(pus);
+            }
+        }
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The policy in force.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What the policy sees.
+    pub fn view(&self) -> View<'_> {
+        View {
+            now_ns: self.now,
+            machine: &self.machine,
+            pus: &self.ledger.pus,
+            apps: &self.ledger.apps,
+            order: &self.order,
+            capacity: self.capacity,
+            threads: &[],
+        }
+    }
+
+    pub(crate) fn recovered_at(&self) -> Nanos {
+        self.started.unwrap_or(self.now).saturating_add(self.settings.recovery_ns)
+    }
+
+    /// Writes an event down. True if there is something to decide.
+    fn note(&mut self, event: &Event, actions: &mut Vec<Action>) -> bool {
+        match event {
+            Event::Arrive { app, wish } => self.arrive(*app, wish, actions),
+            Event::Depart { app } => self.with(*app, Self::depart),
+            Event::Request { app, processors } => {
+                self.with(*app, |engine, slot| engine.request(slot, *processors, actions))
+            }
+            Event::Class { app, class } => self.with(*app, |engine, slot| {
+                engine.ledger.apps[slot.index()].class = *class;
+                false
+            }),
+            Event::Adopted { app, epoch } => self.with(*app, |engine, slot| {
+                engine.ledger.adopted(slot, *epoch, engine.now);
+                false
+            }),
+            Event::Sequential { app } => self.with(*app, |engine, slot| engine.sequential(slot, true)),
+            Event::Parallel { app } => self.with(*app, |engine, slot| engine.sequential(slot, false)),
+            Event::Offline { pu } => self.offline(*pu, actions),
+            Event::Online { pu } => self.online(*pu),
+            Event::Unmanaged { processors } => self.note_unmanaged(*processors),
+            Event::Timer => false,
+            Event::Policy { policy } => self.switch(policy, actions),
+        }
+    }
+
+    /// Events about applications that are gone, or never were, lead to nothing.
+    fn with(&mut self, app: AppId, then: impl FnOnce(&mut Self, Slot) -> bool) -> bool {
+        let Some(slot) = self.ledger.slot(app) else { return false };
+        self.subject = Some(slot);
+        then(self, slot)
+    }
+
+    fn depart(&mut self, slot: Slot) -> bool {
+        self.guests.forget(&mut self.ledger, slot);
+        self.ledger.leave(slot, self.now);
+        self.subject = None;
+        true
+    }
+
+    fn request(&mut self, slot: Slot, processors: u32, actions: &mut Vec<Action>) -> bool {
+        let account = self.ledger.account_mut(slot);
+        if account.limits.request == processors {
+            return false;
+        }
+        account.limits.request = processors;
+        let before = account.phase;
+        match (before, processors) {
+            (Phase::Wrapper, 0) | (Phase::Gone, _) => return false,
+            (_, 0) => self.wrap(slot, actions),
+            (Phase::Wrapper, _) => {
+                let account = self.ledger.account_mut(slot);
+                (account.phase, account.dirty) = (Phase::Running, true);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// It holds nothing of its own from now on; its children do.
+    pub(crate) fn wrap(&mut self, slot: Slot, actions: &mut Vec<Action>) {
+        self.guests.forget(&mut self.ledger, slot);
+        self.ledger.give_up_all(slot, self.now);
+        if self.ledger.account(slot).phase == Phase::Waiting {
+            actions.push(Action::Start { app: self.ledger.app(slot).id });
+        }
+        let account = self.ledger.account_mut(slot);
+        (account.phase, account.dirty, account.pinned, account.position) = (Phase::Wrapper, true, false, 0);
+    }
+
+    fn sequential(&mut self, slot: Slot, sequential: bool) -> bool {
+        let allocation = self.ledger.app(slot).allocation;
+        let account = self.ledger.account_mut(slot);
+        let changed = account.sequential != sequential;
+        account.sequential = sequential;
+        account.parallel_count = allocation;
+        account.dirty |= changed;
+        changed && account.phase == Phase::Running
+    }
+
+    fn offline(&mut self, pu: PuId, actions: &mut Vec<Action>) -> bool {
+        if !self.ledger.usable.contains(pu) {
+            return false;
+        }
+        if self.ledger.usable.len() == 1 {
+            let reason = format!("PU {pu} is the last one; it stays until another one is there");
+            actions.push(Action::Refuse { app: None, reason });
+            return false;
+        }
+        self.ledger.offline(pu, self.now);
+        self.dirty_wrappers();
+        true
+    }
+
+    fn online(&mut self, pu: PuId) -> bool {
+        let known = pu.index() < self.machine.pu_count() && !self.settings.reserved.contains(pu);
+        let come_back = known && !self.ledger.usable.contains(pu);
+        if come_back {
+            self.ledger.online(pu, self.now);
+            self.dirty_wrappers();
+        }
+        come_back
+    }
+
+    /// Wrappers may run anywhere, and anywhere has changed.
+    fn dirty_wrappers(&mut self) {
+        for account in self.ledger.accounts.iter_mut().filter(|account| account.phase == Phase::Wrapper) {
+            account.dirty = true;
+        }
+    }
+
+    /// More takes effect at once, less when it has lasted.
+    fn note_unmanaged(&mut self, processors: u32) -> bool {
+        if processors < self.unmanaged {
+            if self.unmanaged_soon.is_none_or(|(soon, _)| soon != processors) {
+                self.unmanaged_soon = Some((processors, self.now.saturating_add(self.settings.cooldown_ns)));
+            }
+            return false;
+        }
+        let changed = processors > self.unmanaged;
+        (self.unmanaged, self.unmanaged_soon) = (processors, None);
+        changed
+    }
+
+    fn switch(&mut self, policy: &str, actions: &mut Vec<Action>) -> bool {
+        let switched = Policy::parse(policy, self.seed.wrapping_add(self.decisions));
+        match switched.and_then(|policy| policy.check(self.settings.host).map(|()| policy)) {
+            Ok(policy) => {
+                self.policy = policy;
+                true
+            }
+            Err(rejected) => {
+                actions.push(Action::Refuse { app: None, reason: rejected.reason });
+                false
+            }
+        }
+    }
+
+    /// What the passing of time leads to. True if there is something to decide.
+    fn note_time(&mut self, actions: &mut Vec<Action>) -> bool {
+        self.end_graces(actions);
+        let mut decide = false;
+        if let Some((processors, at)) = self.unmanaged_soon
+            && self.now >= at
+        {
+            (self.unmanaged, self.unmanaged_soon) = (processors, None);
+            decide = true;
+        }
+        if self.turn_ends.is_some_and(|at| self.now >= at) {
+            self.turn_ends = None;
+            decide = true;
+        }
+        if self.now >= self.recovered_at() {
+            for account in self.ledger.accounts.iter_mut().filter(|account| account.pinned) {
+                account.pinned = false;
+                decide = true;
+            }
+        }
+        decide
+    }
+
+    /// Forces those whose grace time is over, and takes from those that the shell could not force either.
+    fn end_graces(&mut self, actions: &mut Vec<Action>) {
+        for index in 0..self.ledger.arrival.len() {
+            let slot = self.ledger.arrival[index];
+            let (now, grace) = (self.now, self.settings.grace_ns);
+            let over = |since: Nanos| now >= since.saturating_add(grace);
+            let account = self.ledger.account_mut(slot);
+            match (account.forced, account.leaving_since) {
+                (Some((at, epoch)), _) if over(at) => self.ledger.release_announced(slot, epoch, now),
+                (None, Some(since)) if over(since) => {
+                    account.forced = Some((now, account.sent.epoch));
+                    let mut pus = self.sets.pop().unwrap_or_default();
+                    pus.clone_from(&account.sent.pus);
+                    let epoch = account.sent.epoch;
+                    actions.push(Action::Force { app: self.ledger.app(slot).id, epoch, pus });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Marks as many free processors as unmanaged load takes, beside those that are marked already: siblings of marked ones first,
+    /// then the last ones in hardware order.
+    fn mark_unmanaged(&mut self) {
+        let marked = |ledger: &Ledger| ledger.pus.iter().filter(|pu| pu.state == PuState::Unmanaged).count();
+        let wanted = (self.unmanaged as usize).min(self.ledger.usable.len() - 1);
+        if self.unmanaged == 0 {
+            return;
+        }
+        for _ in marked(&self.ledger)..wanted {
+            let pus = &self.ledger.pus;
+            let free = pus.iter().enumerate().filter(|(_, pu)| pu.state == PuState::Free && pu.next.is_none() && pu.guests == 0);
+            let beside = |index: usize| {
+                let mut siblings = self.machine.smt_siblings(PuId(index as u32)).iter();
+                siblings.any(|sibling| pus[sibling.index()].state == PuState::Unmanaged)
+            };
+            let Some((index, _)) = free.max_by_key(|&(index, _)| (beside(index), index)) else { return };
+            self.ledger.pus[index].state = PuState::Unmanaged;
+        }
+    }
+}

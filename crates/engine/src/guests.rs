@@ -1,0 +1,163 @@
+//! More applications than processors: those without processors of their own are guests on those of others. Knows nothing of how many
+//! processors owners get.
+//!
+//! Every guest runs on one processor (on its minimum, if it has one). The load of a processor is the weight of those that run on it. Guests
+//! stay where they are; new ones go where the load is least; then, while a guest would find less load elsewhere than where it is, the
+//! latest such guest of the most loaded processor moves to the least loaded one. Each move lowers the load that guest sees, so it ends.
+
+use crate::event::Nanos;
+use crate::ledger::{Ledger, Phase};
+use numaestro_policy::{PuState, Slot};
+use numaestro_topology::{Machine, PuId};
+use std::cmp::Reverse;
+
+/// Buffers for spreading guests.
+#[derive(Debug, Default)]
+pub(crate) struct Guests {
+    /// Weight on each processor, thousandths.
+    load: Vec<u64>,
+    guests: Vec<Slot>,
+}
+
+impl Guests {
+    /// Takes an application from the processors it is a guest of.
+    pub(crate) fn forget(&mut self, ledger: &mut Ledger, slot: Slot) {
+        while let Some(pu) = ledger.account(slot).guest_of.first() {
+            remove(ledger, slot, pu);
+        }
+    }
+
+    /// Finds places for all in `order` that have no processors of their own, and none for the others.
+    pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot], _now: Nanos) {
+        self.guests.clear();
+        for &slot in order {
+            if ledger.app(slot).allocation == 0 {
+                self.guests.push(slot);
+            } else {
+                self.forget(ledger, slot);
+            }
+        }
+        if self.guests.is_empty() {
+            return;
+        }
+        let guests = std::mem::take(&mut self.guests);
+        self.weigh_owners(ledger);
+        for &slot in &guests {
+            self.keep_valid(ledger, slot);
+        }
+        for &slot in &guests {
+            self.place(machine, ledger, slot);
+        }
+        for _ in 0..2 * guests.len() {
+            if !self.improve(ledger, &guests) {
+                break;
+            }
+        }
+        self.guests = guests;
+    }
+
+    fn weigh_owners(&mut self, ledger: &Ledger) {
+        self.load.clear();
+        self.load.extend(ledger.pus.iter().map(|pu| {
+            pu.next.map_or(0, |slot| {
+                let app = ledger.app(slot);
+                u64::from(app.weight_milli) / u64::from(app.allocation.max(1))
+            })
+        }));
+    }
+
+    /// Processors it wants to run on.
+    fn wanted(ledger: &Ledger, slot: Slot) -> usize {
+        let usable = ledger.pus.iter().filter(|pu| is_place(pu.state)).count();
+        (ledger.app(slot).min as usize).clamp(1, usable.max(1))
+    }
+
+    /// What one guest adds to each processor it is on.
+    fn weight(ledger: &Ledger, slot: Slot) -> u64 {
+        let app = ledger.app(slot);
+        u64::from(app.weight_milli) / u64::from(app.min)
+    }
+
+    /// It stays where it is, as far as that is possible and wanted.
+    fn keep_valid(&mut self, ledger: &mut Ledger, slot: Slot) {
+        let mut left = if ledger.account(slot).guest_of.is_empty() { return } else { Self::wanted(ledger, slot) };
+        for index in 0..ledger.pus.len() {
+            let pu = PuId(index as u32);
+            if ledger.account(slot).guest_of.contains(pu) {
+                if left > 0 && is_place(ledger.pus[index].state) {
+                    left -= 1;
+                    self.load[index] += Self::weight(ledger, slot);
+                } else {
+                    remove(ledger, slot, pu);
+                }
+            }
+        }
+    }
+
+    /// It gets what it lacks where the load is least; of equals where it was before, then near to that, then the lowest.
+    fn place(&mut self, machine: &Machine, ledger: &mut Ledger, slot: Slot) {
+        let lacking = Self::wanted(ledger, slot) - ledger.account(slot).guest_of.len();
+        for _ in 0..lacking {
+            let near = ledger.account(slot).sent.pus.first();
+            let places = (0..ledger.pus.len()).filter(|&index| {
+                is_place(ledger.pus[index].state) && !ledger.account(slot).guest_of.contains(PuId(index as u32))
+            });
+            let key = |&index: &usize| {
+                let pu = PuId(index as u32);
+                let known = ledger.account(slot).sent.pus.contains(pu);
+                (self.load[index], !known, near.map(|near| machine.distance(near, pu)), index)
+            };
+            let Some(best) = places.min_by_key(key) else { return };
+            add(ledger, slot, PuId(best as u32));
+            self.load[best] += Self::weight(ledger, slot);
+        }
+    }
+
+    /// One guest moves from the most to the least loaded processor, if that helps it.
+    fn improve(&mut self, ledger: &mut Ledger, guests: &[Slot]) -> bool {
+        let places = || (0..ledger.pus.len()).filter(|&index| is_place(ledger.pus[index].state));
+        let with_guests = places().filter(|&index| ledger.pus[index].guests > 0);
+        let Some(most) = with_guests.max_by_key(|&index| (self.load[index], Reverse(index))) else { return false };
+        let Some(least) = places().min_by_key(|&index| (self.load[index], index)) else { return false };
+        let (from, to) = (PuId(most as u32), PuId(least as u32));
+        let helps = |slot: Slot| {
+            let on = &ledger.account(slot).guest_of;
+            on.contains(from) && !on.contains(to) && self.load[least] + Self::weight(ledger, slot) < self.load[most]
+        };
+        let Some(&slot) = guests.iter().rev().find(|&&slot| helps(slot)) else { return false };
+        remove(ledger, slot, from);
+        add(ledger, slot, to);
+        self.load[most] -= Self::weight(ledger, slot);
+        self.load[least] += Self::weight(ledger, slot);
+        true
+    }
+}
+
+/// Whether guests may run there.
+fn is_place(state: PuState) -> bool {
+    matches!(state, PuState::Free | PuState::Owned | PuState::Leaving)
+}
+
+fn add(ledger: &mut Ledger, slot: Slot, pu: PuId) {
+    ledger.account_mut(slot).guest_of.insert(pu);
+    ledger.pus[pu.index()].guests += 1;
+    touch(ledger, slot, pu);
+}
+
+fn remove(ledger: &mut Ledger, slot: Slot, pu: PuId) {
+    ledger.account_mut(slot).guest_of.remove(pu);
+    ledger.pus[pu.index()].guests -= 1;
+    touch(ledger, slot, pu);
+}
+
+/// Everybody on this processor may have to be told whether it is shared.
+fn touch(ledger: &mut Ledger, slot: Slot, pu: PuId) {
+    ledger.account_mut(slot).dirty = true;
+    let entry = ledger.pus[pu.index()];
+    for owner in [entry.owner, entry.next].into_iter().flatten() {
+        ledger.account_mut(owner).dirty = true;
+    }
+    for account in ledger.accounts.iter_mut().filter(|account| account.phase == Phase::Running && account.guest_of.contains(pu)) {
+        account.dirty = true;
+    }
+}

@@ -1,0 +1,97 @@
+//! G1–G7: what holds after every step, whatever the policy. A broken one is a mistake in a policy or in this crate, so it panics.
+//!
+//! * G1 a processor has one owner at most, and is in exactly the sets of that owner;
+//! * G2 the sum of allocations is not above the number of usable processors, and an allocation is the number of its processors;
+//! * G3 no allocation is above what was asked for, except a claim's, what nobody else wanted of a lender, and while a policy is at it;
+//! * G4 an application that is gone owns nothing, is next for nothing and waits for nothing;
+//! * G5 same events, same actions: shown by replaying journals, not checked here;
+//! * G6 work conservation, where the share part promises it: no processor is free while somebody could use it;
+//! * G7 whoever was started has processors, is a guest, or is next for some that are being vacated.
+//!
+//! The cheap ones (linear in processors and applications) are checked always, those that look into sets only in debug builds.
+
+use crate::engine::Engine;
+use crate::ledger::Phase;
+use numaestro_policy::{PuState, Slot};
+use numaestro_topology::PuId;
+
+impl Engine {
+    pub(crate) fn check(&self) {
+        self.check_processors();
+        self.check_applications();
+        if cfg!(debug_assertions) {
+            self.check_sets();
+        }
+    }
+
+    /// G1 and G4, by processor.
+    fn check_processors(&self) {
+        for (index, pu) in self.ledger.pus.iter().enumerate() {
+            let owned = matches!(pu.state, PuState::Owned | PuState::Leaving);
+            assert!(pu.owner.is_some() == owned, "G1: PU {index} is {:?} and its owner {:?}", pu.state, pu.owner);
+            assert!(pu.state != PuState::Owned || pu.next == pu.owner, "G1: PU {index} is owned and another one is next");
+            assert!(owned || pu.next.is_none(), "G1: PU {index} is {:?} and somebody is next", pu.state);
+            for slot in [pu.owner, pu.next].into_iter().flatten() {
+                assert!(self.ledger.account(slot).phase == Phase::Running, "G4: PU {index} belongs to one that does not run");
+            }
+        }
+    }
+
+    /// G2 and G7, by application.
+    fn check_applications(&self) {
+        let mut allocated = 0;
+        for &slot in &self.ledger.arrival {
+            let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+            allocated += app.allocation as usize;
+            if account.phase == Phase::Running {
+                let served = app.allocation > 0 || !account.guest_of.is_empty();
+                assert!(served, "G7: application {} runs nowhere", app.id);
+            } else {
+                assert!(app.allocation == 0, "G4: application {} has {} and does not run", app.id, app.allocation);
+            }
+        }
+        assert!(allocated <= self.ledger.usable.len(), "G2: {allocated} of {} allocated", self.ledger.usable.len());
+    }
+
+    /// G1 and G2, by set; G3 and G6.
+    fn check_sets(&self) {
+        for index in 0..self.ledger.pus.len() {
+            let (pu, entry) = (PuId(index as u32), &self.ledger.pus[index]);
+            for (number, account) in self.ledger.accounts.iter().enumerate() {
+                let slot = Some(Slot(number as u32));
+                let (owned, leaving) = (account.owned.contains(pu), account.leaving.contains(pu));
+                assert!(owned == (entry.state == PuState::Owned && entry.owner == slot), "G1: PU {pu} in the wrong set");
+                assert!(leaving == (entry.state == PuState::Leaving && entry.owner == slot), "G1: PU {pu} in the wrong set");
+                assert!(self.ledger.apps[number].own.contains(pu) == (entry.next == slot), "G2: PU {pu} in the wrong set");
+            }
+            let guests = self.ledger.accounts.iter().filter(|account| account.guest_of.contains(pu)).count();
+            assert!(guests == entry.guests as usize, "G1: PU {pu} has {guests} guests, not {}", entry.guests);
+        }
+        for &slot in &self.order {
+            let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+            assert!(app.own.len() == app.allocation as usize, "G2: application {}", app.id);
+            let most = if account.sequential { account.parallel_count.max(1) } else { app.request.max(app.min).min(app.max) };
+            let decided = account.phase == Phase::Running && self.decided_last(slot);
+            assert!(!decided || app.allocation <= most, "G3: application {} has {} of {most}", app.id, app.allocation);
+        }
+        self.check_work_conservation();
+    }
+
+    /// Whether the latest decision was about this application too.
+    fn decided_last(&self, slot: Slot) -> bool {
+        self.order.contains(&slot) && !self.ledger.account(slot).pinned
+    }
+
+    /// G6.
+    fn check_work_conservation(&self) {
+        let given: u32 = self.order.iter().map(|&slot| self.ledger.app(slot).allocation).sum();
+        let wants_more = |&&slot: &&Slot| {
+            let app = self.ledger.app(slot);
+            app.allocation > 0 && app.allocation < app.cap(self.capacity)
+        };
+        if self.policy.share.conserves_work() && self.decisions > 0 && given < self.capacity {
+            let idle = self.order.iter().find(wants_more).map(|&slot| self.ledger.app(slot).id);
+            assert!(idle.is_none(), "G6: {given} of {} given, application {idle:?} wants more", self.capacity);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! The ledger: who owns which processor, and how one changes hands. Knows nothing of why.
+//!
+//! A processor changes hands in two phases. [`Ledger::assign`] writes down who is next: one that is nobody's goes over at once, one that
+//! has an owner becomes `LEAVING` and stays its owner's. [`Ledger::adopted`] (or a death) lets go of it, and the one that is next owns it.
+//! So a processor never has two owners, and deciding again before the owner has answered only changes who is next.
+
+use crate::event::Nanos;
+use numaestro_policy::{App, AppId, Class, Former, Plan, Processor, PuState, Slot};
+use numaestro_topology::{Machine, PuId, PuSet};
+
+/// What an application is doing, as far as processors go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The slot is vacant.
+    Gone,
+    /// In the queue.
+    Waiting,
+    /// Takes part in the division.
+    Running,
+    /// Takes no part: its children do.
+    Wrapper,
+}
+
+/// What the user and the program wish, before any clamping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub request: u32,
+    pub min: u32,
+    pub max: u32,
+    pub weight_milli: u32,
+    pub wait: Option<bool>,
+}
+
+/// The latest `Action::Target`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Sent {
+    /// 0 = none yet.
+    pub epoch: u32,
+    pub count: u32,
+    pub pus: PuSet,
+    pub shared: bool,
+    pub lent: bool,
+}
+
+/// What the engine keeps of an application besides what policies see.
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    pub phase: Phase,
+    pub limits: Limits,
+    pub sequential: bool,
+    /// Processors it had when its sequential phase began.
+    pub parallel_count: u32,
+    /// Owned and not leaving.
+    pub owned: PuSet,
+    /// Owned and leaving.
+    pub leaving: PuSet,
+    /// Processors of others that it runs on because it has none of its own.
+    pub guest_of: PuSet,
+    pub sent: Sent,
+    /// Largest epoch carried out.
+    pub adopted: u32,
+    /// When the first of the processors in `leaving` was announced.
+    pub leaving_since: Option<Nanos>,
+    /// When and for which epoch it was forced, if it still has to vacate something.
+    pub forced: Option<(Nanos, u32)>,
+    /// It arrived with a claim that still holds.
+    pub pinned: bool,
+    /// Its target may have changed.
+    pub dirty: bool,
+    /// Its place in the queue as last told; 0 = not told.
+    pub position: u32,
+}
+
+impl Account {
+    pub(crate) fn vacant(pus: usize) -> Self {
+        let set = || PuSet::with_capacity(pus);
+        Self {
+            phase: Phase::Gone,
+            limits: Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None },
+            sequential: false,
+            parallel_count: 0,
+            owned: set(),
+            leaving: set(),
+            guest_of: set(),
+            sent: Sent { pus: set(), ..Sent::default() },
+            adopted: 0,
+            leaving_since: None,
+            forced: None,
+            pinned: false,
+            dirty: false,
+            position: 0,
+        }
+    }
+}
+
+/// Dense arrays by processor and by slot.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    pub pus: Vec<Processor>,
+    /// Epoch with which the vacating of a processor was announced; 0 = not yet.
+    pub leave_epoch: Vec<u32>,
+    pub apps: Vec<App>,
+    pub accounts: Vec<Account>,
+    /// Live applications in order of arrival.
+    pub arrival: Vec<Slot>,
+    vacant: Vec<Slot>,
+    scratch: Vec<PuId>,
+    /// Processors that may be owned, unmanaged ones included.
+    pub usable: PuSet,
+}
+
+impl Ledger {
+    pub(crate) fn new(machine: &Machine, reserved: &PuSet) -> Self {
+        let count = machine.pu_count();
+        let mut pus = vec![Processor::default(); count];
+        let mut usable = PuSet::with_capacity(count);
+        for (index, pu) in pus.iter_mut().enumerate() {
+            let id = PuId(index as u32);
+            if reserved.contains(id) || !machine.allowed().contains(id) {
+                pu.state = PuState::Reserved;
+            } else {
+                usable.insert(id);
+            }
+        }
+        Self { pus, leave_epoch: vec![0; count], apps: Vec::new(), accounts: Vec::new(), arrival: Vec::new(), vacant: Vec::new(), scratch: Vec::new(), usable }
+    }
+
+    /// The slot of a live application.
+    pub(crate) fn slot(&self, app: AppId) -> Option<Slot> {
+        let at = self.arrival.binary_search_by_key(&app, |slot| self.apps[slot.index()].id).ok()?;
+        Some(self.arrival[at])
+    }
+
+    pub(crate) fn app(&self, slot: Slot) -> &App {
+        &self.apps[slot.index()]
+    }
+
+    pub(crate) fn account(&self, slot: Slot) -> &Account {
+        &self.accounts[slot.index()]
+    }
+
+    pub(crate) fn account_mut(&mut self, slot: Slot) -> &mut Account {
+        &mut self.accounts[slot.index()]
+    }
+
+    /// A slot for the latest arrival, all of its sets empty.
+    pub(crate) fn enter(&mut self, id: AppId, class: Class) -> Slot {
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            let pus = self.pus.len();
+            self.accounts.push(Account::vacant(pus));
+            self.apps.push(App {
+                id,
+                request: 0,
+                min: 1,
+                max: 1,
+                weight_milli: 1,
+                own: PuSet::with_capacity(pus),
+                allocation: 0,
+                held: PuSet::with_capacity(pus),
+                home: None,
+                cpu_ns: 0,
+                class,
+                speedup: Vec::new(),
+            });
+            Slot(self.apps.len() as u32 - 1)
+        });
+        let app = &mut self.apps[slot.index()];
+        (app.id, app.class, app.home, app.cpu_ns) = (id, class, None, 0);
+        app.speedup.clear();
+        app.held.clear();
+        self.arrival.push(slot);
+        slot
+    }
+
+    /// The application is gone: what it has goes to those that are next, or is free.
+    pub(crate) fn leave(&mut self, slot: Slot, now: Nanos) {
+        self.give_up_all(slot, now);
+        let account = self.account_mut(slot);
+        account.phase = Phase::Gone;
+        account.guest_of.clear();
+        account.sent.pus.clear();
+        account.sent = Sent { pus: std::mem::take(&mut account.sent.pus), ..Sent::default() };
+        (account.adopted, account.sequential, account.pinned, account.dirty, account.position) = (0, false, false, false, 0);
+        self.arrival.retain(|&other| other != slot);
+        self.vacant.push(slot);
+    }
+
+    /// Everything it owns or is to own is free or somebody else's, at once.
+    pub(crate) fn give_up_all(&mut self, slot: Slot, now: Nanos) {
+        for index in 0..self.pus.len() {
+            let pu = PuId(index as u32);
+            if self.pus[index].next == Some(slot) {
+                self.assign(pu, None, now);
+            }
+            if self.pus[index].owner == Some(slot) {
+                self.let_go(pu, now);
+            }
+        }
+        self.settle_leaving(slot);
+    }
+
+    /// Carries a plan over.
+    pub(crate) fn carry_out(&mut self, plan: &Plan, now: Nanos) {
+        for &pu in plan.touched() {
+            self.assign(pu, plan.next(pu), now);
+        }
+    }
+
+    /// Writes down who is next.
+    pub(crate) fn assign(&mut self, pu: PuId, next: Option<Slot>, now: Nanos) {
+        let entry = &mut self.pus[pu.index()];
+        let before = std::mem::replace(&mut entry.next, next);
+        if before == next {
+            return;
+        }
+        let owner = entry.owner;
+        if let Some(slot) = before {
+            let app = &mut self.apps[slot.index()];
+            app.own.remove(pu);
+            app.allocation -= 1;
+        }
+        if let Some(slot) = next {
+            let app = &mut self.apps[slot.index()];
+            app.own.insert(pu);
+            app.allocation += 1;
+            self.account_mut(slot).dirty = true;
+        }
+        match (owner, next) {
+            (None, Some(slot)) => self.take(pu, slot, now),
+            (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
+            (Some(owner), _) if self.pus[pu.index()].state == PuState::Owned => self.announce(pu, owner),
+            _ => {}
+        }
+    }
+
+    /// Nobody's becomes somebody's.
+    fn take(&mut self, pu: PuId, slot: Slot, now: Nanos) {
+        let entry = &mut self.pus[pu.index()];
+        (entry.owner, entry.state, entry.since_ns) = (Some(slot), PuState::Owned, now);
+        self.apps[slot.index()].held.remove(pu);
+        let account = self.account_mut(slot);
+        account.owned.insert(pu);
+        account.dirty = true;
+    }
+
+    /// The owner will have to vacate it, once it is told.
+    fn announce(&mut self, pu: PuId, owner: Slot) {
+        self.pus[pu.index()].state = PuState::Leaving;
+        self.leave_epoch[pu.index()] = 0;
+        let account = self.account_mut(owner);
+        account.owned.remove(pu);
+        account.leaving.insert(pu);
+        account.dirty = true;
+    }
+
+    /// The owner keeps it after all.
+    fn stay(&mut self, pu: PuId, owner: Slot) {
+        self.pus[pu.index()].state = PuState::Owned;
+        let account = self.account_mut(owner);
+        account.leaving.remove(pu);
+        account.owned.insert(pu);
+        account.dirty = true;
+        self.settle_leaving(owner);
+    }
+
+    /// The owner is not on it any more: the one that is next has it.
+    fn let_go(&mut self, pu: PuId, now: Nanos) {
+        let entry = &mut self.pus[pu.index()];
+        let Some(owner) = entry.owner.take() else { return };
+        (entry.state, entry.since_ns) = (PuState::Free, now);
+        entry.last = Some(Former { slot: owner, app: self.apps[owner.index()].id });
+        let next = entry.next;
+        self.apps[owner.index()].held.insert(pu);
+        let account = self.account_mut(owner);
+        account.owned.remove(pu);
+        account.leaving.remove(pu);
+        account.dirty = true;
+        if let Some(slot) = next {
+            self.take(pu, slot, now);
+        }
+    }
+
+    /// An application has carried `epoch` out. False if that is nothing new, or was never asked.
+    pub(crate) fn adopted(&mut self, slot: Slot, epoch: u32, now: Nanos) -> bool {
+        let account = self.account_mut(slot);
+        if epoch > account.sent.epoch || epoch <= account.adopted {
+            return false;
+        }
+        account.adopted = epoch;
+        self.release_announced(slot, epoch, now);
+        true
+    }
+
+    /// Lets go of everything whose vacating was announced with `epoch` or before.
+    pub(crate) fn release_announced(&mut self, slot: Slot, epoch: u32, now: Nanos) {
+        let mut vacated = std::mem::take(&mut self.scratch);
+        let announced = |pu: &PuId| (1..=epoch).contains(&self.leave_epoch[pu.index()]);
+        vacated.clear();
+        vacated.extend(self.account(slot).leaving.iter().filter(announced));
+        for &pu in &vacated {
+            self.let_go(pu, now);
+        }
+        self.scratch = vacated;
+        let account = self.account_mut(slot);
+        (account.leaving_since, account.forced) = if account.leaving.is_empty() { (None, None) } else { (Some(now), None) };
+    }
+
+    /// The target with this epoch has told the owner what to vacate.
+    pub(crate) fn announced(&mut self, slot: Slot, epoch: u32, now: Nanos) {
+        let account = &mut self.accounts[slot.index()];
+        for pu in &account.leaving {
+            let announced = &mut self.leave_epoch[pu.index()];
+            if *announced == 0 {
+                *announced = epoch;
+                account.leaving_since.get_or_insert(now);
+            }
+        }
+    }
+
+    fn settle_leaving(&mut self, slot: Slot) {
+        let account = self.account_mut(slot);
+        if account.leaving.is_empty() {
+            (account.leaving_since, account.forced) = (None, None);
+        }
+    }
+
+    /// A processor is gone. Its owner has lost it at once.
+    pub(crate) fn offline(&mut self, pu: PuId, now: Nanos) {
+        self.assign(pu, None, now);
+        if let Some(owner) = self.pus[pu.index()].owner {
+            self.let_go(pu, now);
+            self.settle_leaving(owner);
+        }
+        let entry = &mut self.pus[pu.index()];
+        (entry.state, entry.guests) = (PuState::Offline, 0);
+        self.usable.remove(pu);
+        for account in &mut self.accounts {
+            account.dirty |= account.guest_of.remove(pu);
+        }
+    }
+
+    /// A processor is back.
+    pub(crate) fn online(&mut self, pu: PuId, now: Nanos) {
+        let entry = &mut self.pus[pu.index()];
+        (entry.state, entry.since_ns) = (PuState::Free, now);
+        self.usable.insert(pu);
+    }
+}

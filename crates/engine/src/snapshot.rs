@@ -1,0 +1,213 @@
+//! Everything there is to see, as owned data. Knows nothing of how it is shown.
+
+use crate::engine::Engine;
+use crate::event::{Class, Nanos};
+use crate::ledger::Phase;
+use numaestro_policy::{AppId, PuState, Slot};
+use numaestro_topology::{PuId, PuSet};
+
+/// What an application is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AppState {
+    /// In the queue.
+    Waiting,
+    /// Running.
+    Running,
+    /// In a sequential phase.
+    Sequential,
+    /// Its children run; it holds nothing.
+    Wrapper,
+}
+
+impl AppState {
+    /// The word for people and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Sequential => "sequential",
+            Self::Wrapper => "wrapper",
+        }
+    }
+}
+
+/// One application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppSnapshot {
+    /// Its number.
+    pub app: AppId,
+    /// What it is doing.
+    pub state: AppState,
+    /// How it is steered.
+    pub class: Class,
+    /// Processors it could use.
+    pub request: u32,
+    /// Its minimum.
+    pub min: u32,
+    /// Its maximum.
+    pub max: u32,
+    /// Its weight, thousandths.
+    pub weight_milli: u32,
+    /// Processors of its latest target; 0 before the first.
+    pub count: u32,
+    /// Which ones.
+    pub pus: PuSet,
+    /// Others run on (some of) them.
+    pub shared: bool,
+    /// Some of its processors are lent.
+    pub lent: bool,
+    /// Epoch of its latest target; 0 before the first.
+    pub epoch: u32,
+    /// Largest epoch it has carried out.
+    pub adopted: u32,
+    /// Place in the queue; 0 = not in it.
+    pub position: u32,
+    /// Why it has what it has: one sentence.
+    pub why: String,
+}
+
+/// One processor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PuSnapshot {
+    /// Which.
+    pub pu: PuId,
+    /// What it is.
+    pub state: PuState,
+    /// Who owns it.
+    pub owner: Option<AppId>,
+    /// Who owns it once announced moves are done.
+    pub next: Option<AppId>,
+    /// Who runs on it besides its owner.
+    pub guests: Vec<AppId>,
+}
+
+impl PuSnapshot {
+    /// The word for people and files.
+    pub const fn state_name(&self) -> &'static str {
+        match self.state {
+            PuState::Free => "free",
+            PuState::Owned => "owned",
+            PuState::Leaving => "leaving",
+            PuState::Reserved => "reserved",
+            PuState::Unmanaged => "unmanaged",
+            PuState::Offline => "offline",
+        }
+    }
+}
+
+/// Everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Time of the latest event.
+    pub now: Nanos,
+    /// As `Event::Policy` would take it.
+    pub policy: String,
+    /// Processors that may be given out.
+    pub usable: PuSet,
+    /// Processors taken by load that is not managed.
+    pub unmanaged: u32,
+    /// Decisions so far.
+    pub decisions: u64,
+    /// In order of arrival.
+    pub apps: Vec<AppSnapshot>,
+    /// In hardware order.
+    pub pus: Vec<PuSnapshot>,
+    /// The queue, first one next.
+    pub queue: Vec<AppId>,
+    /// Applications that could use more processors than they have, in order of arrival (the work-list of Martorell et al. 2000, §5.2).
+    pub work_list: Vec<AppId>,
+}
+
+impl Engine {
+    /// Everything there is to see. Allocates; not for the hot path.
+    pub fn snapshot(&self) -> Snapshot {
+        let arrival = &self.ledger.arrival;
+        let id = |&slot: &Slot| self.ledger.app(slot).id;
+        let waits = |slot: &&Slot| self.ledger.account(**slot).phase == Phase::Waiting;
+        let wants = |slot: &&Slot| {
+            let (app, account) = (self.ledger.app(**slot), self.ledger.account(**slot));
+            account.phase == Phase::Running && app.allocation < app.request.min(app.max)
+        };
+        Snapshot {
+            now: self.now,
+            policy: self.policy.to_string(),
+            usable: self.ledger.usable.clone(),
+            unmanaged: self.unmanaged,
+            decisions: self.decisions,
+            apps: arrival.iter().map(|&slot| self.app_snapshot(slot)).collect(),
+            pus: (0..self.ledger.pus.len() as u32).map(|pu| self.pu_snapshot(PuId(pu))).collect(),
+            queue: arrival.iter().filter(waits).map(id).collect(),
+            work_list: arrival.iter().filter(wants).map(id).collect(),
+        }
+    }
+
+    fn app_snapshot(&self, slot: Slot) -> AppSnapshot {
+        let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+        AppSnapshot {
+            app: app.id,
+            state: match account.phase {
+                Phase::Waiting | Phase::Gone => AppState::Waiting,
+                Phase::Wrapper => AppState::Wrapper,
+                Phase::Running if account.sequential => AppState::Sequential,
+                Phase::Running => AppState::Running,
+            },
+            class: app.class,
+            request: account.limits.request,
+            min: account.limits.min,
+            max: account.limits.max,
+            weight_milli: account.limits.weight_milli,
+            count: account.sent.count,
+            pus: account.sent.pus.clone(),
+            shared: account.sent.shared,
+            lent: account.sent.lent,
+            epoch: account.sent.epoch,
+            adopted: account.adopted,
+            position: account.position,
+            why: self.why(slot),
+        }
+    }
+
+    fn pu_snapshot(&self, pu: PuId) -> PuSnapshot {
+        let entry = &self.ledger.pus[pu.index()];
+        let id = |slot: Slot| self.ledger.app(slot).id;
+        let guests = self.ledger.arrival.iter().filter(|&&slot| self.ledger.account(slot).guest_of.contains(pu));
+        PuSnapshot {
+            pu,
+            state: entry.state,
+            owner: entry.owner.map(id),
+            next: entry.next.map(id),
+            guests: guests.map(|&slot| id(slot)).collect(),
+        }
+    }
+
+    /// One sentence.
+    fn why(&self, slot: Slot) -> String {
+        let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+        let share = self.policy.share.info().name;
+        let (running, capacity) = (self.order.len(), self.capacity);
+        match account.phase {
+            Phase::Gone => String::new(),
+            Phase::Waiting if account.limits.wait == Some(true) => {
+                format!("waits, as wished, for processors of its own: number {} in the queue", account.position)
+            }
+            Phase::Waiting => format!("waits for processors of its own: number {} in the queue", account.position),
+            Phase::Wrapper => "its children run; it holds no processors itself".to_owned(),
+            Phase::Running if account.pinned => "keeps what it had when the manager was started again".to_owned(),
+            Phase::Running if app.allocation == 0 && app.min > 1 => {
+                format!("its minimum of {} is not to be had, so it shares with others", app.min)
+            }
+            Phase::Running if app.allocation == 0 => {
+                format!("{running} applications on {capacity} processors: it shares with others, balanced by weight")
+            }
+            Phase::Running if account.sequential && app.allocation < account.parallel_count => {
+                format!("sequential: {} of its {} processors are lent", account.parallel_count - app.allocation, account.parallel_count)
+            }
+            Phase::Running if account.owned.is_empty() && account.sent.epoch == 0 => "its processors are being vacated by others".to_owned(),
+            Phase::Running if running == 1 => format!("alone: {} of {capacity} processors", app.allocation),
+            Phase::Running if app.allocation >= app.request.min(app.max) => {
+                format!("all it asked for: {} of {capacity} processors among {running} applications", app.allocation)
+            }
+            Phase::Running => format!("{} of {capacity} processors among {running} applications by share={share}", app.allocation),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What applications are told. Knows nothing of why they have what they have.
+//!
+//! First those that have to vacate something are told; programs of class fold have done so when the shell has carried the target out, so
+//! what they vacate passes on at once. Then everybody else whose target has changed.
+
+use crate::engine::Engine;
+use crate::event::{Action, Class};
+use crate::ledger::{Account, Ledger, Phase};
+use numaestro_policy::{App, Slot};
+use numaestro_topology::PuSet;
+
+/// A target that an application should have.
+struct Wanted<'a> {
+    pus: &'a PuSet,
+    shared: bool,
+    lent: bool,
+}
+
+impl Engine {
+    /// Appends the targets that have changed.
+    pub(crate) fn tell(&mut self, actions: &mut Vec<Action>) {
+        for index in 0..self.ledger.arrival.len() {
+            let slot = self.ledger.arrival[index];
+            let account = self.ledger.account(slot);
+            if account.dirty && account.leaving.iter().any(|pu| self.ledger.leave_epoch[pu.index()] == 0) {
+                self.tell_one(slot, actions);
+                let epoch = self.ledger.account(slot).sent.epoch;
+                self.ledger.announced(slot, epoch, self.now);
+                if self.ledger.app(slot).class == Class::Fold {
+                    self.ledger.release_announced(slot, epoch, self.now);
+                }
+            }
+        }
+        for index in 0..self.ledger.arrival.len() {
+            let slot = self.ledger.arrival[index];
+            if std::mem::take(&mut self.ledger.account_mut(slot).dirty) {
+                self.tell_one(slot, actions);
+            }
+        }
+    }
+
+    /// Appends the target of one application, if it differs from the one it has.
+    fn tell_one(&mut self, slot: Slot, actions: &mut Vec<Action>) {
+        let Some(wanted) = wanted(&self.ledger, slot) else { return };
+        let sent = &self.ledger.account(slot).sent;
+        if sent.epoch > 0 && sent.pus == *wanted.pus && sent.shared == wanted.shared && sent.lent == wanted.lent {
+            return;
+        }
+        let mut pus = self.sets.pop().unwrap_or_else(|| PuSet::with_capacity(self.machine.pu_count()));
+        pus.clone_from(wanted.pus);
+        let (shared, lent) = (wanted.shared, wanted.lent);
+        let app = self.ledger.app(slot).id;
+        let sent = &mut self.ledger.account_mut(slot).sent;
+        sent.pus.clone_from(&pus);
+        (sent.epoch, sent.count, sent.shared, sent.lent) = (sent.epoch + 1, pus.len() as u32, shared, lent);
+        actions.push(Action::Target { app, epoch: sent.epoch, count: sent.count, pus, shared, lent });
+    }
+}
+
+/// The target an application should have now; `None` while it waits or while all that will be its own has still to be vacated by others
+/// and it has not begun to run.
+fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
+    let (account, app): (&Account, &App) = (ledger.account(slot), ledger.app(slot));
+    let lent = account.sequential && app.allocation < account.parallel_count;
+    match account.phase {
+        Phase::Gone | Phase::Waiting => None,
+        Phase::Wrapper => Some(Wanted { pus: &ledger.usable, shared: true, lent: false }),
+        Phase::Running if !account.owned.is_empty() => {
+            let shared = account.owned.iter().any(|pu| ledger.pus[pu.index()].guests > 0);
+            Some(Wanted { pus: &account.owned, shared, lent })
+        }
+        Phase::Running if !account.guest_of.is_empty() => {
+            let others = |pu: numaestro_topology::PuId| {
+                let entry = &ledger.pus[pu.index()];
+                entry.owner.is_some() || entry.next.is_some() || entry.guests > 1
+            };
+            Some(Wanted { pus: &account.guest_of, shared: account.guest_of.iter().any(others), lent })
+        }
+        // It has lost all it had: until what will be its own is vacated, it runs there beside those that vacate it.
+        Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => Some(Wanted { pus: &app.own, shared: true, lent }),
+        Phase::Running => None,
+    }
+}
