@@ -69,16 +69,100 @@ impl RawPu {
 #[derive(Debug)]
 struct Numbering<K>(BTreeMap<K, u32>);
 
-impl<K: Ord> Numbering<K> {
-    const fn new() -> Self {
+impl<K> Default for Numbering<K> {
+    fn default() -> Self {
         Self(BTreeMap::new())
     }
+}
 
+impl<K: Ord> Numbering<K> {
     /// The number, and whether it is a new one.
     fn of(&mut self, key: K) -> (u32, bool) {
         let next = self.0.len() as u32;
         let number = *self.0.entry(key).or_insert(next);
         (number, number == next)
+    }
+}
+
+/// Objects appear with the first PU that is in them.
+struct Builder<'a> {
+    raw: &'a Raw,
+    machine: Machine,
+    packages: Numbering<u32>,
+    nodes: Numbering<u32>,
+    caches: Numbering<Cache>,
+    cores: Numbering<u32>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(raw: &'a Raw) -> Self {
+        let machine = Machine {
+            packages: Vec::new(),
+            nodes: Vec::new(),
+            llcs: Vec::new(),
+            cores: Vec::new(),
+            pus: Vec::with_capacity(raw.pus.len()),
+            distances: Vec::new(),
+            distances_reported: false,
+            allowed: PuSet::new(),
+            isolated: raw.isolated.clone(),
+            offline: raw.offline.clone(),
+            by_os: Vec::new(),
+        };
+        let (packages, nodes, caches, cores) = Default::default();
+        Self { raw, machine, packages, nodes, caches, cores }
+    }
+
+    fn add(&mut self, pu: &RawPu) {
+        let id = PuId(self.machine.pus.len() as u32);
+        let os_node = pu.node.unwrap_or(0);
+        let package = self.package(pu.package);
+        let node = self.node(os_node);
+        let llc = self.cache(pu, os_node);
+        let core = self.core(pu);
+        let smt_rank = self.machine.cores[core as usize].pus.len() as u32;
+        self.machine.packages[package as usize].pus.insert(id);
+        self.machine.nodes[node as usize].pus.insert(id);
+        self.machine.llcs[llc as usize].pus.insert(id);
+        self.machine.cores[core as usize].pus.insert(id);
+        let node = NumaNodeId(node);
+        self.machine.pus.push(Pu { id, os_index: pu.os_index, core, llc, node, package, smt_rank });
+    }
+
+    fn package(&mut self, key: u32) -> u32 {
+        let (number, new) = self.packages.of(key);
+        if new {
+            let os_index = self.raw.packages.get(&key).copied();
+            self.machine.packages.push(Package { os_index, pus: PuSet::new() });
+        }
+        number
+    }
+
+    fn node(&mut self, os_index: u32) -> u32 {
+        let (number, new) = self.nodes.of(os_index);
+        if new {
+            let memory_bytes = self.raw.nodes.get(&os_index).copied().flatten();
+            self.machine.nodes.push(NumaNode { os_index, memory_bytes, pus: PuSet::new() });
+        }
+        number
+    }
+
+    fn cache(&mut self, pu: &RawPu, os_node: u32) -> u32 {
+        let (number, new) = self.caches.of(pu.cache(os_node));
+        if new {
+            let known = pu.llc.and_then(|key| self.raw.llcs.get(&key)).cloned().unwrap_or_default();
+            let RawLlc { id, level: cache_level, size_bytes } = known;
+            self.machine.llcs.push(Llc { id, cache_level, size_bytes, pus: PuSet::new() });
+        }
+        number
+    }
+
+    fn core(&mut self, pu: &RawPu) -> u32 {
+        let (number, new) = self.cores.of(pu.core);
+        if new {
+            self.machine.cores.push(Core { kind: pu.kind, capacity: pu.capacity, pus: PuSet::new() });
+        }
+        number
     }
 }
 
@@ -156,62 +240,16 @@ impl Raw {
         });
     }
 
+    /// The arrays, from PUs in hardware order; distances and cpuset come later.
     fn tree(&self) -> Machine {
-        let mut machine = Machine {
-            packages: Vec::new(),
-            nodes: Vec::new(),
-            llcs: Vec::new(),
-            cores: Vec::new(),
-            pus: Vec::with_capacity(self.pus.len()),
-            distances: Vec::new(),
-            distances_reported: false,
-            allowed: PuSet::new(),
-            isolated: self.isolated.clone(),
-            offline: self.offline.clone(),
-            by_os: Vec::new(),
-        };
-        let (mut packages, mut nodes, mut caches, mut cores) =
-            (Numbering::new(), Numbering::new(), Numbering::new(), Numbering::new());
-        for (position, raw) in self.pus.iter().enumerate() {
-            let id = PuId(position as u32);
-            let os_node = raw.node.unwrap_or(0);
-            let (package, new_package) = packages.of(raw.package);
-            let (node, new_node) = nodes.of(os_node);
-            let (llc, new_llc) = caches.of(raw.cache(os_node));
-            let (core, new_core) = cores.of(raw.core);
-            if new_package {
-                machine
-                    .packages
-                    .push(Package { os_index: self.packages.get(&raw.package).copied(), pus: PuSet::new() });
-            }
-            if new_node {
-                machine.nodes.push(self.node(os_node));
-            }
-            if new_llc {
-                let known = raw.llc.and_then(|key| self.llcs.get(&key)).cloned().unwrap_or_default();
-                machine.llcs.push(Llc {
-                    id: known.id,
-                    cache_level: known.level,
-                    size_bytes: known.size_bytes,
-                    pus: PuSet::new(),
-                });
-            }
-            if new_core {
-                machine.cores.push(Core { kind: raw.kind, capacity: raw.capacity, pus: PuSet::new() });
-            }
-            let smt_rank = machine.cores[core as usize].pus.len() as u32;
-            machine.packages[package as usize].pus.insert(id);
-            machine.nodes[node as usize].pus.insert(id);
-            machine.llcs[llc as usize].pus.insert(id);
-            machine.cores[core as usize].pus.insert(id);
-            let node = NumaNodeId(node);
-            machine.pus.push(Pu { id, os_index: raw.os_index, core, llc, node, package, smt_rank });
+        let mut builder = Builder::new(self);
+        for raw in &self.pus {
+            builder.add(raw);
         }
         for &os_node in self.nodes.keys() {
-            if nodes.of(os_node).1 {
-                machine.nodes.push(self.node(os_node));
-            }
+            builder.node(os_node);
         }
+        let mut machine = builder.machine;
         let end = self.pus.iter().map(|pu| pu.os_index as usize + 1).max().unwrap_or(0);
         machine.by_os = vec![u32::MAX; end];
         for pu in &machine.pus {
@@ -219,10 +257,6 @@ impl Raw {
         }
         machine.distances_reported = !self.distances.is_empty();
         machine
-    }
-
-    fn node(&self, os_index: u32) -> NumaNode {
-        NumaNode { os_index, memory_bytes: self.nodes.get(&os_index).copied().flatten(), pus: PuSet::new() }
     }
 
     /// All pairs or none must be reported: half a matrix would make nodes look nearer than they are.

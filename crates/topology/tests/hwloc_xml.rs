@@ -1,6 +1,6 @@
 //! hwloc's reading of a tree and ours agree, and its XML is understood in both versions.
 
-use numaestro_topology::{CpuSet, Machine, MemTree, TopologyError, sysfs, xml};
+use numaestro_topology::{CpuSet, Machine, MemTree, TopologyError, synthetic, sysfs, xml};
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -57,13 +57,22 @@ fn kinds_of_cores_come_with_their_capacity() {
 }
 
 #[test]
-fn attached_nodes_are_read_like_the_synthetic_description_they_come_from() {
-    let text = "pack:2 [numa(memory=4GiB)] l3:2 [numa(memory=1GiB)] core:2 pu:2";
-    let synthetic = numaestro_topology::synthetic::parse(text).unwrap();
-    let machine = xml::parse(&file("16synthetic-attached/hwloc.xml")).unwrap();
-    assert_eq!(machine.pus(), synthetic.pus());
-    assert_eq!(machine.numa_nodes(), synthetic.numa_nodes());
-    assert_eq!(machine.numa_nodes().iter().filter(|node| node.is_memory_only()).count(), 2);
+fn synthetic_descriptions_mean_what_hwloc_means_by_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/machines/synthetic");
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let (_, after) = text.split_once("name=\"SyntheticDescription\" value=\"").unwrap();
+        let description = after.split('"').next().unwrap();
+        let ours = synthetic::parse(description).unwrap_or_else(|error| panic!("{description}: {error}"));
+        let theirs = xml::parse(&text).unwrap_or_else(|error| panic!("{description}: {error}"));
+        assert_eq!(ours.pus(), theirs.pus(), "{description}");
+        assert_eq!(ours.numa_nodes(), theirs.numa_nodes(), "{description}");
+        let levels = |m: &Machine| m.llcs().iter().map(|llc| (llc.cache_level, llc.pus.clone())).collect::<Vec<_>>();
+        assert_eq!(levels(&ours), levels(&theirs), "{description}");
+        compared += 1;
+    }
+    assert_eq!(compared, 8);
 }
 
 #[test]
