@@ -55,6 +55,8 @@ pub struct Outcome {
     pub bound: Bound,
     /// The worst ratio, or the mean; `None` if nothing of it was measured.
     pub value: Option<f64>,
+    /// Standard error of `value`; `None` with too few runs.
+    pub error: Option<f64>,
     /// The mix with the worst ratio.
     pub worst_mix: String,
     /// How many mixes took part.
@@ -144,13 +146,31 @@ fn outcome(bound: &Bound, results: &[MixResult]) -> Outcome {
         Limit::MeanAtLeast(_) => stats::geometric_mean(&ratios.iter().map(|ratio| ratio.0).collect::<Vec<_>>()),
         _ => worst.map(|worst| worst.0),
     };
+    let relative = match bound.limit {
+        Limit::MeanAtLeast(_) => mean_error(bound, results),
+        _ => worst.and_then(|worst| ratio_error(bound, results.iter().find(|result| result.mix == worst.1)?)),
+    };
     Outcome {
         bound: *bound,
         value,
+        error: value.zip(relative).map(|(value, relative)| value * relative).filter(|error| error.is_finite()),
         worst_mix: worst.map(|worst| worst.1.to_owned()).unwrap_or_default(),
         mixes: ratios.len(),
         holds: value.map(|value| holds(bound.limit, value)),
     }
+}
+
+fn ratio_error(bound: &Bound, result: &MixResult) -> Option<f64> {
+    match bound.metric {
+        Metric::Makespan => result.makespan_ratio_error(bound.above, bound.below),
+        Metric::Turnaround => result.turnaround_ratio_error(bound.above, bound.below),
+    }
+}
+
+/// Relative standard error of a geometric mean over all mixes that were measured.
+fn mean_error(bound: &Bound, results: &[MixResult]) -> Option<f64> {
+    let errors: Vec<f64> = results.iter().filter_map(|result| ratio_error(bound, result)).collect();
+    (!errors.is_empty()).then(|| errors.iter().map(|error| error * error).sum::<f64>().sqrt() / errors.len() as f64)
 }
 
 fn holds(limit: Limit, value: f64) -> bool {

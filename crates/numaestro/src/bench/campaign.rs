@@ -89,6 +89,18 @@ impl MixResult {
         stats::ratio_of_medians(&self.cell(above)?.makespans(), &self.cell(below)?.makespans())
     }
 
+    /// Relative standard error of that ratio; `None` with too few runs.
+    pub fn makespan_ratio_error(&self, above: Setup, below: Setup) -> Option<f64> {
+        let error = |setup| stats::median_error(&self.cell(setup)?.makespans());
+        Some(error(above)?.hypot(error(below)?))
+    }
+
+    /// Relative standard error of the ratio of the mean turnarounds; `None` with too few runs.
+    pub fn turnaround_ratio_error(&self, above: Setup, below: Setup) -> Option<f64> {
+        let error = |setup| stats::median_error(&self.cell(setup)?.turnarounds());
+        Some(error(above)?.hypot(error(below)?))
+    }
+
     /// Ratio of the medians of the mean turnarounds of two set-ups; `None` if one was not measured.
     pub fn turnaround_ratio(&self, above: Setup, below: Setup) -> Option<f64> {
         stats::ratio_of_medians(&self.cell(above)?.turnarounds(), &self.cell(below)?.turnarounds())

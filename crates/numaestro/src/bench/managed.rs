@@ -81,7 +81,7 @@ impl Managed {
 
     fn command(&self) -> Command {
         let mut command = clean_command(&self.numaestro);
-        command.env("NUMAESTRO_DIR", self.dir.path());
+        command.env("NUMAESTRO_DIR", self.dir.path()).env("XDG_CONFIG_HOME", self.dir.path());
         command
     }
 
@@ -123,7 +123,11 @@ impl Drop for Managed {
 
 fn spawn(numaestro: &Path, dir: &Path) -> Result<Child> {
     let mut command = clean_command(numaestro);
-    command.env("NUMAESTRO_DIR", dir).args(["daemon", "--idle-exit", "0"]);
+    // An empty configuration: the settings and profiles of this user and this machine are not what is measured.
+    let config = dir.join("empty.toml");
+    std::fs::write(&config, "").context("cannot write the manager's configuration")?;
+    command.env("NUMAESTRO_DIR", dir).env("XDG_CONFIG_HOME", dir);
+    command.args(["daemon", "--idle-exit", "0", "--config"]).arg(config);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     end_with_this(&mut command, Signal::TERM);
     command.spawn().with_context(|| format!("cannot start the manager, {} daemon", numaestro.display()))

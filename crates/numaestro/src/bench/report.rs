@@ -168,9 +168,10 @@ pub fn summary(rivals: &[Rival], outcomes: &[Outcome]) -> String {
         .expect("a String takes everything");
     }
     for outcome in outcomes {
+        let error = outcome.error.map_or(String::new(), |error| format!(" ± {error:.3}"));
         let (verdict, value) = match (outcome.holds, outcome.value) {
-            (Some(true), Some(value)) => ("holds", format!("{value:.3}")),
-            (Some(false), Some(value)) => ("FAILS", format!("{value:.3}")),
+            (Some(true), Some(value)) => ("holds", format!("{value:.3}{error}")),
+            (Some(false), Some(value)) => ("FAILS", format!("{value:.3}{error}")),
             _ => continue,
         };
         writeln!(

@@ -43,6 +43,14 @@ pub fn ratio_of_medians(above: &[f64], below: &[f64]) -> Option<f64> {
     (below > 0.0).then(|| above / below)
 }
 
+/// Relative standard error of the median, from the median deviation as for normally spread samples. `None` below three samples.
+pub fn median_error(samples: &[f64]) -> Option<f64> {
+    // 1.4826 times the median deviation estimates the standard deviation; the median's error is sqrt(pi / 2) of the mean's.
+    let (centre, deviation) = (median(samples)?, median_deviation(samples)?);
+    let usable = samples.len() >= 3 && centre > 0.0;
+    usable.then(|| 1.4826 * deviation * (std::f64::consts::PI / 2.0 / samples.len() as f64).sqrt() / centre)
+}
+
 fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -74,6 +82,15 @@ mod tests {
     fn one_outlier_moves_neither_median_nor_deviation() {
         assert!(close(median(&[1.0, 1.1, 0.9, 50.0, 1.0]), 1.0));
         assert!(median_deviation(&[1.0, 1.1, 0.9, 50.0, 1.0]).is_some_and(|d| d <= 0.1 + 1e-12));
+    }
+
+    #[test]
+    fn the_error_of_a_median_shrinks_with_the_number_of_samples() {
+        let few: Vec<f64> = [0.9, 1.0, 1.1].to_vec();
+        let many: Vec<f64> = few.iter().cycle().take(300).copied().collect();
+        let (few, many) = (median_error(&few).unwrap_or(0.0), median_error(&many).unwrap_or(1.0));
+        assert!((few / many - 10.0).abs() < 1e-9, "{few} {many}");
+        assert!(median_error(&[1.0, 1.0]).is_none());
     }
 
     #[test]
