@@ -3,8 +3,9 @@
 use crate::id::{NumaNodeId, PuId};
 use crate::set::{CpuSet, PuSet};
 
-/// Most PUs of a machine.
-pub const PUS_MAX: usize = 65_536;
+/// Most PUs of a machine: twice what Linux can be built for. Sets of every core and group are bitmaps over all PUs, so memory
+/// grows with the square of this.
+pub const PUS_MAX: usize = 16_384;
 /// Most NUMA nodes of a machine, as in Linux.
 pub const NUMA_NODES_MAX: usize = 1024;
 
