@@ -8,7 +8,7 @@
 
 enum { ROOTS = 3, REGIONS = 20, N = 2000 };
 
-static int between;
+static int started, between;
 
 static void *root(void *for_ever)
 {
@@ -26,6 +26,7 @@ static void *root(void *for_ever)
         check_equal("sum", sum, (long long)N * (N - 1) / 2);
         if (for_ever) {
             __atomic_store_n(&between, 1, __ATOMIC_SEQ_CST);
+            __atomic_store_n(&started, 1, __ATOMIC_SEQ_CST);
             pthread_testcancel();
             __atomic_store_n(&between, 0, __ATOMIC_SEQ_CST);
         }
@@ -38,9 +39,12 @@ static void cancel_one(void)
 {
     pthread_t thread;
     void *result = NULL;
-    between = 0;
+    between = started = 0;
     if (pthread_create(&thread, NULL, root, &between))
         exit(2);
+    /* Making its team's threads is a cancellation point. */
+    while (!__atomic_load_n(&started, __ATOMIC_SEQ_CST))
+        usleep(100);
     usleep((useconds_t)(check_rounds * 37 % 3000));
     pthread_cancel(thread);
     pthread_join(thread, &result);
