@@ -2,6 +2,7 @@
 //!
 //! Finds and checks; starts nothing but `python -c "import …"`.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,10 +18,12 @@ pub struct Places {
     pub programs: Option<PathBuf>,
     /// Has the built Rust examples in it.
     pub examples: PathBuf,
-    /// A Python with `NumPy`, or why there is none.
-    pub python: Result<PathBuf, String>,
-    /// A Python with scikit-learn too.
-    pub learn: Result<PathBuf, String>,
+    /// Pythons that may have what is needed, best first.
+    pub pythons: Vec<PathBuf>,
+    /// The first of them with `NumPy`, or why there is none; looked for when first needed.
+    numpy: OnceCell<Result<PathBuf, String>>,
+    /// The same for scikit-learn.
+    learn: OnceCell<Result<PathBuf, String>>,
     /// The command under test.
     pub numaestro: PathBuf,
 }
@@ -41,17 +44,18 @@ impl Places {
             let here = std::env::current_dir().ok();
             here.as_deref().and_then(|dir| upwards(dir, what)).or_else(|| upwards(&numaestro, what))
         };
-        let candidates: Vec<PathBuf> = match python {
+        let pythons: Vec<PathBuf> = match python {
             Some(path) => vec![path.to_owned()],
             None => near("build/venv/bin/python").into_iter().chain([PathBuf::from("python3")]).collect(),
         };
-        let examples = numaestro.parent().map(|dir| dir.join("examples")).unwrap_or_default();
+        let examples = numaestro.parent().map(|dir| dir.join("examples")).filter(|dir| dir.exists());
         Self {
             kernels: kernels.map(Path::to_owned).or_else(|| near("build/kernels")),
             programs: near("bench/programs"),
-            examples,
-            python: importing("numpy", &candidates),
-            learn: importing("sklearn", &candidates),
+            examples: examples.or_else(|| near("target/release/examples")).unwrap_or_default(),
+            pythons,
+            numpy: OnceCell::new(),
+            learn: OnceCell::new(),
             numaestro,
         }
     }
@@ -68,7 +72,9 @@ impl Places {
                 existing(self.examples.join(format!("load-{}", program.name)), "run `cargo build --release --examples`")
             }
             Runtime::Python => {
-                let python = if program.name == "learn" { &self.learn } else { &self.python };
+                let (place, module) =
+                    if program.name == "learn" { (&self.learn, "sklearn") } else { (&self.numpy, "numpy") };
+                let python = place.get_or_init(|| importing(module, &self.pythons));
                 let script = self.script(&format!("{}.py", program.name))?;
                 Ok(CommandLine { executable: python.clone()?, arguments: vec![script.to_string_lossy().into_owned()] })
             }
@@ -126,7 +132,7 @@ mod tests {
     fn what_is_missing_is_named_with_a_remedy() {
         let nowhere = Path::new("/nonexistent");
         let places = Places::find(Some(nowhere), Some(nowhere), PathBuf::from("/nonexistent/bin/numaestro"));
-        for (runtime, name) in [(Runtime::Gcc, "sor"), (Runtime::Python, "matmul"), (Runtime::Rust, "rayon")] {
+        for (runtime, name) in [(Runtime::Gcc, "sor"), (Runtime::Python, "matmul"), (Runtime::Rust, "no-such-load")] {
             let program = Program { name: name.to_owned(), runtime };
             let reason = places.command(&program).expect_err("nothing is there");
             assert!(
