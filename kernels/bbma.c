@@ -1,5 +1,5 @@
-/* bbma.c - BBMA of Antonopoulos et al. 2003: back-to-back memory accesses. It
- * touches one word per cache line of an array far larger than the last cache,
+/* bbma.c - BBMA of Antonopoulos et al. 2004: back-to-back memory accesses. It
+ * touches one word per cache line of an array larger than the last cache,
  * so every access is a bus transaction; one instance is near saturation.
  * Checksum: the array. */
 #include "sweep.h"

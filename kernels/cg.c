@@ -1,11 +1,11 @@
 /* cg.c - conjugate gradients on a sparse symmetric matrix (after NAS CG, Bailey
  * et al. 1991): five regions of 2 to 36 us per iteration, two of them with
- * reductions. The finest grain of all programs here: "very sensitive to
- * sharing" (Nikolopoulos et al. 2000, section 6).
+ * reductions. The finest grain of all programs here, and the most sensitive to
+ * sharing (as Martorell et al. 2000, section 6, found of NAS CG).
  *
  * A sum of doubles depends on the order of its terms, thus on the team size.
  * Here each block of a vector is summed in order, rounded to a multiple of
- * 2^-44, and the blocks are added as integers: exact, in any order.
+ * 2^-40, and the blocks are added as integers: exact, in any order.
  * Checksum: the solution vector of the last solve. */
 #include "kernel.h"
 
@@ -14,7 +14,7 @@
 
 static const struct kernel_about about = {
     .name = "cg", .what = "Conjugate gradients, five short regions per iteration.",
-    .size_unit = "rows of the matrix", .size = 6144, .size_min = 1024, .size_max = 1 << 20,
+    .size_unit = "rows of the matrix", .size = 6144, .size_min = 1024, .size_max = 1 << 18,
     .reps_unit = "solves of 25 iterations", .reps = 90,
 };
 
@@ -85,9 +85,9 @@ static double dot(const struct system *s, const double *a, const double *b)
         double part = 0;
         for (long i = block * BLOCK; i < block_end(s, block); i++)
             part += a[i] * b[i];
-        sum += (long long)(part * 0x1p44);
+        sum += (long long)(part * 0x1p40);
     }
-    return (double)sum * 0x1p-44;
+    return (double)sum * 0x1p-40;
 }
 
 static void advance(const struct system *s, double alpha)

@@ -1,4 +1,4 @@
-/* epd.c - the evolving diamond (EPD of Nikolopoulos et al. 2000, section 6):
+/* epd.c - the evolving diamond (EPD of Martorell et al. 2000, section 6):
  * region i has work for 2, 4, ..., MAX-2, MAX, MAX, MAX-2, ..., 2 threads.
  * By default the team is the runtime's choice and only the work varies, so the
  * program is malleable; with --explicit each region asks for its number with a

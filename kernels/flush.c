@@ -1,4 +1,4 @@
-/* flush.c - FLUSH of Antonopoulos et al. 2003: fills a cache once and then
+/* flush.c - FLUSH of Antonopoulos et al. 2004: fills a cache once and then
  * lives in it until it is suspended. Bus traffic: one cache fill, then none.
  * What is lost with each suspension is the cache's contents.
  * Checksum: the array. */

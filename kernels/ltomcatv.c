@@ -1,6 +1,6 @@
 /* ltomcatv.c - alternates between a sequential phase that waits (60 ms, as for a
  * device) and a parallel phase of 600 short sweeps (after ltomcatv of
- * Nikolopoulos et al. 2000, section 6: tomcatv with its main loop repeated,
+ * Martorell et al. 2000, section 6: tomcatv with its main loop repeated,
  * asking for one processor while it does its I/O).
  * The sweeps are Jacobi's, so each value comes from the sweep before.
  * Checksum: the grid. */

@@ -1,4 +1,4 @@
-/* nbbma.c - nBBMA of Antonopoulos et al. 2003: the same accesses as bbma's on an
+/* nbbma.c - nBBMA of Antonopoulos et al. 2004: the same accesses as bbma's on an
  * array that stays in the nearest cache, so there is next to no bus traffic.
  * Checksum: the array. */
 #include "sweep.h"

@@ -1,6 +1,10 @@
-/* lossy.c - preloaded by check.sh to prove that verification can fail: in
- * region LOST_REGION (from the environment, counted from 1) one thread of libgomp's team does none of its work, as after a
- * wrong change of a team's size. No program is built with it. */
+/* meddle.c - preloaded by check.sh between a program and libgomp, to prove what
+ * the programs promise. No program is built with it.
+ *
+ * LOST_REGION=N: in region N (counted from 1) the last thread does none of its
+ * work, as after a wrong change of a team's size: verification must fail.
+ * TEAM_CYCLE=N: region after region has 1, 2, .. N, 1, .. threads, unless the
+ * program asked for a number: the result must stay the same. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <omp.h>
@@ -17,19 +21,27 @@ static void body_without_last_thread(void *data)
         body_of_lost(data);
 }
 
+static unsigned number_from(const char *variable)
+{
+    const char *text = getenv(variable);
+    return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
+}
+
 /* libgomp's entry for `omp parallel`; declared here because it has no header. */
 void GOMP_parallel(region_body *body, void *data, unsigned threads, unsigned flags);
 
 void GOMP_parallel(region_body *body, void *data, unsigned threads, unsigned flags)
 {
     static void (*next)(region_body *, void *, unsigned, unsigned);
-    static int regions, lost;
+    static unsigned regions, lost, cycle;
     if (next == NULL) {
         void *symbol = dlsym(RTLD_NEXT, "GOMP_parallel");
         memcpy(&next, &symbol, sizeof next);
-        const char *region = getenv("LOST_REGION");
-        lost = region != NULL ? atoi(region) : 0;
+        lost = number_from("LOST_REGION");
+        cycle = number_from("TEAM_CYCLE");
     }
+    if (threads == 0 && cycle > 0)
+        threads = regions % cycle + 1;
     if (++regions == lost) {
         body_of_lost = body;
         body = body_without_last_thread;
