@@ -38,11 +38,11 @@ pub(crate) const ANSWERS: &[Answer] = &[
     answer(Part::Share, info::EQUI, |_, _| Ok(Built::Share(Box::new(share::Equi::default())))),
     answer(Part::Share, info::EQUIP, |parameters, _| {
         let leftover = parameters.choice("leftover", &[("idle", share::Leftover::Idle), ("worklist", share::Leftover::Worklist)])?;
-        Ok(Built::Share(Box::new(share::Equip { leftover: leftover.unwrap_or_default() })))
+        Ok(Built::Share(Box::new(share::Equip::new(leftover.unwrap_or_default()))))
     }),
     answer(Part::Share, info::CLUSTER, |parameters, _| {
-        let unit = parameters.number("unit")?.unwrap_or(share::Cluster::default().unit);
-        Ok(Built::Share(Box::new(share::Cluster { unit })))
+        let unit = parameters.number("unit")?.unwrap_or(share::Cluster::UNIT);
+        Ok(Built::Share(Box::new(share::Cluster::new(unit))))
     }),
     answer(Part::Share, info::DSS, |_, _| Ok(Built::Share(Box::new(share::Dss::default())))),
     answer(Part::Share, info::BATCH, |_, _| Ok(Built::Share(Box::new(share::Batch)))),

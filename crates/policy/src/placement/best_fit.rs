@@ -42,7 +42,7 @@ mod tests {
         let mut case = Case::on("l3:2 core:4 pu:1").wants(&[1, 1, 4]);
         case.give(crate::Slot(0), numaestro_topology::PuId(7), 0);
         let mut best_fit = BestFit::new(BestFit::FORMATION, Tie::Lowest, 0);
-        assert_eq!(case.place(&mut best_fit, &[1, 1, 4]), ["7", "4", "0-2,5"]);
+        assert_eq!(case.place(&mut best_fit, &[1, 1, 4]), ["7", "4", "0-1,5-6"]);
     }
 
     #[test]

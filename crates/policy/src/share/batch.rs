@@ -43,8 +43,9 @@ impl Share for Batch {
             }
         }
         for &slot in view.order.iter().filter(|&&slot| view.app(slot).allocation == 0) {
-            let all = view.app(slot).cap(view.capacity);
-            if all > left || all == 0 {
+            let app = view.app(slot);
+            let all = app.cap(view.capacity);
+            if all > left || all < app.min {
                 break;
             }
             shares.set(slot, all);

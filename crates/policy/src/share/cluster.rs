@@ -17,21 +17,33 @@
 //! **Use when** programs run best on aligned groups and ask for multiples of four. **Avoid when** every application must get
 //! something of its own: late ones get nothing while earlier ones have eight.
 
-use super::guarantee;
+use super::{guarantee, served};
 use crate::part::{Info, Share};
 use crate::shares::Shares;
-use crate::view::View;
+use crate::view::{Slot, View};
 
-/// Config; there is no state.
+/// Config and state.
 #[derive(Debug)]
 pub struct Cluster {
-    /// Processors of a unit, 1 or more. Default 4 (§4.2: neighbours of good locality, and what applications ask for).
-    pub unit: u32,
+    /// Processors of a unit, 1 or more.
+    unit: u32,
+    /// Those that can be served.
+    served: Vec<Slot>,
+}
+
+impl Cluster {
+    /// The default unit (§4.2: neighbours of good locality, and what applications ask for).
+    pub const UNIT: u32 = 4;
+
+    /// With units of this many processors.
+    pub fn new(unit: u32) -> Self {
+        Self { unit, served: Vec::new() }
+    }
 }
 
 impl Default for Cluster {
     fn default() -> Self {
-        Self { unit: 4 }
+        Self::new(Self::UNIT)
     }
 }
 
@@ -41,7 +53,7 @@ impl Share for Cluster {
     }
 
     fn parameters(&self) -> String {
-        if self.unit == Self::default().unit { String::new() } else { format!("unit={}", self.unit) }
+        if self.unit == Self::UNIT { String::new() } else { format!("unit={}", self.unit) }
     }
 
     fn conserves_work(&self) -> bool {
@@ -49,20 +61,20 @@ impl Share for Cluster {
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
+        served(view, &mut self.served);
         let mut left = view.capacity;
         let mut given = true;
         while left > 0 && given {
             given = false;
-            for &slot in view.order {
-                let app = view.app(slot);
-                let wanted = app.request.min(app.max).min(view.capacity).saturating_sub(shares.count(slot));
+            for &slot in &self.served {
+                let wanted = view.app(slot).cap(view.capacity) - shares.count(slot);
                 let grant = self.grant(left, wanted);
                 shares.set(slot, shares.count(slot) + grant);
                 left -= grant;
                 given |= grant > 0;
             }
         }
-        guarantee(view, shares);
+        guarantee(view, &self.served, shares);
     }
 }
 
@@ -97,6 +109,6 @@ mod tests {
     #[test]
     fn conforms() {
         share_conformance(&mut Cluster::default());
-        share_conformance(&mut Cluster { unit: 1 });
+        share_conformance(&mut Cluster::new(1));
     }
 }

@@ -6,9 +6,10 @@
 //!
 //! **Algorithm**
 //! ```text
-//! R ≤ P: a(j) = r(j)        n ≥ P: the first P get 1
+//! n > P: the first P count, the others get 0
+//! R ≤ P: a(j) = r(j)
 //! else q(j) = P · r(j) / R,  a(j) = max(1, floor(q(j)))
-//!      while processors are left: 1 to the unsatisfied with largest q(j) - a(j), of equals the earliest
+//!      while processors are left: 1 to the unsatisfied with largest q(j) - a(j), of equals the one with fewest, then the earliest
 //!      while too many are given:  1 from the one above 1 with largest a(j) - q(j), of equals the latest
 //! ```
 //!
@@ -18,16 +19,18 @@
 //! **Use when** requests say how parallel a program is. **Avoid when** every program asks for the whole machine: then `equi` is the
 //! same and simpler.
 
-use super::guarantee;
+use super::{guarantee, served};
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 use std::cmp::Reverse;
 
-/// State: only a buffer that is used again.
+/// State: only buffers that are used again.
 #[derive(Debug, Default)]
 pub struct Dss {
-    /// Weighted request and how far the count is from the quota, scaled by R.
+    /// Those that can be served.
+    served: Vec<Slot>,
+    /// Their weighted requests.
     terms: Vec<(Slot, u64)>,
 }
 
@@ -41,33 +44,30 @@ impl Share for Dss {
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
-        let requests: u64 = view.order.iter().map(|&slot| u64::from(request(view, slot))).sum();
+        served(view, &mut self.served);
+        let requests: u64 = self.served.iter().map(|&slot| u64::from(request(view, slot))).sum();
         if requests <= u64::from(view.capacity) {
-            for &slot in view.order {
+            for &slot in &self.served {
                 shares.set(slot, request(view, slot));
                 shares.set_exact(slot, u64::from(request(view, slot)), 1);
-            }
-        } else if view.order.len() as u64 >= u64::from(view.capacity) {
-            for &slot in view.order.iter().take(view.capacity as usize) {
-                shares.set(slot, 1);
             }
         } else {
             self.proportional(view, shares);
         }
-        guarantee(view, shares);
+        guarantee(view, &self.served, shares);
     }
 }
 
 /// r(j).
 fn request(view: &View<'_>, slot: Slot) -> u32 {
-    view.app(slot).request.min(view.app(slot).max).min(view.capacity)
+    view.app(slot).cap(view.capacity)
 }
 
 impl Dss {
     fn proportional(&mut self, view: &View<'_>, shares: &mut Shares) {
         self.terms.clear();
         let weigh = |&slot: &Slot| (slot, u64::from(request(view, slot)) * u64::from(view.app(slot).weight_milli));
-        self.terms.extend(view.order.iter().map(weigh));
+        self.terms.extend(self.served.iter().map(weigh));
         let total: u64 = self.terms.iter().map(|&(_, term)| term).sum();
         let capacity = u64::from(view.capacity);
         for &(slot, term) in &self.terms {
@@ -79,7 +79,7 @@ impl Dss {
         while given < view.capacity {
             let open = self.terms.iter().enumerate().filter(|&(_, &(slot, _))| shares.count(slot) < request(view, slot));
             let key = |&(position, &(slot, term)): &(usize, &(Slot, u64))| {
-                (Reverse(surplus(capacity * term, shares.count(slot), total)), position)
+                (Reverse(surplus(capacity * term, shares.count(slot), total)), shares.count(slot), position)
             };
             let Some((_, &(slot, _))) = open.min_by_key(key) else { break };
             shares.set(slot, shares.count(slot) + 1);

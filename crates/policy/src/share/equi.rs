@@ -20,6 +20,7 @@
 //!
 //! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they really gain: `dss`.
 
+use super::served;
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
@@ -44,7 +45,7 @@ impl Share for Equi {
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
-        self.serve(view);
+        served(view, &mut self.open);
         let mut left = view.capacity;
         while let Some(weight) = self.weight_of_open(view)
             && let Some(bound) = self.bound_to_fix(view, left, weight)
@@ -85,19 +86,6 @@ impl Bound {
 }
 
 impl Equi {
-    /// Opens the longest run of applications, in order of arrival, whose minimums fit; later ones that fit are served too.
-    fn serve(&mut self, view: &View<'_>) {
-        self.open.clear();
-        let mut left = view.capacity;
-        for &slot in view.order {
-            let min = view.app(slot).min;
-            if min <= left {
-                left -= min;
-                self.open.push(slot);
-            }
-        }
-    }
-
     fn weight_of_open(&self, view: &View<'_>) -> Option<u64> {
         let weight: u64 = self.open.iter().map(|&slot| u64::from(view.app(slot).weight_milli)).sum();
         (weight > 0).then_some(weight)

@@ -6,8 +6,8 @@
 //!
 //! **Algorithm**
 //! ```text
-//! n > P: the first P in order of arrival get 1 each, the others 0
-//! else   a(j) = min(r(j), floor(P / n))
+//! n > P: the first P in order of arrival count, the others get 0
+//! a(j) = min(r(j), floor(P / n))
 //! leftover=worklist: what is left over goes one by one, in order of arrival, to those with r(j) > a(j)
 //! ```
 //!
@@ -16,10 +16,10 @@
 //!
 //! **Use when** a simple reference is wanted, as in the paper. **Avoid when** no processor should be idle: `equi`.
 
-use super::guarantee;
+use super::{guarantee, served};
 use crate::part::{Info, Share};
 use crate::shares::Shares;
-use crate::view::View;
+use crate::view::{Slot, View};
 
 /// What happens to processors that the division leaves over. Default `idle` (the paper: they "can remain unallocated").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,11 +31,19 @@ pub enum Leftover {
     Worklist,
 }
 
-/// Config; there is no state.
+/// Config and state.
 #[derive(Debug, Default)]
 pub struct Equip {
-    /// See [`Leftover`].
-    pub leftover: Leftover,
+    leftover: Leftover,
+    /// The n applications among which P is divided.
+    served: Vec<Slot>,
+}
+
+impl Equip {
+    /// With a rule for what is left over.
+    pub fn new(leftover: Leftover) -> Self {
+        Self { leftover, served: Vec::new() }
+    }
 }
 
 impl Share for Equip {
@@ -55,37 +63,28 @@ impl Share for Equip {
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
-        let n = view.order.len() as u32;
-        if n > view.capacity {
-            for &slot in view.order.iter().take(view.capacity as usize) {
-                shares.set(slot, 1);
-            }
-        } else if n > 0 {
-            let share = view.capacity / n;
-            for &slot in view.order {
-                shares.set(slot, view.app(slot).request.min(view.app(slot).max).min(share));
-            }
+        served(view, &mut self.served);
+        let share = view.capacity / (self.served.len() as u32).max(1);
+        for &slot in &self.served {
+            shares.set(slot, view.app(slot).cap(view.capacity).min(share));
         }
-        guarantee(view, shares);
+        guarantee(view, &self.served, shares);
         if self.leftover == Leftover::Worklist {
-            give_leftover(view, shares);
+            give_leftover(view, &self.served, shares);
         }
     }
 }
 
-/// One processor a turn to those that want more; who has none is first raised to its minimum, if that is possible.
-fn give_leftover(view: &View<'_>, shares: &mut Shares) {
+/// One processor a turn to those that want more.
+fn give_leftover(view: &View<'_>, served: &[Slot], shares: &mut Shares) {
     let mut left = view.capacity - shares.total();
     let mut given = true;
     while left > 0 && given {
         given = false;
-        for &slot in view.order {
-            let app = view.app(slot);
-            let count = shares.count(slot);
-            let more = if count == 0 { app.min } else { 1 };
-            if more <= left && count + more <= app.cap(view.capacity) {
-                shares.set(slot, count + more);
-                left -= more;
+        for &slot in served {
+            if left > 0 && shares.count(slot) < view.app(slot).cap(view.capacity) {
+                shares.set(slot, shares.count(slot) + 1);
+                left -= 1;
                 given = true;
             }
         }
@@ -105,7 +104,7 @@ mod tests {
 
     #[test]
     fn leftovers_by_the_work_list() {
-        let mut equip = Equip { leftover: Leftover::Worklist };
+        let mut equip = Equip::new(Leftover::Worklist);
         assert_eq!(Case::new(32).wants(&[8, 12, 4, 8, 16]).divide(&mut equip), [7, 7, 4, 7, 7]);
     }
 
@@ -117,6 +116,6 @@ mod tests {
     #[test]
     fn conforms() {
         share_conformance(&mut Equip::default());
-        share_conformance(&mut Equip { leftover: Leftover::Worklist });
+        share_conformance(&mut Equip::new(Leftover::Worklist));
     }
 }

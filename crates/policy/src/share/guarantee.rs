@@ -1,15 +1,28 @@
-//! The user's minimum, for policies whose papers know none. Knows nothing of the rule that found the counts.
+//! The user's minimum, for policies whose papers know none. Knows nothing of the rule that finds the counts.
 
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 use std::cmp::Reverse;
 
-/// Raises every application that has processors, in order of arrival, to its minimum: from processors that are left over, then one
-/// by one from the application with most above its own minimum. Who cannot be raised gets 0, as do those that would have
-/// fewer than their minimum: fewer is never given.
-pub fn guarantee(view: &View<'_>, shares: &mut Shares) {
-    let mut left = view.capacity - view.order.iter().map(|&slot| shares.count(slot)).sum::<u32>();
+/// Puts into `out`, in order of arrival, those whose minimums fit: each one that still fits beside the earlier ones. The others get nothing:
+/// fewer than the minimum is never given. With a minimum of 1 these are the first P.
+pub fn served(view: &View<'_>, out: &mut Vec<Slot>) {
+    out.clear();
+    let mut left = view.capacity;
     for &slot in view.order {
+        let min = view.app(slot).min;
+        if min <= left {
+            left -= min;
+            out.push(slot);
+        }
+    }
+}
+
+/// Raises every application of `served` that has processors to its minimum: from what is left over, then one by one from the one
+/// with most above its own minimum, of equals the latest.
+pub fn guarantee(view: &View<'_>, served: &[Slot], shares: &mut Shares) {
+    let mut left = view.capacity - shares.total();
+    for &slot in served {
         let (count, min) = (shares.count(slot), view.app(slot).min);
         if count == 0 || count >= min {
             continue;
@@ -17,22 +30,19 @@ pub fn guarantee(view: &View<'_>, shares: &mut Shares) {
         let from_left = left.min(min - count);
         left -= from_left;
         shares.set(slot, count + from_left);
-        while shares.count(slot) < min {
-            let Some(giver) = richest(view, shares, slot) else {
-                left += shares.count(slot);
-                shares.set(slot, 0);
-                break;
-            };
+        while shares.count(slot) < min
+            && let Some(giver) = richest(view, served, shares)
+        {
             shares.set(giver, shares.count(giver) - 1);
             shares.set(slot, shares.count(slot) + 1);
         }
     }
 }
 
-/// The other application with most processors above its minimum; of equals the latest.
-fn richest(view: &View<'_>, shares: &Shares, but: Slot) -> Option<Slot> {
+/// The application with most processors above its minimum.
+fn richest(view: &View<'_>, served: &[Slot], shares: &Shares) -> Option<Slot> {
     let above = |slot: Slot| shares.count(slot).saturating_sub(view.app(slot).min);
-    let candidates = view.order.iter().enumerate().filter(|&(_, &slot)| slot != but && above(slot) > 0);
+    let candidates = served.iter().enumerate().filter(|&(_, &slot)| above(slot) > 0);
     candidates.min_by_key(|&(position, &slot)| (Reverse(above(slot)), Reverse(position))).map(|(_, &slot)| slot)
 }
 
@@ -50,21 +60,16 @@ mod tests {
             for (slot, count) in [(0, 2), (1, 4), (2, 1)] {
                 shares.set(Slot(slot), count);
             }
-            guarantee(view, &mut shares);
+            guarantee(view, view.order, &mut shares);
         });
-        assert_eq!([0, 1, 2].map(|slot| shares.count(Slot(slot))), [1, 2, 5]);
+        assert_eq!([0, 1, 2].map(|slot| shares.count(Slot(slot))), [2, 1, 5]);
     }
 
     #[test]
-    fn a_minimum_that_cannot_be_had_gives_nothing() {
-        let case = Case::new(4).wants(&[4, 4]).limits(0, 3, 4).limits(1, 3, 4);
-        let mut shares = Shares::new();
-        case.with_view(|view| {
-            shares.reset(2);
-            shares.set(Slot(0), 2);
-            shares.set(Slot(1), 2);
-            guarantee(view, &mut shares);
-        });
-        assert_eq!([shares.count(Slot(0)), shares.count(Slot(1))], [3, 0]);
+    fn serves_those_that_fit_beside_the_earlier_ones() {
+        let case = Case::new(4).wants(&[4, 4, 4]).limits(0, 3, 4).limits(1, 3, 4);
+        let mut out = Vec::new();
+        case.with_view(|view| served(view, &mut out));
+        assert_eq!(out, [Slot(0), Slot(2)]);
     }
 }

@@ -12,4 +12,4 @@ pub use cluster::Cluster;
 pub use dss::Dss;
 pub use equi::Equi;
 pub use equip::{Equip, Leftover};
-pub use guarantee::guarantee;
+pub use guarantee::{guarantee, served};
