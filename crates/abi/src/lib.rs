@@ -1,6 +1,7 @@
 //! What passes between the manager and the programs it manages.
 //!
 //! * [`page`]: the shared page, one per application, byte by byte (`docs/ABI.md` draws it).
+//! * [`protocol`]: how the page's manager side is written, and read whole.
 //! * [`attach`]: the fixed-size binary messages with which a program's C client gets that page.
 //! * [`control`]: the JSON lines that the command speaks with the manager.
 //!
@@ -9,3 +10,5 @@
 pub mod attach;
 pub mod control;
 pub mod page;
+pub mod protocol;
+mod sync;

@@ -6,7 +6,7 @@
 //!
 //! Source: NANOS application slot (Martorell et al. 2000, §5.2), in its protected "MP" variant: one area per application.
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// `"NUMAEST1"` read as a little-endian `u64`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
@@ -17,7 +17,11 @@ pub const VERSION_LOWEST: u32 = 1;
 /// Size of the page in bytes.
 pub const PAGE_BYTES: usize = 4096;
 /// Words of the cpuset in the page: PUs with an operating-system index below 8192 can be named.
-pub const CPUSET_WORDS: usize = 128;
+pub const CPUSET_WORDS: usize = if cfg!(loom) { 1 } else { 128 };
+
+/// Words between the request line and the cpuset. The model checker follows every atomic, so it gets a small page.
+const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 88 };
+const TAIL_WORDS: usize = if cfg!(loom) { 1 } else { 256 };
 
 /// Bits of [`ManagerLine::flags`].
 pub mod flag {
@@ -53,7 +57,7 @@ pub mod runtime {
 
 /// 0x000, written once by the manager before the page is handed out.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HeaderLine {
     /// [`MAGIC`].
     pub magic: AtomicU64,
@@ -80,7 +84,7 @@ pub struct HeaderLine {
 /// Writing: `sequence` odd (Release fence), cpuset, `count`, `flags`, `epoch`, `sequence` even (Release).
 /// The hot path of a reader is one relaxed load of `epoch`.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ManagerLine {
     /// Number of the decision; changes with every change of this line or the cpuset. The futex word.
     pub epoch: AtomicU32,
@@ -102,7 +106,7 @@ pub struct ManagerLine {
 
 /// 0x080, written by the thread that opens the program's outermost parallel regions (the root thread).
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RootLine {
     /// Outermost parallel regions entered so far.
     pub regions: AtomicU64,
@@ -125,7 +129,7 @@ pub struct RootLine {
 
 /// 0x0c0, written under the client's adoption lock by whichever thread of the program carries a decision out.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HelperLine {
     /// Epoch of the latest decision carried out: no thread of the program is outside the cpuset of that epoch.
     pub adopted_epoch: AtomicU32,
@@ -141,7 +145,7 @@ pub struct HelperLine {
 
 /// 0x100, written by the program through `numaestro.h`.
 #[repr(C, align(64))]
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RequestLine {
     /// Processors wanted now; 0 = no wish of its own.
     pub requested: AtomicU32,
@@ -168,13 +172,14 @@ pub struct Page {
     /// 0x100.
     pub request: RequestLine,
     /// 0x140 to 0x400, zero: kept for counters per virtual processor.
-    pub reserved: [AtomicU64; 88],
+    pub reserved: [AtomicU64; RESERVED_WORDS],
     /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS index `i`.
     pub cpuset: [AtomicU64; CPUSET_WORDS],
     /// 0x800 to 0x1000, zero.
-    pub tail: [AtomicU64; 256],
+    pub tail: [AtomicU64; TAIL_WORDS],
 }
 
+#[cfg(not(loom))]
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(size_of::<Page>() == PAGE_BYTES);
@@ -185,3 +190,18 @@ const _: () = {
     assert!(offset_of!(Page, request) == 0x100);
     assert!(offset_of!(Page, cpuset) == 0x400);
 };
+
+impl Default for Page {
+    fn default() -> Self {
+        Self {
+            header: HeaderLine::default(),
+            manager: ManagerLine::default(),
+            root: RootLine::default(),
+            helper: HelperLine::default(),
+            request: RequestLine::default(),
+            reserved: std::array::from_fn(|_| AtomicU64::new(0)),
+            cpuset: std::array::from_fn(|_| AtomicU64::new(0)),
+            tail: std::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+}
