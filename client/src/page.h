@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NM_PAGE_MAGIC 0x315453454d41554eull /* "NUMAEST1", little-endian */
+#define NM_PAGE_MAGIC 0x31545345414d554eull /* "NUMAEST1", little-endian */
 #define NM_PAGE_VERSION 1u
 #define NM_PAGE_BYTES 4096u
 #define NM_CPUSET_WORDS 128u
