@@ -99,6 +99,11 @@ impl App {
         self.target.as_ref().map_or(0, |target| target.count)
     }
 
+    /// The number of its latest decision as its page has it; 0 before the first.
+    pub(crate) fn page_epoch(&self) -> u32 {
+        self.target.as_ref().map_or(0, |target| self.epoch_base.wrapping_add(target.epoch))
+    }
+
     /// It could use more processors of its own than it has.
     pub(crate) fn wants_more(&self) -> bool {
         !self.is_wrapper()
@@ -131,7 +136,11 @@ impl App {
 
 /// How a program with these runtimes is steered.
 pub(crate) fn class_of(runtimes: u32) -> event::Class {
-    if runtimes & (runtime::GOMP | runtime::KMP | runtime::API) != 0 { event::Class::Malleable } else { event::Class::Setter }
+    if runtimes & (runtime::GOMP | runtime::KMP | runtime::API) != 0 {
+        event::Class::Malleable
+    } else {
+        event::Class::Setter
+    }
 }
 
 /// The names of the runtimes in a bit set.

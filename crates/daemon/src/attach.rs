@@ -5,12 +5,11 @@ use std::os::fd::AsFd;
 
 use numaestro_abi::attach::code;
 use numaestro_abi::control::Options;
-use numaestro_engine::event::Event;
+use numaestro_engine::Event;
 use numaestro_host::memory::SharedPage;
 use numaestro_host::socket::{self, Peer};
 use numaestro_host::{HostError, PidFd, procfs};
 use numaestro_policy::AppId;
-use numaestro_topology::CpuSet;
 use tracing::{info, warn};
 
 use crate::app::class_of;
@@ -27,7 +26,7 @@ impl Manager {
         match wire::decode(packet) {
             Err(refusal) => self.turn_away(number, refusal, "this message is not understood"),
             Ok(Message::Hello(_)) if self.stopping => self.turn_away(number, code::STOPPING, "the manager is stopping"),
-            Ok(Message::Hello(greeting)) => self.hello(number, peer, greeting),
+            Ok(Message::Hello(greeting)) => self.hello(number, peer, &greeting),
             Ok(Message::Adopted { app, epoch }) if self.is_from(app, peer) => self.adopted(app, epoch),
             Ok(Message::Busy { app }) if self.is_from(app, peer) => self.parallel_again(app),
             Ok(Message::Request { app, processors }) if self.is_from(app, peer) => self.requested(app, processors),
@@ -46,10 +45,9 @@ impl Manager {
         peer.pid != 0 && self.apps.get(&app).is_some_and(|entry| entry.pid() == peer.pid)
     }
 
-    fn hello(&mut self, number: u64, peer: Peer, greeting: Greeting) {
-        let answer = self.app_of(number, peer, greeting).and_then(|app| Ok((app, self.new_page(app)?)));
-        match answer {
-            Ok((app, page)) => self.hand_out(number, app, page),
+    fn hello(&mut self, number: u64, peer: Peer, greeting: &Greeting) {
+        match self.attach_process(number, peer, greeting) {
+            Ok(app) => self.hand_out(number, app),
             Err(cause) => {
                 warn!(pid = peer.pid, "cannot attach: {cause}");
                 let refusal = if cause.is_denied() { code::PERMISSION } else { code::EXHAUSTED };
@@ -58,95 +56,109 @@ impl Manager {
         }
     }
 
-    /// The application that the greeting process is, or becomes.
-    fn app_of(&mut self, number: u64, peer: Peer, greeting: Greeting) -> Result<u64, HostError> {
-        if let Some(app) = self.by_pid.get(&peer.pid).copied() {
+    /// The greeting process is an application with a page afterwards, and the engine knows what it found out about itself.
+    ///
+    /// The page is there before the engine is told, so that what it decides is in the page when the program gets it.
+    fn attach_process(&mut self, number: u64, peer: Peer, greeting: &Greeting) -> Result<u64, HostError> {
+        let known = self.by_pid.get(&peer.pid).copied();
+        if let Some(app) = known {
             if self.apps.get(&app).is_some_and(|entry| !entry.process.has_ended()) {
-                self.found_out(app, &greeting);
+                self.give_page(app)?;
+                self.found_out(app, greeting);
                 return Ok(app);
             }
             self.depart(app);
         }
-        let Some(connection) = self.connections.get(&number) else {
-            let source = std::io::ErrorKind::NotConnected.into();
-            return Err(HostError::Process { operation: "attach", pid: peer.pid, source });
-        };
+        let source = std::io::ErrorKind::NotConnected.into();
+        let gone = HostError::Process { operation: "attach", pid: peer.pid, source };
+        let connection = self.connections.get(&number).ok_or(gone)?;
         let process = PidFd::of_peer(connection.fd.as_fd(), peer.pid)?;
         let ancestor = procfs::ancestors(peer.pid).into_iter().find_map(|pid| self.by_pid.get(&pid).copied());
         let wrapper = ancestor.filter(|app| self.apps.get(app).is_some_and(|entry| entry.page.is_none()));
-        // The options of a `run` are for everything below it, but what it may have at least and at most is for one.
+        // What was wished for a `run` holds for everything below it.
         let options = wrapper.and_then(|app| self.apps.get(&app)).map(|entry| entry.options.clone());
         let options = Options { name: String::new(), wait: Some(false), ..options.unwrap_or_default() };
         let app = self.insert(process, greeting.name.clone(), options, class_of(greeting.runtimes));
-        self.found_out(app, &greeting);
+        if let Err(cause) = self.give_page(app) {
+            self.forget(app);
+            return Err(cause);
+        }
+        if let Some(entry) = self.apps.get_mut(&app) {
+            entry.runtimes = greeting.runtimes;
+        }
+        self.set_wish(app, greeting.threads_max);
         if let Some(wrapper) = wrapper {
             self.wrap(wrapper, app);
         }
-        let claim: Option<CpuSet> = greeting.claim;
-        self.arrive(app, claim.map(|cpus| self.machine.pu_set(&cpus)));
+        self.arrive(app, greeting.claim.as_ref().map(|cpus| self.machine.pu_set(cpus)));
         info!(app, pid = peer.pid, name = greeting.name, "attached");
         Ok(app)
     }
 
-    /// Takes down what the program says about itself; tells the engine if it has this application already.
+    /// Takes down what a known application says about itself, and tells the engine.
     fn found_out(&mut self, app: u64, greeting: &Greeting) {
-        let most = self.usable.len() as u32;
+        self.set_wish(app, greeting.threads_max);
         let Some(entry) = self.apps.get_mut(&app) else { return };
         entry.runtimes = greeting.runtimes;
         let class = class_of(greeting.runtimes);
-        let threads = if greeting.threads_max == 0 { most } else { greeting.threads_max };
-        entry.wish = threads.min(entry.options.max.unwrap_or(u32::MAX)).clamp(1, most.max(1));
-        if entry.request == 0 && entry.target.is_none() && entry.page.is_none() && !entry.is_wrapper() {
-            // Not arrived yet: the wish goes with the arrival.
-            entry.class = class;
-            entry.request = entry.wish;
-            return;
-        }
-        let changed = entry.class != class;
-        entry.class = class;
+        let changed = std::mem::replace(&mut entry.class, class) != class;
         // With a page it is no wrapper, whatever runs below it.
-        let (wish, was_wrapper) = (entry.wish, entry.is_wrapper());
-        entry.wrapped = 0;
-        if changed {
-            self.feed(Event::Class { app: AppId(app), class });
-        }
-        self.ask_for(app, wish);
+        let was_wrapper = std::mem::take(&mut entry.wrapped) > 0;
+        let wish = entry.wish;
         if was_wrapper {
             for other in self.apps.values_mut().filter(|other| other.wrapper == Some(app)) {
                 other.wrapper = None;
             }
         }
+        if changed {
+            self.feed(Event::Class { app: AppId(app), class });
+        }
+        self.ask_for(app, wish);
     }
 
-    /// A page with what the application has been told last already in it.
-    fn new_page(&mut self, app: u64) -> Result<SharedPage, HostError> {
-        let pid = self.apps.get(&app).map_or(0, crate::app::App::pid);
-        let page = SharedPage::create(app, pid, self.config.grace_ms * 1000)?;
-        if let Some(entry) = self.apps.get(&app)
-            && let Some(target) = &entry.target
-        {
+    /// How many processors the application could use: its largest team, within what the user allows.
+    fn set_wish(&mut self, app: u64, threads_max: u32) {
+        let most = (self.usable.len() as u32).max(1);
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        let threads = if threads_max == 0 { most } else { threads_max };
+        entry.wish = threads.min(entry.options.max.unwrap_or(u32::MAX)).clamp(1, most);
+    }
+
+    /// A new page with what the application was told last already in it; it replaces the one that the process had before `exec`.
+    fn give_page(&mut self, app: u64) -> Result<(), HostError> {
+        let grace_us = self.config.grace_ms * 1000;
+        self.timers.clear(crate::timers::Due::Demand(app));
+        let Some(entry) = self.apps.get_mut(&app) else { return Ok(()) };
+        let page = SharedPage::create(app, entry.pid(), grace_us)?;
+        if let Some(target) = &entry.target {
             page.publish(&entry.decision(target, numaestro_host::monotonic_ns()))?;
         }
-        Ok(page)
+        entry.page = Some(page);
+        entry.had_page = true;
+        entry.phases = crate::app::Phases::default();
+        Ok(())
     }
 
-    fn hand_out(&mut self, number: u64, app: u64, mut page: SharedPage) {
+    fn hand_out(&mut self, number: u64, app: u64) {
         let Some(connection) = self.connections.get(&number) else { return };
+        let Some(entry) = self.apps.get_mut(&app) else {
+            self.turn_away(number, code::EXHAUSTED, "the application cannot be managed under these wishes");
+            return;
+        };
+        let Some(page) = &mut entry.page else { return };
         let sent = socket::send(connection.fd.as_fd(), &wire::welcome(code::OK, app, ""), page.descriptor());
         page.close_descriptor();
-        match sent {
-            Ok(()) => {
-                if let Some(entry) = self.apps.get_mut(&app) {
-                    entry.page = Some(page);
-                    entry.had_page = true;
-                    entry.phases = crate::app::Phases::default();
-                }
-                self.timers.clear(crate::timers::Due::Demand(app));
-                self.changed();
+        if let Err(cause) = sent {
+            // It is gone or does not read: it has no page and is folded like any other.
+            warn!(app, "cannot hand out a page: {cause}");
+            entry.page = None;
+            let pid = entry.pid();
+            let others = self.other_roots(pid);
+            if let Some(entry) = self.apps.get_mut(&app) {
+                Self::move_tree(entry, &others);
             }
-            // It is gone or does not read; then it has no page and is folded like any other.
-            Err(cause) => warn!(app, "cannot hand out a page: {cause}"),
         }
+        self.changed();
     }
 
     fn adopted(&mut self, app: u64, epoch: u32) {

@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
-use numaestro_engine::{Action, Engine, Event, Nanos, Settings};
-use numaestro_policy::PuState;
+use numaestro_engine::{Action, Engine, Event, Nanos, Settings, Snapshot};
 use numaestro_topology::{CpuSet, Machine};
 
 use crate::config::Config;
@@ -33,9 +32,6 @@ pub(crate) struct Failed {
     /// What it said.
     pub(crate) message: String,
 }
-
-/// One processor of the ledger: its state, its owner, those that share it with the owner.
-pub(crate) type ProcessorRow = (&'static str, Option<u64>, Vec<u64>);
 
 impl Brain {
     /// An engine for this machine under the configured policy.
@@ -83,28 +79,12 @@ impl Brain {
 
     /// The present policy, as `policy set` takes it.
     pub(crate) fn policy_text(&self) -> String {
-        self.engine.snapshot().policy
+        self.engine.policy().to_string()
     }
 
-    /// The ledger, in hardware order.
-    pub(crate) fn processors(&self) -> Vec<ProcessorRow> {
-        let snapshot = self.engine.snapshot();
-        let row = |pu: numaestro_engine::PuSnapshot| {
-            let guests = pu.guests.iter().map(|app| app.0).collect();
-            (state_name(pu.state), pu.owner.map(|app| app.0), guests)
-        };
-        snapshot.pus.into_iter().map(row).collect()
-    }
-}
-
-fn state_name(state: PuState) -> &'static str {
-    match state {
-        PuState::Free => "free",
-        PuState::Owned => "owned",
-        PuState::Leaving => "leaving",
-        PuState::Reserved => "reserved",
-        PuState::Unmanaged => "unmanaged",
-        PuState::Offline => "offline",
+    /// Everything the engine has to show.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.engine.snapshot()
     }
 }
 

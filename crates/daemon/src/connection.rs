@@ -149,7 +149,10 @@ impl Manager {
             if connection.closing {
                 // What it still says does not matter; its end does.
                 let mut rest = [0; 4096];
-                if !matches!(socket::receive(connection.fd.as_fd(), &mut rest), Ok(Received::Packet(..) | Received::Nothing)) {
+                if !matches!(
+                    socket::receive(connection.fd.as_fd(), &mut rest),
+                    Ok(Received::Packet(..) | Received::Nothing)
+                ) {
                     self.hang_up(number);
                 }
                 return;

@@ -26,7 +26,11 @@ impl Manager {
         match serde_json::from_slice(line) {
             Ok(request) => self.request(number, peer, request),
             Err(cause) => {
-                self.refuse(number, &format!("not a request: {cause}"), "the command and the manager may be of different versions");
+                self.refuse(
+                    number,
+                    &format!("not a request: {cause}"),
+                    "the command and the manager may be of different versions",
+                );
                 self.close_after_flush(number);
             }
         }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
-use numaestro_engine::event::Event;
+use numaestro_engine::Event;
 use numaestro_host::poll::Interest;
 use numaestro_host::{PidFd, affinity, monotonic_ns, procfs};
 use tracing::info;

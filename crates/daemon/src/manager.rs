@@ -91,7 +91,8 @@ impl Manager {
         let brain = Brain::new(&config, &machine)?;
         let attach = Listener::bind(&dir.attach_socket(), Sort::Packets)?;
         let control = Listener::bind(&dir.control_socket(), Sort::Stream)?;
-        let pressure = if config.unmanaged { CpuPressure::watch(PRESSURE_STALL_US, PRESSURE_WINDOW_US).ok() } else { None };
+        let pressure =
+            if config.unmanaged { CpuPressure::watch(PRESSURE_STALL_US, PRESSURE_WINDOW_US).ok() } else { None };
         let mut manager = Self {
             config,
             dir,
@@ -234,14 +235,20 @@ impl Manager {
         }
     }
 
-    /// Forgets an application; what it had is free.
-    pub(crate) fn depart(&mut self, app: u64) {
-        let Some(gone) = self.apps.remove(&app) else { return };
+    /// Takes an entry out; the engine is not told.
+    pub(crate) fn forget(&mut self, app: u64) -> Option<App> {
+        let gone = self.apps.remove(&app)?;
         let _ = self.poller.remove(gone.process.as_fd());
         if self.by_pid.get(&gone.pid()) == Some(&app) {
             self.by_pid.remove(&gone.pid());
         }
         self.timers.clear(Due::Demand(app));
+        Some(gone)
+    }
+
+    /// An application is gone or let go; what it had is free.
+    pub(crate) fn depart(&mut self, app: u64) {
+        let Some(gone) = self.forget(app) else { return };
         self.feed(Event::Depart { app: numaestro_policy::AppId(app) });
         self.release_orphans(&gone);
         if let Some(wrapper) = gone.wrapper {
@@ -289,7 +296,13 @@ impl Manager {
 
     /// Throws the engine away after a failure and builds a new one, under the simplest policy, from what every application was told last.
     fn begin_anew(&mut self, event: &Event, message: &str) {
-        warn!(position = self.brain.events, ?event, message, "the policy failed; going on with {}", crate::brain::FALLBACK_POLICY);
+        warn!(
+            position = self.brain.events,
+            ?event,
+            message,
+            "the policy failed; going on with {}",
+            crate::brain::FALLBACK_POLICY
+        );
         self.brain = match self.brain.fallback() {
             Ok(brain) => brain,
             Err(cause) => {

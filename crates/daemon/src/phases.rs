@@ -1,7 +1,7 @@
 //! Sequential phases of evolving programs: while somebody wants more processors, whoever has several and opens no parallel region for 3 ms
 //! lends all but one. Nothing wakes up while nobody wants more.
 
-use numaestro_engine::event::Event;
+use numaestro_engine::Event;
 use numaestro_host::monotonic_ns;
 use numaestro_policy::AppId;
 
@@ -22,7 +22,8 @@ const JUST_NOW_NS: u64 = 20_000_000;
 
 impl App {
     fn can_lend(&self) -> bool {
-        self.page.is_some() && (self.phases.sequential || self.target.as_ref().is_some_and(|target| target.pus.len() >= 2))
+        self.page.is_some()
+            && (self.phases.sequential || self.target.as_ref().is_some_and(|target| target.pus.len() >= 2))
     }
 
     fn phases_are_likely(&self, now: u64) -> bool {

@@ -15,8 +15,8 @@ use numaestro_host::detach;
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{self, Sort};
 
-use crate::manager::Manager;
 use crate::Config;
+use crate::manager::Manager;
 
 /// Set by [`ensure_running`] for the manager it starts: a line on standard output is waited for.
 const READY_VARIABLE: &str = "NUMAESTRO_READY";
@@ -94,7 +94,11 @@ pub fn ensure_running(dir: &Path, exe: &Path) -> Result<Connection> {
         }
         std::thread::sleep(Duration::from_millis(u64::from(attempt + 1) * 20));
     }
-    bail!("no manager could be started in {}; its last words are in {}", dir.path().display(), dir.file("daemon.log").display())
+    bail!(
+        "no manager could be started in {}; its last words are in {}",
+        dir.path().display(),
+        dir.file("daemon.log").display()
+    )
 }
 
 fn living(dir: &RuntimeDir) -> Option<Connection> {

@@ -2,7 +2,7 @@
 //! stale or not understood is left out, and never stops the start.
 
 use numaestro_abi::control::Options;
-use numaestro_engine::event::Class;
+use numaestro_engine::Class;
 use numaestro_host::PidFd;
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};

@@ -20,7 +20,6 @@ impl DirTree {
     fn path(&self, relative: &str) -> PathBuf {
         self.root.join(Path::new(relative.trim_start_matches('/')))
     }
-
 }
 
 impl Tree for DirTree {
@@ -30,7 +29,8 @@ impl Tree for DirTree {
 
     fn list(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(path)) else { return Vec::new() };
-        let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
     }

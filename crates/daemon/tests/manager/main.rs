@@ -1,0 +1,6 @@
+//! The real manager with real processes: one test program, so that what they share is compiled once.
+
+mod abuse;
+mod attach;
+mod crash;
+mod stage;

@@ -1,0 +1,182 @@
+//! A manager in a process and a directory of its own, and applications beside it. Every test has its own; nothing outlives a test.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use numaestro_abi::control::{AppStatus, Options, Reply, Request, Run, Status};
+use numaestro_daemon::Connection;
+use numaestro_host::rundir::RuntimeDir;
+
+/// Long enough for any machine; reached only by a failure.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// See the file's header.
+pub struct Stage {
+    root: tempfile::TempDir,
+    pub manager: Option<Child>,
+}
+
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    test.parent().unwrap().parent().unwrap().join("examples").join(name)
+}
+
+/// Waits until `look` finds something.
+pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+impl Stage {
+    /// A directory with this configuration, and no manager yet.
+    pub fn empty(config: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let dir = RuntimeDir::open(root.path().join("n")).unwrap();
+        std::fs::write(dir.file("config.toml"), config).unwrap();
+        Self { root, manager: None }
+    }
+
+    /// With a running manager.
+    pub fn new(config: &str) -> Self {
+        let mut stage = Self::empty(config);
+        stage.start();
+        stage
+    }
+
+    pub fn dir(&self) -> PathBuf {
+        self.root.path().join("n")
+    }
+
+    pub fn start(&mut self) {
+        self.start_under(&mut Command::new(example("manager")));
+    }
+
+    pub fn start_under(&mut self, command: &mut Command) {
+        let log = std::fs::File::options().create(true).append(true).open(self.root.path().join("log")).unwrap();
+        let child = command.arg("daemon").arg("--dir").arg(self.dir()).stderr(log).spawn().unwrap();
+        self.manager = Some(child);
+        wait_for("the manager", || self.try_connect());
+    }
+
+    pub fn kill_manager(&mut self) {
+        let mut child = self.manager.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    fn try_connect(&self) -> Option<Connection> {
+        let mut connection = Connection::open(&RuntimeDir::open(self.dir()).unwrap()).ok()?;
+        matches!(connection.ask(&Request::Ping), Ok(Reply::Done)).then_some(connection)
+    }
+
+    pub fn connect(&self) -> Connection {
+        self.try_connect().expect("the manager does not answer")
+    }
+
+    pub fn status(&self) -> Status {
+        match self.connect().ask(&Request::Status).unwrap() {
+            Reply::Status(status) => *status,
+            other => panic!("no status: {other:?}"),
+        }
+    }
+
+    pub fn app(&self, app: u64) -> Option<AppStatus> {
+        self.status().apps.into_iter().find(|entry| entry.app == app)
+    }
+
+    /// Waits until the application is as wanted.
+    pub fn wait_app(&self, app: u64, what: &str, wanted: impl Fn(&AppStatus) -> bool) -> AppStatus {
+        wait_for(what, || self.app(app).filter(&wanted))
+    }
+
+    pub fn client(&self) -> Client {
+        Client::under(&mut Command::new(example("client")), &self.dir())
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.root.path().join("log")).unwrap_or_default()
+    }
+
+    /// Processors of this machine that the manager gives out.
+    pub fn processors(&self) -> u32 {
+        self.status().pus.iter().filter(|pu| pu.state != "offline").count() as u32
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.manager.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("the manager's log:\n{}", self.log());
+        }
+    }
+}
+
+/// The asking side of `run`: this very process asks.
+pub fn run(options: Options) -> Request {
+    Request::Run(Run { command: vec!["test".to_owned()], options })
+}
+
+/// An application; see `examples/client.rs`.
+pub struct Client {
+    pub child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Client {
+    pub fn under(command: &mut Command, dir: &Path) -> Self {
+        let mut child = command.env("NUMAESTRO_DIR", dir).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, input, output }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn say(&mut self, line: &str) -> String {
+        writeln!(self.input, "{line}").unwrap();
+        let mut answer = String::new();
+        self.output.read_line(&mut answer).unwrap();
+        answer.trim_end().to_owned()
+    }
+
+    /// Attaches; the application's number.
+    pub fn hello(&mut self, threads: u32) -> u64 {
+        let answer = self.say(&format!("hello {threads}"));
+        answer.strip_prefix("app ").unwrap_or_else(|| panic!("not attached: {answer}")).parse().unwrap()
+    }
+
+    /// Epoch, count, flags, first word of the cpuset.
+    pub fn page(&mut self) -> [u32; 4] {
+        let answer = self.say("page");
+        let words: Vec<u32> =
+            answer.split(' ').map(|word| word.parse().unwrap_or_else(|_| panic!("{answer}"))).collect();
+        words.try_into().unwrap()
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
