@@ -1,5 +1,5 @@
 /* cg.c - conjugate gradients on a sparse symmetric matrix (after NAS CG, Bailey
- * et al. 1991): five regions of 2 to 36 us per iteration, two of them with
+ * et al. 1991): five regions of 3 to 37 us per iteration, two of them with
  * reductions. The finest grain of all programs here, and the most sensitive to
  * sharing (as Martorell et al. 2000, section 6, found of NAS CG).
  *

@@ -1,6 +1,6 @@
 /* neural.c - back-propagation in a network of three layers of 511 units and a
  * bias (NEURAL of Brecht 1993 and 1997), single precision: five synchronous
- * phases per pattern, each a region of 50 to 300 us.
+ * phases per pattern, each a region of 110 to 170 us.
  * The original's many system calls are not imitated.
  * Checksum: all weights. */
 #include "kernel.h"
