@@ -1,0 +1,103 @@
+/* unit.c - the pieces of the client that need no manager: lists of PUs, the API without a manager, moving threads.
+ */
+#include "../include/numaestro.h"
+#include "../src/client.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int failures;
+
+static void expect(bool good, const char *what)
+{
+    if (good)
+        return;
+    failures++;
+    printf("FAILED: %s\n", what);
+}
+
+static void lists(void)
+{
+    struct nm_cpuset set;
+    expect(nm_cpuset_parse("0-3,8", &set) && set.words[0] == 0x10f, "0-3,8");
+    expect(nm_cpuset_parse("64", &set) && set.words[0] == 0 && set.words[1] == 1, "64");
+    expect(nm_cpuset_parse("8191", &set) && set.words[127] == 1ull << 63, "8191");
+    static const char *const wrong[] = {"", "x", "3-1", "1-", "1,,2", "1 2", "8192", "0-9999999", "-1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect(!nm_cpuset_parse(wrong[i], &set), wrong[i]);
+}
+
+static void without_manager(void)
+{
+    cpu_set_t own;
+    sched_getaffinity(0, sizeof own, &own);
+    errno = 4711;
+    expect(numaestro_attach() == NUMAESTRO_E_UNMANAGED, "attach without a manager");
+    expect(numaestro_processors() == CPU_COUNT(&own), "processors without a manager are those of the affinity mask");
+    expect(numaestro_changed() == 0, "nothing changes without a manager");
+    expect(numaestro_request(2) == NUMAESTRO_E_UNMANAGED, "request without a manager");
+    expect(numaestro_request(-1) == NUMAESTRO_E_INVALID, "request of -1");
+    expect(numaestro_request(65537) == NUMAESTRO_E_INVALID, "request of 65537");
+    expect(numaestro_api_version() >> 16 == NUMAESTRO_API_VERSION >> 16, "version of header and library");
+    expect(errno == 4711, "errno is left alone");
+}
+
+struct sleeper {
+    pthread_t thread;
+    _Atomic pid_t tid;
+    _Atomic bool done;
+};
+
+static void *sleeper_main(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    sleeper->tid = (pid_t)syscall(SYS_gettid);
+    while (!sleeper->done)
+        usleep(1000);
+    return NULL;
+}
+
+/* Every thread ends up on the one PU, and all come back. */
+static void moving(void)
+{
+    enum { SLEEPERS = 8 };
+    static struct sleeper sleepers[SLEEPERS];
+    struct nm_cpuset before = {{0}}, one = {{0}};
+    syscall(SYS_sched_getaffinity, 0, sizeof before.words, before.words);
+    unsigned word = 0;
+    while (!before.words[word])
+        word++;
+    one.words[word] = before.words[word] & -before.words[word];
+    for (int i = 0; i < SLEEPERS; i++)
+        pthread_create(&sleepers[i].thread, NULL, sleeper_main, &sleepers[i]);
+    for (int i = 0; i < SLEEPERS; i++)
+        while (!sleepers[i].tid)
+            usleep(100);
+    const struct nm_cpuset *steps[] = {&one, &before};
+    for (int step = 0; step < 2; step++) {
+        nm_move_threads(steps[step]);
+        for (int i = 0; i < SLEEPERS; i++) {
+            struct nm_cpuset now = {{0}};
+            syscall(SYS_sched_getaffinity, sleepers[i].tid, sizeof now.words, now.words);
+            expect(memcmp(&now, steps[step], sizeof now) == 0, "a thread is where it was moved to");
+        }
+    }
+    for (int i = 0; i < SLEEPERS; i++) {
+        sleepers[i].done = true;
+        pthread_join(sleepers[i].thread, NULL);
+    }
+}
+
+int main(void)
+{
+    lists();
+    without_manager();
+    moving();
+    printf("client unit: %s\n", failures ? "FAILED" : "ok");
+    return failures != 0;
+}
