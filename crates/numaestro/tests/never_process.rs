@@ -98,6 +98,7 @@ fn libraries_that_come_and_go() {
     for compiler in COMPILERS {
         let Some(plugin) = program(compiler, "plugin.so") else { continue };
         same_result("loader", &[&plugin]);
+        same_result("loader", &["plugin.so"]); // found by the program's own RUNPATH
         let Some(private) = program("gcc", "plugin-private.so") else { continue };
         same_result("loader", &[&plugin, &format!("keep:{private}")]);
     }

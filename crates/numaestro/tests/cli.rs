@@ -1,0 +1,528 @@
+//! The command as a user sees it: help, exit codes, JSON shapes, and that `run` becomes the program exactly.
+//!
+//! Every test has a manager of its own in a directory of its own. No test knows how long anything takes.
+
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A user with a runtime directory, a home, and nothing else.
+struct User {
+    place: TempDir,
+}
+
+impl User {
+    fn new() -> Self {
+        Self { place: tempfile::Builder::new().prefix("nm").tempdir().expect("a directory") }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// The command in this user's surroundings.
+    fn command<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Command {
+        self.wrapped(&[], words)
+    }
+
+    /// The command, started by another program such as `nohup`.
+    fn wrapped<S: AsRef<OsStr>>(&self, wrapper: &[&str], words: impl IntoIterator<Item = S>) -> Command {
+        let me = env!("CARGO_BIN_EXE_numaestro");
+        let mut command = match wrapper {
+            [] => Command::new(me),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(me);
+                command
+            }
+        };
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy().into_owned();
+            if ["OMP_", "GOMP_", "KMP_", "NUMAESTRO_", "LD_PRELOAD", "XDG_"].iter().any(|p| name.starts_with(p)) {
+                command.env_remove(name);
+            }
+        }
+        command.env("NUMAESTRO_DIR", self.path("run")).env("HOME", self.place.path()).args(words);
+        command
+    }
+
+    fn output<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Output {
+        self.command(words).stdin(Stdio::null()).output().expect("the command starts")
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.output(["run", "--"].iter().chain(words))
+    }
+
+    fn shell(&self, script: &str) -> Output {
+        self.run(&["sh", "-c", script])
+    }
+}
+
+impl Drop for User {
+    fn drop(&mut self) {
+        // Ends the manager of this test, if it started one.
+        let _ = self.output(["stop"]);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> serde_json::Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+}
+
+/// Reads one line from a running child.
+fn line(child: &mut Child) -> String {
+    let mut found = Vec::new();
+    let mut byte = [0];
+    let stdout = child.stdout.as_mut().expect("a pipe");
+    while stdout.read(&mut byte).expect("readable") == 1 && byte[0] != b'\n' {
+        found.push(byte[0]);
+    }
+    text(&found)
+}
+
+fn kill(signal: &str, target: &str) {
+    assert!(Command::new("kill").args(["-s", signal, "--", target]).status().expect("kill").success());
+}
+
+/// State letter of a process, as in `ps`.
+fn state(pid: u32) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().unwrap_or_default().split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..6000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("never: {what}");
+}
+
+// Help, usage, pages.
+
+#[test]
+fn every_subcommand_explains_itself() {
+    let user = User::new();
+    let all = text(&user.output(["--help"]).stdout);
+    let names = "run shell adopt release status top policy profile doctor demo bench topo stop daemon completions man";
+    for name in names.split(' ') {
+        assert!(all.lines().any(|l| l.trim_start().starts_with(&format!("{name} ")) || l.trim() == name), "{name} is not in\n{all}");
+        let help = user.output([name, "--help"]);
+        assert_eq!(help.status.code(), Some(0), "{name}");
+        assert!(help.stdout.len() > 100, "{name}");
+    }
+    assert!(all.contains("Exit codes") && all.contains("NUMAESTRO_DIR"));
+    assert!(text(&user.output(["run", "--help"]).stdout).contains("Examples:"));
+}
+
+#[test]
+fn wrong_usage_is_64_and_says_what_is_right() {
+    let user = User::new();
+    let cases: [&[&str]; 6] =
+        [&[], &["frobnicate"], &["run"], &["run", "--min", "0", "--", "true"], &["run", "--weight", "-1", "--", "true"], &["release", "x"]];
+    for words in cases {
+        let output = user.output(words);
+        assert_eq!(output.status.code(), Some(64), "{words:?}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{words:?}");
+    }
+    let output = user.output(["run", "--min", "4", "--max", "2", "--", "true"]);
+    assert_eq!(output.status.code(), Some(64));
+    assert!(text(&output.stderr).contains("--min 4 is more than --max 2"));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    let user = User::new();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(text(&user.output(["completions", shell]).stdout).contains("numaestro"), "{shell}");
+    }
+    assert!(text(&user.output(["man"]).stdout).contains(".TH"));
+    let output = user.output([OsStr::new("man"), user.path("man1").as_os_str()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(user.path("man1/numaestro-run.1").is_file());
+}
+
+// Without a manager.
+
+#[test]
+fn status_without_a_manager_says_so() {
+    let user = User::new();
+    let output = user.output(["status"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("no manager runs") && text(&output.stdout).contains("numaestro run"));
+    assert_eq!(json(&user.output(["status", "--json"]))["running"], false);
+    assert!(!user.path("run").exists(), "looking must not make anything");
+    assert_eq!(user.output(["stop"]).status.code(), Some(0));
+}
+
+#[test]
+fn what_needs_a_manager_is_69_without_one() {
+    let user = User::new();
+    let output = user.output(["release", "1"]);
+    assert_eq!(output.status.code(), Some(69));
+    assert!(text(&output.stderr).contains("next:"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn profiles_are_kept() {
+    let user = User::new();
+    assert_eq!(user.output(["profile", "add", "lulesh"]).status.code(), Some(64), "nothing to remember");
+    assert_eq!(user.output(["profile", "add", "--class", "malleable", "--max", "3", "lulesh"]).status.code(), Some(0));
+    assert_eq!(json(&user.output(["profile", "list", "--json"])), serde_json::json!({ "lulesh": { "class": "malleable", "max": 3 } }));
+    assert_eq!(user.output(["profile", "remove", "lulesh"]).status.code(), Some(0));
+    assert_eq!(user.output(["profile", "remove", "lulesh"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_profile_reaches_the_program_and_a_damaged_file_does_not_stop_it() {
+    let user = User::new();
+    user.output(["profile", "add", "--class", "fold", "sh"]);
+    assert_eq!(text(&user.shell("echo $NUMAESTRO_CLASS").stdout), "fold\n");
+    std::fs::write(user.path(".config/numaestro/profiles.toml"), "not toml at all [").expect("writable");
+    let output = user.shell("echo $NUMAESTRO_CLASS");
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("\n", Some(0)));
+    assert!(text(&output.stderr).contains("profiles are not used"));
+}
+
+#[test]
+fn doctor_and_topo_speak_of_this_machine() {
+    let user = User::new();
+    let output = user.output(["doctor", "--json"]);
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(i32::from(report["usable"] != true)));
+    let checks = report["checks"].as_array().expect("a list");
+    assert!((0..6).all(|rung| checks.iter().any(|c| c["rung"] == rung)), "every rung has a check");
+    assert!(checks.iter().all(|c| c["outcome"] == "yes" || c["next"] != ""), "what is missing has a next step: {checks:?}");
+    assert!(checks.iter().any(|c| c["name"] == "shim" && c["outcome"] == "yes"), "{checks:?}");
+    assert!(text(&user.output(["doctor"]).stdout).contains("rung 5"));
+    assert_eq!(user.output(["topo"]).status.code(), Some(0));
+    assert!(text(&user.output(["topo", "--synthetic", "pack:2 numa:2 core:2 pu:2"]).stdout).contains("Package"));
+    assert_eq!(user.output(["topo", "--synthetic", "nonsense:2"]).status.code(), Some(1));
+}
+
+#[test]
+fn output_is_plain_where_nobody_looks_on() {
+    let user = User::new();
+    for words in [&["doctor"][..], &["status"], &["topo"], &["run", "--dry-run", "--", "true"]] {
+        let output = user.output(words);
+        assert!(!output.stdout.contains(&0x1b) && !output.stderr.contains(&0x1b), "{words:?}");
+    }
+    let output = user.output(["top"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("needs a terminal"));
+}
+
+// `run` becomes the program.
+
+#[test]
+fn dry_run_starts_nothing() {
+    let user = User::new();
+    let output = user.output(["run", "--dry-run", "--", "touch", user.path("made").to_str().expect("text")]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("touch"));
+    assert!(!user.path("made").exists() && !user.path("run").exists());
+}
+
+#[test]
+fn every_exit_code_is_the_programs() {
+    let user = User::new();
+    for code in (0..=255).step_by(15).chain([1, 2, 125, 126, 127, 254]) {
+        assert_eq!(user.shell(&format!("exit {code}")).status.code(), Some(code));
+    }
+}
+
+#[test]
+fn death_by_signal_is_the_programs() {
+    let user = User::new();
+    for signal in [1, 2, 6, 9, 11, 13, 15] {
+        assert_eq!(user.shell(&format!("ulimit -c 0; kill -{signal} $$")).status.signal(), Some(signal));
+    }
+}
+
+#[test]
+fn programs_that_cannot_be_started_are_told_as_a_shell_does() {
+    let user = User::new();
+    let file = user.path("not-executable");
+    std::fs::write(&file, "echo no").expect("writable");
+    let bad = user.path("bad-interpreter");
+    std::fs::write(&bad, "#!/no/such/interpreter\n").expect("writable");
+    assert!(Command::new("chmod").arg("+x").arg(&bad).status().expect("chmod").success());
+    let name = |path: &Path| path.to_str().expect("text").to_owned();
+    for (program, code) in [
+        ("no-such-program-anywhere".to_owned(), 127),
+        ("/no/such/file".to_owned(), 127),
+        (String::new(), 127),
+        (name(&file), 126),
+        (name(user.place.path()), 126),
+        (name(&bad), 127),
+    ] {
+        let output = user.run(&[&program]);
+        assert_eq!(output.status.code(), Some(code), "{program}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).starts_with("numaestro: error: "), "{program}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_script_without_a_first_line_is_run_by_sh() {
+    let user = User::new();
+    let script = user.path("script");
+    std::fs::write(&script, "echo \"$1\"; exit 3\n").expect("writable");
+    assert!(Command::new("chmod").arg("+x").arg(&script).status().expect("chmod").success());
+    let output = user.run(&[script.to_str().expect("text"), "a b"]);
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("a b\n", Some(3)));
+}
+
+#[test]
+fn input_output_and_arguments_pass_through() {
+    let user = User::new();
+    let mut child = user
+        .command(["run", "--", "sh", "-c", "cat; echo \"$#:$1:$2\" >&2", "x", "a  b", "--min"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let bytes: Vec<u8> = (0..200_000_u32).map(|i| (i % 251) as u8).collect();
+    let mut input = child.stdin.take().expect("a pipe");
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || input.write_all(&sent));
+    let output = child.wait_with_output().expect("ends");
+    writer.join().expect("no panic").expect("all taken");
+    assert!(output.stdout == bytes);
+    assert_eq!(text(&output.stderr), "2:a  b:--min\n");
+}
+
+#[test]
+fn the_program_is_the_process_that_was_started() {
+    let user = User::new();
+    let child = user.command(["run", "--", "sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().expect("starts");
+    let pid = child.id();
+    let output = child.wait_with_output().expect("ends");
+    assert_eq!(text(&output.stdout), format!("{pid} {}\n", std::process::id()));
+}
+
+#[test]
+fn the_program_has_no_children_it_did_not_make() {
+    let user = User::new();
+    let output = user.run(&["sh", "-c", "cat /proc/$$/task/$$/children"]);
+    // `cat` itself is the one child there is.
+    assert_eq!(text(&output.stdout).split_whitespace().count(), 1, "{}", text(&output.stdout));
+}
+
+#[test]
+fn no_descriptor_is_left_open() {
+    let user = User::new();
+    let plain = Command::new("sh").args(["-c", "ls /proc/self/fd"]).stdin(Stdio::null()).output().expect("sh");
+    for round in ["the manager is started", "the manager runs"] {
+        assert_eq!(text(&user.shell("ls /proc/self/fd").stdout), text(&plain.stdout), "{round}");
+    }
+}
+
+#[test]
+fn closed_descriptors_stay_closed() {
+    let user = User::new();
+    let listing = user.path("listing");
+    let script = format!("exec 0<&- 1>&- 2>&-; {} run -- sh -c 'ls /proc/$$/fd > {}'", env!("CARGO_BIN_EXE_numaestro"), listing.display());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).env("NUMAESTRO_DIR", user.path("run")).env("HOME", user.place.path());
+    assert!(shell.status().expect("sh").success());
+    let open = std::fs::read_to_string(&listing).expect("written");
+    // The shell has its standard descriptors closed; what is open is the shell's own business beyond 2.
+    assert!(!open.lines().any(|fd| fd == "0" || fd == "2"), "{open}");
+}
+
+#[test]
+fn signal_mask_and_dispositions_pass_through() {
+    let user = User::new();
+    let masks = |wrapper: &[&str], managed: bool| {
+        let what = ["sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/$$/status"];
+        let mut command = if managed {
+            user.wrapped(wrapper, ["run", "--"].iter().chain(&what))
+        } else {
+            let all: Vec<&str> = wrapper.iter().chain(&what).copied().collect();
+            let mut command = Command::new(all[0]);
+            command.args(&all[1..]);
+            command
+        };
+        text(&command.stdin(Stdio::null()).stderr(Stdio::null()).output().expect("starts").stdout)
+    };
+    let wrappers: [&[&str]; 4] = [
+        &[],
+        &["env", "--ignore-signal=PIPE"],
+        &["env", "--ignore-signal=HUP", "--ignore-signal=INT", "--default-signal=PIPE"],
+        &["env", "--block-signal=USR1", "--block-signal=TERM"],
+    ];
+    for wrapper in wrappers {
+        let plain = masks(wrapper, false);
+        assert!(plain.contains("SigBlk"), "{wrapper:?}: {plain}");
+        assert_eq!(masks(wrapper, true), plain, "{wrapper:?}, manager started");
+        assert_eq!(masks(wrapper, true), plain, "{wrapper:?}, manager running");
+    }
+}
+
+#[test]
+fn a_reader_that_leaves_kills_the_program_as_usual() {
+    let user = User::new();
+    let me = env!("CARGO_BIN_EXE_numaestro");
+    let script = format!("{{ {me} run -- yes; echo $? >&2; }} | head -n 1");
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .env("NUMAESTRO_DIR", user.path("run"))
+        .env("HOME", user.place.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh");
+    let plain = Command::new("sh").args(["-c", "{ yes; echo $? >&2; } | head -n 1"]).output().expect("sh");
+    assert_eq!((text(&output.stdout), text(&output.stderr)), (text(&plain.stdout), text(&plain.stderr)));
+}
+
+#[test]
+fn wrappers_work_on_both_sides() {
+    let user = User::new();
+    assert_eq!(user.run(&["timeout", "0.2", "sleep", "100"]).status.code(), Some(124));
+    let outside = user.wrapped(&["timeout", "--preserve-status", "-s", "TERM", "0.5"], ["run", "--", "sleep", "100"]).status().expect("timeout");
+    assert_eq!(outside.code(), Some(143));
+    let nohup = user.wrapped(&["nohup"], ["run", "--", "sh", "-c", "kill -HUP $$; exit 9"]).stdin(Stdio::null()).output().expect("nohup");
+    assert_eq!(nohup.status.code(), Some(9));
+    assert_eq!(user.run(&["nice", "sh", "-c", "exit 8"]).status.code(), Some(8));
+    let nested = user.run(&[env!("CARGO_BIN_EXE_numaestro"), "run", "--", "sh", "-c", "echo $LD_PRELOAD; exit 6"]);
+    assert_eq!((nested.status.code(), text(&nested.stdout).matches("preload").count()), (Some(6), 1), "{}", text(&nested.stdout));
+}
+
+#[test]
+fn interrupt_reaches_the_foreground_group() {
+    let user = User::new();
+    let mut child = user
+        .command(["run", "--", "sh", "-c", "trap 'exit 42' INT; echo ready; while :; do sleep 0.01; done"])
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .expect("starts");
+    assert_eq!(line(&mut child), "ready");
+    kill("INT", &format!("-{}", child.id()));
+    assert_eq!(child.wait().expect("ends").code(), Some(42));
+}
+
+#[test]
+fn stop_and_continue_work() {
+    let user = User::new();
+    let mut child = user.command(["run", "--", "sh", "-c", "echo ready; read x; exit 5"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
+    assert_eq!(line(&mut child), "ready");
+    // A process group whose leader's parent is in another session does not stop by SIGTSTP; the plain stop always does.
+    kill("STOP", &child.id().to_string());
+    until("stopped", || state(child.id()) == "T");
+    kill("CONT", &child.id().to_string());
+    until("continued", || state(child.id()) != "T");
+    child.stdin.take().expect("a pipe").write_all(b"x\n").expect("taken");
+    assert_eq!(child.wait().expect("ends").code(), Some(5));
+}
+
+#[test]
+fn the_environment_is_as_promised() {
+    let user = User::new();
+    let mut command = user.command(["run", "--class", "malleable", "--", "env"]);
+    command.env("OMP_PLACES", "cores").env("KMP_AFFINITY", "compact").env("KEPT", "x y").env("LD_PRELOAD", "/no such.so");
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().expect("starts");
+    let all = text(&output.stdout);
+    let get = |name: &str| all.lines().find_map(|l| l.strip_prefix(&format!("{name}=")).map(str::to_owned));
+    assert_eq!(get("KEPT").as_deref(), Some("x y"));
+    assert_eq!(get("NUMAESTRO_CLASS").as_deref(), Some("malleable"));
+    assert_eq!(get("GOMP_SPINCOUNT").as_deref(), Some("300089"));
+    assert_eq!(get("NUMAESTRO_ATTACH"), user.path("run/attach").to_str().map(str::to_owned));
+    assert!(get("OMP_PLACES").is_none() && get("KMP_AFFINITY").is_none());
+    let preload = get("LD_PRELOAD").expect("set");
+    let shim = preload.split(':').next().expect("one");
+    assert!(Path::new(shim).is_file(), "{preload}");
+    assert!(preload.ends_with("such.so"));
+    assert!(get("NUMAESTRO_CPUS_ALL").is_some_and(|list| !list.is_empty()));
+}
+
+#[test]
+fn without_a_manager_the_program_runs_untouched() {
+    let user = User::new();
+    for dir in ["/proc/no-such-place", "/dev/null"] {
+        let mut command = user.command(["run", "--", "env"]);
+        let output = command.env("NUMAESTRO_DIR", dir).env("OMP_PLACES", "cores").stdin(Stdio::null()).output().expect("starts");
+        assert_eq!(output.status.code(), Some(0));
+        let all = text(&output.stdout);
+        assert!(all.contains("OMP_PLACES=cores") && !all.contains("LD_PRELOAD") && !all.contains("GOMP_SPINCOUNT"), "{all}");
+        let said = text(&output.stderr);
+        assert_eq!(said.lines().count(), 1, "one warning: {said}");
+        assert!(said.contains("runs without numaestro") && said.contains("doctor"), "{said}");
+    }
+}
+
+#[test]
+fn a_manager_that_hangs_does_not_hold_up_programs() {
+    let user = User::new();
+    assert_eq!(user.shell("exit 0").status.code(), Some(0));
+    let status = json(&user.output(["status", "--json"]));
+    let pid = status["pid"].as_u64().expect("a number").to_string();
+    kill("STOP", &pid);
+    let output = user.shell("exit 7");
+    kill("CONT", &pid);
+    assert_eq!(output.status.code(), Some(7));
+    assert!(text(&output.stderr).contains("does not answer"), "{}", text(&output.stderr));
+}
+
+// With a manager.
+
+#[test]
+fn status_shows_what_runs_and_stop_ends_it() {
+    let user = User::new();
+    let mut child = user
+        .command(["run", "--name", "my-app", "--max", "1", "--", "sh", "-c", "echo ready; read x"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    assert_eq!(line(&mut child), "ready");
+    let status = json(&user.output(["status", "--json"]));
+    assert_eq!(status["running"], true);
+    assert_eq!(status["apps"][0]["name"], "my-app");
+    assert_eq!(status["apps"][0]["pid"], child.id());
+    assert_eq!(status["apps"][0]["count"], 1);
+    let table = text(&user.output(["status"]).stdout);
+    assert!(table.contains("my-app") && table.contains("node "), "{table}");
+    let app = status["apps"][0]["app"].to_string();
+    assert_eq!(user.output(["release", &app]).status.code(), Some(0));
+    let policy = json(&user.output(["policy", "show", "--json"]));
+    assert_eq!(policy["policy"], status["policy"]);
+    assert!(json(&user.output(["policy", "list", "--json"]))["available"].as_array().is_some_and(|all| all.len() > 3));
+    let refused = user.output(["policy", "set", "no-such-policy"]);
+    assert_eq!(refused.status.code(), Some(75), "{}", text(&refused.stderr));
+    assert_eq!(user.output(["stop"]).status.code(), Some(0));
+    assert_eq!(json(&user.output(["status", "--json"]))["running"], false);
+    drop(child.stdin.take());
+    assert_eq!(child.wait().expect("ends").code(), Some(1), "`read` met the end of its input");
+}
+
+#[test]
+fn a_running_program_is_adopted() {
+    let user = User::new();
+    let mut child = Command::new("sleep").arg("1000").spawn().expect("sleep");
+    let output = user.output(["adopt", "--name", "sleeper", &child.id().to_string()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(json(&user.output(["status", "--json"]))["apps"][0]["name"], "sleeper");
+    child.kill().expect("ours");
+    child.wait().expect("ends");
+    assert_eq!(user.output(["adopt", &child.id().to_string()]).status.code(), Some(1), "it is gone");
+}
+
+#[test]
+fn a_shell_manages_what_is_started_in_it() {
+    let user = User::new();
+    let output = user.output(["shell", "sh", "-c", "echo $NUMAESTRO_SHELL; sh -c 'echo $NUMAESTRO_ATTACH'; exit 4"]);
+    assert_eq!(output.status.code(), Some(4));
+    assert_eq!(text(&output.stdout), format!("1\n{}\n", user.path("run/attach").display()));
+}
