@@ -47,7 +47,7 @@ impl Manager {
         let most = self.usable.len() as u32;
         let wish = options.max.unwrap_or(most).clamp(1, most.max(1));
         let app = App {
-            app: number,
+            number,
             original: self.affinity_of(pid),
             process,
             name,
@@ -178,7 +178,7 @@ impl Manager {
         // Refused on arrival: no target, no place in the queue. The program runs without a manager.
         if entry.target.is_none() && entry.waiting.is_none() {
             let number = entry.asker.take();
-            let app = entry.app;
+            let app = entry.number;
             if let Some(number) = number {
                 if let Some(connection) = self.connections.get_mut(&number) {
                     connection.asked = None;

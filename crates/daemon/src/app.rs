@@ -47,7 +47,8 @@ pub(crate) struct Demand {
 /// One application.
 #[derive(Debug)]
 pub(crate) struct App {
-    pub(crate) app: u64,
+    /// The application number.
+    pub(crate) number: u64,
     pub(crate) process: PidFd,
     pub(crate) name: String,
     pub(crate) options: Options,

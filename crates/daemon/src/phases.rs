@@ -34,7 +34,7 @@ impl App {
     /// Looks at the page once.
     fn phase_event(&mut self, now: u64) -> Option<Event> {
         let report = self.report();
-        let app = AppId(self.app);
+        let app = AppId(self.number);
         let moved_on = report.in_region || self.phases.regions != Some(report.regions);
         if moved_on {
             self.phases.quiet_since_ns = now;
@@ -59,10 +59,10 @@ impl App {
 impl Manager {
     /// Somebody lacks what somebody else could lend.
     fn lending_is_of_use(&self) -> bool {
-        let lenders: Vec<u64> = self.apps.values().filter(|entry| entry.can_lend()).map(|entry| entry.app).collect();
+        let lenders: Vec<u64> = self.apps.values().filter(|entry| entry.can_lend()).map(|entry| entry.number).collect();
         match lenders.as_slice() {
             [] => false,
-            [only] => self.apps.values().any(|entry| entry.app != *only && entry.wants_more()),
+            [only] => self.apps.values().any(|entry| entry.number != *only && entry.wants_more()),
             _ => self.apps.values().any(App::wants_more),
         }
     }

@@ -47,7 +47,7 @@ impl Manager {
     /// Writes the file, whole or not at all.
     pub(crate) fn save_state(&mut self) {
         let apps = self.apps.values().map(|entry| SavedApp {
-            app: entry.app,
+            app: entry.number,
             pid: entry.pid(),
             start_time: entry.process.start_time(),
             name: entry.name.clone(),

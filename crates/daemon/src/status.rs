@@ -47,9 +47,9 @@ impl Manager {
 fn app_status(entry: &App, ledger: &Snapshot, now: u64) -> AppStatus {
     let report = entry.report();
     let target = entry.target.as_ref().filter(|_| !entry.is_wrapper());
-    let known = ledger.apps.iter().find(|known| known.app.0 == entry.app);
+    let known = ledger.apps.iter().find(|known| known.app.0 == entry.number);
     AppStatus {
-        app: entry.app,
+        app: entry.number,
         pid: entry.pid(),
         name: entry.name.clone(),
         class: shown_class(entry),
