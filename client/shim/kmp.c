@@ -55,7 +55,7 @@ static inline void pass_on(fork_fn fork, void *place, int32_t count, nm_microtas
 static __attribute__((noinline)) void initialise(struct nm_runtime *runtime)
 {
     nm_widen_for_start();
-    runtime->threads_max = (uint32_t)runtime->get_max_threads();
+    nm_runtime_measure(runtime);
     if (runtime->get_num_procs)
         runtime->get_num_procs();
     nm_widen_undo();

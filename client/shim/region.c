@@ -113,7 +113,7 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
 static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
 {
     if (!runtime->threads_max)
-        runtime->threads_max = (uint32_t)runtime->get_max_threads();
+        nm_runtime_measure(runtime);
     if (!nm_client.attached && !nm_client.tried && nm_attach(false)) {
         nm_adopt(true);
         nm_helper_start();
@@ -149,12 +149,12 @@ static inline uint32_t decide(struct nm_runtime *runtime, struct nm_region *regi
         *why = NM_HELD_EXPLICIT;
         return asked;
     }
-    if (NM_UNLIKELY(flags & (NM_FLAG_RESIZE_NEVER | NM_FLAG_RESIZE_ALWAYS))) {
-        if (flags & NM_FLAG_RESIZE_ALWAYS)
-            return least(count, max);
+    if (NM_UNLIKELY(flags & NM_FLAG_RESIZE_NEVER)) {
         *why = NM_HELD_USER;
         return max;
     }
+    if (NM_UNLIKELY((flags & NM_FLAG_RESIZE_ALWAYS) || runtime->dynamic))
+        return least(count, max);
     if (runtime->explicit_max) {
         *why = NM_HELD_EXPLICIT;
         return max;
@@ -198,7 +198,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         page = nm_client.page;
     }
     if (NM_UNLIKELY(!runtime->threads_max))
-        runtime->threads_max = (uint32_t)runtime->get_max_threads();
+        nm_runtime_measure(runtime);
     uint32_t generation = nm_generation;
     uint32_t count = atomic_load_explicit(&nm_client.count, memory_order_relaxed);
     uint32_t sharers = atomic_load_explicit(&roots, memory_order_relaxed);
@@ -224,6 +224,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         atomic_store_explicit(&page->root.regions, number, memory_order_relaxed);
         atomic_store_explicit(&page->root.in_region, 1, memory_order_relaxed);
         atomic_store_explicit(&page->root.team, team, memory_order_relaxed);
+        atomic_store_explicit(&page->root.team_max, runtime->threads_max, memory_order_relaxed);
         if (NM_UNLIKELY(why != NM_HELD_NOT)) {
             hold(page, why);
             if (team > count)

@@ -122,6 +122,7 @@ static void fill(struct nm_runtime *r, void *handle)
     r->get_num_threads = (int (*)(void))dlsym(handle, "omp_get_num_threads");
     r->get_thread_num = (int (*)(void))dlsym(handle, "omp_get_thread_num");
     r->get_num_procs = (int (*)(void))dlsym(handle, "omp_get_num_procs");
+    r->get_dynamic = (int (*)(void))dlsym(handle, "omp_get_dynamic");
     r->set_num_threads = (void (*)(int))dlsym(handle, "omp_set_num_threads");
     r->parallel = dlsym(handle, "GOMP_parallel");
     r->reductions = dlsym(handle, "GOMP_parallel_reductions");
@@ -215,6 +216,12 @@ struct nm_runtime *nm_runtime_at(const void *return_address)
             break;
     }
     return site_resolve(address);
+}
+
+void nm_runtime_measure(struct nm_runtime *runtime)
+{
+    runtime->threads_max = (uint32_t)runtime->get_max_threads();
+    runtime->dynamic = runtime->get_dynamic && runtime->get_dynamic();
 }
 
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after)

@@ -19,6 +19,7 @@ struct nm_runtime {
     int (*get_num_threads)(void);
     int (*get_thread_num)(void);
     int (*get_num_procs)(void);
+    int (*get_dynamic)(void);
     void (*set_num_threads)(int);
     /* libgomp (and libomp's compatible entries) */
     void *parallel, *reductions, *sections;
@@ -39,6 +40,7 @@ struct nm_runtime {
     _Atomic uint32_t threads_max;
     _Atomic uint32_t pool;      /* largest team since its threads were last sent to sleep */
     _Atomic uint32_t pool_ever; /* largest team so far */
+    _Atomic bool dynamic;      /* the program (or its user) allows any size: OMP_DYNAMIC */
     _Atomic bool explicit_max; /* the program called omp_set_num_threads */
 };
 
@@ -83,6 +85,7 @@ struct nm_plan {
 };
 
 /* runtime.c */
+void nm_runtime_measure(struct nm_runtime *runtime); /* the program's own maximum, at its first region */
 struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any address in the caller's object; NULL if none */
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
 uintptr_t nm_object_of(uintptr_t address, bool *thread_local_data, const char **name);
