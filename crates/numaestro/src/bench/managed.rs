@@ -22,18 +22,28 @@ pub struct Managed {
     numaestro: PathBuf,
     dir: TempDir,
     policy: String,
+    options: &'static [&'static str],
     child: Child,
 }
 
 impl Managed {
     /// Starts one with `policy` (`"default"` = as installed) and waits until it answers.
     pub fn start(numaestro: &Path, policy: &str) -> Result<Self> {
+        Self::begin(numaestro, policy, &[])
+    }
+
+    /// Starts one that gives out every processor whatever else runs: for probes, whose numbers are not about other load.
+    pub fn start_undisturbed(numaestro: &Path) -> Result<Self> {
+        Self::begin(numaestro, "default", &["--ignore-unmanaged"])
+    }
+
+    fn begin(numaestro: &Path, policy: &str, options: &'static [&'static str]) -> Result<Self> {
         let dir = tempfile::Builder::new()
             .prefix("numaestro-bench-")
             .tempdir()
             .context("cannot make a directory for the manager")?;
-        let child = spawn(numaestro, dir.path())?;
-        let mut managed = Self { numaestro: numaestro.to_owned(), dir, policy: policy.to_owned(), child };
+        let child = spawn(numaestro, dir.path(), options)?;
+        let mut managed = Self { numaestro: numaestro.to_owned(), dir, policy: policy.to_owned(), options, child };
         managed.until_ready()?;
         Ok(managed)
     }
@@ -43,7 +53,7 @@ impl Managed {
         if self.child.try_wait()?.is_none() {
             return Ok(true);
         }
-        self.child = spawn(&self.numaestro, self.dir.path())?;
+        self.child = spawn(&self.numaestro, self.dir.path(), self.options)?;
         self.until_ready()?;
         Ok(false)
     }
@@ -121,13 +131,13 @@ impl Drop for Managed {
     }
 }
 
-fn spawn(numaestro: &Path, dir: &Path) -> Result<Child> {
+fn spawn(numaestro: &Path, dir: &Path, options: &[&str]) -> Result<Child> {
     let mut command = clean_command(numaestro);
     // An empty configuration: the settings and profiles of this user and this machine are not what is measured.
     let config = dir.join("empty.toml");
     std::fs::write(&config, "").context("cannot write the manager's configuration")?;
     command.env("NUMAESTRO_DIR", dir).env("XDG_CONFIG_HOME", dir);
-    command.args(["daemon", "--idle-exit", "0", "--config"]).arg(config);
+    command.args(["daemon", "--idle-exit", "0", "--config"]).arg(config).args(options);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     end_with_this(&mut command, Signal::TERM);
     command.spawn().with_context(|| format!("cannot start the manager, {} daemon", numaestro.display()))

@@ -1,12 +1,13 @@
 //! `numaestro bench adopt`: how long a program in regions of 50 µs takes to carry a decision out.
 //!
 //! The program notes in itself, from its shared page, the time of each decision and of its adoption, while a second
-//! application arrives and leaves every few milliseconds.
+//! application arrives, stays for some milliseconds and leaves.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 
 use super::super::args::ProbeArgs;
@@ -14,18 +15,23 @@ use super::super::bounds::ADOPT_US;
 use super::super::coexec::find_places;
 use super::super::launch;
 use super::super::managed::Managed;
-use super::regions::{Regions, report_after, shell};
+use super::regions::{Regions, allowed, report_after, shell, until};
 use super::{Quantity, conclude};
 
-/// Time between an arrival and the departure after it, and again until the next arrival.
+/// Time the second application stays, and again until the next one.
 const FLIP: Duration = Duration::from_millis(5);
+/// Between two looks at the program's affinity, and the longest wait for a change of it.
+const PAUSE: Duration = Duration::from_micros(200);
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Seconds after which the program ends by itself.
+const LONGEST_S: &str = "600";
 /// Length of a region in microseconds.
 const WORK_US: &str = "50";
 
 /// Measures libgomp and libomp, growing and shrinking apart.
 pub fn adopt(args: &ProbeArgs) -> Result<ExitCode> {
     let places = find_places(&args.places)?;
-    let managed = Managed::start(&places.numaestro, "default")?;
+    let managed = Managed::start_undisturbed(&places.numaestro)?;
     let flips = args.runs.unwrap_or(300);
     let mut quantities = Vec::new();
     for compiler in ["gcc", "clang"] {
@@ -49,17 +55,26 @@ pub fn adopt(args: &ProbeArgs) -> Result<ExitCode> {
 fn flipping(managed: &Managed, regions: &Regions, flips: u32) -> Result<Vec<(u64, f64)>> {
     managed.settle();
     let mut command = managed.run(&[], &regions.path());
-    let seconds = f64::from(flips) * FLIP.as_secs_f64() * 2.0;
-    command.args(["watch", &seconds.to_string(), WORK_US]);
-    let program = launch::start(&mut command, None)?;
-    let begin = Instant::now();
-    while begin.elapsed().as_secs_f64() < seconds {
+    let program = launch::start(command.args(["watch", LONGEST_S, WORK_US]), None)?;
+    let number = launch::number(program.pid);
+    let size = || allowed(number).unwrap_or(0);
+    // It begins on what it is given before its first region; what counts is what it has then.
+    std::thread::sleep(Duration::from_millis(100));
+    let alone = size();
+    for _ in 0..flips {
         let mut visitor = managed.run(&["--class", "fold"], shell());
         let visitor = launch::start(visitor.args(["-c", "exec sleep 10"]), None)?;
+        let shrunk = until(PAUSE, PATIENCE, || size() < alone);
         std::thread::sleep(FLIP);
         launch::kill(visitor)?;
+        let grown = shrunk.and_then(|_| until(PAUSE, PATIENCE, || size() >= alone));
+        if grown.is_none() {
+            launch::kill(program)?;
+            bail!("a program on {alone} processors does not shrink and grow again when another one comes and goes");
+        }
         std::thread::sleep(FLIP);
     }
+    kill_process(number, Signal::TERM)?;
     let report = report_after(program, "regions watch")?;
     if report.get("managed").and_then(Value::as_bool) != Some(true) {
         bail!("a program under `numaestro run` did not attach to the manager: run `numaestro doctor`");

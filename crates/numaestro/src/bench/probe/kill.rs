@@ -27,7 +27,7 @@ pub fn kill(args: &ProbeArgs) -> Result<ExitCode> {
         bail!("two programs cannot have different processors on a machine with one");
     }
     let places = find_places(&args.places)?;
-    let managed = Managed::start(&places.numaestro, "default")?;
+    let managed = Managed::start_undisturbed(&places.numaestro)?;
     let regions = Regions::build(&places, "gcc").or_else(|_| Regions::build(&places, "clang"))?;
     managed.settle();
     let heir = begin(&managed, &regions)?;

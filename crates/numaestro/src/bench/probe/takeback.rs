@@ -27,7 +27,7 @@ pub fn takeback(args: &ProbeArgs) -> Result<ExitCode> {
         bail!("nothing can be taken from a program on a machine with one processor");
     }
     let places = find_places(&args.places)?;
-    let managed = Managed::start(&places.numaestro, "default")?;
+    let managed = Managed::start_undisturbed(&places.numaestro)?;
     let regions = Regions::build(&places, "gcc").or_else(|_| Regions::build(&places, "clang"))?;
     let (mut fold, mut whole) = (Vec::new(), Vec::new());
     for _ in 0..args.runs.unwrap_or(20) {
