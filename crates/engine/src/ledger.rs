@@ -228,6 +228,10 @@ impl Ledger {
         match (owner, next) {
             (None, Some(slot)) => self.take(pu, slot, now),
             (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
+            // What its owner has not been told of needs no vacating.
+            (Some(owner), _) if !self.account(owner).sent.pus.contains(pu) && self.pus[pu.index()].state == PuState::Owned => {
+                self.let_go(pu, now);
+            }
             (Some(owner), _) if self.pus[pu.index()].state == PuState::Owned => self.announce(pu, owner),
             _ => {}
         }

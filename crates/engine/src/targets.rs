@@ -69,13 +69,8 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
             let shared = account.owned.iter().any(|pu| ledger.pus[pu.index()].guests > 0);
             Some(Wanted { pus: &account.owned, shared, lent })
         }
-        Phase::Running if !account.guest_of.is_empty() => {
-            let others = |pu: numaestro_topology::PuId| {
-                let entry = &ledger.pus[pu.index()];
-                entry.owner.is_some() || entry.next.is_some() || entry.guests > 1
-            };
-            Some(Wanted { pus: &account.guest_of, shared: account.guest_of.iter().any(others), lent })
-        }
+        // A guest alone on its processors may still have to make room at any time, without being asked first.
+        Phase::Running if !account.guest_of.is_empty() => Some(Wanted { pus: &account.guest_of, shared: true, lent }),
         // It has lost all it had: until what will be its own is vacated, it runs there beside those that vacate it.
         Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => Some(Wanted { pus: &app.own, shared: true, lent }),
         Phase::Running => None,

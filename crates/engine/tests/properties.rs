@@ -1,0 +1,342 @@
+//! Whatever happens: every combination of answers, random machines, random events, liars and dead ones among them. The engine checks G1–G7
+//! itself after each step; here a second ledger, kept from the actions alone, checks what programs see.
+
+use numaestro_engine::{Action, AppId, AppState, Class, Engine, Event, Settings, Wish};
+use numaestro_policy::{Policy, Shares, catalogue};
+use numaestro_topology::{PuId, PuSet, synthetic};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const MACHINES: [&str; 8] = [
+    "core:1 pu:1",
+    "core:2 pu:1",
+    "core:2 pu:2",
+    "numa:2 core:3 pu:1",
+    "pack:2 l3:2 core:2 pu:2",
+    "pack:3 numa:1 core:5 pu:1",
+    "numa:4 l3:2 core:4 pu:1",
+    "pack:1 core:7 pu:2",
+];
+
+/// Every combination that makes sense.
+fn policies() -> Vec<String> {
+    let of = |part: &str| -> Vec<&'static str> {
+        catalogue().iter().filter(|entry| entry.part == part).map(|entry| entry.info.name).collect()
+    };
+    let mut out = Vec::new();
+    for share in of("share") {
+        for placement in of("placement") {
+            for admission in of("admission") {
+                let text = format!("share={share} placement={placement} admission={admission}");
+                if Policy::parse(&text, 0).is_ok() {
+                    out.push(text);
+                }
+            }
+        }
+    }
+    assert_eq!(out.len(), 45, "5 shares × 5 placements × 2 admissions, but batch needs fifo");
+    out
+}
+
+/// What a random number makes happen.
+#[derive(Debug, Clone)]
+struct Op {
+    kind: u8,
+    who: u32,
+    a: u32,
+    b: u32,
+    after_ns: u64,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let time = prop_oneof![4 => 0u64..1000, 2 => 0u64..6_000_000, 1 => 0u64..3_000_000_000];
+    (0u8..32, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op { kind, who, a, b, after_ns })
+}
+
+/// What one program has been told.
+#[derive(Debug, Default, Clone)]
+struct Program {
+    started: bool,
+    class_folds: bool,
+    targets: Vec<(u32, PuSet, bool)>,
+    adopted: u32,
+    /// Epoch and time of the latest `Force`.
+    forced: (u32, u64),
+}
+
+impl Program {
+    /// While it was folded at once, old targets did not count; they must not come back.
+    fn forget_past(&mut self) {
+        if self.class_folds {
+            let past = self.targets.len().saturating_sub(1);
+            self.targets[..past].iter_mut().for_each(|(_, pus, _)| pus.clear());
+        }
+    }
+
+    /// Where it may be as an owner that was promised to be alone.
+    fn alone_on(&self, pu: PuId, now: u64) -> bool {
+        let since = if self.class_folds { self.targets.len().saturating_sub(1) } else { 0 };
+        let (epoch, at) = self.forced;
+        let gone = if now >= at + Settings::default().grace_ns { epoch } else { 0 };
+        let mut current = self.targets[since..].iter().filter(|(epoch, ..)| *epoch >= self.adopted.max(gone));
+        current.any(|(_, pus, shared)| !shared && pus.contains(pu))
+    }
+}
+
+/// The engine, and the ledger kept from its actions.
+struct World {
+    engine: Engine,
+    programs: BTreeMap<AppId, Program>,
+    now: u64,
+    next: u64,
+    log: Vec<Action>,
+    pus: u32,
+    offline: PuSet,
+}
+
+impl World {
+    fn new(machine: &str, policy: &str, seed: u64) -> Self {
+        let machine = synthetic::parse(machine).unwrap();
+        let pus = machine.pu_count() as u32;
+        let reserved = if pus > 2 && seed.is_multiple_of(5) { PuSet::from_iter([PuId(0)]) } else { PuSet::new() };
+        let settings = Settings { policy: policy.into(), reserved, ..Settings::default() };
+        let engine = Engine::new(machine, settings, seed).unwrap();
+        Self { engine, programs: BTreeMap::new(), now: 0, next: 1, log: Vec::new(), pus, offline: PuSet::new() }
+    }
+
+    fn step(&mut self, event: &Event) {
+        let mut actions = Vec::new();
+        if let Event::Depart { app } = event {
+            self.programs.remove(app);
+        }
+        if let Event::Class { app, class } = event
+            && let Some(program) = self.programs.get_mut(app)
+        {
+            program.forget_past();
+            program.class_folds = *class == Class::Fold;
+        }
+        if let Event::Request { app, processors: 0 } = event
+            && let Some(program) = self.programs.get_mut(app)
+        {
+            // A wrapper holds nothing: it has no threads that would have to leave.
+            program.targets.iter_mut().for_each(|(_, pus, _)| pus.clear());
+        }
+        if let Event::Adopted { app, epoch } = event
+            && let Some(program) = self.programs.get_mut(app)
+            && program.targets.last().is_some_and(|(latest, ..)| epoch <= latest)
+        {
+            program.adopted = program.adopted.max(*epoch);
+        }
+        self.engine.step(self.now, event, &mut actions);
+        for action in &actions {
+            self.see(action, event);
+        }
+        self.log.append(&mut actions);
+    }
+
+    /// A processor that is not there has nobody on it.
+    fn take_offline(&mut self, pu: PuId) {
+        self.offline.insert(pu);
+        for (_, pus, _) in self.programs.values_mut().flat_map(|program| &mut program.targets) {
+            pus.remove(pu);
+        }
+    }
+
+    fn see(&mut self, action: &Action, event: &Event) {
+        match action {
+            Action::Start { app } => {
+                let program = self.programs.entry(*app).or_default();
+                assert!(!std::mem::replace(&mut program.started, true), "{app} started twice");
+            }
+            Action::Wait { app, position } => {
+                assert!(*position >= 1 && !self.programs.get(app).is_some_and(|program| program.started), "{app} waits after its start");
+            }
+            Action::Target { app, epoch, count, pus, shared, .. } => {
+                assert_eq!(*count as usize, pus.len());
+                assert!(*count >= 1, "{app} has nothing");
+                assert!(pus.iter().all(|pu| pu.0 < self.pus && !self.offline.contains(pu)), "{app} on {pus}, {} offline", self.offline);
+                if !shared {
+                    self.is_alone(*app, pus);
+                }
+                let program = self.programs.get_mut(app).expect("a target before its start");
+                assert!(program.started);
+                let before = program.targets.last().map_or(0, |(epoch, ..)| *epoch);
+                assert_eq!(*epoch, before + 1);
+                program.targets.push((*epoch, pus.clone(), *shared));
+            }
+            Action::Force { app, epoch, pus } => {
+                let program = self.programs.get_mut(app).unwrap();
+                let (latest, target, _) = program.targets.last().unwrap();
+                assert!(epoch == latest && target.is_subset(pus), "forced to something that is not its target");
+                // What an earlier one was about has been vacated or taken by now.
+                program.adopted = program.adopted.max(program.forced.0);
+                program.forced = (*epoch, self.now);
+            }
+            Action::Refuse { reason, .. } => assert!(!reason.is_empty(), "{event:?}"),
+        }
+    }
+
+    /// No other program that was promised to be alone there has still to leave.
+    fn is_alone(&self, app: AppId, pus: &PuSet) {
+        for (other, program) in self.programs.iter().filter(|(other, _)| **other != app) {
+            let both: Vec<_> = pus.iter().filter(|&pu| program.alone_on(pu, self.now)).collect();
+            assert!(both.is_empty(), "{app} is given {both:?} while {other} is there: {program:?}");
+        }
+    }
+
+    fn some(&self, who: u32) -> AppId {
+        let ids: Vec<_> = self.programs.keys().collect();
+        if ids.is_empty() { AppId(u64::from(who % 7)) } else { *ids[who as usize % ids.len()] }
+    }
+
+    fn carry_out(&mut self, op: &Op) {
+        self.now += op.after_ns;
+        let app = self.some(op.who);
+        let event = match op.kind {
+            0..=8 => self.arrival(op),
+            9..=11 => Event::Depart { app },
+            12..=14 => Event::Request { app, processors: op.a % (2 * self.pus) },
+            15 => Event::Class { app, class: [Class::Malleable, Class::Setter, Class::Fold][op.a as usize % 3] },
+            16..=21 => Event::Adopted { app, epoch: self.latest(app) },
+            22 => Event::Adopted { app, epoch: op.a % (self.latest(app) + 3) },
+            23 | 24 => Event::Sequential { app },
+            25 | 26 => Event::Parallel { app },
+            27 => Event::Offline { pu: PuId(op.a % (self.pus + 1)) },
+            28 => Event::Online { pu: PuId(op.a % (self.pus + 1)) },
+            29 => Event::Unmanaged { processors: op.a % (self.pus + 2) },
+            30 => Event::Policy { policy: [policies(), vec!["nonsense".into()]].concat()[op.a as usize % 46].clone() },
+            _ => Event::Timer,
+        };
+        match &event {
+            Event::Offline { pu } if !self.is_last(*pu) && pu.0 < self.pus => self.take_offline(*pu),
+            Event::Online { pu } => _ = self.offline.remove(*pu),
+            _ => {}
+        }
+        self.step(&event);
+    }
+
+    fn is_last(&self, pu: PuId) -> bool {
+        let usable = self.engine.snapshot().usable;
+        usable.len() == 1 && usable.contains(pu)
+    }
+
+    fn latest(&self, app: AppId) -> u32 {
+        self.programs.get(&app).and_then(|program| program.targets.last()).map_or(0, |(epoch, ..)| *epoch)
+    }
+
+    fn arrival(&mut self, op: &Op) -> Event {
+        let app = AppId(self.next);
+        self.next += 1;
+        let min = if op.a % 5 == 0 { 1 + op.b % self.pus } else { 1 };
+        let max = if op.a % 7 == 0 { min + op.b % 3 } else { u32::MAX };
+        let class = [Class::Malleable, Class::Malleable, Class::Setter, Class::Fold][op.b as usize % 4];
+        let claim = (op.a % 11 == 0).then(|| (0..self.pus).map(PuId).filter(|pu| op.b >> (pu.0 % 32) & 1 == 1).collect());
+        let wish = Wish {
+            request: if op.who % 9 == 0 { 0 } else { 1 + op.who % (2 * self.pus) },
+            min,
+            max,
+            weight_milli: [1000, 1000, 500, 4000][op.a as usize % 4],
+            class,
+            wait: [None, None, None, Some(true), Some(false)][op.b as usize % 5],
+            claim,
+        };
+        self.programs.insert(app, Program { class_folds: class == Class::Fold, ..Program::default() });
+        Event::Arrive { app, wish }
+    }
+
+    /// Liveness: with every target answered and time going on, everything comes to rest.
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            let late = self.engine.snapshot().apps.into_iter().find(|app| app.adopted < app.epoch);
+            if let Some(app) = late {
+                self.step(&Event::Adopted { app: app.app, epoch: app.epoch });
+            } else if let Some(at) = self.engine.deadline() {
+                assert!(at >= self.now, "a deadline that is over");
+                self.now = at;
+                self.step(&Event::Timer);
+            } else {
+                return;
+            }
+        }
+        panic!("does not come to rest: {:#?}", self.engine.snapshot());
+    }
+
+    /// At rest: nobody has to leave, everybody has been told, and the shares are those of the policy.
+    fn check_rest(&self) {
+        let snapshot = self.engine.snapshot();
+        for pu in &snapshot.pus {
+            assert_eq!(pu.owner, pu.next, "PU {} is still changing hands", pu.pu);
+        }
+        for app in &snapshot.apps {
+            assert_eq!(app.epoch, app.adopted);
+            assert_eq!(app.state == AppState::Waiting, app.count == 0, "{app:?}");
+            assert!(!app.why.is_empty());
+            let owned: PuSet = snapshot.pus.iter().filter(|pu| pu.owner == Some(app.app)).map(|pu| pu.pu).collect();
+            if !owned.is_empty() {
+                assert_eq!(owned, app.pus, "{app:?}");
+            }
+            let crowded = snapshot.pus.iter().any(|pu| owned.contains(pu.pu) && !pu.guests.is_empty());
+            assert!(owned.is_empty() || crowded == app.shared, "{app:?}");
+        }
+        self.check_shares();
+        self.check_guests();
+    }
+
+    fn check_shares(&self) {
+        let view = self.engine.view();
+        let mut policy = Policy::parse(&self.engine.policy().to_string(), 0).unwrap();
+        let mut shares = Shares::new();
+        shares.reset(view.apps.len());
+        policy.share.divide(&view, &mut shares);
+        let lenders = self.engine.snapshot().apps.iter().any(|app| app.state == AppState::Sequential);
+        for &slot in view.order {
+            let (app, count) = (view.app(slot), shares.count(slot));
+            let right = app.allocation == count || shares.is_rounding(slot, app.allocation) || lenders;
+            assert!(right, "application {} has {} of {count}", app.id, app.allocation);
+            assert!(app.allocation >= count.min(app.min));
+        }
+    }
+
+    /// With processors to spare nobody is a guest, and no guest would be better off elsewhere.
+    fn check_guests(&self) {
+        let view = self.engine.view();
+        let minimums_fit = view.order.iter().map(|&slot| view.app(slot).min).sum::<u32>() <= view.capacity;
+        let work_conserving = self.engine.policy().share.conserves_work();
+        let guests = view.order.iter().filter(|&&slot| view.app(slot).allocation == 0).count();
+        let cluster = self.engine.policy().share.info().name == "cluster";
+        assert!(!(minimums_fit && work_conserving && !cluster && guests > 0), "a guest although there is room");
+    }
+}
+
+fn run(machine: &str, policy: &str, seed: u64, ops: &[Op]) -> World {
+    let mut world = World::new(machine, policy, seed);
+    for op in ops {
+        world.carry_out(op);
+    }
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_policy_any_machine_any_events(
+        machine in 0..MACHINES.len(),
+        policy in 0usize..45,
+        seed in any::<u64>(),
+        ops in proptest::collection::vec(op(), 1..70),
+    ) {
+        let policy = &policies()[policy];
+        let mut world = run(MACHINES[machine], policy, seed, &ops);
+        let again = run(MACHINES[machine], policy, seed, &ops);
+        prop_assert_eq!(&world.log, &again.log, "G5: the same events, other actions");
+        world.settle();
+        world.check_rest();
+        let last: Vec<_> = world.programs.keys().copied().collect();
+        for app in last {
+            world.step(&Event::Depart { app });
+        }
+        prop_assert!(world.engine.snapshot().pus.iter().all(|pu| pu.owner.is_none() && pu.guests.is_empty()), "a processor is lost");
+        prop_assert!(world.engine.snapshot().apps.is_empty());
+    }
+}
