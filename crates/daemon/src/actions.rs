@@ -239,10 +239,9 @@ impl Manager {
     /// Takes down which processes belong to an application, so that none is left behind when its first one ends.
     pub(crate) fn note_members(&mut self, app: u64, pids: &[u32]) {
         let Some(entry) = self.apps.get_mut(&app) else { return };
-        for pid in pids {
-            if let Ok(stat) = procfs::stat(*pid) {
-                entry.members.insert(*pid, stat.start_time);
-            }
-        }
+        let start_of = |pid: u32| procfs::stat(pid).ok().map(|stat| stat.start_time);
+        // Those that have left the tree (a parent has ended) and still live stay ours.
+        entry.members.retain(|pid, start_time| start_of(*pid) == Some(*start_time));
+        entry.members.extend(pids.iter().filter_map(|pid| Some((*pid, start_of(*pid)?))));
     }
 }

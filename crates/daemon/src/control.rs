@@ -138,8 +138,11 @@ impl Manager {
                 self.refuse(number, &reason, "");
             }
             None if self.apps.contains_key(&app) => self.reply(number, &Reply::Done),
-            // Refused by the engine: the reason has been sent to the log.
-            None => self.refuse(number, &format!("process {pid} cannot be managed under these wishes"), ""),
+            // Refused by the engine.
+            None => {
+                let reason = format!("process {pid} cannot be managed under these wishes: {}", self.refusal);
+                self.refuse(number, &reason, "");
+            }
         }
     }
 
@@ -209,9 +212,15 @@ impl Manager {
     /// The event for an application's new number of wanted processors.
     pub(crate) fn ask_for(&mut self, app: u64, processors: u32) {
         let Some(entry) = self.apps.get_mut(&app) else { return };
-        if entry.request != processors {
-            entry.request = processors;
-            self.feed(Event::Request { app: AppId(app), processors });
+        let before = std::mem::replace(&mut entry.request, processors);
+        if before == processors {
+            return;
+        }
+        self.feed(Event::Request { app: AppId(app), processors });
+        if processors > before {
+            // It may want what others hold without need.
+            let others: Vec<u64> = self.apps.keys().copied().filter(|other| *other != app).collect();
+            others.into_iter().for_each(|other| self.consider_demand(other));
         }
     }
 }

@@ -46,13 +46,13 @@ impl Manager {
         // Processes that have come since, and a command that set its own affinity after it was told an older one.
         Self::move_tree(entry, &others);
         let most = entry.wish;
-        let shared = entry.target.as_ref().is_some_and(|target| target.shared);
-        let request = if contended || shared { active.clamp(1, most) } else { most };
+        let contended = contended || entry.target.as_ref().is_some_and(|target| target.shared);
+        let request = if contended { active.clamp(1, most) } else { most };
         let looks = entry.demand.looks as usize;
         entry.demand.looks += 1;
-        let held = request < most;
-        let delay = if held { Some(LOOK_AGAIN_NS) } else { None };
-        if let Some(delay) = LOOKS_NS.get(looks + 1).copied().or(delay) {
+        let delay = LOOKS_NS.get(looks + 1).copied().or_else(|| (request < most).then_some(LOOK_AGAIN_NS));
+        // Alone it has all it could want; who comes and wants some of it begins a new row of looks.
+        if let Some(delay) = delay.filter(|_| contended) {
             self.timers.set(Due::Demand(app), monotonic_ns() + delay);
         }
         self.ask_for(app, request);

@@ -2,7 +2,7 @@
 //! opened when a program arrives and when the kernel reports pressure; while such load is there, every quarter of a second.
 //! Without pressure reports a slow timer stands in for them, while it could matter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
 use numaestro_engine::Event;
@@ -13,7 +13,7 @@ use tracing::info;
 use crate::manager::{Manager, token};
 use crate::timers::Due;
 
-/// Length of a window; at least fifty ticks of the scheduler's accounting are not needed, the processes' clocks are precise.
+/// Length of a window. The processes' clocks are precise, so it need not be long.
 const WINDOW_NS: u64 = 50_000_000;
 /// While such load is there.
 const RECHECK_NS: u64 = 250_000_000;
@@ -48,10 +48,23 @@ pub(crate) struct Foreign {
     watched: bool,
 }
 
+/// Processor time of every process.
+fn times_of_all() -> BTreeMap<u32, u64> {
+    let all = procfs::all().unwrap_or_default();
+    all.into_iter().filter_map(|pid| Some((pid, procfs::cpu_time_ns(pid).ok()?))).collect()
+}
+
+/// Processors to leave to load of this size, in thousandths of a processor, when `told` are left to it now.
+fn processors_of(permille: u64, told: u32) -> u32 {
+    let threshold = if told > 0 { COUNTS_STILL_PERMILLE } else { COUNTS_PERMILLE };
+    if permille < threshold { 0 } else { ((permille - threshold) / 1000 + 1) as u32 }
+}
+
 impl Manager {
     /// Opens a window because a program has arrived.
     pub(crate) fn foreign_after_arrival(&mut self) {
         self.consider_foreign();
+        self.foreign.blind_ns = 0;
         if self.config.unmanaged && !self.foreign.open {
             self.open_window(true);
         }
@@ -105,30 +118,11 @@ impl Manager {
 
     fn open_window(&mut self, at_arrival: bool) {
         let now = monotonic_ns();
-        self.foreign.times = self.foreign_times();
+        self.foreign.times = times_of_all();
         self.foreign.opened_ns = now;
         self.foreign.open = true;
         self.foreign.at_arrival = at_arrival;
         self.timers.set(Due::Foreign, now + WINDOW_NS);
-    }
-
-    /// Processor time of every process that is not managed.
-    fn foreign_times(&self) -> BTreeMap<u32, u64> {
-        let managed = self.managed_processes();
-        let all = procfs::all().unwrap_or_default();
-        let foreign = all.into_iter().filter(|pid| !managed.contains(pid));
-        foreign.filter_map(|pid| Some((pid, procfs::cpu_time_ns(pid).ok()?))).collect()
-    }
-
-    /// The manager, and everything that descends from an application.
-    fn managed_processes(&self) -> BTreeSet<u32> {
-        let mut managed = BTreeSet::from([std::process::id()]);
-        let Ok(table) = procfs::ProcessTable::read() else { return managed };
-        for entry in self.apps.values() {
-            managed.extend(table.tree(entry.pid(), &BTreeSet::new()));
-            managed.extend(entry.members.keys());
-        }
-        managed
     }
 
     /// The time of a window is over, or the next one is to be opened.
@@ -167,19 +161,26 @@ impl Manager {
         let before = std::mem::take(&mut self.foreign.times);
         let mut sum = 0;
         let mut heaviest = (0, 0);
-        for (pid, time) in self.foreign_times() {
-            let Some(then) = before.get(&pid) else { continue };
-            let permille = time.saturating_sub(*then) * 1000 / length;
-            if permille < NOISE_PERMILLE || !self.is_in_our_way(pid) {
-                continue;
+        for (pid, time) in times_of_all() {
+            // A process that is new has used all its time in this window.
+            let used = time.saturating_sub(before.get(&pid).copied().unwrap_or(0));
+            let permille = used * 1000 / length;
+            // Only the few that matter are asked where they belong.
+            if permille >= NOISE_PERMILLE && !self.is_managed(pid) && self.is_in_our_way(pid) {
+                sum += permille;
+                heaviest = heaviest.max((permille, pid));
             }
-            sum += permille;
-            heaviest = heaviest.max((permille, pid));
         }
-        let threshold = if self.foreign.told > 0 { COUNTS_STILL_PERMILLE } else { COUNTS_PERMILLE };
-        let found = if sum < threshold { 0 } else { (sum.saturating_sub(threshold) / 1000 + 1) as u32 };
+        let found = processors_of(sum, self.foreign.told).min(self.usable.len() as u32);
         self.watch_heaviest((found > 0).then_some(heaviest.1));
-        found.min(self.usable.len() as u32)
+        found
+    }
+
+    /// It is the manager, an application, or descends from one.
+    fn is_managed(&self, pid: u32) -> bool {
+        let ours =
+            |pid: &u32| self.by_pid.contains_key(pid) || self.apps.values().any(|app| app.members.contains_key(pid));
+        pid == std::process::id() || ours(&pid) || procfs::ancestors(pid).iter().any(ours)
     }
 
     /// It can run on processors that are ours to give out.
@@ -197,6 +198,29 @@ impl Manager {
         self.foreign.heaviest = pid.and_then(|pid| PidFd::open(pid).ok());
         if let Some(heaviest) = &self.foreign.heaviest {
             let _ = self.poller.add(heaviest.as_fd(), token::FOREIGN, Interest::Read);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::processors_of;
+
+    #[test]
+    fn a_hog_counts_even_where_it_only_gets_its_fair_share() {
+        for (permille, told, expected) in [
+            (0, 0, 0),
+            (399, 0, 0),
+            (500, 0, 1),
+            (1000, 0, 1),
+            (1390, 0, 1),
+            (1500, 0, 2),
+            // It stays counted while it is a little less busy.
+            (300, 1, 1),
+            (249, 1, 0),
+            (1000, 1, 1),
+        ] {
+            assert_eq!(processors_of(permille, told), expected, "{permille} permille, {told} told");
         }
     }
 }

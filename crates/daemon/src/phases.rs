@@ -2,10 +2,11 @@
 //! lends all but one. Nothing wakes up while nobody wants more.
 
 use numaestro_engine::Event;
+use numaestro_host::memory::Report;
 use numaestro_host::monotonic_ns;
 use numaestro_policy::AppId;
 
-use crate::app::App;
+use crate::app::{App, Phases};
 use crate::manager::Manager;
 use crate::timers::Due;
 
@@ -30,28 +31,36 @@ impl App {
         now.saturating_sub(self.arrived_ns) < LIKELY_NS
             || self.phases.seen_ns.is_some_and(|seen| now.saturating_sub(seen) < LIKELY_NS)
     }
+}
 
-    /// Looks at the page once.
-    fn phase_event(&mut self, now: u64) -> Option<Event> {
-        let report = self.report();
-        let app = AppId(self.number);
-        let moved_on = report.in_region || self.phases.regions != Some(report.regions);
+/// What a look at a page has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Sequential,
+    Parallel,
+    Nothing,
+}
+
+impl Phases {
+    /// Takes one look into account.
+    fn look(&mut self, report: &Report, now: u64) -> Seen {
+        let moved_on = report.in_region || self.regions != Some(report.regions);
         if moved_on {
-            self.phases.quiet_since_ns = now;
-            // One look more is needed to know that a region that is not seen now does not begin and end between looks.
-            self.phases.regions = (!report.in_region).then_some(report.regions);
+            self.quiet_since_ns = now;
+            // One look more is needed to know that no region begins and ends between looks.
+            self.regions = (!report.in_region).then_some(report.regions);
         }
-        match (moved_on, self.phases.sequential) {
+        match (moved_on, self.sequential) {
             (true, true) => {
-                self.phases.sequential = false;
-                Some(Event::Parallel { app })
+                self.sequential = false;
+                Seen::Parallel
             }
-            (false, false) if now.saturating_sub(self.phases.quiet_since_ns) >= QUIET_NS => {
-                self.phases.sequential = true;
-                self.phases.seen_ns = Some(now);
-                Some(Event::Sequential { app })
+            (false, false) if now.saturating_sub(self.quiet_since_ns) >= QUIET_NS => {
+                self.sequential = true;
+                self.seen_ns = Some(now);
+                Seen::Sequential
             }
-            _ => None,
+            _ => Seen::Nothing,
         }
     }
 }
@@ -93,9 +102,13 @@ impl Manager {
         let of_use = self.lending_is_of_use();
         let mut events = Vec::new();
         for entry in self.apps.values_mut().filter(|entry| entry.can_lend()) {
-            match entry.phase_event(now) {
-                Some(Event::Sequential { .. }) if !of_use => entry.phases.sequential = false,
-                other => events.extend(other),
+            let report = entry.report();
+            let app = AppId(entry.number);
+            match entry.phases.look(&report, now) {
+                Seen::Sequential if of_use => events.push(Event::Sequential { app }),
+                Seen::Sequential => entry.phases.sequential = false,
+                Seen::Parallel => events.push(Event::Parallel { app }),
+                Seen::Nothing => {}
             }
         }
         let likely = self.apps.values().any(|entry| entry.can_lend() && entry.phases_are_likely(now));
@@ -123,6 +136,46 @@ impl Manager {
     pub(crate) fn look_again_after_lending(&mut self, app: u64) {
         if self.apps.get(&app).is_some_and(|entry| entry.phases.sequential) {
             self.timers.set_earlier(Due::Phases, monotonic_ns() + INTERVAL_NS_MIN);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn report(regions: u64, in_region: bool) -> Report {
+        Report { regions, in_region, ..Report::default() }
+    }
+
+    #[test]
+    fn three_quiet_milliseconds_are_a_sequential_phase() {
+        let mut phases = Phases::default();
+        assert_eq!(phases.look(&report(5, true), MS), Seen::Nothing);
+        assert_eq!(phases.look(&report(5, false), 3 * MS), Seen::Nothing);
+        assert_eq!(phases.look(&report(5, false), 5 * MS), Seen::Nothing);
+        assert_eq!(phases.look(&report(5, false), 6 * MS), Seen::Sequential);
+        assert_eq!(phases.look(&report(5, false), 60 * MS), Seen::Nothing);
+        assert_eq!(phases.look(&report(6, false), 62 * MS), Seen::Parallel);
+        assert_eq!(phases.look(&report(6, false), 64 * MS), Seen::Nothing);
+        assert_eq!(phases.look(&report(6, false), 66 * MS), Seen::Sequential);
+    }
+
+    #[test]
+    fn short_regions_between_looks_are_no_quiet() {
+        let mut phases = Phases::default();
+        for look in 0..100 {
+            assert_eq!(phases.look(&report(look, false), look * 64 * MS), Seen::Nothing);
+        }
+    }
+
+    #[test]
+    fn a_long_region_is_no_quiet() {
+        let mut phases = Phases::default();
+        for look in 0..100 {
+            assert_eq!(phases.look(&report(1, true), look * 64 * MS), Seen::Nothing);
         }
     }
 }

@@ -22,6 +22,8 @@ use crate::manager::Manager;
 const READY_VARIABLE: &str = "NUMAESTRO_READY";
 /// Managers that end just when somebody comes: how often another try is made.
 const TRIES: u32 = 5;
+/// A living manager answers a ping in microseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connection to the manager, one request and one reply a line.
 #[derive(Debug)]
@@ -103,7 +105,11 @@ pub fn ensure_running(dir: &Path, exe: &Path) -> Result<Connection> {
 
 fn living(dir: &RuntimeDir) -> Option<Connection> {
     let mut connection = Connection::open(dir).ok()?;
-    connection.is_alive().then_some(connection)
+    // A manager that is stopped or hangs must not hold up anybody for ever.
+    connection.stream().set_read_timeout(Some(PATIENCE)).ok()?;
+    let alive = connection.is_alive();
+    connection.stream().set_read_timeout(None).ok()?;
+    alive.then_some(connection)
 }
 
 fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
