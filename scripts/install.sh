@@ -10,6 +10,9 @@ what=${1-} prefix=${2-} destination=${3-}
 [ -n "$prefix" ] || { sed -n 's/^# usage: //p' "$0" >&2; exit 64; }
 list=$destination$prefix/lib/numaestro/installed-files
 
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
 uninstall() {
     [ -e "$list" ] || { echo "install: nothing of numaestro is below $destination$prefix" >&2; exit 1; }
     while IFS= read -r file; do rm -f "$destination$file"; done <"$list"
@@ -25,7 +28,7 @@ put() {
 }
 
 install_all() {
-    local command=target/release/numaestro library=build/client/libnumaestro.so scratch shell page
+    local command=target/release/numaestro library=build/client/libnumaestro.so version page
     mkdir -p "$destination$prefix/lib/numaestro" 2>/dev/null && [ -w "$destination$prefix/lib/numaestro" ] || {
         echo "install: $destination$prefix cannot be written: sudo make install, or make install PREFIX=\$HOME/.local" >&2
         exit 1
@@ -41,8 +44,6 @@ install_all() {
     echo "$prefix/lib/libnumaestro.so" >>"$list"
     put 644 client/include/numaestro.h include/numaestro.h
 
-    scratch=$(mktemp -d)
-    trap 'rm -rf "$scratch"' EXIT
     version=$("$command" --version | cut -d ' ' -f 2)
     printf '%s\n' "prefix=$prefix" 'Name: numaestro' 'Description: The processors a program can have right now' \
         "Version: $version" 'Libs: -L${prefix}/lib -lnumaestro' 'Cflags: -I${prefix}/include' >"$scratch/numaestro.pc"
@@ -52,6 +53,8 @@ install_all() {
     "$command" completions fish >"$scratch/fish" && put 644 "$scratch/fish" share/fish/vendor_completions.d/numaestro.fish
     "$command" man "$scratch/man" >/dev/null
     for page in "$scratch"/man/*.1; do put 644 "$page" "share/man/man1/${page##*/}"; done
+    # So that the loader finds the library at once; without root, or with DESTDIR, that is for others to do.
+    [ -n "$destination" ] || ldconfig 2>/dev/null || true
     echo "install: numaestro is installed below $destination$prefix; try: $prefix/bin/numaestro doctor"
 }
 
