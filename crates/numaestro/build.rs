@@ -18,8 +18,8 @@ fn main() {
     // A make around cargo must not hand its job server to this one.
     make.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
     make.arg("-C").arg(&client).arg(format!("BUILD={}", build.display())).arg(&library);
-    let made = make.output().expect("`make` and a C compiler are needed to build the shim: install make and gcc");
-    assert!(made.status.success(), "the shim does not build:\n{}", String::from_utf8_lossy(&made.stderr));
+    let outcome = make.output().expect("`make` and a C compiler are needed to build the shim: install make and gcc");
+    assert!(outcome.status.success(), "the shim does not build:\n{}", String::from_utf8_lossy(&outcome.stderr));
     let bytes = std::fs::read(&library).expect("make has just made it");
     std::fs::write(Path::new(&out).join(LIBRARY), &bytes).expect("OUT_DIR is writable");
     let mut content = DefaultHasher::new();

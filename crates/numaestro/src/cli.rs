@@ -100,7 +100,8 @@ pub enum Command {
     #[command(after_help = "Example: numaestro man ~/.local/share/man/man1 && man numaestro-run")]
     Man {
         /// Where to; created if it is missing.
-        dir: Option<PathBuf>,
+        #[arg(value_name = "DIR")]
+        into: Option<PathBuf>,
     },
 }
 
@@ -314,20 +315,39 @@ pub struct TopoArgs {
 
 /// `numaestro daemon`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: numaestro daemon --policy \"share=dss\" --reserved 0 --journal run.journal")]
+#[command(
+    after_help = "Examples: numaestro daemon --policy share=dss --journal run.journal\n          numaestro daemon --reserved 0 --idle-exit 0\n\n\
+                  Settings come from --config, else from $XDG_CONFIG_HOME/numaestro/config.toml, else from /etc/numaestro/config.toml, \
+                  where they exist; options win. `numaestro stop` or SIGTERM ends it in order."
+)]
 pub struct DaemonArgs {
+    /// Read the settings from this file.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// End after this many seconds without an application; 0 = never.
     #[arg(long, value_name = "SECONDS")]
-    pub idle_exit: Option<u64>,
+    pub idle_exit: Option<u32>,
     /// The policy to begin with.
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<String>,
+    /// Processors to manage, as a Linux list; default: all it may use.
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<String>,
     /// Processors never given out, as a Linux list.
     #[arg(long, value_name = "LIST")]
     pub reserved: Option<String>,
+    /// Milliseconds a program has to vacate processors before it is folded from outside.
+    #[arg(long, value_name = "MS")]
+    pub grace_ms: Option<u32>,
     /// Record every event and decision here.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
+    /// Seed of the policy's random choices.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Do not look for load that is not managed.
+    #[arg(long)]
+    pub ignore_unmanaged: bool,
 }
 
 /// A positive, finite weight.

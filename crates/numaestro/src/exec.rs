@@ -3,9 +3,12 @@
 //! The only file of the command with `unsafe`: raw C strings in, raw C strings out. It must not decide anything.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, OsString};
+#[cfg(not(test))]
+use std::ffi::OsString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd};
+#[cfg(not(test))]
 use std::os::unix::ffi::OsStringExt;
 
 unsafe extern "C" {
@@ -15,12 +18,12 @@ unsafe extern "C" {
 /// The arguments as the C runtime got them.
 ///
 /// # Safety
-/// `argv` must point to `argc` valid C strings.
-#[cfg_attr(test, allow(dead_code))]
-pub unsafe fn arguments(argc: libc::c_int, argv: *const *const libc::c_char) -> Vec<OsString> {
-    let count = usize::try_from(argc).unwrap_or(0);
+/// `strings` must point to `count` valid C strings.
+#[cfg(not(test))]
+pub unsafe fn arguments(count: libc::c_int, strings: *const *const libc::c_char) -> Vec<OsString> {
+    let count = usize::try_from(count).unwrap_or(0);
     // SAFETY: promised by the caller.
-    (0..count).map(|i| OsString::from_vec(unsafe { CStr::from_ptr(*argv.add(i)) }.to_bytes().to_vec())).collect()
+    (0..count).map(|i| OsString::from_vec(unsafe { CStr::from_ptr(*strings.add(i)) }.to_bytes().to_vec())).collect()
 }
 
 /// The environment exactly as it was given, entries without `=` and duplicates included.

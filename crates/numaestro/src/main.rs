@@ -39,9 +39,9 @@ use std::process::ExitCode;
 #[allow(unsafe_code)]
 // SAFETY: no other `main` exists in this binary (`no_main`), and the signature is C's.
 #[unsafe(no_mangle)]
-pub extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_char) -> libc::c_int {
-    // SAFETY: the C runtime passes `argc` valid strings that live as long as the process.
-    let arguments = unsafe { exec::arguments(argc, argv) };
+unsafe extern "C" fn main(count: libc::c_int, strings: *const *const libc::c_char) -> libc::c_int {
+    // SAFETY: the C runtime passes `count` valid strings that live as long as the process.
+    let arguments = unsafe { exec::arguments(count, strings) };
     let code = std::panic::catch_unwind(|| enter(arguments)).unwrap_or(say::SOFTWARE);
     std::process::exit(i32::from(code))
 }
@@ -83,6 +83,6 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Stop => stop::stop(dir),
         Command::Daemon(args) => daemon::daemon(dir, &args),
         Command::Completions { shell } => pages::completions(shell),
-        Command::Man { dir } => pages::manual(dir.as_deref()),
+        Command::Man { into } => pages::manual(into.as_deref()),
     }
 }

@@ -23,7 +23,10 @@ pub struct Manager {
 impl Manager {
     /// The manager of `dir`, if one runs.
     pub fn reach(dir: &Path) -> std::io::Result<Self> {
-        let stream = UnixStream::connect(dir.join("control"))?;
+        Self::over(UnixStream::connect(dir.join("control"))?)
+    }
+
+    fn over(stream: UnixStream) -> std::io::Result<Self> {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
         Ok(Self { stream: BufReader::new(stream) })
@@ -37,15 +40,28 @@ impl Manager {
 
     /// The manager of `dir`, started if there is none.
     pub fn started(dir: &Path) -> anyhow::Result<Self> {
-        if let Ok(manager) = Self::reach(dir) {
-            return Ok(manager);
+        match Self::reach(dir) {
+            Ok(mut manager) => match manager.send(&Request::Ping).and_then(|()| manager.line()) {
+                Ok(_) => return Ok(manager),
+                Err(error) if is_silence(&error) => return Err(lost(&error)),
+                // It is just ending; another one is started.
+                Err(_) => {}
+            },
+            Err(error) if is_absent(&error) => {}
+            Err(error) => return Err(absent(dir, &error)),
         }
-        numaestro_daemon::ensure_running(dir, &std::env::current_exe()?)?;
-        Self::reach(dir).map_err(|error| absent(dir, &error))
+        // Its connection is kept: a manager does not end while somebody is connected.
+        let connection = numaestro_daemon::ensure_running(dir, &std::env::current_exe()?)?;
+        Ok(Self::over(connection.stream().try_clone()?)?)
     }
 
     /// Asks, and waits for the first answer. A refusal is a [`say::Failure`].
     pub fn ask(&mut self, request: &Request) -> anyhow::Result<Reply> {
+        self.send(request).map_err(|error| lost(&error))?;
+        self.next()
+    }
+
+    fn send(&mut self, request: &Request) -> std::io::Result<()> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let mut rest = line.as_slice();
@@ -54,19 +70,23 @@ impl Manager {
             match rustix::net::send(self.stream.get_ref(), rest, SendFlags::NOSIGNAL) {
                 Ok(sent) => rest = &rest[sent..],
                 Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(lost(&error.into())),
+                Err(error) => return Err(error.into()),
             }
         }
-        self.next()
+        Ok(())
+    }
+
+    fn line(&mut self) -> std::io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line)
     }
 
     /// The next answer.
     pub fn next(&mut self) -> anyhow::Result<Reply> {
-        let mut line = String::new();
-        let read = self.stream.read_line(&mut line).map_err(|error| lost(&error))?;
-        if read == 0 {
-            return Err(lost(&std::io::ErrorKind::UnexpectedEof.into()));
-        }
+        let line = self.line().map_err(|error| lost(&error))?;
         match serde_json::from_str(&line) {
             Ok(Reply::Refused { reason, hint }) => Err(say::Failure::error(say::REFUSED, reason, hint)),
             Ok(reply) => Ok(reply),
@@ -132,9 +152,14 @@ fn absent(dir: &Path, error: &std::io::Error) -> anyhow::Error {
     say::Failure::error(code, what, "look at it with `numaestro doctor`")
 }
 
+/// A stopped or hanging manager; as opposed to one that has gone.
+fn is_silence(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
+}
+
 fn lost(error: &std::io::Error) -> anyhow::Error {
     let what = match error.kind() {
-        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => "the manager does not answer".to_owned(),
+        _ if is_silence(error) => "the manager does not answer".to_owned(),
         std::io::ErrorKind::UnexpectedEof => "the manager closed the connection".to_owned(),
         _ => format!("the connection to the manager broke: {error}"),
     };

@@ -102,8 +102,8 @@ fn list(file: &Path, all: &Profiles, json: bool) -> anyhow::Result<()> {
         return say::print(&format!("no profiles in {}\n", file.display()));
     }
     let width = all.keys().map(|k| k.chars().count()).max().unwrap_or(0);
-    let lines: String = all.iter().map(|(key, profile)| format!("{key:width$}  {profile}\n")).collect();
-    say::print(&lines)
+    let lines: Vec<String> = all.iter().map(|(key, profile)| format!("{key:width$}  {profile}\n")).collect();
+    say::print(&lines.concat())
 }
 
 /// A name stays a name; with a slash in it, it is a path and made absolute.

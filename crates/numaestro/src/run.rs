@@ -69,7 +69,7 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
         name: wish.name.clone().unwrap_or_default(),
         min: wish.min,
         max: wish.max,
-        weight_milli: wish.weight.map(|w| milli(w)),
+        weight_milli: wish.weight.map(milli),
         class: match wish.class {
             None | Some(ClassArg::Auto) => Class::Auto,
             Some(ClassArg::Malleable) => Class::Malleable,
@@ -115,6 +115,10 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
             return Ok(say::RUN_REFUSED);
         }
         Err(error) => {
+            // The manager may have moved us before it fell silent.
+            if affinity() != all {
+                bind(&all);
+            }
             let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
             let next = if next.is_empty() { "see `numaestro doctor`" } else { next };
             say::warn(&format!("{} runs without numaestro: {error:#} ({next})", plan.options.name));

@@ -14,6 +14,7 @@ pub const USAGE: u8 = 64;
 /// No manager (`EX_UNAVAILABLE`).
 pub const UNAVAILABLE: u8 = 69;
 /// A defect of numaestro (`EX_SOFTWARE`).
+#[cfg_attr(test, allow(dead_code))]
 pub const SOFTWARE: u8 = 70;
 /// The manager refused; later it may work (`EX_TEMPFAIL`).
 pub const REFUSED: u8 = 75;

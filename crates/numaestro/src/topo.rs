@@ -3,7 +3,7 @@
 use crate::cli::TopoArgs;
 use crate::say;
 use anyhow::Context;
-use numaestro_host::tree::DirTree;
+use numaestro_host::DirTree;
 use numaestro_topology::Machine;
 use std::fmt::Write;
 use std::path::Path;

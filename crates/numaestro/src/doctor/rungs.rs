@@ -36,13 +36,11 @@ fn topology() -> Check {
 }
 
 fn pressure() -> Check {
-    match read("/proc/pressure/cpu") {
-        Some(text) => Check::good(0, "pressure (PSI)", text.lines().next().unwrap_or_default()),
-        None => {
-            let next = "boot with psi=1; until then foreign load is seen through /proc/stat only";
-            Check::lacking(0, "pressure (PSI)", Outcome::Partly, "the kernel does not offer /proc/pressure", next)
-        }
-    }
+    let Some(text) = read("/proc/pressure/cpu") else {
+        let next = "boot with psi=1; until then foreign load is seen through /proc/stat only";
+        return Check::lacking(0, "pressure (PSI)", Outcome::Partly, "the kernel does not offer /proc/pressure", next);
+    };
+    Check::good(0, "pressure (PSI)", text.lines().next().unwrap_or_default())
 }
 
 fn balancing() -> Check {
@@ -106,7 +104,7 @@ fn shim_loads(dir: &Path) -> Vec<Check> {
     if loaded {
         return vec![Check::good(2, name, format!("loads: {}", path.display()))];
     }
-    let said = child.map(|out| String::from_utf8_lossy(&out.stderr).trim().to_owned()).unwrap_or_else(|error| error.to_string());
+    let said = child.map_or_else(|error| error.to_string(), |out| String::from_utf8_lossy(&out.stderr).trim().to_owned());
     let next = "the programs are kept on their processors all the same; rebuild numaestro on this machine, or set NUMAESTRO_PRELOAD";
     vec![Check::lacking(2, name, Outcome::No, format!("{} does not load: {said}", path.display()), next)]
 }
