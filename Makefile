@@ -3,6 +3,8 @@
 CARGO  ?= cargo
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Private items are documented too, so links to them lead somewhere.
+DOC_FLAGS := -D warnings -A rustdoc::private_intra_doc_links
 JOBS   := $(shell nproc 2>/dev/null || echo 2)
 NUMAESTRO := target/release/numaestro
 # A directory with a Makefile, if it is there yet: $(call made,DIRECTORY).
@@ -71,7 +73,7 @@ check: packages
 	$(CARGO) xtask check
 	@scripts/check-c.sh
 	@$(MAKE) --no-print-directory kernels test-programs
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="$(DOC_FLAGS)" $(CARGO) doc --workspace --no-deps --document-private-items --quiet
 	@echo "check: everything is in order"
 
 ## Installing
