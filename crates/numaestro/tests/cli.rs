@@ -144,7 +144,10 @@ fn every_subcommand_explains_itself() {
     let all = text(&user.output(["--help"]).stdout);
     let names = "run shell adopt release status top policy profile doctor demo bench topo stop daemon completions man";
     for name in names.split(' ') {
-        assert!(all.lines().any(|l| l.trim_start().starts_with(&format!("{name} ")) || l.trim() == name), "{name} is not in\n{all}");
+        assert!(
+            all.lines().any(|l| l.trim_start().starts_with(&format!("{name} ")) || l.trim() == name),
+            "{name} is not in\n{all}"
+        );
         let help = user.output([name, "--help"]);
         assert_eq!(help.status.code(), Some(0), "{name}");
         assert!(help.stdout.len() > 100, "{name}");
@@ -156,8 +159,14 @@ fn every_subcommand_explains_itself() {
 #[test]
 fn wrong_usage_is_64_and_says_what_is_right() {
     let user = User::new();
-    let cases: [&[&str]; 6] =
-        [&[], &["frobnicate"], &["run"], &["run", "--min", "0", "--", "true"], &["run", "--weight", "-1", "--", "true"], &["release", "x"]];
+    let cases: [&[&str]; 6] = [
+        &[],
+        &["frobnicate"],
+        &["run"],
+        &["run", "--min", "0", "--", "true"],
+        &["run", "--weight", "-1", "--", "true"],
+        &["release", "x"],
+    ];
     for words in cases {
         let output = user.output(words);
         assert_eq!(output.status.code(), Some(64), "{words:?}: {}", text(&output.stderr));
@@ -206,7 +215,10 @@ fn profiles_are_kept() {
     let user = User::new();
     assert_eq!(user.output(["profile", "add", "lulesh"]).status.code(), Some(64), "nothing to remember");
     assert_eq!(user.output(["profile", "add", "--class", "malleable", "--max", "3", "lulesh"]).status.code(), Some(0));
-    assert_eq!(json(&user.output(["profile", "list", "--json"])), serde_json::json!({ "lulesh": { "class": "malleable", "max": 3 } }));
+    assert_eq!(
+        json(&user.output(["profile", "list", "--json"])),
+        serde_json::json!({ "lulesh": { "class": "malleable", "max": 3 } })
+    );
     assert_eq!(user.output(["profile", "remove", "lulesh"]).status.code(), Some(0));
     assert_eq!(user.output(["profile", "remove", "lulesh"]).status.code(), Some(1));
 }
@@ -230,7 +242,10 @@ fn doctor_and_topo_speak_of_this_machine() {
     assert_eq!(output.status.code(), Some(i32::from(report["usable"] != true)));
     let checks = report["checks"].as_array().expect("a list");
     assert!((0..6).all(|rung| checks.iter().any(|c| c["rung"] == rung)), "every rung has a check");
-    assert!(checks.iter().all(|c| c["outcome"] == "yes" || c["next"] != ""), "what is missing has a next step: {checks:?}");
+    assert!(
+        checks.iter().all(|c| c["outcome"] == "yes" || c["next"] != ""),
+        "what is missing has a next step: {checks:?}"
+    );
     assert!(checks.iter().any(|c| c["name"] == "shim" && c["outcome"] == "yes"), "{checks:?}");
     assert!(text(&user.output(["doctor"]).stdout).contains("rung 5"));
     assert_eq!(user.output(["topo"]).status.code(), Some(0));
@@ -333,7 +348,8 @@ fn input_output_and_arguments_pass_through() {
 #[test]
 fn the_program_is_the_process_that_was_started() {
     let user = User::new();
-    let child = user.command(["run", "--", "sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().expect("starts");
+    let child =
+        user.command(["run", "--", "sh", "-c", "echo $$ $PPID"]).stdout(Stdio::piped()).spawn().expect("starts");
     let pid = child.id();
     let output = child.wait_with_output().expect("ends");
     assert_eq!(text(&output.stdout), format!("{pid} {}\n", std::process::id()));
@@ -360,7 +376,11 @@ fn no_descriptor_is_left_open() {
 fn closed_descriptors_stay_closed() {
     let user = User::new();
     let listing = user.path("listing");
-    let script = format!("exec 0<&- 1>&- 2>&-; {} run -- sh -c 'ls /proc/$$/fd > {}'", env!("CARGO_BIN_EXE_numaestro"), listing.display());
+    let script = format!(
+        "exec 0<&- 1>&- 2>&-; {} run -- sh -c 'ls /proc/$$/fd > {}'",
+        env!("CARGO_BIN_EXE_numaestro"),
+        listing.display()
+    );
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).env("NUMAESTRO_DIR", user.path("run")).env("HOME", user.place.path());
     assert!(shell.status().expect("sh").success());
@@ -419,13 +439,25 @@ fn a_reader_that_leaves_kills_the_program_as_usual() {
 fn wrappers_work_on_both_sides() {
     let user = User::new();
     assert_eq!(user.run(&["timeout", "0.2", "sleep", "100"]).status.code(), Some(124));
-    let outside = user.wrapped(&["timeout", "--preserve-status", "-s", "TERM", "0.5"], ["run", "--", "sleep", "100"]).status().expect("timeout");
+    let outside = user
+        .wrapped(&["timeout", "--preserve-status", "-s", "TERM", "0.5"], ["run", "--", "sleep", "100"])
+        .status()
+        .expect("timeout");
     assert_eq!(outside.code(), Some(143));
-    let nohup = user.wrapped(&["nohup"], ["run", "--", "sh", "-c", "kill -HUP $$; exit 9"]).stdin(Stdio::null()).output().expect("nohup");
+    let nohup = user
+        .wrapped(&["nohup"], ["run", "--", "sh", "-c", "kill -HUP $$; exit 9"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("nohup");
     assert_eq!(nohup.status.code(), Some(9));
     assert_eq!(user.run(&["nice", "sh", "-c", "exit 8"]).status.code(), Some(8));
     let nested = user.run(&[env!("CARGO_BIN_EXE_numaestro"), "run", "--", "sh", "-c", "echo $LD_PRELOAD; exit 6"]);
-    assert_eq!((nested.status.code(), text(&nested.stdout).matches("preload").count()), (Some(6), 1), "{}", text(&nested.stdout));
+    assert_eq!(
+        (nested.status.code(), text(&nested.stdout).matches("preload").count()),
+        (Some(6), 1),
+        "{}",
+        text(&nested.stdout)
+    );
 }
 
 #[test]
@@ -457,7 +489,11 @@ fn stop_and_continue_work() {
 fn the_environment_is_as_promised() {
     let user = User::new();
     let mut command = user.command(["run", "--class", "malleable", "--", "env"]);
-    command.env("OMP_PLACES", "cores").env("KMP_AFFINITY", "compact").env("KEPT", "x y").env("LD_PRELOAD", "/no such.so");
+    command
+        .env("OMP_PLACES", "cores")
+        .env("KMP_AFFINITY", "compact")
+        .env("KEPT", "x y")
+        .env("LD_PRELOAD", "/no such.so");
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().expect("starts");
     let all = text(&output.stdout);
     let get = |name: &str| all.lines().find_map(|l| l.strip_prefix(&format!("{name}=")).map(str::to_owned));
@@ -478,10 +514,14 @@ fn without_a_manager_the_program_runs_untouched() {
     let user = User::new();
     for dir in ["/proc/no-such-place", "/dev/null"] {
         let mut command = user.command(["run", "--", "env"]);
-        let output = command.env("NUMAESTRO_DIR", dir).env("OMP_PLACES", "cores").stdin(Stdio::null()).output().expect("starts");
+        let output =
+            command.env("NUMAESTRO_DIR", dir).env("OMP_PLACES", "cores").stdin(Stdio::null()).output().expect("starts");
         assert_eq!(output.status.code(), Some(0));
         let all = text(&output.stdout);
-        assert!(all.contains("OMP_PLACES=cores") && !all.contains("LD_PRELOAD") && !all.contains("GOMP_SPINCOUNT"), "{all}");
+        assert!(
+            all.contains("OMP_PLACES=cores") && !all.contains("LD_PRELOAD") && !all.contains("GOMP_SPINCOUNT"),
+            "{all}"
+        );
         let said = text(&output.stderr);
         assert_eq!(said.lines().count(), 1, "one warning: {said}");
         assert!(said.contains("runs without numaestro") && said.contains("doctor"), "{said}");
@@ -532,7 +572,8 @@ fn status_shows_what_runs_and_stop_ends_it() {
 #[test]
 fn a_running_program_is_adopted() {
     let user = User::new();
-    let mut child = start(Command::new("sleep").arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
+    let mut child =
+        start(Command::new("sleep").arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()));
     let output = user.output(["adopt", "--name", "sleeper", &child.id().to_string()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(json(&user.output(["status", "--json"]))["apps"][0]["name"], "sleeper");

@@ -73,7 +73,7 @@ fn the_manager_killed_at_any_moment_under_load() {
         std::thread::sleep(dice.time(Duration::from_millis(350)));
         let pid = manager.pid();
         Manager::signal(pid, Signal::KILL);
-        assert!(gone(pid, support::HANG), "round {round}: the manager does not die");
+        assert!(gone(pid, support::hang()), "round {round}: the manager does not die");
         std::thread::sleep(dice.time(Duration::from_millis(50)));
         let next = manager.run(["true"]);
         assert!(next.status.success() && next.stderr.is_empty(), "round {round}: the next start: {}", next.stderr);
@@ -96,7 +96,7 @@ fn programs_come_back_to_the_next_manager() {
         assert!(eventually(|| known(running.pid())), "{name}: never known");
         let first = manager.pid();
         Manager::signal(first, Signal::KILL);
-        assert!(gone(first, support::HANG), "the manager does not die");
+        assert!(gone(first, support::hang()), "the manager does not die");
         assert!(manager.run(["true"]).status.success(), "the next start");
         assert_ne!(manager.pid(), first, "a new manager");
         let back = eventually(|| known(running.pid()) || thread_states(running.pid()).is_empty());
@@ -144,7 +144,7 @@ fn everything_killed_at_once() {
         let pid = manager.pid();
         Manager::signal(pid, Signal::KILL);
         load.kill();
-        assert!(gone(pid, support::HANG), "round {round}: the manager does not die");
+        assert!(gone(pid, support::hang()), "round {round}: the manager does not die");
         let next = manager.run(["echo", "again"]);
         next.expect("the next start", "again\n");
         assert!(next.stderr.is_empty(), "round {round}: {}", next.stderr);
@@ -256,7 +256,7 @@ fn stale_and_garbled_files_do_not_stop_the_next_start() {
         std::thread::sleep(Duration::from_millis(200));
         let pid = manager.pid();
         Manager::signal(pid, Signal::KILL);
-        assert!(gone(pid, support::HANG), "the manager does not die");
+        assert!(gone(pid, support::hang()), "the manager does not die");
         for name in ["attach", "control"] {
             let _ = fs::remove_file(manager.dir().join(name));
         }
@@ -318,7 +318,7 @@ fn an_orderly_stop_restores_everything() {
     assert!(eventually(|| manager.status().is_some_and(|s| s.apps.len() == 2)), "never known");
     let pid = manager.pid();
     assert!(ended::run(&mut manager.command(["stop"])).status.success(), "stop");
-    assert!(gone(pid, support::HANG), "the manager is still there");
+    assert!(gone(pid, support::hang()), "the manager is still there");
     for program in programs {
         let everywhere = eventually(|| {
             let states = affinities(program.pid());

@@ -143,8 +143,8 @@ fn allowed(pid: u32) -> String {
 fn control(manager: &Manager) -> UnixStream {
     let stream = UnixStream::connect(manager.dir().join("control")).expect("the control socket");
     stream
-        .set_read_timeout(Some(support::HANG))
-        .and_then(|()| stream.set_write_timeout(Some(support::HANG)))
+        .set_read_timeout(Some(support::hang()))
+        .and_then(|()| stream.set_write_timeout(Some(support::hang())))
         .expect("set");
     stream
 }

@@ -238,7 +238,7 @@ fn without_a_runtime_directory_of_the_session() {
 fn without_proc() {
     let _turn = turn();
     let namespace = |script: &str| {
-        let mut command = Command::new("unshare");
+        let mut command = alone(["unshare"]);
         command.args(["-m", "bash", "-c", script]);
         command
     };
@@ -260,7 +260,7 @@ fn without_proc() {
 fn a_full_disk() {
     let _turn = turn();
     let namespace = |script: &str| {
-        let mut command = Command::new("unshare");
+        let mut command = alone(["unshare"]);
         command.args(["-m", "bash", "-c", script]);
         command
     };

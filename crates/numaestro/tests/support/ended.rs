@@ -1,6 +1,6 @@
 //! Running a process to its end, with what it wrote; one that does not end is described thread by thread, then killed.
 
-use super::HANG;
+use super::hang;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fmt::Write as _;
 use std::fs;
@@ -101,11 +101,11 @@ impl Running {
         let _ = kill_process(self.pid, signal);
     }
 
-    /// Its end, which must come within [`HANG`].
+    /// Its end, which must come within [`hang`](super::hang).
     #[track_caller]
     pub fn end(self) -> Ended {
         let what = self.what.clone();
-        match self.end_within(HANG) {
+        match self.end_within(hang()) {
             Ok(ended) => ended,
             Err(description) => panic!("{what} hangs\n{description}"),
         }

@@ -5,8 +5,10 @@ use super::eventually;
 use numaestro_abi::control::Status;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 /// The command under test.
 pub const NUMAESTRO: &str = env!("CARGO_BIN_EXE_numaestro");
@@ -25,6 +27,29 @@ const QUIET: [&str; 12] = [
     "NUMAESTRO_ATTACH",
     "NUMAESTRO_CLASS",
 ];
+
+/// The settings of every manager here: it does not give way to what else runs on the machine, which would leave nothing to
+/// change hands on a busy one.
+fn settings() -> &'static Path {
+    static SETTINGS: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let dir = SETTINGS.get_or_init(|| {
+        let dir = tempfile::Builder::new().prefix("numaestro-settings-").tempdir().expect("a temporary directory");
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+        std::fs::create_dir(dir.path().join("numaestro")).expect("made");
+        let text = "unmanaged = false\nidle_exit_s = 120\n";
+        std::fs::write(dir.path().join("numaestro/config.toml"), text).expect("written");
+        dir
+    });
+    dir.path()
+}
+
+/// Nothing of the caller's environment that has a say in team sizes, and the settings above.
+fn settle(command: &mut Command) {
+    for name in QUIET {
+        command.env_remove(name);
+    }
+    command.env("XDG_CONFIG_HOME", settings());
+}
 
 /// A directory in which a manager runs or will run.
 pub struct Manager {
@@ -60,9 +85,7 @@ impl Manager {
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(NUMAESTRO);
         command.args(arguments).env("NUMAESTRO_DIR", self.dir());
-        for name in QUIET {
-            command.env_remove(name);
-        }
+        settle(&mut command);
         command
     }
 
@@ -82,7 +105,11 @@ impl Manager {
     /// What the manager says of itself; `None` if there is none.
     pub fn status(&self) -> Option<Status> {
         let output = self.command(["status", "--json"]).stdin(Stdio::null()).output().expect("the command runs");
-        output.status.success().then(|| serde_json::from_slice(&output.stdout).expect("status --json is a Status"))
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).ok()?;
+        if !output.status.success() || value["running"] == false {
+            return None;
+        }
+        Some(serde_json::from_value(value).expect("status --json is a Status"))
     }
 
     /// Process id of the manager, 0 if there is none.
@@ -119,9 +146,7 @@ pub fn alone<S: AsRef<OsStr>>(program: impl IntoIterator<Item = S>) -> Command {
     let mut words = program.into_iter();
     let mut command = Command::new(words.next().expect("a program"));
     command.args(words);
-    for name in QUIET {
-        command.env_remove(name);
-    }
+    settle(&mut command);
     command
 }
 

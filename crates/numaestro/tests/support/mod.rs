@@ -13,8 +13,11 @@ use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// After this long without an end, something hangs. Generous: the machine may be shared.
-pub const HANG: Duration = Duration::from_mins(1);
+/// After this long without an end, something hangs. Generous, because the machine may be shared: a minute, or
+/// `NUMAESTRO_TEST_HANG` seconds.
+pub fn hang() -> Duration {
+    Duration::from_secs(number("NUMAESTRO_TEST_HANG", 60))
+}
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -28,9 +31,9 @@ pub fn skip(what: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {why}");
 }
 
-/// Waits until `condition` holds; false if it does not within [`HANG`].
+/// Waits until `condition` holds; false if it does not within [`hang`].
 pub fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + HANG;
+    let until = Instant::now() + hang();
     while !condition() {
         if Instant::now() > until {
             return false;

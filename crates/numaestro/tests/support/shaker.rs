@@ -1,7 +1,7 @@
 //! Keeps changing everybody's allocation: programs arrive, are stopped, continued, killed, and end, all the time.
 
 use super::ended::{self, Running};
-use super::manager::Manager;
+use super::manager::{Manager, NUMAESTRO, alone};
 use super::{Dice, programs};
 use rustix::process::Signal;
 use std::process::Command;
@@ -49,8 +49,8 @@ fn visitor(manager: &Manager, words: &[&str]) -> impl Fn() -> Command + Send + u
     let words: Vec<String> = words.iter().map(ToString::to_string).collect();
     let dir = manager.dir().to_owned();
     move || {
-        let mut command = Command::new(super::manager::NUMAESTRO);
-        command.args(["run", "--"]).args(&words).env("NUMAESTRO_DIR", &dir);
+        let mut command = alone([NUMAESTRO, "run", "--"]);
+        command.args(&words).env("NUMAESTRO_DIR", &dir);
         command
     }
 }
