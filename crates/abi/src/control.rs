@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a program may be steered (design §4).
+/// How a program may be steered (`docs/ARCHITECTURE.md`, Programs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
