@@ -39,7 +39,7 @@ impl Engine {
         self.plan.reset(&view);
         self.policy.placement.place(&view, &self.shares, &mut self.plan);
         self.ledger.carry_out(&self.plan, self.now);
-        self.guests.spread(&self.machine, &mut self.ledger, &self.order, self.now);
+        self.guests.spread(&self.machine, &mut self.ledger, &self.order);
     }
 
     /// What policies see of wishes, and how many processors there are to divide.

@@ -49,7 +49,10 @@ impl Engine {
         policy.check(settings.host)?;
         let ledger = Ledger::new(&machine, &settings.reserved);
         if ledger.usable.is_empty() {
-            return Err(Rejected::new(format!("no processor is left: {} are reserved or not allowed", machine.pu_count())));
+            return Err(Rejected::new(format!(
+                "no processor is left: {} are reserved or not allowed",
+                machine.pu_count()
+            )));
         }
         Ok(Self {
             machine,
@@ -180,7 +183,7 @@ impl Engine {
     }
 
     fn depart(&mut self, slot: Slot) -> bool {
-        self.guests.forget(&mut self.ledger, slot);
+        Guests::forget(&mut self.ledger, slot);
         self.ledger.leave(slot, self.now);
         self.subject = None;
         true
@@ -207,7 +210,7 @@ impl Engine {
 
     /// It holds nothing of its own from now on; its children do.
     pub(crate) fn wrap(&mut self, slot: Slot, actions: &mut Vec<Action>) {
-        self.guests.forget(&mut self.ledger, slot);
+        Guests::forget(&mut self.ledger, slot);
         self.ledger.give_up_all(slot, self.now);
         if self.ledger.account(slot).phase == Phase::Waiting {
             actions.push(Action::Start { app: self.ledger.app(slot).id });
@@ -338,7 +341,10 @@ impl Engine {
         }
         for _ in marked(&self.ledger)..wanted {
             let pus = &self.ledger.pus;
-            let free = pus.iter().enumerate().filter(|(_, pu)| pu.state == PuState::Free && pu.next.is_none() && pu.guests == 0);
+            let free = pus
+                .iter()
+                .enumerate()
+                .filter(|(_, pu)| pu.state == PuState::Free && pu.next.is_none() && pu.guests == 0);
             let beside = |index: usize| {
                 let mut siblings = self.machine.smt_siblings(PuId(index as u32)).iter();
                 siblings.any(|sibling| pus[sibling.index()].state == PuState::Unmanaged)

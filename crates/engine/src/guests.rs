@@ -5,7 +5,6 @@
 //! stay where they are; new ones go where the load is least; then, while a guest would find less load elsewhere than where it is, the
 //! latest such guest of the most loaded processor moves to the least loaded one. Each move lowers the load that guest sees, so it ends.
 
-use crate::event::Nanos;
 use crate::ledger::{Ledger, Phase};
 use numaestro_policy::{PuState, Slot};
 use numaestro_topology::{Machine, PuId};
@@ -21,20 +20,20 @@ pub(crate) struct Guests {
 
 impl Guests {
     /// Takes an application from the processors it is a guest of.
-    pub(crate) fn forget(&mut self, ledger: &mut Ledger, slot: Slot) {
+    pub(crate) fn forget(ledger: &mut Ledger, slot: Slot) {
         while let Some(pu) = ledger.account(slot).guest_of.first() {
             remove(ledger, slot, pu);
         }
     }
 
     /// Finds places for all in `order` that have no processors of their own, and none for the others.
-    pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot], _now: Nanos) {
+    pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot]) {
         self.guests.clear();
         for &slot in order {
             if ledger.app(slot).allocation == 0 {
                 self.guests.push(slot);
             } else {
-                self.forget(ledger, slot);
+                Self::forget(ledger, slot);
             }
         }
         if self.guests.is_empty() {
@@ -157,7 +156,9 @@ fn touch(ledger: &mut Ledger, slot: Slot, pu: PuId) {
     for owner in [entry.owner, entry.next].into_iter().flatten() {
         ledger.account_mut(owner).dirty = true;
     }
-    for account in ledger.accounts.iter_mut().filter(|account| account.phase == Phase::Running && account.guest_of.contains(pu)) {
+    for account in
+        ledger.accounts.iter_mut().filter(|account| account.phase == Phase::Running && account.guest_of.contains(pu))
+    {
         account.dirty = true;
     }
 }

@@ -8,20 +8,31 @@ use crate::ledger::Ledger;
 use numaestro_policy::{Shares, Slot};
 
 /// Puts back pairs of counts that differ from the present ones by rounding only.
-pub(crate) fn keep_roundings(ledger: &Ledger, order: &[Slot], capacity: u32, subject: Option<Slot>, shares: &mut Shares) {
+pub(crate) fn keep_roundings(
+    ledger: &Ledger,
+    order: &[Slot],
+    capacity: u32,
+    subject: Option<Slot>,
+    shares: &mut Shares,
+) {
     let settled = |slot: Slot| Some(slot) != subject && !ledger.account(slot).sequential;
     let bounded = |slot: Slot| {
         let app = ledger.app(slot);
         app.allocation >= app.min && app.allocation <= app.cap(capacity)
     };
     let equally_right = |shares: &Shares, slot: Slot| {
-        settled(slot) && bounded(slot) && shares.count(slot) > 0 && shares.is_rounding(slot, ledger.app(slot).allocation)
+        settled(slot)
+            && bounded(slot)
+            && shares.count(slot) > 0
+            && shares.is_rounding(slot, ledger.app(slot).allocation)
     };
     let (mut gainers, mut losers) = (order.iter(), order.iter());
     loop {
-        let gains = |&&slot: &&Slot| shares.count(slot) == ledger.app(slot).allocation + 1 && equally_right(shares, slot);
-        let loses = |&&slot: &&Slot| shares.count(slot) + 1 == ledger.app(slot).allocation && equally_right(shares, slot);
-        let (Some(&gainer), Some(&loser)) = (gainers.find(gains), losers.find(loses)) else { return };
+        let rises =
+            |&&slot: &&Slot| shares.count(slot) == ledger.app(slot).allocation + 1 && equally_right(shares, slot);
+        let falls =
+            |&&slot: &&Slot| shares.count(slot) + 1 == ledger.app(slot).allocation && equally_right(shares, slot);
+        let (Some(&gainer), Some(&loser)) = (gainers.find(rises), losers.find(falls)) else { return };
         shares.set(gainer, ledger.app(gainer).allocation);
         shares.set(loser, ledger.app(loser).allocation);
     }

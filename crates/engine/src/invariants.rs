@@ -29,10 +29,16 @@ impl Engine {
         for (index, pu) in self.ledger.pus.iter().enumerate() {
             let owned = matches!(pu.state, PuState::Owned | PuState::Leaving);
             assert!(pu.owner.is_some() == owned, "G1: PU {index} is {:?} and its owner {:?}", pu.state, pu.owner);
-            assert!(pu.state != PuState::Owned || pu.next == pu.owner, "G1: PU {index} is owned and another one is next");
+            assert!(
+                pu.state != PuState::Owned || pu.next == pu.owner,
+                "G1: PU {index} is owned and another one is next"
+            );
             assert!(owned || pu.next.is_none(), "G1: PU {index} is {:?} and somebody is next", pu.state);
             for slot in [pu.owner, pu.next].into_iter().flatten() {
-                assert!(self.ledger.account(slot).phase == Phase::Running, "G4: PU {index} belongs to one that does not run");
+                assert!(
+                    self.ledger.account(slot).phase == Phase::Running,
+                    "G4: PU {index} belongs to one that does not run"
+                );
             }
         }
     }
@@ -60,9 +66,18 @@ impl Engine {
             for (number, account) in self.ledger.accounts.iter().enumerate() {
                 let slot = Some(Slot(number as u32));
                 let (owned, leaving) = (account.owned.contains(pu), account.leaving.contains(pu));
-                assert!(owned == (entry.state == PuState::Owned && entry.owner == slot), "G1: PU {pu} in the wrong set");
-                assert!(leaving == (entry.state == PuState::Leaving && entry.owner == slot), "G1: PU {pu} in the wrong set");
-                assert!(self.ledger.apps[number].own.contains(pu) == (entry.next == slot), "G2: PU {pu} in the wrong set");
+                assert!(
+                    owned == (entry.state == PuState::Owned && entry.owner == slot),
+                    "G1: PU {pu} in the wrong set"
+                );
+                assert!(
+                    leaving == (entry.state == PuState::Leaving && entry.owner == slot),
+                    "G1: PU {pu} in the wrong set"
+                );
+                assert!(
+                    self.ledger.apps[number].own.contains(pu) == (entry.next == slot),
+                    "G2: PU {pu} in the wrong set"
+                );
             }
             let guests = self.ledger.accounts.iter().filter(|account| account.guest_of.contains(pu)).count();
             assert!(guests == entry.guests as usize, "G1: PU {pu} has {guests} guests, not {}", entry.guests);
@@ -70,7 +85,8 @@ impl Engine {
         for &slot in &self.order {
             let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
             assert!(app.own.len() == app.allocation as usize, "G2: application {}", app.id);
-            let most = if account.sequential { account.parallel_count.max(1) } else { app.request.max(app.min).min(app.max) };
+            let most =
+                if account.sequential { account.parallel_count.max(1) } else { app.request.max(app.min).min(app.max) };
             let decided = account.phase == Phase::Running && self.decided_last(slot);
             assert!(!decided || app.allocation <= most, "G3: application {} has {} of {most}", app.id, app.allocation);
         }

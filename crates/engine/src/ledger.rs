@@ -122,7 +122,16 @@ impl Ledger {
                 usable.insert(id);
             }
         }
-        Self { pus, leave_epoch: vec![0; count], apps: Vec::new(), accounts: Vec::new(), arrival: Vec::new(), vacant: Vec::new(), scratch: Vec::new(), usable }
+        Self {
+            pus,
+            leave_epoch: vec![0; count],
+            apps: Vec::new(),
+            accounts: Vec::new(),
+            arrival: Vec::new(),
+            vacant: Vec::new(),
+            scratch: Vec::new(),
+            usable,
+        }
     }
 
     /// The slot of a live application.
@@ -180,7 +189,8 @@ impl Ledger {
         account.guest_of.clear();
         account.sent.pus.clear();
         account.sent = Sent { pus: std::mem::take(&mut account.sent.pus), ..Sent::default() };
-        (account.adopted, account.sequential, account.pinned, account.dirty, account.position) = (0, false, false, false, 0);
+        (account.adopted, account.sequential, account.pinned, account.dirty, account.position) =
+            (0, false, false, false, 0);
         self.arrival.retain(|&other| other != slot);
         self.vacant.push(slot);
     }
@@ -229,7 +239,9 @@ impl Ledger {
             (None, Some(slot)) => self.take(pu, slot, now),
             (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
             // What its owner has not been told of needs no vacating.
-            (Some(owner), _) if !self.account(owner).sent.pus.contains(pu) && self.pus[pu.index()].state == PuState::Owned => {
+            (Some(owner), _)
+                if !self.account(owner).sent.pus.contains(pu) && self.pus[pu.index()].state == PuState::Owned =>
+            {
                 self.let_go(pu, now);
             }
             (Some(owner), _) if self.pus[pu.index()].state == PuState::Owned => self.announce(pu, owner),
@@ -306,7 +318,8 @@ impl Ledger {
         }
         self.scratch = vacated;
         let account = self.account_mut(slot);
-        (account.leaving_since, account.forced) = if account.leaving.is_empty() { (None, None) } else { (Some(now), None) };
+        (account.leaving_since, account.forced) =
+            if account.leaving.is_empty() { (None, None) } else { (Some(now), None) };
     }
 
     /// The target with this epoch has told the owner what to vacate.

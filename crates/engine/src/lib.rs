@@ -13,6 +13,7 @@ mod event;
 mod guests;
 mod hysteresis;
 mod invariants;
+pub mod journal;
 mod ledger;
 mod settings;
 mod snapshot;

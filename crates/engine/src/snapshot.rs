@@ -124,7 +124,7 @@ impl Engine {
         let arrival = &self.ledger.arrival;
         let id = |&slot: &Slot| self.ledger.app(slot).id;
         let waits = |slot: &&Slot| self.ledger.account(**slot).phase == Phase::Waiting;
-        let wants = |slot: &&Slot| {
+        let lacks = |slot: &&Slot| {
             let (app, account) = (self.ledger.app(**slot), self.ledger.account(**slot));
             account.phase == Phase::Running && app.allocation < app.request.min(app.max)
         };
@@ -137,7 +137,7 @@ impl Engine {
             apps: arrival.iter().map(|&slot| self.app_snapshot(slot)).collect(),
             pus: (0..self.ledger.pus.len() as u32).map(|pu| self.pu_snapshot(PuId(pu))).collect(),
             queue: arrival.iter().filter(waits).map(id).collect(),
-            work_list: arrival.iter().filter(wants).map(id).collect(),
+            work_list: arrival.iter().filter(lacks).map(id).collect(),
         }
     }
 
@@ -200,14 +200,22 @@ impl Engine {
                 format!("{running} applications on {capacity} processors: it shares with others, balanced by weight")
             }
             Phase::Running if account.sequential && app.allocation < account.parallel_count => {
-                format!("sequential: {} of its {} processors are lent", account.parallel_count - app.allocation, account.parallel_count)
+                format!(
+                    "sequential: {} of its {} processors are lent",
+                    account.parallel_count - app.allocation,
+                    account.parallel_count
+                )
             }
-            Phase::Running if account.owned.is_empty() && account.sent.epoch == 0 => "its processors are being vacated by others".to_owned(),
+            Phase::Running if account.owned.is_empty() && account.sent.epoch == 0 => {
+                "its processors are being vacated by others".to_owned()
+            }
             Phase::Running if running == 1 => format!("alone: {} of {capacity} processors", app.allocation),
             Phase::Running if app.allocation >= app.request.min(app.max) => {
                 format!("all it asked for: {} of {capacity} processors among {running} applications", app.allocation)
             }
-            Phase::Running => format!("{} of {capacity} processors among {running} applications by share={share}", app.allocation),
+            Phase::Running => {
+                format!("{} of {capacity} processors among {running} applications by share={share}", app.allocation)
+            }
         }
     }
 }

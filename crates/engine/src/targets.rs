@@ -63,7 +63,6 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
     let (account, app): (&Account, &App) = (ledger.account(slot), ledger.app(slot));
     let lent = account.sequential && app.allocation < account.parallel_count;
     match account.phase {
-        Phase::Gone | Phase::Waiting => None,
         Phase::Wrapper => Some(Wanted { pus: &ledger.usable, shared: true, lent: false }),
         Phase::Running if !account.owned.is_empty() => {
             let shared = account.owned.iter().any(|pu| ledger.pus[pu.index()].guests > 0);
@@ -72,7 +71,9 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
         // A guest alone on its processors may still have to make room at any time, without being asked first.
         Phase::Running if !account.guest_of.is_empty() => Some(Wanted { pus: &account.guest_of, shared: true, lent }),
         // It has lost all it had: until what will be its own is vacated, it runs there beside those that vacate it.
-        Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => Some(Wanted { pus: &app.own, shared: true, lent }),
-        Phase::Running => None,
+        Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => {
+            Some(Wanted { pus: &app.own, shared: true, lent })
+        }
+        Phase::Gone | Phase::Waiting | Phase::Running => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Whatever happens: every combination of answers, random machines, random events, liars and dead ones among them. The engine checks G1–G7
 //! itself after each step; here a second ledger, kept from the actions alone, checks what programs see.
 
-use numaestro_engine::{Action, AppId, AppState, Class, Engine, Event, Settings, Wish};
+use numaestro_engine::{Action, AppId, AppState, Class, Engine, Event, Settings, Wish, journal};
 use numaestro_policy::{Policy, Shares, catalogue};
 use numaestro_topology::{PuId, PuSet, synthetic};
 use proptest::prelude::*;
@@ -50,7 +50,13 @@ struct Op {
 
 fn op() -> impl Strategy<Value = Op> {
     let time = prop_oneof![4 => 0u64..1000, 2 => 0u64..6_000_000, 1 => 0u64..3_000_000_000];
-    (0u8..32, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op { kind, who, a, b, after_ns })
+    (0u8..32, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
+        kind,
+        who,
+        a,
+        b,
+        after_ns,
+    })
 }
 
 /// What one program has been told.
@@ -92,6 +98,7 @@ struct World {
     log: Vec<Action>,
     pus: u32,
     offline: PuSet,
+    journal: String,
 }
 
 impl World {
@@ -100,8 +107,18 @@ impl World {
         let pus = machine.pu_count() as u32;
         let reserved = if pus > 2 && seed.is_multiple_of(5) { PuSet::from_iter([PuId(0)]) } else { PuSet::new() };
         let settings = Settings { policy: policy.into(), reserved, ..Settings::default() };
+        let journal = journal::encode_head(&machine, &settings, seed);
         let engine = Engine::new(machine, settings, seed).unwrap();
-        Self { engine, programs: BTreeMap::new(), now: 0, next: 1, log: Vec::new(), pus, offline: PuSet::new() }
+        Self {
+            engine,
+            programs: BTreeMap::new(),
+            now: 0,
+            next: 1,
+            log: Vec::new(),
+            pus,
+            offline: PuSet::new(),
+            journal,
+        }
     }
 
     fn step(&mut self, event: &Event) {
@@ -128,6 +145,8 @@ impl World {
             program.adopted = program.adopted.max(*epoch);
         }
         self.engine.step(self.now, event, &mut actions);
+        self.journal.push('\n');
+        self.journal.push_str(&journal::encode(self.now, event, &actions));
         for action in &actions {
             self.see(action, event);
         }
@@ -149,12 +168,19 @@ impl World {
                 assert!(!std::mem::replace(&mut program.started, true), "{app} started twice");
             }
             Action::Wait { app, position } => {
-                assert!(*position >= 1 && !self.programs.get(app).is_some_and(|program| program.started), "{app} waits after its start");
+                assert!(
+                    *position >= 1 && !self.programs.get(app).is_some_and(|program| program.started),
+                    "{app} waits after its start"
+                );
             }
             Action::Target { app, epoch, count, pus, shared, .. } => {
                 assert_eq!(*count as usize, pus.len());
                 assert!(*count >= 1, "{app} has nothing");
-                assert!(pus.iter().all(|pu| pu.0 < self.pus && !self.offline.contains(pu)), "{app} on {pus}, {} offline", self.offline);
+                assert!(
+                    pus.iter().all(|pu| pu.0 < self.pus && !self.offline.contains(pu)),
+                    "{app} on {pus}, {} offline",
+                    self.offline
+                );
                 if !shared {
                     self.is_alone(*app, pus);
                 }
@@ -230,7 +256,8 @@ impl World {
         let min = if op.a % 5 == 0 { 1 + op.b % self.pus } else { 1 };
         let max = if op.a % 7 == 0 { min + op.b % 3 } else { u32::MAX };
         let class = [Class::Malleable, Class::Malleable, Class::Setter, Class::Fold][op.b as usize % 4];
-        let claim = (op.a % 11 == 0).then(|| (0..self.pus).map(PuId).filter(|pu| op.b >> (pu.0 % 32) & 1 == 1).collect());
+        let claim =
+            (op.a % 11 == 0).then(|| (0..self.pus).map(PuId).filter(|pu| op.b >> (pu.0 % 32) & 1 == 1).collect());
         let wish = Wish {
             request: if op.who % 9 == 0 { 0 } else { 1 + op.who % (2 * self.pus) },
             min,
@@ -332,6 +359,8 @@ proptest! {
         prop_assert_eq!(&world.log, &again.log, "G5: the same events, other actions");
         world.settle();
         world.check_rest();
+        let replay = journal::Replay::run(&world.journal).unwrap_or_else(|error| panic!("{error}"));
+        prop_assert_eq!(replay.engine().snapshot(), world.engine.snapshot());
         let last: Vec<_> = world.programs.keys().copied().collect();
         for app in last {
             world.step(&Event::Depart { app });

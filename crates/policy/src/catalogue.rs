@@ -17,8 +17,11 @@ pub(crate) const CLUSTER: Info = Info {
     summary: "Units of four processors, round after round in order of arrival",
     source: "Martorell et al. 2000, §4.2",
 };
-pub(crate) const DSS: Info =
-    Info { name: "dss", summary: "In proportion to what each application asks for", source: "Martorell et al. 2000, §4.3" };
+pub(crate) const DSS: Info = Info {
+    name: "dss",
+    summary: "In proportion to what each application asks for",
+    source: "Martorell et al. 2000, §4.3",
+};
 pub(crate) const BATCH: Info = Info {
     name: "batch",
     summary: "All of the request or nothing, first come first served, until the end",
@@ -71,7 +74,11 @@ pub(crate) const PRESETS: &[Preset] = &[
     Preset { info: Info { name: "dss", ..DSS }, parts: "share=dss" },
     Preset { info: Info { name: "batch", ..BATCH }, parts: "share=batch admission=fifo" },
     Preset {
-        info: Info { name: "fifo", summary: "As equi, but applications wait for processors of their own", source: FIFO.source },
+        info: Info {
+            name: "fifo",
+            summary: "As equi, but applications wait for processors of their own",
+            source: FIFO.source,
+        },
         parts: "share=equi admission=fifo",
     },
 ];

@@ -148,8 +148,14 @@ impl Case {
 
 /// A random situation in which the counts in force are possible ones.
 fn random_case(random: &mut Random) -> Case {
-    const MACHINES: [&str; 6] =
-        ["pack:1 core:1 pu:1", "pack:1 core:2 pu:2", "pack:2 core:3 pu:1", "pack:2 numa:2 l3:2 core:2 pu:2", "numa:4 core:4 pu:1", "pack:3 core:5 pu:2"];
+    const MACHINES: [&str; 6] = [
+        "pack:1 core:1 pu:1",
+        "pack:1 core:2 pu:2",
+        "pack:2 core:3 pu:1",
+        "pack:2 numa:2 l3:2 core:2 pu:2",
+        "numa:4 core:4 pu:1",
+        "pack:3 core:5 pu:2",
+    ];
     let mut case = Case::on(MACHINES[random.below(MACHINES.len() as u32) as usize]);
     let pus = case.pus.len() as u32;
     let n = random.below(2 * pus + 2);
@@ -180,7 +186,11 @@ pub fn share_conformance(share: &mut dyn Share) {
         assert!(counts.iter().sum::<u32>() <= capacity, "{name} {round}: {counts:?} of {capacity}");
         for (app, &count) in case.apps.iter().zip(&counts) {
             assert!(count == 0 || count >= app.min, "{name} {round}: {count} below minimum {}", app.min);
-            assert!(count == 0 || count <= app.cap(capacity), "{name} {round}: {count} above cap {}", app.cap(capacity));
+            assert!(
+                count == 0 || count <= app.cap(capacity),
+                "{name} {round}: {count} above cap {}",
+                app.cap(capacity)
+            );
         }
         let room = |(app, &count): (&App, &u32)| if count == 0 { app.min } else { count + 1 } <= app.cap(capacity);
         let wanting = case.apps.iter().zip(&counts).filter(|&pair| room(pair));

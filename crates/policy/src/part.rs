@@ -66,7 +66,8 @@ pub struct Needs {
 
 impl Needs {
     /// Nothing.
-    pub const NONE: Self = Self { requests: false, speedup: false, bandwidth: false, page_control: false, preemption: false };
+    pub const NONE: Self =
+        Self { requests: false, speedup: false, bandwidth: false, page_control: false, preemption: false };
     /// Requests only.
     pub const REQUESTS: Self = Self { requests: true, ..Self::NONE };
 

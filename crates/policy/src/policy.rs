@@ -85,7 +85,9 @@ impl Policy {
     pub fn check(&self, host: Needs) -> Result<(), Rejected> {
         match self.needs().lacking(host) {
             None => Ok(()),
-            Some(lacking) => Err(Rejected::new(format!("policy `{self}` needs {lacking}, which this host does not have"))),
+            Some(lacking) => {
+                Err(Rejected::new(format!("policy `{self}` needs {lacking}, which this host does not have")))
+            }
         }
     }
 
@@ -129,8 +131,14 @@ mod tests {
     #[test]
     fn the_default_and_presets() {
         assert_eq!(parse("").to_string(), "equi");
-        assert_eq!(parse("dss").in_full(), "share=dss placement=affinity turns=always pages=first-touch admission=share");
-        assert_eq!(parse("batch").in_full(), "share=batch placement=affinity turns=always pages=first-touch admission=fifo");
+        assert_eq!(
+            parse("dss").in_full(),
+            "share=dss placement=affinity turns=always pages=first-touch admission=share"
+        );
+        assert_eq!(
+            parse("batch").in_full(),
+            "share=batch placement=affinity turns=always pages=first-touch admission=fifo"
+        );
         for entry in crate::catalogue().iter().filter(|entry| entry.part == "preset") {
             assert_eq!(parse(entry.info.name).to_string(), entry.info.name);
         }
@@ -147,7 +155,13 @@ mod tests {
 
     #[test]
     fn parameters_read_back() {
-        for text in ["placement=worst-fit(level=node)", "placement=first-fit(equal=6,tie=lowest)", "share=cluster(unit=2)", "share=equip(leftover=worklist)", "placement=affinity(tie=random)"] {
+        for text in [
+            "placement=worst-fit(level=node)",
+            "placement=first-fit(equal=6,tie=lowest)",
+            "share=cluster(unit=2)",
+            "share=equip(leftover=worklist)",
+            "placement=affinity(tie=random)",
+        ] {
             let policy = parse(text);
             assert!(policy.in_full().contains(text), "{text}: {}", policy.in_full());
             assert_eq!(parse(&policy.in_full()).in_full(), policy.in_full());

@@ -15,7 +15,7 @@ impl Random {
     }
 
     /// The next number, uniform over all of `u64`.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -29,7 +29,7 @@ impl Random {
     /// If `bound` is 0.
     pub fn below(&mut self, bound: u32) -> u32 {
         assert!(bound > 0, "nothing to choose from");
-        ((u64::from((self.next() >> 32) as u32) * u64::from(bound)) >> 32) as u32
+        ((u64::from((self.draw() >> 32) as u32) * u64::from(bound)) >> 32) as u32
     }
 }
 
@@ -49,8 +49,8 @@ mod tests {
     #[test]
     fn reference_values_of_seed_zero() {
         let mut random = Random::new(0);
-        assert_eq!(random.next(), 0xE220_A839_7B1D_CDAF);
-        assert_eq!(random.next(), 0x6E78_9E6A_A1B9_65F4);
+        assert_eq!(random.draw(), 0xE220_A839_7B1D_CDAF);
+        assert_eq!(random.draw(), 0x6E78_9E6A_A1B9_65F4);
     }
 
     #[test]

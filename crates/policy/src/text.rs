@@ -37,7 +37,8 @@ const fn answer(part: Part, info: Info, build: Build) -> Answer {
 pub(crate) const ANSWERS: &[Answer] = &[
     answer(Part::Share, info::EQUI, |_, _| Ok(Built::Share(Box::new(share::Equi::default())))),
     answer(Part::Share, info::EQUIP, |parameters, _| {
-        let leftover = parameters.choice("leftover", &[("idle", share::Leftover::Idle), ("worklist", share::Leftover::Worklist)])?;
+        let leftover = parameters
+            .choice("leftover", &[("idle", share::Leftover::Idle), ("worklist", share::Leftover::Worklist)])?;
         Ok(Built::Share(Box::new(share::Equip::new(leftover.unwrap_or_default()))))
     }),
     answer(Part::Share, info::CLUSTER, |parameters, _| {
@@ -110,7 +111,8 @@ impl Parameters {
         let Some(value) = self.value(name) else { return Ok(None) };
         let found = values.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning);
         let words: Vec<_> = values.iter().map(|&(word, _)| word).collect();
-        let wrong = || Rejected::new(format!("{}: `{name}={value}` is unknown; there are {}", self.answer, words.join(", ")));
+        let wrong =
+            || Rejected::new(format!("{}: `{name}={value}` is unknown; there are {}", self.answer, words.join(", ")));
         found.map(Some).ok_or_else(wrong)
     }
 
@@ -131,7 +133,9 @@ impl Parameters {
         let Some((name, _)) = self.pairs.first() else { return Ok(()) };
         Err(Rejected::new(match self.known.as_slice() {
             [] => format!("{} has no parameters, `{name}` was given", self.answer),
-            known => format!("{}: parameter `{name}` is unknown or given twice; there are {}", self.answer, known.join(", ")),
+            known => {
+                format!("{}: parameter `{name}` is unknown or given twice; there are {}", self.answer, known.join(", "))
+            }
         }))
     }
 }
@@ -143,7 +147,9 @@ pub(crate) fn read(text: &str, seed: u64) -> Result<Vec<Built>, Rejected> {
     for word in text.split_whitespace() {
         let Some((part, answer)) = word.split_once('=').filter(|(part, _)| !part.contains('(')) else {
             if preset.replace(find_preset(word)?).is_some() {
-                return Err(Rejected::new(format!("`{word}` is a second preset; combine parts instead, as in `share=dss admission=fifo`")));
+                return Err(Rejected::new(format!(
+                    "`{word}` is a second preset; combine parts instead, as in `share=dss admission=fifo`"
+                )));
             }
             continue;
         };
@@ -155,7 +161,9 @@ pub(crate) fn read(text: &str, seed: u64) -> Result<Vec<Built>, Rejected> {
             return Err(Rejected::new(format!("`{part}` is given twice")));
         }
     }
-    for (part, answer) in preset.iter().flat_map(|parts: &&str| parts.split_whitespace()).filter_map(|word| word.split_once('=')) {
+    for (part, answer) in
+        preset.iter().flat_map(|parts: &&str| parts.split_whitespace()).filter_map(|word| word.split_once('='))
+    {
         if let Some(at) = Part::ALL.iter().position(|known| known.name() == part) {
             chosen[at].get_or_insert_with(|| answer.to_owned());
         }
@@ -168,10 +176,16 @@ fn find_preset(word: &str) -> Result<&'static str, Rejected> {
         return Ok(preset.parts);
     }
     if let Some(answer) = ANSWERS.iter().find(|answer| answer.info.name == word) {
-        return Err(Rejected::new(format!("`{word}` is an answer for one part: write `{}={word}`", answer.part.name())));
+        return Err(Rejected::new(format!(
+            "`{word}` is an answer for one part: write `{}={word}`",
+            answer.part.name()
+        )));
     }
     let names: Vec<_> = info::PRESETS.iter().map(|preset| preset.info.name).collect();
-    Err(Rejected::new(format!("there is no policy `{word}`; there are {}, or parts such as `share=dss placement=worst-fit`", names.join(", "))))
+    Err(Rejected::new(format!(
+        "there is no policy `{word}`; there are {}, or parts such as `share=dss placement=worst-fit`",
+        names.join(", ")
+    )))
 }
 
 fn build(part: Part, text: Option<&str>, seed: u64) -> Result<Built, Rejected> {
@@ -182,11 +196,16 @@ fn build(part: Part, text: Option<&str>, seed: u64) -> Result<Built, Rejected> {
         None => (text, ""),
         Some((name, rest)) => match rest.strip_suffix(')') {
             Some(parameters) => (name, parameters),
-            None => return Err(Rejected::new(format!("`{text}` lacks its closing parenthesis (a policy's words have no blanks inside)"))),
+            None => {
+                return Err(Rejected::new(format!(
+                    "`{text}` lacks its closing parenthesis (a policy's words have no blanks inside)"
+                )));
+            }
         },
     };
     let Some(answer) = of_part.find(|answer| answer.info.name == name) else {
-        let names: Vec<_> = ANSWERS.iter().filter(|answer| answer.part == part).map(|answer| answer.info.name).collect();
+        let names: Vec<_> =
+            ANSWERS.iter().filter(|answer| answer.part == part).map(|answer| answer.info.name).collect();
         return Err(Rejected::new(format!("there is no {} `{name}`; there are {}", part.name(), names.join(", "))));
     };
     let mut parameters = Parameters::read(name, parameters)?;
@@ -198,5 +217,9 @@ fn build(part: Part, text: Option<&str>, seed: u64) -> Result<Built, Rejected> {
 /// `share=dss` or `placement=worst-fit(level=node)`.
 pub(crate) fn write(part: Part, info: Info, parameters: &str) -> String {
     let name = info.name;
-    if parameters.is_empty() { format!("{}={name}", part.name()) } else { format!("{}={name}({parameters})", part.name()) }
+    if parameters.is_empty() {
+        format!("{}={name}", part.name())
+    } else {
+        format!("{}={name}({parameters})", part.name())
+    }
 }

@@ -95,7 +95,8 @@ impl Affinity {
         if spread {
             let alone = |&pu: &PuId| {
                 let mut siblings = view.machine.smt_siblings(pu).iter();
-                siblings.all(|sibling| plan.next(sibling).is_none() && (sibling >= pu || !plan.free().contains(sibling)))
+                siblings
+                    .all(|sibling| plan.next(sibling).is_none() && (sibling >= pu || !plan.free().contains(sibling)))
             };
             self.candidates.extend(plan.free().iter().filter(alone).map(|pu| (nothing, pu)));
         }
@@ -120,7 +121,7 @@ impl Affinity {
     fn tie(&mut self, pu: PuId) -> u64 {
         match self.tie {
             Tie::Lowest => u64::from(pu.0),
-            Tie::Random => self.random.next(),
+            Tie::Random => self.random.draw(),
         }
     }
 
@@ -145,7 +146,9 @@ impl Affinity {
         let own = self.counts.by_node();
         self.distance.extend((0..nodes).map(|to| {
             let at = (0..nodes).filter(|&from| own[from as usize] > 0);
-            let distance = |from| view.machine.node_distance(numaestro_topology::NumaNodeId(from), numaestro_topology::NumaNodeId(to));
+            let distance = |from| {
+                view.machine.node_distance(numaestro_topology::NumaNodeId(from), numaestro_topology::NumaNodeId(to))
+            };
             at.map(distance).min().unwrap_or(0)
         }));
     }
@@ -161,7 +164,8 @@ impl Affinity {
             let [core, llc, node] = self.counts.around(view, pu).map(|count| u32::MAX - count);
             let place = view.machine.pu(pu);
             let tie = self.tie(pu);
-            self.candidates[index].0 = (rule, recent, outside, [node, place.node.0, llc, place.llc], [core, place.core, 0, 0], tie);
+            self.candidates[index].0 =
+                (rule, recent, outside, [node, place.node.0, llc, place.llc], [core, place.core, 0, 0], tie);
         }
     }
 

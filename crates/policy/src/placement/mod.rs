@@ -11,7 +11,7 @@ mod worst_fit_jobs;
 pub use affinity::Affinity;
 pub use best_fit::{BestFit, BestFitRule};
 pub use first_fit::{FirstFit, FirstFitRule};
-pub use pools::{Pools, Pooled, Rule};
+pub use pools::{Pooled, Pools, Rule};
 pub use surplus::Surplus;
 pub use worst_fit::{WorstFit, WorstFitRule};
 pub use worst_fit_jobs::{WorstFitJobs, WorstFitJobsRule};

@@ -61,7 +61,8 @@ impl Pools {
     fn form(view: &View<'_>, formation: &Formation) -> Self {
         let all = view.machine.all();
         // The text of a policy is checked when it is read: only a size of 0 could fail here.
-        let groups = Groups::form(view.machine, formation, &all).unwrap_or_else(|_| view.machine.groups(Level::Machine));
+        let groups =
+            Groups::form(view.machine, formation, &all).unwrap_or_else(|_| view.machine.groups(Level::Machine));
         let none = || vec![0; groups.len()];
         Self { free: none(), threads: none(), jobs: none(), mine: none(), groups }
     }

@@ -1,7 +1,7 @@
 //! Which processors a shrinking application loses; common to all placements. Knows nothing of who gets them.
 //!
-//! Source: Martorell et al. 2000 leave it open. Taken here: first those that their former owner wants back (lent processors go
-//! home), then those of the node where the application has fewest, there of the cache with fewest, there of the core with fewest, so that
+//! Source: Martorell et al. 2000 leave it open. Taken here: first those that their former owner wants back, the
+//! latest first (lent processors go home), then those of the node where the application has fewest, there of the cache with fewest, there of the core with fewest, so that
 //! what remains is compact; of equals those acquired first, then the highest index.
 
 use crate::plan::Plan;
@@ -11,7 +11,7 @@ use numaestro_topology::{Level, PuId};
 use std::cmp::Reverse;
 
 /// Smallest is lost first.
-type Key = (bool, u32, Reverse<u32>, u32, Reverse<u32>, u32, Reverse<u32>, u64, Reverse<u32>);
+type Key = (Reverse<u64>, u32, Reverse<u32>, u32, Reverse<u32>, u32, Reverse<u32>, u64, Reverse<u32>);
 
 /// Buffers for choosing.
 #[derive(Debug, Default)]
@@ -37,12 +37,23 @@ impl Surplus {
         self.candidates.clear();
         for pu in own {
             let [core, llc, node] = LEVELS.map(|level| view.machine.object(level, pu));
-            let wanted_back = view.former(pu).is_some_and(|former| {
-                former != slot && shares.count(former) > view.app(former).allocation
-            });
+            let wanted_back = view
+                .former(pu)
+                .is_some_and(|former| former != slot && shares.count(former) > view.app(former).allocation);
             let [in_core, in_llc, in_node] = self.counts.around(view, pu);
             let since = view.pu(pu).since_ns;
-            let key = (!wanted_back, in_node, Reverse(node), in_llc, Reverse(llc), in_core, Reverse(core), since, Reverse(pu.0));
+            let lent = if wanted_back { since.saturating_add(1) } else { 0 };
+            let key = (
+                Reverse(lent),
+                in_node,
+                Reverse(node),
+                in_llc,
+                Reverse(llc),
+                in_core,
+                Reverse(core),
+                since,
+                Reverse(pu.0),
+            );
             self.candidates.push((key, pu));
         }
         if surplus < self.candidates.len() {

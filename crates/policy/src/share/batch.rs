@@ -42,8 +42,11 @@ impl Share for Batch {
                 left -= kept;
             }
         }
-        for &slot in view.order.iter().filter(|&&slot| view.app(slot).allocation == 0) {
+        for &slot in view.order {
             let app = view.app(slot);
+            if shares.count(slot) > 0 {
+                continue;
+            }
             let all = app.cap(view.capacity);
             if all > left || all < app.min {
                 break;

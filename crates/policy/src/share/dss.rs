@@ -77,7 +77,8 @@ impl Dss {
         }
         let mut given = shares.total();
         while given < view.capacity {
-            let open = self.terms.iter().enumerate().filter(|&(_, &(slot, _))| shares.count(slot) < request(view, slot));
+            let open =
+                self.terms.iter().enumerate().filter(|&(_, &(slot, _))| shares.count(slot) < request(view, slot));
             let key = |&(position, &(slot, term)): &(usize, &(Slot, u64))| {
                 (Reverse(surplus(capacity * term, shares.count(slot), total)), shares.count(slot), position)
             };

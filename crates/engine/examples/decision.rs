@@ -1,0 +1,105 @@
+//! How long decisions take: arrivals, departures, requests and sequential phases, interleaved, at two sizes. Prints JSON.
+//!
+//! `cargo run --release -p numaestro-engine --example decision [POLICY]`
+
+use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
+use numaestro_topology::synthetic;
+use std::time::Instant;
+
+/// Applications and a machine.
+const SIZES: [(u64, &str); 2] = [(16, "pack:2 numa:2 l3:4 core:8 pu:2"), (256, "pack:4 numa:2 l3:4 core:16 pu:2")];
+const ROUNDS: usize = 400;
+/// Kinds of events that are timed.
+const KINDS: [&str; 5] = ["arrival", "departure", "request", "sequential", "adopted"];
+
+struct Bench {
+    engine: Engine,
+    actions: Vec<Action>,
+    now: u64,
+    newest: u64,
+    /// Nanoseconds, by kind.
+    times: [Vec<u64>; KINDS.len()],
+}
+
+impl Bench {
+    fn timed(&mut self, kind: usize, event: &Event) {
+        self.now += 1000;
+        let begin = Instant::now();
+        self.engine.step(self.now, event, &mut self.actions);
+        self.times[kind].push(begin.elapsed().as_nanos() as u64);
+        self.answer();
+    }
+
+    /// Every target is carried out.
+    fn answer(&mut self) {
+        let mut targets = Vec::new();
+        while !self.actions.is_empty() {
+            targets.clear();
+            targets.extend(self.actions.iter().filter_map(|action| match action {
+                Action::Target { app, epoch, .. } => Some((*app, *epoch)),
+                _ => None,
+            }));
+            self.engine.recycle(&mut self.actions);
+            for &(app, epoch) in &targets {
+                self.now += 1;
+                let begin = Instant::now();
+                self.engine.step(self.now, &Event::Adopted { app, epoch }, &mut self.actions);
+                self.times[4].push(begin.elapsed().as_nanos() as u64);
+            }
+        }
+    }
+
+    fn arrive(&mut self, request: u32) {
+        self.newest += 1;
+        let wish = Wish {
+            request,
+            min: 1,
+            max: u32::MAX,
+            weight_milli: 1000,
+            class: Class::Malleable,
+            wait: None,
+            claim: None,
+        };
+        self.timed(0, &Event::Arrive { app: AppId(self.newest), wish });
+    }
+}
+
+fn measure(apps: u64, machine: &str, policy: &str) -> serde_json::Value {
+    let machine = synthetic::parse(machine).expect("a machine");
+    let pus = machine.pu_count();
+    let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
+    let engine = Engine::new(machine, settings, 1).unwrap_or_else(|rejected| panic!("{rejected}"));
+    let mut bench = Bench { engine, actions: Vec::new(), now: 0, newest: 0, times: Default::default() };
+    for _ in 1..apps {
+        bench.arrive(pus as u32);
+    }
+    bench.times = Default::default();
+    for round in 0..ROUNDS as u64 {
+        bench.arrive(pus as u32);
+        let app = AppId(bench.newest - round * 7 % apps);
+        let some = (round % 13 + 1) as u32;
+        bench.timed(2, &Event::Request { app, processors: some });
+        bench.timed(2, &Event::Request { app, processors: pus as u32 });
+        bench.timed(3, &Event::Sequential { app });
+        bench.timed(3, &Event::Parallel { app });
+        bench.timed(1, &Event::Depart { app });
+        bench.answer();
+    }
+    let results = KINDS.iter().zip(&mut bench.times).map(|(kind, times)| {
+        times.sort_unstable();
+        let at = |part: usize| times[(times.len() - 1) * part / 100];
+        (
+            (*kind).to_owned(),
+            serde_json::json!({ "median_ns": at(50), "p99_ns": at(99), "longest_ns": at(100), "n": times.len() }),
+        )
+    });
+    let results: serde_json::Map<_, _> = results.collect();
+    serde_json::json!({ "applications": apps, "pus": pus, "policy": bench.engine.policy().to_string(), "decisions": results })
+}
+
+fn main() {
+    let policy = std::env::args().nth(1).unwrap_or_default();
+    for (apps, machine) in SIZES {
+        println!("{}", measure(apps, machine, &policy));
+    }
+}

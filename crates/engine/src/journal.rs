@@ -1,0 +1,199 @@
+//! The journal: one JSON object a line, enough to repeat everything. Knows nothing of files.
+//!
+//! The first line carries what an engine is made of (machine, settings, seed, version); each further line a time, an event and the
+//! actions that followed. [`Replay`] repeats them: the same lines must give the same actions, byte for byte.
+//!
+//! ```text
+//! {"numaestro_journal":1,"machine":{"synthetic":"core:4 pu:1"},"policy":"","grace_ns":10000000,…,"seed":1}
+//! {"at":1000,"event":{"what":"arrive","app":1,"request":4,…},"actions":[{"do":"start","app":1},{"do":"target","app":1,…}]}
+//! ```
+
+mod description;
+mod lines;
+
+use crate::engine::Engine;
+use crate::event::{Action, Event, Nanos};
+use crate::settings::Settings;
+use description::Description;
+use lines::{ActionLine, EventLine};
+use numaestro_policy::Needs;
+use numaestro_topology::Machine;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Version of the format.
+pub const VERSION: u32 = 1;
+
+/// A line that cannot be read, or that cannot be repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalError {
+    /// What is wrong, for people.
+    pub problem: String,
+}
+
+impl JournalError {
+    fn new(problem: impl fmt::Display) -> Self {
+        Self { problem: problem.to_string() }
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "journal: {}", self.problem)
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+/// What the first line says.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // Five abilities of a host, and one setting.
+struct Head {
+    numaestro_journal: u32,
+    machine: Description,
+    policy: String,
+    grace_ns: Nanos,
+    cooldown_ns: Nanos,
+    recovery_ns: Nanos,
+    reserved: String,
+    move_for_rounding: bool,
+    host_requests: bool,
+    host_speedup: bool,
+    host_bandwidth: bool,
+    host_page_control: bool,
+    host_preemption: bool,
+    seed: u64,
+}
+
+/// What every further line says.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    at: Nanos,
+    event: EventLine,
+    actions: Vec<ActionLine>,
+}
+
+/// The first line, without its newline.
+pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String {
+    let head = Head {
+        numaestro_journal: VERSION,
+        machine: Description::of(machine),
+        policy: settings.policy.clone(),
+        grace_ns: settings.grace_ns,
+        cooldown_ns: settings.cooldown_ns,
+        recovery_ns: settings.recovery_ns,
+        reserved: settings.reserved.to_string(),
+        move_for_rounding: settings.move_for_rounding,
+        host_requests: settings.host.requests,
+        host_speedup: settings.host.speedup,
+        host_bandwidth: settings.host.bandwidth,
+        host_page_control: settings.host.page_control,
+        host_preemption: settings.host.preemption,
+        seed,
+    };
+    text(&head)
+}
+
+/// What the first line holds: machine, settings, seed.
+///
+/// # Errors
+/// Another version, or what is wrong with the line.
+pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError> {
+    let head: Head = serde_json::from_str(line).map_err(JournalError::new)?;
+    if head.numaestro_journal != VERSION {
+        let version = head.numaestro_journal;
+        return Err(JournalError::new(format!("format {version}, but this program reads format {VERSION}")));
+    }
+    let settings = Settings {
+        policy: head.policy,
+        grace_ns: head.grace_ns,
+        cooldown_ns: head.cooldown_ns,
+        recovery_ns: head.recovery_ns,
+        reserved: head.reserved.parse().map_err(JournalError::new)?,
+        host: Needs {
+            requests: head.host_requests,
+            speedup: head.host_speedup,
+            bandwidth: head.host_bandwidth,
+            page_control: head.host_page_control,
+            preemption: head.host_preemption,
+        },
+        move_for_rounding: head.move_for_rounding,
+    };
+    Ok((head.machine.machine()?, settings, head.seed))
+}
+
+/// One step, without its newline.
+pub fn encode(at: Nanos, event: &Event, actions: &[Action]) -> String {
+    text(&Body { at, event: event.into(), actions: actions.iter().map(ActionLine::from).collect() })
+}
+
+/// Time, event and actions of one step.
+///
+/// # Errors
+/// What is wrong with the line.
+pub fn decode(line: &str) -> Result<(Nanos, Event, Vec<Action>), JournalError> {
+    let body: Body = serde_json::from_str(line).map_err(JournalError::new)?;
+    let actions: Result<_, _> = body.actions.into_iter().map(Action::try_from).collect();
+    Ok((body.at, body.event.try_into()?, actions?))
+}
+
+fn text(line: &impl Serialize) -> String {
+    serde_json::to_string(line).expect("numbers, strings and lists can always be written")
+}
+
+/// A journal being repeated.
+#[derive(Debug)]
+pub struct Replay {
+    engine: Engine,
+    actions: Vec<Action>,
+}
+
+impl Replay {
+    /// From the first line.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(head: &str) -> Result<Self, JournalError> {
+        let (machine, settings, seed) = decode_head(head)?;
+        let engine = Engine::new(machine, settings, seed).map_err(JournalError::new)?;
+        Ok(Self { engine, actions: Vec::new() })
+    }
+
+    /// Repeats one step.
+    ///
+    /// # Errors
+    /// A line that cannot be read, or the first difference between it and what the engine does now.
+    pub fn step(&mut self, line: &str) -> Result<(), JournalError> {
+        let (at, event, _) = decode(line)?;
+        self.engine.recycle(&mut self.actions);
+        self.engine.step(at, &event, &mut self.actions);
+        let repeated = encode(at, &event, &self.actions);
+        if repeated == line {
+            return Ok(());
+        }
+        Err(JournalError::new(format!("repeated as\n  {repeated}\nbut was\n  {line}")))
+    }
+
+    /// Repeats a whole journal.
+    ///
+    /// # Errors
+    /// As [`Self::new`] and [`Self::step`], with the number of the line.
+    pub fn run(journal: &str) -> Result<Self, JournalError> {
+        let mut lines = journal.lines();
+        let head = lines.next().ok_or_else(|| JournalError::new("it is empty"))?;
+        let mut replay = Self::new(head).map_err(|error| JournalError::new(format!("line 1: {}", error.problem)))?;
+        for (position, line) in lines.enumerate() {
+            replay
+                .step(line)
+                .map_err(|error| JournalError::new(format!("line {}: {}", position + 2, error.problem)))?;
+        }
+        Ok(replay)
+    }
+
+    /// The engine as the journal left it.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}

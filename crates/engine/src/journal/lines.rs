@@ -1,0 +1,211 @@
+//! Events and actions as JSON: fields and words of the journal, which stay when the types inside the program change.
+
+use super::JournalError;
+use crate::event::{Action, Class, Event, Wish};
+use numaestro_policy::AppId;
+use numaestro_topology::{PuId, PuSet};
+use serde::{Deserialize, Serialize};
+
+/// See [`Class`].
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum ClassWord {
+    Malleable,
+    Setter,
+    Fold,
+}
+
+/// See [`Event`].
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum EventLine {
+    Arrive {
+        app: u64,
+        request: u32,
+        min: u32,
+        max: u32,
+        weight_milli: u32,
+        class: ClassWord,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wait: Option<bool>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<String>,
+    },
+    Depart {
+        app: u64,
+    },
+    Request {
+        app: u64,
+        processors: u32,
+    },
+    Class {
+        app: u64,
+        class: ClassWord,
+    },
+    Adopted {
+        app: u64,
+        epoch: u32,
+    },
+    Sequential {
+        app: u64,
+    },
+    Parallel {
+        app: u64,
+    },
+    Offline {
+        pu: u32,
+    },
+    Online {
+        pu: u32,
+    },
+    Unmanaged {
+        processors: u32,
+    },
+    Timer,
+    Policy {
+        policy: String,
+    },
+}
+
+/// See [`Action`].
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) enum ActionLine {
+    Start {
+        app: u64,
+    },
+    Wait {
+        app: u64,
+        position: u32,
+    },
+    Target {
+        app: u64,
+        epoch: u32,
+        count: u32,
+        pus: String,
+        shared: bool,
+        lent: bool,
+    },
+    Force {
+        app: u64,
+        epoch: u32,
+        pus: String,
+    },
+    Refuse {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        app: Option<u64>,
+        reason: String,
+    },
+}
+
+impl From<Class> for ClassWord {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Malleable => Self::Malleable,
+            Class::Setter => Self::Setter,
+            Class::Fold => Self::Fold,
+        }
+    }
+}
+
+impl From<ClassWord> for Class {
+    fn from(word: ClassWord) -> Self {
+        match word {
+            ClassWord::Malleable => Self::Malleable,
+            ClassWord::Setter => Self::Setter,
+            ClassWord::Fold => Self::Fold,
+        }
+    }
+}
+
+impl From<&Event> for EventLine {
+    fn from(event: &Event) -> Self {
+        match event {
+            Event::Arrive { app, wish } => Self::Arrive {
+                app: app.0,
+                request: wish.request,
+                min: wish.min,
+                max: wish.max,
+                weight_milli: wish.weight_milli,
+                class: wish.class.into(),
+                wait: wish.wait,
+                claim: wish.claim.as_ref().map(PuSet::to_string),
+            },
+            Event::Depart { app } => Self::Depart { app: app.0 },
+            Event::Request { app, processors } => Self::Request { app: app.0, processors: *processors },
+            Event::Class { app, class } => Self::Class { app: app.0, class: (*class).into() },
+            Event::Adopted { app, epoch } => Self::Adopted { app: app.0, epoch: *epoch },
+            Event::Sequential { app } => Self::Sequential { app: app.0 },
+            Event::Parallel { app } => Self::Parallel { app: app.0 },
+            Event::Offline { pu } => Self::Offline { pu: pu.0 },
+            Event::Online { pu } => Self::Online { pu: pu.0 },
+            Event::Unmanaged { processors } => Self::Unmanaged { processors: *processors },
+            Event::Timer => Self::Timer,
+            Event::Policy { policy } => Self::Policy { policy: policy.clone() },
+        }
+    }
+}
+
+impl TryFrom<EventLine> for Event {
+    type Error = JournalError;
+
+    fn try_from(line: EventLine) -> Result<Self, JournalError> {
+        Ok(match line {
+            EventLine::Arrive { app, request, min, max, weight_milli, class, wait, claim } => {
+                let claim = claim.as_deref().map(set).transpose()?;
+                let wish = Wish { request, min, max, weight_milli, class: class.into(), wait, claim };
+                Self::Arrive { app: AppId(app), wish }
+            }
+            EventLine::Depart { app } => Self::Depart { app: AppId(app) },
+            EventLine::Request { app, processors } => Self::Request { app: AppId(app), processors },
+            EventLine::Class { app, class } => Self::Class { app: AppId(app), class: class.into() },
+            EventLine::Adopted { app, epoch } => Self::Adopted { app: AppId(app), epoch },
+            EventLine::Sequential { app } => Self::Sequential { app: AppId(app) },
+            EventLine::Parallel { app } => Self::Parallel { app: AppId(app) },
+            EventLine::Offline { pu } => Self::Offline { pu: PuId(pu) },
+            EventLine::Online { pu } => Self::Online { pu: PuId(pu) },
+            EventLine::Unmanaged { processors } => Self::Unmanaged { processors },
+            EventLine::Timer => Self::Timer,
+            EventLine::Policy { policy } => Self::Policy { policy },
+        })
+    }
+}
+
+impl From<&Action> for ActionLine {
+    fn from(action: &Action) -> Self {
+        match action {
+            Action::Start { app } => Self::Start { app: app.0 },
+            Action::Wait { app, position } => Self::Wait { app: app.0, position: *position },
+            Action::Target { app, epoch, count, pus, shared, lent } => Self::Target {
+                app: app.0,
+                epoch: *epoch,
+                count: *count,
+                pus: pus.to_string(),
+                shared: *shared,
+                lent: *lent,
+            },
+            Action::Force { app, epoch, pus } => Self::Force { app: app.0, epoch: *epoch, pus: pus.to_string() },
+            Action::Refuse { app, reason } => Self::Refuse { app: app.map(|app| app.0), reason: reason.clone() },
+        }
+    }
+}
+
+impl TryFrom<ActionLine> for Action {
+    type Error = JournalError;
+
+    fn try_from(line: ActionLine) -> Result<Self, JournalError> {
+        Ok(match line {
+            ActionLine::Start { app } => Self::Start { app: AppId(app) },
+            ActionLine::Wait { app, position } => Self::Wait { app: AppId(app), position },
+            ActionLine::Target { app, epoch, count, pus, shared, lent } => {
+                Self::Target { app: AppId(app), epoch, count, pus: set(&pus)?, shared, lent }
+            }
+            ActionLine::Force { app, epoch, pus } => Self::Force { app: AppId(app), epoch, pus: set(&pus)? },
+            ActionLine::Refuse { app, reason } => Self::Refuse { app: app.map(AppId), reason },
+        })
+    }
+}
+
+fn set(list: &str) -> Result<PuSet, JournalError> {
+    list.parse().map_err(JournalError::new)
+}

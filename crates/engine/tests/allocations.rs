@@ -1,0 +1,131 @@
+//! The steady state allocates nothing: neither decisions that change nothing nor, with recycled actions, those that do.
+
+use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
+use numaestro_topology::synthetic;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, with a count for each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator; the count is a thread-local without a destructor.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise about `layout` is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `alloc` above, with this layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+struct Host {
+    engine: Engine,
+    actions: Vec<Action>,
+    now: u64,
+}
+
+impl Host {
+    fn new(policy: &str) -> Self {
+        let machine = synthetic::parse("pack:2 numa:2 l3:2 core:4 pu:2").unwrap();
+        let settings = Settings { policy: policy.into(), ..Settings::default() };
+        Self { engine: Engine::new(machine, settings, 1).unwrap(), actions: Vec::new(), now: 0 }
+    }
+
+    /// Allocations of one step and of giving its actions back.
+    fn step(&mut self, event: &Event) -> (u64, Vec<(AppId, u32)>) {
+        self.now += 1000;
+        let before = ALLOCATIONS.with(Cell::get);
+        self.engine.step(self.now, event, &mut self.actions);
+        let stepped = ALLOCATIONS.with(Cell::get) - before;
+        let target = |action: &Action| match action {
+            Action::Target { app, epoch, .. } => Some((*app, *epoch)),
+            _ => None,
+        };
+        let targets = self.actions.iter().filter_map(target).collect();
+        let before = ALLOCATIONS.with(Cell::get);
+        self.engine.recycle(&mut self.actions);
+        (stepped + ALLOCATIONS.with(Cell::get) - before, targets)
+    }
+
+    /// The same, until every target has been answered.
+    fn settle(&mut self, event: &Event) -> u64 {
+        let (mut allocations, mut open) = self.step(event);
+        while let Some((app, epoch)) = open.pop() {
+            let (more, targets) = self.step(&Event::Adopted { app, epoch });
+            allocations += more;
+            open.extend(targets);
+        }
+        allocations
+    }
+
+    /// One round of everything that happens every day.
+    fn day(&mut self, newest: &mut u64) -> u64 {
+        *newest += 1;
+        let app = AppId(*newest);
+        let wish =
+            Wish { request: 64, min: 1, max: 64, weight_milli: 1000, class: Class::Malleable, wait: None, claim: None };
+        let arrive = Event::Arrive { app, wish };
+        let events = [
+            arrive,
+            Event::Request { app, processors: 3 },
+            Event::Request { app, processors: 64 },
+            Event::Sequential { app },
+            Event::Parallel { app },
+            Event::Unmanaged { processors: 2 },
+            Event::Depart { app },
+            Event::Timer,
+        ];
+        events.iter().map(|event| self.settle(event)).sum()
+    }
+}
+
+#[test]
+fn steady_state() {
+    for share in ["equi", "equip", "cluster", "dss", "batch admission=fifo"] {
+        for placement in ["affinity", "first-fit", "best-fit", "worst-fit", "worst-fit-jobs"] {
+            let policy = format!("share={share} placement={placement}");
+            let mut host = Host::new(&policy);
+            let mut newest = 0;
+            for _ in 0..5 {
+                newest += 1;
+                let wish = Wish {
+                    request: 9,
+                    min: 1,
+                    max: 64,
+                    weight_milli: 1000,
+                    class: Class::Malleable,
+                    wait: None,
+                    claim: None,
+                };
+                host.settle(&Event::Arrive { app: AppId(newest), wish });
+            }
+            for _ in 0..20 {
+                host.day(&mut newest);
+            }
+            // Nothing changes: nobody wants another number.
+            assert_eq!(host.settle(&Event::Request { app: AppId(2), processors: 9 }), 0, "{policy}");
+            assert_eq!(host.settle(&Event::Timer), 0, "{policy}");
+            let day = host.day(&mut newest);
+            assert_eq!(day, 0, "{policy}: allocations on an ordinary day");
+        }
+    }
+}
+
+#[test]
+fn the_counter_counts() {
+    let before = ALLOCATIONS.with(Cell::get);
+    drop(std::hint::black_box(Box::new(1)));
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 1);
+}
