@@ -116,7 +116,9 @@ static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
         nm_runtime_measure(runtime);
     if (!nm_client.attached && !nm_client.tried && nm_attach(false)) {
         nm_adopt(true);
-        nm_helper_start();
+        /* A program of one thread has nothing to fold, and a second thread would cost it: malloc begins to lock. */
+        if (runtime->threads_max > 1)
+            nm_helper_start();
     } else {
         nm_adopt(true);
     }
