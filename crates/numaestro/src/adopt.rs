@@ -10,14 +10,22 @@ use std::path::{Path, PathBuf};
 pub fn adopt(dir: Option<PathBuf>, args: &AdoptArgs) -> anyhow::Result<u8> {
     let pid = args.pid;
     if !Path::new("/proc").join(pid.to_string()).exists() {
-        return Err(say::Failure::error(say::FAILED, format!("there is no process {pid}"), "find it with `pgrep -a NAME`"));
+        return Err(say::Failure::error(
+            say::FAILED,
+            format!("there is no process {pid}"),
+            "find it with `pgrep -a NAME`",
+        ));
     }
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
     let options = run::options(&args.wish)?;
     let text = match manager.ask(&Request::Adopt { pid, options })? {
-        Reply::Run { app, cpus, count } => format!("process {pid} is application {app}: {count} processor(s), {cpus}\n"),
-        Reply::Waiting { app, position } => format!("process {pid} is application {app}, in the queue at position {position}\n"),
+        Reply::Run { app, cpus, count } => {
+            format!("process {pid} is application {app}: {count} processor(s), {cpus}\n")
+        }
+        Reply::Waiting { app, position } => {
+            format!("process {pid} is application {app}, in the queue at position {position}\n")
+        }
         Reply::Done => format!("process {pid} is adopted\n"),
         other => return Err(manager::unexpected(&other)),
     };

@@ -91,7 +91,9 @@ pub enum Command {
     /// Be the manager (normally started by `run` itself).
     Daemon(DaemonArgs),
     /// Print the completions for a shell.
-    #[command(after_help = "Example: numaestro completions bash > ~/.local/share/bash-completion/completions/numaestro")]
+    #[command(
+        after_help = "Example: numaestro completions bash > ~/.local/share/bash-completion/completions/numaestro"
+    )]
     Completions {
         /// Which shell.
         shell: clap_complete::Shell,
@@ -193,8 +195,10 @@ pub struct ShellArgs {
 
 /// `numaestro adopt`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: numaestro adopt --max 4 $(pgrep -n lulesh)\n\nAn adopted program is folded: its threads stay as \
-                        many as they are and are kept on the processors it gets.")]
+#[command(
+    after_help = "Example: numaestro adopt --max 4 $(pgrep -n lulesh)\n\nAn adopted program is folded: its threads stay as \
+                        many as they are and are kept on the processors it gets."
+)]
 pub struct AdoptArgs {
     /// Its process id.
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
@@ -240,7 +244,9 @@ pub enum PolicyCommand {
         json: bool,
     },
     /// Switch, live; nothing is restarted.
-    #[command(after_help = "Examples: numaestro policy set dss\n          numaestro policy set share=dss placement=worst-fit admission=fifo")]
+    #[command(
+        after_help = "Examples: numaestro policy set dss\n          numaestro policy set share=dss placement=worst-fit admission=fifo"
+    )]
     Set {
         /// A name, or parts as `part=name`.
         #[arg(required = true, value_name = "POLICY")]
@@ -258,7 +264,9 @@ pub enum ProfileCommand {
         json: bool,
     },
     /// Add or replace one.
-    #[command(after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh")]
+    #[command(
+        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh"
+    )]
     Add {
         /// How the program may be steered.
         #[arg(long, value_enum)]

@@ -32,7 +32,9 @@ fn config(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<Config> {
     if dir.is_some() || config.dir.as_os_str().is_empty() {
         config.dir = manager::directory(dir)?;
     }
-    for (field, option) in [(&mut config.policy, &args.policy), (&mut config.cpus, &args.cpus), (&mut config.reserved, &args.reserved)] {
+    for (field, option) in
+        [(&mut config.policy, &args.policy), (&mut config.cpus, &args.cpus), (&mut config.reserved, &args.reserved)]
+    {
         if let Some(value) = option {
             field.clone_from(value);
         }

@@ -59,7 +59,10 @@ pub fn inspect(file: &mut (impl Read + Seek)) -> io::Result<Image> {
     if let Some(line) = head.strip_prefix(b"#!") {
         let line = line.split(|&b| b == b'\n').next().unwrap_or(line);
         let text = String::from_utf8_lossy(line);
-        return Ok(text.split_whitespace().next().map_or(Image::Other, |word| Image::Script { interpreter: word.to_owned() }));
+        return Ok(text
+            .split_whitespace()
+            .next()
+            .map_or(Image::Other, |word| Image::Script { interpreter: word.to_owned() }));
     }
     if !head.starts_with(b"\x7fELF") || head.len() < 52 {
         return Ok(Image::Other);

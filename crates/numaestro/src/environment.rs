@@ -92,7 +92,9 @@ impl Environment {
         let others = self.get("LD_PRELOAD").unwrap_or_default();
         let mut value = shim.as_os_str().as_bytes().to_vec();
         let is_separator = |byte: &u8| *byte == b':' || *byte == b' ';
-        for other in others.as_bytes().split(is_separator).filter(|o| !o.is_empty() && *o != shim.as_os_str().as_bytes()) {
+        for other in
+            others.as_bytes().split(is_separator).filter(|o| !o.is_empty() && *o != shim.as_os_str().as_bytes())
+        {
             value.push(b':');
             value.extend_from_slice(other);
         }

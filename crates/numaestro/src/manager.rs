@@ -88,6 +88,9 @@ impl Manager {
     pub fn next(&mut self) -> anyhow::Result<Reply> {
         let line = self.line().map_err(|error| lost(&error))?;
         match serde_json::from_str(&line) {
+            Ok(Reply::Refused { reason, hint }) if hint.is_empty() => {
+                Err(say::Failure::error(say::REFUSED, reason, "`numaestro status` shows what there is, and who has it"))
+            }
             Ok(Reply::Refused { reason, hint }) => Err(say::Failure::error(say::REFUSED, reason, hint)),
             Ok(reply) => Ok(reply),
             Err(error) => Err(say::Failure::error(
@@ -163,5 +166,9 @@ fn lost(error: &std::io::Error) -> anyhow::Error {
         std::io::ErrorKind::UnexpectedEof => "the manager closed the connection".to_owned(),
         _ => format!("the connection to the manager broke: {error}"),
     };
-    say::Failure::error(say::UNAVAILABLE, what, "try again; if it stays so, `numaestro stop` and see `numaestro doctor`")
+    say::Failure::error(
+        say::UNAVAILABLE,
+        what,
+        "try again; if it stays so, `numaestro stop` and see `numaestro doctor`",
+    )
 }

@@ -25,7 +25,7 @@ pub struct Row {
 }
 
 /// What each character means, for a legend.
-pub const LEGEND: &str = ". free   - reserved   x unmanaged load   _ offline   * leaving or shared";
+pub const LEGEND: &str = ". free  - reserved  x unmanaged load  _ offline  * leaving or shared";
 
 /// The sign of the application at `place`: 0 to 9 are taken by none, so that it is not mistaken for a count.
 pub fn sign(place: usize) -> char {
@@ -86,7 +86,14 @@ pub mod tests {
             age_s: 75.0,
             why: "an equal share of 4 processors".into(),
         };
-        let pu = |os: u32, state: &str, owner: Option<u64>| PuStatus { os, node: os / 2, core: os, state: state.into(), owner, guests: vec![] };
+        let pu = |os: u32, state: &str, owner: Option<u64>| PuStatus {
+            os,
+            node: os / 2,
+            core: os,
+            state: state.into(),
+            owner,
+            guests: vec![],
+        };
         Status {
             version: "0.1.0".into(),
             pid: 77,
@@ -97,7 +104,12 @@ pub mod tests {
             decisions: 12,
             decision_ns: [2_000, 9_000],
             apps: vec![app(7, "lulesh", 2, "0-1"), app(9, "python3", 1, "2")],
-            pus: vec![pu(0, "owned", Some(7)), pu(1, "leaving", Some(7)), pu(2, "owned", Some(9)), pu(3, "unmanaged", None)],
+            pus: vec![
+                pu(0, "owned", Some(7)),
+                pu(1, "leaving", Some(7)),
+                pu(2, "owned", Some(9)),
+                pu(3, "unmanaged", None),
+            ],
             queue: vec![11],
         }
     }

@@ -16,11 +16,19 @@ pub fn policy(dir: Option<PathBuf>, what: PolicyCommand) -> anyhow::Result<u8> {
         PolicyCommand::List { json } => {
             // Listing needs a manager only to know the present policy; it is started where there is none.
             let policies = ask(dir)?;
-            say::print(&if json { format!("{}\n", serde_json::to_string_pretty(&policies)?) } else { table(&policies) })?;
+            say::print(&if json {
+                format!("{}\n", serde_json::to_string_pretty(&policies)?)
+            } else {
+                table(&policies)
+            })?;
         }
         PolicyCommand::Show { json } => {
             let current = ask(dir)?.current;
-            say::print(&if json { format!("{}\n", serde_json::json!({ "policy": current })) } else { format!("{current}\n") })?;
+            say::print(&if json {
+                format!("{}\n", serde_json::json!({ "policy": current }))
+            } else {
+                format!("{current}\n")
+            })?;
         }
         PolicyCommand::Set { policy } => {
             let dir = manager::directory(dir)?;
@@ -75,7 +83,10 @@ mod tests {
             summary: "does it".into(),
             source: "Author 1999 §1".into(),
         };
-        let policies = Policies { current: "equi".into(), available: vec![info("share", "equi"), info("preset", "default"), info("share", "dss")] };
+        let policies = Policies {
+            current: "equi".into(),
+            available: vec![info("share", "equi"), info("preset", "default"), info("share", "dss")],
+        };
         let expected = "present: equi\n\npreset\n  default  does it  [Author 1999 §1]\n\nshare\n  equi     does it  [Author 1999 §1]\n  dss      does it  [Author 1999 §1]\n";
         assert_eq!(table(&policies), expected);
     }

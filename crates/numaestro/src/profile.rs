@@ -118,7 +118,9 @@ fn key(program: &str) -> anyhow::Result<String> {
 fn file() -> anyhow::Result<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let base = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    let base = base.ok_or_else(|| say::Failure::error(say::FAILED, "there is no place for profiles", "set HOME or XDG_CONFIG_HOME"))?;
+    let base = base.ok_or_else(|| {
+        say::Failure::error(say::FAILED, "there is no place for profiles", "set HOME or XDG_CONFIG_HOME")
+    })?;
     Ok(base.join("numaestro/profiles.toml"))
 }
 

@@ -171,9 +171,10 @@ fn affinity() -> String {
 
 /// Moves this process, so that the program begins where it belongs. The manager moves it too if this fails.
 fn bind(cpus: &str) {
-    let bound = cpus.parse::<CpuSet>().map_err(|e| e.to_string()).and_then(|set| {
-        numaestro_host::affinity::set(0, &set).map_err(|e| e.to_string())
-    });
+    let bound = cpus
+        .parse::<CpuSet>()
+        .map_err(|e| e.to_string())
+        .and_then(|set| numaestro_host::affinity::set(0, &set).map_err(|e| e.to_string()));
     if let Err(error) = bound {
         tracing::warn!("the processors {cpus} could not be taken at once: {error}");
     }
@@ -182,7 +183,9 @@ fn bind(cpus: &str) {
 /// Everything that the environment needs; a sentence for each change.
 fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, plan: &Plan) -> Vec<String> {
     let shim = match target::takes_preload(path) {
-        Ok(()) => shim::locate(dir).inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}"))).ok(),
+        Ok(()) => shim::locate(dir)
+            .inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}")))
+            .ok(),
         Err(why) => {
             tracing::info!("no shim: {why}; its threads are kept on its processors by affinity");
             None
@@ -208,7 +211,11 @@ fn become_program(path: &Path, command: &[OsString], environment: &Environment) 
         error = exec::execute(c"/bin/sh", &script, environment.entries());
     }
     let missing = error.kind() == std::io::ErrorKind::NotFound;
-    let next = if missing { "its interpreter or dynamic loader is missing: see the first line of the script, or `file`" } else { "" };
+    let next = if missing {
+        "its interpreter or dynamic loader is missing: see the first line of the script, or `file`"
+    } else {
+        ""
+    };
     let code = if missing { say::NOT_FOUND } else { say::NOT_EXECUTABLE };
     say::Failure::error(code, format!("{}: {error}", path.display()), next)
 }
@@ -220,15 +227,28 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
     let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
     let class = plan.class.unwrap_or("auto");
     let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
-    writeln!(text, "wishes       min {}, max {}, weight {weight}, class {class}", or(wish.min, "1"), or(wish.max, "all"))?;
+    writeln!(
+        text,
+        "wishes       min {}, max {}, weight {weight}, class {class}",
+        or(wish.min, "1"),
+        or(wish.max, "all")
+    )?;
     match target::takes_preload(path) {
-        Ok(()) => writeln!(text, "steered by   the shim (LD_PRELOAD): the size of parallel regions follows the processors")?,
+        Ok(()) => {
+            writeln!(text, "steered by   the shim (LD_PRELOAD): the size of parallel regions follows the processors")?;
+        }
         Err(why) => writeln!(text, "steered by   affinity only: {why}")?,
     }
     match manager::directory(dir) {
         Ok(dir) => {
             let manager = match Manager::reach(&dir).ok().and_then(|mut m| m.status().ok()) {
-                Some(s) => format!("pid {}, policy {}, {} application(s) on processors {}", s.pid, s.policy, s.apps.len(), s.cpus),
+                Some(s) => format!(
+                    "pid {}, policy {}, {} application(s) on processors {}",
+                    s.pid,
+                    s.policy,
+                    s.apps.len(),
+                    s.cpus
+                ),
                 None => format!("none yet; would be started in {}", dir.display()),
             };
             writeln!(text, "manager      {manager}")?;

@@ -55,7 +55,9 @@ impl std::error::Error for Failure {}
 
 /// Prints an error with its next step; gives the exit code. A reader that has gone away (`| head`) is not an error.
 pub fn failed(error: &anyhow::Error) -> u8 {
-    let gone = error.chain().any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe));
+    let gone = error
+        .chain()
+        .any(|e| e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe));
     if gone {
         return OK;
     }
@@ -122,7 +124,8 @@ pub fn paint(text: &str, tone: Tone, colours: bool) -> String {
 
 /// Whether to write colours to `stream`: a terminal that knows them, and `NO_COLOR` not set.
 pub fn colours(stream: &impl IsTerminal) -> bool {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
+        || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     !refused && stream.is_terminal()
 }
 

@@ -17,7 +17,11 @@ const BASH_PROMPT: &str = r#"case $PS1 in "(numaestro) "*) ;; *) PS1="(numaestro
 /// The subcommand.
 pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     let interactive = args.command.is_empty();
-    let command = if interactive { vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())] } else { args.command.clone() };
+    let command = if interactive {
+        vec![std::env::var_os("SHELL").unwrap_or_else(|| "/bin/sh".into())]
+    } else {
+        args.command.clone()
+    };
     let path = target::find(&command[0], std::env::var_os("PATH"))?;
     // A shell that had to wait for its turn would be of no use.
     let mut plan = Plan::new(command, &path, &args.wish, Some(false))?;

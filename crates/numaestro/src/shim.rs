@@ -20,7 +20,8 @@ const NAME: &str = "libnumaestro_preload.so";
 /// or, where that is mounted noexec, into the cache directory.
 pub fn locate(runtime: &Path) -> anyhow::Result<PathBuf> {
     if let Some(chosen) = std::env::var_os("NUMAESTRO_PRELOAD").filter(|v| !v.is_empty()) {
-        let chosen = fs::canonicalize(&chosen).with_context(|| format!("NUMAESTRO_PRELOAD={}", chosen.to_string_lossy()))?;
+        let chosen =
+            fs::canonicalize(&chosen).with_context(|| format!("NUMAESTRO_PRELOAD={}", chosen.to_string_lossy()))?;
         return usable(chosen);
     }
     if let Some(installed) = installed() {
@@ -49,13 +50,18 @@ fn installed() -> Option<PathBuf> {
 
 fn cache() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    absolute("XDG_CACHE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".cache"))).map(|base| base.join("numaestro"))
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .map(|base| base.join("numaestro"))
 }
 
 /// The dynamic loader splits `LD_PRELOAD` at blanks and colons and knows no quoting.
 fn usable(path: PathBuf) -> anyhow::Result<PathBuf> {
     let text = path.to_str().unwrap_or(" ");
-    anyhow::ensure!(!text.contains([' ', ':', '\t', '\n', '$']), "{text} has a blank, a colon or a dollar in it, which LD_PRELOAD cannot name");
+    anyhow::ensure!(
+        !text.contains([' ', ':', '\t', '\n', '$']),
+        "{text} has a blank, a colon or a dollar in it, which LD_PRELOAD cannot name"
+    );
     Ok(path)
 }
 

@@ -104,7 +104,13 @@ pub fn age(seconds: f64) -> String {
 /// Everything, for a terminal or a pipe.
 pub fn render(status: &Status, colours: bool) -> String {
     let mut text = String::new();
-    let line = format!("policy {}, processors {}, manager {} up {}", status.policy, status.cpus, status.pid, age(status.uptime_s));
+    let line = format!(
+        "policy {}, processors {}, manager {} up {}",
+        status.policy,
+        status.cpus,
+        status.pid,
+        age(status.uptime_s)
+    );
     let _ = writeln!(text, "{}", paint(&line, Tone::Strong, colours));
     if status.unmanaged > 0 {
         let line = format!("{} processor(s) are taken by load that is not managed", status.unmanaged);
@@ -126,7 +132,8 @@ pub fn render(status: &Status, colours: bool) -> String {
 fn strip(text: &mut String, status: &Status, colours: bool) {
     let rows = occupancy::rows(status);
     for row in &rows {
-        let cells: String = row.cells.iter().map(|c| if c.moving { format!("{}*", c.sign) } else { c.sign.to_string() }).collect();
+        let cells: String =
+            row.cells.iter().map(|c| if c.moving { format!("{}*", c.sign) } else { c.sign.to_string() }).collect();
         let _ = writeln!(text, "node {:<3} [{cells}]", row.node);
     }
     if rows.iter().flat_map(|r| &r.cells).any(|c| c.owner.is_none() || c.moving) {
@@ -161,7 +168,8 @@ fn table(text: &mut String, status: &Status, colours: bool) {
         }
     }
     for (i, line) in lines.iter().enumerate() {
-        let fields = line.iter().zip(widths).map(|(field, width)| format!("{field:width$}")).collect::<Vec<_>>().join("  ");
+        let fields =
+            line.iter().zip(widths).map(|(field, width)| format!("{field:width$}")).collect::<Vec<_>>().join("  ");
         let fields = fields.trim_end();
         let _ = writeln!(text, "{}", if i == 0 { paint(fields, Tone::Strong, colours) } else { fields.to_owned() });
     }
@@ -196,7 +204,8 @@ mod tests {
     fn json_has_one_shape_with_and_without_a_manager() {
         let none: serde_json::Value = serde_json::from_str(&json(Path::new("/d"), None).expect("json")).expect("json");
         assert_eq!(none, serde_json::json!({ "running": false, "dir": "/d" }));
-        let some: serde_json::Value = serde_json::from_str(&json(Path::new("/d"), Some(&example())).expect("json")).expect("json");
+        let some: serde_json::Value =
+            serde_json::from_str(&json(Path::new("/d"), Some(&example())).expect("json")).expect("json");
         assert_eq!(some["running"], true);
         assert_eq!(some["apps"][1]["name"], "python3");
     }

@@ -18,7 +18,11 @@ const SETUID_OR_SETGID: u32 = 0o6000;
 pub fn find(command: &OsStr, search: Option<OsString>) -> anyhow::Result<PathBuf> {
     let shown = command.to_string_lossy();
     if shown.is_empty() {
-        return Err(say::Failure::error(say::NOT_FOUND, "the name of the program is empty", "name a program: numaestro run -- ./app"));
+        return Err(say::Failure::error(
+            say::NOT_FOUND,
+            "the name of the program is empty",
+            "name a program: numaestro run -- ./app",
+        ));
     }
     if shown.contains('/') {
         let path = PathBuf::from(command);
@@ -49,15 +53,19 @@ enum Refusal {
 impl Refusal {
     fn failure(self, shown: &str) -> anyhow::Error {
         match self {
-            Self::Missing if shown.contains('/') => {
-                say::Failure::error(say::NOT_FOUND, format!("{shown}: no such file"), "check the path, or build the program first")
-            }
+            Self::Missing if shown.contains('/') => say::Failure::error(
+                say::NOT_FOUND,
+                format!("{shown}: no such file"),
+                "check the path, or build the program first",
+            ),
             Self::Missing => say::Failure::error(
                 say::NOT_FOUND,
                 format!("{shown}: command not found"),
                 format!("it is in no directory of PATH; for a file of this directory write ./{shown}"),
             ),
-            Self::Directory => say::Failure::error(say::NOT_EXECUTABLE, format!("{shown}: is a directory"), "name a program in it"),
+            Self::Directory => {
+                say::Failure::error(say::NOT_EXECUTABLE, format!("{shown}: is a directory"), "name a program in it")
+            }
             Self::Forbidden => say::Failure::error(
                 say::NOT_EXECUTABLE,
                 format!("{shown}: permission denied"),

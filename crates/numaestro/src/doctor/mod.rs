@@ -45,7 +45,13 @@ impl Check {
     }
 
     /// One that is not, with the next step.
-    pub fn lacking(rung: u8, name: &'static str, outcome: Outcome, found: impl Into<String>, next: impl Into<String>) -> Self {
+    pub fn lacking(
+        rung: u8,
+        name: &'static str,
+        outcome: Outcome,
+        found: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
         Self { rung, name, outcome, found: found.into(), next: next.into() }
     }
 }
@@ -110,7 +116,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_comes_with_a_next_step() {
-        let checks = [Check::good(0, "topology", "2 PUs"), Check::lacking(5, "perf events", Outcome::No, "paranoid 4", "lower it")];
+        let checks = [
+            Check::good(0, "topology", "2 PUs"),
+            Check::lacking(5, "perf events", Outcome::No, "paranoid 4", "lower it"),
+        ];
         let text = render(&checks, true, false);
         assert!(text.contains("  yes    topology     2 PUs\n") && text.contains("-> lower it"), "{text}");
         assert!(text.contains("numaestro demo"));

@@ -51,7 +51,11 @@ fn balancing() -> Check {
         Some(value) => {
             let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
             let next = "it moves pages on its own account; `sysctl kernel.numa_balancing=0` leaves that to numaestro";
-            if nodes < 2 { Check::good(0, name, "on, without effect on one node") } else { Check::lacking(0, name, Outcome::Partly, format!("on ({value})"), next) }
+            if nodes < 2 {
+                Check::good(0, name, "on, without effect on one node")
+            } else {
+                Check::lacking(0, name, Outcome::Partly, format!("on ({value})"), next)
+            }
         }
     }
 }
@@ -71,10 +75,18 @@ fn running(dir: &Path) -> Check {
     let name = "manager";
     match Manager::reach(dir) {
         Ok(mut manager) => match manager.status() {
-            Ok(s) => Check::good(1, name, format!("running: pid {}, policy {}, {} application(s)", s.pid, s.policy, s.apps.len())),
-            Err(error) => Check::lacking(1, name, Outcome::Partly, format!("{error:#}"), "`numaestro stop`, then try again"),
+            Ok(s) => Check::good(
+                1,
+                name,
+                format!("running: pid {}, policy {}, {} application(s)", s.pid, s.policy, s.apps.len()),
+            ),
+            Err(error) => {
+                Check::lacking(1, name, Outcome::Partly, format!("{error:#}"), "`numaestro stop`, then try again")
+            }
         },
-        Err(error) if manager::is_absent(&error) => Check::good(1, name, "not running; starts by itself with `numaestro run`"),
+        Err(error) if manager::is_absent(&error) => {
+            Check::good(1, name, "not running; starts by itself with `numaestro run`")
+        }
         Err(error) => Check::lacking(1, name, Outcome::Partly, error.to_string(), "see who owns the runtime directory"),
     }
 }
@@ -85,10 +97,22 @@ fn affinity() -> Check {
     match tried {
         Ok(set) if set.len() == 1 => {
             let next = "programs can only take turns on it; start numaestro with more processors (taskset, cpuset, container limits)";
-            Check::lacking(1, "affinity", Outcome::Partly, format!("may be set, but there is one processor only ({set})"), next)
+            Check::lacking(
+                1,
+                "affinity",
+                Outcome::Partly,
+                format!("may be set, but there is one processor only ({set})"),
+                next,
+            )
         }
         Ok(set) => Check::good(1, "affinity", format!("may be set within {set}")),
-        Err(error) => Check::lacking(1, "affinity", Outcome::No, error.to_string(), "a seccomp filter forbids it; allow sched_setaffinity"),
+        Err(error) => Check::lacking(
+            1,
+            "affinity",
+            Outcome::No,
+            error.to_string(),
+            "a seccomp filter forbids it; allow sched_setaffinity",
+        ),
     }
 }
 
@@ -97,14 +121,24 @@ fn shim_loads(dir: &Path) -> Vec<Check> {
     let name = "shim";
     let path = match shim::locate(dir) {
         Ok(path) => path,
-        Err(error) => return vec![Check::lacking(2, name, Outcome::No, format!("{error:#}"), "set XDG_CACHE_HOME or NUMAESTRO_PRELOAD")],
+        Err(error) => {
+            return vec![Check::lacking(
+                2,
+                name,
+                Outcome::No,
+                format!("{error:#}"),
+                "set XDG_CACHE_HOME or NUMAESTRO_PRELOAD",
+            )];
+        }
     };
     let child = Command::new("cat").arg("/proc/self/maps").env("LD_PRELOAD", &path).output();
-    let loaded = child.as_ref().is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(&*path.to_string_lossy()));
+    let loaded =
+        child.as_ref().is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(&*path.to_string_lossy()));
     if loaded {
         return vec![Check::good(2, name, format!("loads: {}", path.display()))];
     }
-    let said = child.map_or_else(|error| error.to_string(), |out| String::from_utf8_lossy(&out.stderr).trim().to_owned());
+    let said =
+        child.map_or_else(|error| error.to_string(), |out| String::from_utf8_lossy(&out.stderr).trim().to_owned());
     let next = "the programs are kept on their processors all the same; rebuild numaestro on this machine, or set NUMAESTRO_PRELOAD";
     vec![Check::lacking(2, name, Outcome::No, format!("{} does not load: {said}", path.display()), next)]
 }
@@ -120,7 +154,9 @@ fn runtimes() -> Check {
         ("libmkl_rt", "MKL"),
         ("libtbb.so", "oneTBB"),
     ];
-    let cache = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"].iter().find_map(|tool| Command::new(tool).arg("-p").output().ok());
+    let cache = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"]
+        .iter()
+        .find_map(|tool| Command::new(tool).arg("-p").output().ok());
     let listed = cache.map(|out| String::from_utf8_lossy(&out.stdout).into_owned()).unwrap_or_default();
     let mut found: Vec<&str> = KNOWN.iter().filter(|(file, _)| listed.contains(file)).map(|(_, name)| *name).collect();
     if !found.contains(&"libomp") && clang_has_libomp() {
@@ -177,10 +213,21 @@ fn memory_policy() -> Check {
 fn perf_events() -> Check {
     let name = "perf events";
     let Some(paranoid) = read("/proc/sys/kernel/perf_event_paranoid") else {
-        return Check::lacking(5, name, Outcome::No, "not in this kernel", "a kernel with CONFIG_PERF_EVENTS; probes are used instead");
+        return Check::lacking(
+            5,
+            name,
+            Outcome::No,
+            "not in this kernel",
+            "a kernel with CONFIG_PERF_EVENTS; probes are used instead",
+        );
     };
     let counters = fs::read_dir("/sys/bus/event_source/devices").map_or(0, |found| {
-        found.flatten().filter(|e| e.file_name().to_string_lossy().starts_with("cpu") || e.file_name().to_string_lossy().contains("imc")).count()
+        found
+            .flatten()
+            .filter(|e| {
+                e.file_name().to_string_lossy().starts_with("cpu") || e.file_name().to_string_lossy().contains("imc")
+            })
+            .count()
     });
     let level = paranoid.parse::<i32>().unwrap_or(4);
     let root = rustix::process::geteuid().is_root();
@@ -202,7 +249,19 @@ fn resctrl() -> Check {
     }
     let known = read("/proc/filesystems").is_some_and(|text| text.contains("resctrl"));
     if known {
-        return Check::lacking(5, name, Outcome::Partly, "in the kernel, not mounted", "as root: mount -t resctrl resctrl /sys/fs/resctrl");
+        return Check::lacking(
+            5,
+            name,
+            Outcome::Partly,
+            "in the kernel, not mounted",
+            "as root: mount -t resctrl resctrl /sys/fs/resctrl",
+        );
     }
-    Check::lacking(5, name, Outcome::No, "neither kernel nor processor offer it here", "nothing to do; probes are used instead")
+    Check::lacking(
+        5,
+        name,
+        Outcome::No,
+        "neither kernel nor processor offer it here",
+        "nothing to do; probes are used instead",
+    )
 }

@@ -53,7 +53,13 @@ pub fn draw(frame: &mut Frame, model: &Model) {
     let rows = model.status.as_ref().map_or(0, |s| strip(s, model.colours, area.width).len());
     let strip_height = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height / 3);
     let detail_height = if area.height >= 12 { 2 } else { 0 };
-    let parts = [Constraint::Length(1), Constraint::Length(strip_height), Constraint::Min(0), Constraint::Length(detail_height), Constraint::Length(1)];
+    let parts = [
+        Constraint::Length(1),
+        Constraint::Length(strip_height),
+        Constraint::Min(0),
+        Constraint::Length(detail_height),
+        Constraint::Length(1),
+    ];
     let [head, strip_area, table, detail, foot] = Layout::vertical(parts).areas(area);
     frame.render_widget(Paragraph::new(heading(model)).style(Style::new().add_modifier(Modifier::BOLD)), head);
     if let Some(status) = &model.status {
@@ -69,10 +75,19 @@ pub fn draw(frame: &mut Frame, model: &Model) {
 }
 
 fn heading(model: &Model) -> String {
-    let Some(s) = &model.status else { return "numaestro: no manager".to_owned() };
+    let Some(s) = &model.status else {
+        let what = if model.message.is_some() { "no manager" } else { "asking the manager" };
+        return format!("numaestro: {what}");
+    };
     let waiting = if s.queue.is_empty() { String::new() } else { format!(", {} waiting", s.queue.len()) };
     let unmanaged = if s.unmanaged == 0 { String::new() } else { format!(", {} PU(s) taken by others", s.unmanaged) };
-    format!("numaestro  {}  {} application(s){waiting}{unmanaged}  processors {}  up {}", s.policy, s.apps.len(), s.cpus, age(s.uptime_s))
+    format!(
+        "numaestro  {}  {} application(s){waiting}{unmanaged}  processors {}  up {}",
+        s.policy,
+        s.apps.len(),
+        s.cpus,
+        age(s.uptime_s)
+    )
 }
 
 /// One or more lines per NUMA node.
@@ -87,7 +102,10 @@ fn strip(status: &Status, colours: bool, width: u16) -> Vec<Line<'static>> {
             lines.push(Line::from(spans));
         }
     }
-    lines.push(Line::styled(LEGEND.replace("* leaving", "underlined: leaving"), Style::new().add_modifier(Modifier::DIM)));
+    lines.push(Line::styled(
+        LEGEND.replace("* leaving", "underlined: leaving"),
+        Style::new().add_modifier(Modifier::DIM),
+    ));
     lines
 }
 
@@ -105,7 +123,10 @@ fn owner_colour(place: usize) -> Color {
 
 fn applications(frame: &mut Frame, area: Rect, model: &Model, status: &Status) {
     if status.apps.is_empty() {
-        frame.render_widget(Paragraph::new("no applications; start one with `numaestro run -- PROGRAM`").wrap(Wrap { trim: true }), area);
+        frame.render_widget(
+            Paragraph::new("no applications; start one with `numaestro run -- PROGRAM`").wrap(Wrap { trim: true }),
+            area,
+        );
         return;
     }
     let shown: Vec<&Column> = COLUMNS.iter().filter(|c| c.from <= area.width).collect();
@@ -127,7 +148,13 @@ fn applications(frame: &mut Frame, area: Rect, model: &Model, status: &Status) {
 fn explanation(app: &AppStatus) -> String {
     let held = if app.held_by.is_empty() { String::new() } else { format!(" Size held by {}.", app.held_by) };
     let runtimes = if app.runtimes.is_empty() { String::new() } else { format!(" [{}]", app.runtimes.join(", ")) };
-    format!("{} ({}): {}{}{held}{runtimes}", clean(&app.name), app.pid, app.why, if app.why.ends_with('.') { "" } else { "." })
+    format!(
+        "{} ({}): {}{}{held}{runtimes}",
+        clean(&app.name),
+        app.pid,
+        app.why,
+        if app.why.ends_with('.') { "" } else { "." }
+    )
 }
 
 /// Regions per second in at most six characters.
@@ -146,7 +173,10 @@ fn popup(frame: &mut Frame, model: &Model) {
         Some(Popup::Help) => {
             let area = middle(frame.area(), 76, 12);
             frame.render_widget(Clear, area);
-            frame.render_widget(Paragraph::new(HELP).wrap(Wrap { trim: false }).block(Block::bordered().title("numaestro top")), area);
+            frame.render_widget(
+                Paragraph::new(HELP).wrap(Wrap { trim: false }).block(Block::bordered().title("numaestro top")),
+                area,
+            );
         }
         Some(Popup::Policies(list, place)) => {
             let area = middle(frame.area(), 76, u16::try_from(list.len()).unwrap_or(u16::MAX).saturating_add(2));
@@ -191,7 +221,16 @@ mod tests {
     #[test]
     fn a_usual_terminal_shows_all_that_matters() {
         let text = screen(&model(), 80, 24);
-        for part in ["equi", "node 0   AA", "node 1   Bx", "lulesh", "malleable", "REG/S", "an equal share of 4 processors.", "q quit"] {
+        for part in [
+            "equi",
+            "node 0   AA",
+            "node 1   Bx",
+            "lulesh",
+            "malleable",
+            "REG/S",
+            "an equal share of 4 processors.",
+            "q quit",
+        ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         let held = screen(&model(), 140, 30);
@@ -201,7 +240,8 @@ mod tests {
     #[test]
     fn no_size_is_too_small() {
         let mut model = model();
-        let info = PolicyInfo { part: "preset".into(), name: "equi".into(), summary: "x".into(), source: String::new() };
+        let info =
+            PolicyInfo { part: "preset".into(), name: "equi".into(), summary: "x".into(), source: String::new() };
         for popup in 0..3 {
             match popup {
                 1 => model.popup = Some(Popup::Help),
@@ -212,6 +252,9 @@ mod tests {
                 screen(&model, width, height);
             }
         }
-        assert!(screen(&Model::new(false), 40, 5).contains("no manager"));
+        let mut model = Model::new(false);
+        assert!(screen(&model, 40, 5).contains("asking the manager"));
+        model.lose("it has ended".into());
+        assert!(screen(&model, 40, 5).contains("no manager"));
     }
 }

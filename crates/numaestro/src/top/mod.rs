@@ -69,7 +69,9 @@ fn watch_manager(dir: PathBuf, news: Sender<News>) {
 fn follow(dir: &Path, news: &Sender<News>) -> String {
     let mut manager = match Manager::reach(dir) {
         Ok(manager) => manager,
-        Err(error) if manager::is_absent(&error) => return "no manager runs; it starts by itself with `numaestro run -- PROGRAM`".into(),
+        Err(error) if manager::is_absent(&error) => {
+            return "no manager runs; it starts by itself with `numaestro run -- PROGRAM`".into();
+        }
         Err(error) => return format!("the manager cannot be reached: {error}"),
     };
     let mut reply = manager.ask(&Request::Watch);
@@ -113,11 +115,15 @@ fn work(terminal: &mut ratatui::DefaultTerminal, dir: &Path, inbox: &Receiver<Ne
         match wish {
             Some(Wish::Quit) => return Ok(()),
             Some(Wish::Suspend) => suspend(terminal)?,
-            Some(Wish::ListPolicies) => match Manager::reach(dir).map_err(anyhow::Error::from).and_then(|mut m| policy::policies(&mut m)) {
-                Ok(policies) => model.choose_policy(policies),
-                Err(error) => model.say(format!("{error:#}")),
-            },
-            Some(Wish::SetPolicy(name)) => match Manager::required(Some(dir.to_owned())).and_then(|mut m| m.order(&Request::PolicySet { policy: name.clone() })) {
+            Some(Wish::ListPolicies) => {
+                match Manager::reach(dir).map_err(anyhow::Error::from).and_then(|mut m| policy::policies(&mut m)) {
+                    Ok(policies) => model.choose_policy(policies),
+                    Err(error) => model.say(format!("{error:#}")),
+                }
+            }
+            Some(Wish::SetPolicy(name)) => match Manager::required(Some(dir.to_owned()))
+                .and_then(|mut m| m.order(&Request::PolicySet { policy: name.clone() }))
+            {
                 Ok(()) => model.say(format!("policy {name}")),
                 Err(error) => model.say(format!("{error:#}")),
             },

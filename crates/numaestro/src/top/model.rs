@@ -194,8 +194,16 @@ mod tests {
         assert!(matches!(model.popup, Some(Popup::Help)));
         assert_eq!(press(&mut model, KeyCode::Char('q')), None, "closes the help only");
         assert_eq!(press(&mut model, KeyCode::Char('p')), Some(Wish::ListPolicies));
-        let info = |part: &str, name: &str| PolicyInfo { part: part.into(), name: name.into(), summary: String::new(), source: String::new() };
-        model.choose_policy(Policies { current: "b".into(), available: vec![info("share", "x"), info("preset", "a"), info("preset", "b")] });
+        let info = |part: &str, name: &str| PolicyInfo {
+            part: part.into(),
+            name: name.into(),
+            summary: String::new(),
+            source: String::new(),
+        };
+        model.choose_policy(Policies {
+            current: "b".into(),
+            available: vec![info("share", "x"), info("preset", "a"), info("preset", "b")],
+        });
         press(&mut model, KeyCode::Down);
         assert_eq!(press(&mut model, KeyCode::Enter), Some(Wish::SetPolicy("share=x".into())));
         assert_eq!(press(&mut model, KeyCode::Char('q')), Some(Wish::Quit));
