@@ -12,6 +12,9 @@ const CONFIG_OF_MACHINE: &str = "/etc/numaestro/config.toml";
 
 /// The subcommand.
 pub fn daemon(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<u8> {
+    if std::env::var_os("LISTEN_FDS").is_none() {
+        exec::close_inherited_descriptors();
+    }
     let config = config(dir, args)?;
     // A program that hangs up while it is answered must not take the manager with it.
     exec::ignore_broken_pipes();

@@ -7,7 +7,6 @@ use crate::cli::DemoArgs;
 use crate::say::{self, Tone, paint};
 use anyhow::Context;
 use std::fmt::Write;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -110,8 +109,7 @@ fn clean(program: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    // A group of its own, so that a run that takes too long can be ended as a whole.
-    command.stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
 
@@ -172,10 +170,9 @@ fn race(make: impl Fn() -> Command) -> anyhow::Result<Time> {
     Ok((begin.elapsed().as_secs_f64(), false))
 }
 
+/// Under numaestro too the child is the program itself.
 fn end(child: &mut Child) {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-    }
+    let _ = child.kill();
     let _ = child.wait();
 }
 

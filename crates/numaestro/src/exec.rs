@@ -64,7 +64,14 @@ pub fn execute(path: &CStr, arguments: &[CString], environment: &[CString]) -> i
     io::Error::last_os_error()
 }
 
-/// What `signal` is set to do; for the manager, which must not die of a program that hung up.
+/// Closes every descriptor beyond the standard ones. The manager outlives the command that starts it: with what it would
+/// inherit, it would keep pipes open and locks held that are not its own.
+pub fn close_inherited_descriptors() {
+    // SAFETY: called before anything of ours is open. Kernels before 5.9 refuse, and then nothing is closed.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+}
+
+/// Sets `SIGPIPE` to ignored; for the manager, which must not die of a program that hung up.
 pub fn ignore_broken_pipes() {
     // SAFETY: sets a disposition; no handler runs.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };

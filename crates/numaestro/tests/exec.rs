@@ -4,7 +4,7 @@
 
 mod user;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -116,6 +116,26 @@ fn no_descriptor_is_left_open() {
 }
 
 #[test]
+fn the_manager_keeps_nothing_of_the_program_open() {
+    let user = User::new();
+    // Long enough that a manager that keeps the pipe is not confused with one that has ended.
+    std::fs::create_dir_all(user.path(".config/numaestro")).expect("writable");
+    std::fs::write(user.path(".config/numaestro/config.toml"), "idle_exit_s = 60\n").expect("writable");
+    let (mut reader, writer) = std::io::pipe().expect("a pipe");
+    let command = user.command(["run", "--", "true"]);
+    // As a shell's `9>&1`: inherited by the program, and by the manager that is started on the way.
+    let script = "exec 9>&1 1>&2; exec \"$@\"";
+    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).map(std::ffi::OsStr::to_owned).collect();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh"]).args(words).env("NUMAESTRO_DIR", user.path("run")).env("HOME", user.place.path());
+    assert!(shell.stdout(writer).status().expect("sh").success());
+    drop(shell);
+    let mut rest = Vec::new();
+    reader.read_to_end(&mut rest).expect("readable");
+    assert_eq!(json(&user.output(["status", "--json"]))["running"], true, "the end came although the manager lives");
+}
+
+#[test]
 fn closed_descriptors_stay_closed() {
     let user = User::new();
     let listing = user.path("listing");
@@ -217,10 +237,9 @@ fn interrupt_reaches_the_foreground_group() {
 fn stop_and_continue_work() {
     let user = User::new();
     let words = ["run", "--", "sh", "-c", "echo ready; read x; exit 5"];
-    let mut child = start(user.command(words).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let mut child = start(user.command(words).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0));
     assert_eq!(line(&mut child), "ready");
-    // A process group whose leader's parent is in another session does not stop by SIGTSTP; the plain stop always does.
-    kill("STOP", &child.id().to_string());
+    kill("TSTP", &format!("-{}", child.id()));
     until("stopped", || state(child.id()) == "T");
     kill("CONT", &child.id().to_string());
     until("continued", || state(child.id()) != "T");
