@@ -319,13 +319,15 @@ fn an_orderly_stop_restores_everything() {
     let pid = manager.pid();
     assert!(ended::run(&mut manager.command(["stop"])).status.success(), "stop");
     assert!(gone(pid, support::hang()), "the manager is still there");
-    for program in programs {
+    for program in &programs {
         let everywhere = eventually(|| {
             let states = affinities(program.pid());
             states.is_empty() || states.iter().all(|count| *count == processors())
         });
         assert!(everywhere, "some threads are still confined: {:?}", affinities(program.pid()));
         assert!(!affinities(program.pid()).is_empty(), "it ended before it could be looked at");
+    }
+    for program in programs {
         program.end().expect("after the stop", &expected);
     }
 }
