@@ -104,8 +104,8 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
     let mut environment = Environment::new(exec::environment());
     let all = affinity();
     match admitted(dir, plan) {
-        Ok((dir, cpus)) => {
-            bind(&cpus);
+        // The manager has moved this process before it answered. Doing so here too could undo a newer decision.
+        Ok(dir) => {
             for change in manage(&mut environment, &dir, &all, path, plan) {
                 tracing::info!("{change}");
             }
@@ -115,10 +115,7 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
             return Ok(say::RUN_REFUSED);
         }
         Err(error) => {
-            // The manager may have moved us before it fell silent.
-            if affinity() != all {
-                bind(&all);
-            }
+            restore(&all);
             let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
             let next = if next.is_empty() { "see `numaestro doctor`" } else { next };
             say::warn(&format!("{} runs without numaestro: {error:#} ({next})", plan.options.name));
@@ -133,8 +130,8 @@ fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
     refused && (plan.options.min.is_some() || plan.options.wait.is_some())
 }
 
-/// Waits until the manager lets the program start; the runtime directory and its processors, a Linux list.
-fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, String)> {
+/// Waits until the manager lets the program start; gives the runtime directory.
+fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<PathBuf> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -148,7 +145,7 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Strin
                     eprint!("\r\x1b[K");
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
-                return Ok((dir, cpus));
+                return Ok(dir);
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -169,14 +166,14 @@ fn affinity() -> String {
     numaestro_host::affinity::get(0).map(|set| set.to_string()).unwrap_or_default()
 }
 
-/// Moves this process, so that the program begins where it belongs. The manager moves it too if this fails.
-fn bind(cpus: &str) {
-    let bound = cpus
-        .parse::<CpuSet>()
-        .map_err(|e| e.to_string())
-        .and_then(|set| numaestro_host::affinity::set(0, &set).map_err(|e| e.to_string()));
-    if let Err(error) = bound {
-        tracing::warn!("the processors {cpus} could not be taken at once: {error}");
+/// Undoes what a manager did that moved this process and then fell silent.
+fn restore(all: &str) {
+    if affinity() == all {
+        return;
+    }
+    let restored = all.parse::<CpuSet>().is_ok_and(|set| numaestro_host::affinity::set(0, &set).is_ok());
+    if !restored {
+        tracing::warn!("the processors {all} could not be taken back");
     }
 }
 

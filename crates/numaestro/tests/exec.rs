@@ -125,7 +125,8 @@ fn the_manager_keeps_nothing_of_the_program_open() {
     let command = user.command(["run", "--", "true"]);
     // As a shell's `9>&1`: inherited by the program, and by the manager that is started on the way.
     let script = "exec 9>&1 1>&2; exec \"$@\"";
-    let words: Vec<_> = std::iter::once(command.get_program()).chain(command.get_args()).map(std::ffi::OsStr::to_owned).collect();
+    let words: Vec<_> =
+        std::iter::once(command.get_program()).chain(command.get_args()).map(std::ffi::OsStr::to_owned).collect();
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh"]).args(words).env("NUMAESTRO_DIR", user.path("run")).env("HOME", user.place.path());
     assert!(shell.stdout(writer).status().expect("sh").success());

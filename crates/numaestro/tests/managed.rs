@@ -85,6 +85,14 @@ fn the_queue_is_joined_left_and_served() {
 }
 
 #[test]
+fn the_program_begins_on_its_processors() {
+    let user = User::new();
+    let output = user.output(["run", "--max", "1", "--", "grep", "Cpus_allowed_list", "/proc/self/status"]);
+    let list = text(&output.stdout).split_whitespace().last().expect("a list").to_owned();
+    assert!(list.parse::<u32>().is_ok(), "one processor: {list}");
+}
+
+#[test]
 fn a_minimum_that_cannot_be_is_refused() {
     let user = User::new();
     let output = user.output(["run", "--min", "60000", "--", "echo", "started"]);
