@@ -2,13 +2,12 @@
 //! processors owners get.
 //!
 //! Every guest runs on one processor (on its minimum, if it has one). The load of a processor is the weight of those that run on it. Guests
-//! stay where they are; new ones go where the load is least; then, while a guest would find less load elsewhere than where it is, the
-//! latest such guest of the most loaded processor moves to the least loaded one. Each move lowers the load that guest sees, so it ends.
+//! stay where they are; new ones go where the load is least; then, while a guest would find less load elsewhere than where it is, it moves to
+//! the least loaded processor. Each move lowers the load that guest sees, so it ends.
 
 use crate::ledger::{Ledger, Phase};
 use numaestro_policy::{PuState, Slot};
 use numaestro_topology::{Machine, PuId};
-use std::cmp::Reverse;
 
 /// Buffers for spreading guests.
 #[derive(Debug, Default)]
@@ -47,7 +46,7 @@ impl Guests {
         for &slot in &guests {
             self.place(machine, ledger, slot);
         }
-        for _ in 0..2 * guests.len() {
+        for _ in 0..guests.len() + ledger.pus.len() {
             if !self.improve(ledger, &guests) {
                 break;
             }
@@ -112,23 +111,25 @@ impl Guests {
         }
     }
 
-    /// One guest moves from the most to the least loaded processor, if that helps it.
+    /// Every guest, the latest first, moves once if that helps it. False if nobody moved.
     fn improve(&mut self, ledger: &mut Ledger, guests: &[Slot]) -> bool {
-        let places = || (0..ledger.pus.len()).filter(|&index| is_place(ledger.pus[index].state));
-        let with_guests = places().filter(|&index| ledger.pus[index].guests > 0);
-        let Some(most) = with_guests.max_by_key(|&index| (self.load[index], Reverse(index))) else { return false };
-        let Some(least) = places().min_by_key(|&index| (self.load[index], index)) else { return false };
-        let (from, to) = (PuId(most as u32), PuId(least as u32));
-        let helps = |slot: Slot| {
+        let mut moved = false;
+        for &slot in guests.iter().rev() {
             let on = &ledger.account(slot).guest_of;
-            on.contains(from) && !on.contains(to) && self.load[least] + Self::weight(ledger, slot) < self.load[most]
-        };
-        let Some(&slot) = guests.iter().rev().find(|&&slot| helps(slot)) else { return false };
-        remove(ledger, slot, from);
-        add(ledger, slot, to);
-        self.load[most] -= Self::weight(ledger, slot);
-        self.load[least] += Self::weight(ledger, slot);
-        true
+            let places = (0..ledger.pus.len()).filter(|&index| is_place(ledger.pus[index].state));
+            let others = places.filter(|&index| !on.contains(PuId(index as u32)));
+            let Some(least) = others.min_by_key(|&index| (self.load[index], index)) else { continue };
+            let Some(most) = on.iter().max_by_key(|pu| (self.load[pu.index()], *pu)) else { continue };
+            let weight = Self::weight(ledger, slot);
+            if self.load[least] + weight < self.load[most.index()] {
+                remove(ledger, slot, most);
+                add(ledger, slot, PuId(least as u32));
+                self.load[most.index()] -= weight;
+                self.load[least] += weight;
+                moved = true;
+            }
+        }
+        moved
     }
 }
 

@@ -81,8 +81,8 @@ fn wish(request: u32) -> Wish {
     Wish { request, min: 1, max: u32::MAX, weight_milli: 1000, class: Class::Malleable, wait: None, claim: None }
 }
 
-fn set(list: &str) -> Option<PuSet> {
-    Some(list.parse().unwrap())
+fn set(list: &str) -> PuSet {
+    list.parse().unwrap()
 }
 
 #[test]
@@ -267,8 +267,8 @@ fn processors_come_and_go() {
 #[test]
 fn claims_are_kept_while_others_may_still_come() {
     let mut story = Story::new("core:8 pu:1", "");
-    assert_eq!(story.arrive(4, Wish { claim: set("4-7"), ..wish(8) }), ["start 4", "target 4 epoch 1: 4 on 4-7"]);
-    assert_eq!(story.arrive(7, Wish { claim: set("2-5"), ..wish(8) }), ["start 7", "target 7 epoch 1: 2 on 2-3"]);
+    assert_eq!(story.arrive(4, Wish { claim: Some(set("4-7")), ..wish(8) }), ["start 4", "target 4 epoch 1: 4 on 4-7"]);
+    assert_eq!(story.arrive(7, Wish { claim: Some(set("2-5")), ..wish(8) }), ["start 7", "target 7 epoch 1: 2 on 2-3"]);
     assert_eq!(story.arrive(9, wish(8)), ["start 9", "target 9 epoch 1: 2 on 0-1"], "nothing is taken from a claimant");
     assert_eq!(story.engine.deadline(), Some(1000 + Settings::default().recovery_ns));
     story.wait(Settings::default().recovery_ns);
@@ -318,7 +318,7 @@ fn rounding_alone_moves_nothing() {
 #[test]
 fn no_processor_left_is_an_error() {
     let machine = || synthetic::parse("core:2 pu:1").unwrap();
-    let settings = Settings { reserved: set("0-1").unwrap(), ..Settings::default() };
+    let settings = Settings { reserved: set("0-1"), ..Settings::default() };
     assert!(Engine::new(machine(), settings, 1).unwrap_err().reason.contains("2 are reserved"));
     let settings = Settings { host: numaestro_engine::Needs::NONE, ..Settings::default() };
     assert!(Engine::new(machine(), settings, 1).unwrap_err().reason.contains("requests"));

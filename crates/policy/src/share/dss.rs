@@ -23,7 +23,6 @@ use super::{guarantee, served};
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
-use std::cmp::Reverse;
 
 /// State: only buffers that are used again.
 #[derive(Debug, Default)]
@@ -32,6 +31,8 @@ pub struct Dss {
     served: Vec<Slot>,
     /// Their weighted requests.
     terms: Vec<(Slot, u64)>,
+    /// In which order they are rounded: smallest first.
+    order: Vec<(i128, u32, u32)>,
 }
 
 impl Share for Dss {
@@ -75,26 +76,52 @@ impl Dss {
             shares.set(slot, floor.clamp(1, request(view, slot)));
             shares.set_exact(slot, capacity * term, total);
         }
-        let mut given = shares.total();
-        while given < view.capacity {
-            let open =
-                self.terms.iter().enumerate().filter(|&(_, &(slot, _))| shares.count(slot) < request(view, slot));
-            let key = |&(position, &(slot, term)): &(usize, &(Slot, u64))| {
-                (Reverse(surplus(capacity * term, shares.count(slot), total)), shares.count(slot), position)
-            };
-            let Some((_, &(slot, _))) = open.min_by_key(key) else { break };
-            shares.set(slot, shares.count(slot) + 1);
-            given += 1;
+        while shares.total() < view.capacity && self.round_up(view, total, shares) {}
+        while shares.total() > view.capacity && self.round_down(view, total, shares) {}
+    }
+
+    /// Adds 1 to each in order, until all is given; false if nobody can have more. Within a round the order does not change: whoever
+    /// was given one has less than nothing outstanding.
+    fn round_up(&mut self, view: &View<'_>, total: u64, shares: &mut Shares) -> bool {
+        let capacity = u64::from(view.capacity);
+        let mut left = view.capacity - shares.total();
+        self.order.clear();
+        for (position, &(slot, term)) in self.terms.iter().enumerate() {
+            let count = shares.count(slot);
+            if count < request(view, slot) {
+                self.order.push((-surplus(capacity * term, count, total), count, position as u32));
+            }
         }
-        while given > view.capacity {
-            let above = self.terms.iter().enumerate().filter(|&(_, &(slot, _))| shares.count(slot) > 1);
-            let key = |&(position, &(slot, term)): &(usize, &(Slot, u64))| {
-                (surplus(capacity * term, shares.count(slot), total), Reverse(position))
-            };
-            let Some((_, &(slot, _))) = above.min_by_key(key) else { break };
-            shares.set(slot, shares.count(slot) - 1);
-            given -= 1;
+        self.order.sort_unstable();
+        for &(_, count, position) in &self.order {
+            if left > 0 {
+                shares.set(self.terms[position as usize].0, count + 1);
+                left -= 1;
+            }
         }
+        !self.order.is_empty()
+    }
+
+    /// Takes 1 from each in order, until no more is given than there is; false if nobody can have less.
+    fn round_down(&mut self, view: &View<'_>, total: u64, shares: &mut Shares) -> bool {
+        let capacity = u64::from(view.capacity);
+        let mut excess = shares.total() - view.capacity;
+        self.order.clear();
+        for (position, &(slot, term)) in self.terms.iter().enumerate() {
+            let count = shares.count(slot);
+            if count > 1 {
+                self.order.push((surplus(capacity * term, count, total), u32::MAX - position as u32, position as u32));
+            }
+        }
+        self.order.sort_unstable();
+        for &(_, _, position) in &self.order {
+            if excess > 0 {
+                let slot = self.terms[position as usize].0;
+                shares.set(slot, shares.count(slot) - 1);
+                excess -= 1;
+            }
+        }
+        !self.order.is_empty()
     }
 }
 
