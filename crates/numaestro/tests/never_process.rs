@@ -152,7 +152,10 @@ fn odd_surroundings_are_inherited() {
         let (before, now) = (surroundings(&bare), surroundings(&steered));
         let differences: Vec<_> = before.symmetric_difference(&now).collect();
         if !differences.is_empty() || bare.code() != steered.code() {
-            failures.push(format!("{shell}: {} then {}, {differences:#?}\n{}", bare.status, steered.status, steered.stderr));
+            failures.push(format!(
+                "{shell}: {} then {}, {differences:#?}\n{}",
+                bare.status, steered.status, steered.stderr
+            ));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
