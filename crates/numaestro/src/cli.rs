@@ -31,6 +31,29 @@ Environment:
   NUMAESTRO_PRELOAD  use this shim instead of the built-in one
   NO_COLOR           no colours";
 
+const AFTER_RUN_HELP: &str = "\
+Examples:
+  numaestro run -- ./lulesh -s 60           its own processors, as many as are fair
+  numaestro run --max 4 -- python train.py  never more than four
+  numaestro run --weight 2 -- ./app         twice the share of the others
+  numaestro run --class malleable -- ./app  resize freely, as OMP_DYNAMIC=true would
+  numaestro run --wait -- ./batch           wait in the queue until processors are free
+  numaestro run --dry-run -- ./app          only say what would be done
+
+What is changed for the program:
+  affinity             the processors it is given
+  LD_PRELOAD           begins with the shim, for dynamically linked glibc programs
+  NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_CPUS_ALL
+                       how the shim finds the manager, and what it is to know
+  GOMP_SPINCOUNT       set, unless GOMP_SPINCOUNT or OMP_WAIT_POLICY is
+  OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
+                       removed: threads created later would bind outside the
+                       processors given (-v says when that happens)
+A profile (`numaestro profile`) supplies class, max and weight where no option does.
+
+Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be
+executed, 127 it was not found.";
+
 /// Gives every parallel program its own processors.
 #[derive(Debug, Parser)]
 #[command(
@@ -60,6 +83,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start a program on processors of its own.
+    ///
+    /// The program runs in place of this command: same process, same exit code, signals, terminal and descriptors. If no
+    /// manager can be had, one warning is printed and the program runs as it would have without numaestro.
     Run(RunArgs),
     /// Start a shell in which every program is managed.
     Shell(ShellArgs),
@@ -110,11 +136,11 @@ pub enum Command {
 /// How a program may be steered, as the user says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClassArg {
-    /// Found out by itself; the size of a region is changed only where nothing can depend on it.
+    /// Found out by itself; the size of a region is changed only if nothing can depend on it.
     Auto,
     /// Every implicit team size may follow the processors: for programs that are right under `OMP_DYNAMIC=true`.
     Malleable,
-    /// The library's own thread-count setter is called (`OpenBLAS`, BLIS, MKL, oneTBB).
+    /// The library's own setter of thread counts is called, as for BLAS and oneTBB.
     Setter,
     /// Thread counts are left alone; threads are kept on the processors by affinity.
     Fold,
@@ -142,26 +168,7 @@ pub struct WishArgs {
 
 /// `numaestro run`.
 #[derive(Debug, Args)]
-#[command(
-    long_about = "Start a program on processors of its own.\n\nThe program runs in place of this command: same process, \
-                  same exit code, signals, terminal and descriptors. If no manager can be had, one warning is printed \
-                  and the program runs as it would have without numaestro.",
-    after_long_help = "\
-Examples:
-  numaestro run -- ./lulesh -s 60           its own processors, as many as are fair
-  numaestro run --max 4 -- python train.py  never more than four
-  numaestro run --weight 2 -- make -j       twice the share of the others
-  numaestro run --class malleable -- ./app  also resize regions that were told a size (OMP_DYNAMIC semantics)
-  numaestro run --wait -- ./batch           wait in the queue until processors are free
-  numaestro run --dry-run -- ./app          only say what would be done
-
-What is changed for the program: its affinity; LD_PRELOAD (the shim, only for dynamically linked glibc programs),
-NUMAESTRO_ATTACH, NUMAESTRO_CLASS, GOMP_SPINCOUNT (unless you set GOMP_SPINCOUNT or OMP_WAIT_POLICY); and
-OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY are removed, because threads created later would bind
-outside the processors given. A profile (`numaestro profile`) supplies class, max and weight where no option does.
-
-Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be executed, 127 it was not found."
-)]
+#[command(after_long_help = AFTER_RUN_HELP)]
 pub struct RunArgs {
     /// What is wished for.
     #[command(flatten)]
