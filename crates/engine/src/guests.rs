@@ -14,7 +14,11 @@ use numaestro_topology::{Machine, PuId};
 pub(crate) struct Guests {
     /// Weight on each processor, thousandths.
     load: Vec<u64>,
+    /// Processors on which guests may run.
+    places: Vec<PuId>,
     guests: Vec<Slot>,
+    /// Where one guest is.
+    present: Vec<PuId>,
 }
 
 impl Guests {
@@ -39,6 +43,9 @@ impl Guests {
             return;
         }
         let guests = std::mem::take(&mut self.guests);
+        self.places.clear();
+        let places = ledger.pus.iter().enumerate().filter(|(_, pu)| is_place(pu.state));
+        self.places.extend(places.map(|(index, _)| PuId(index as u32)));
         self.weigh_owners(ledger);
         for &slot in &guests {
             self.keep_valid(ledger, slot);
@@ -65,9 +72,8 @@ impl Guests {
     }
 
     /// Processors it wants to run on.
-    fn wanted(ledger: &Ledger, slot: Slot) -> usize {
-        let usable = ledger.pus.iter().filter(|pu| is_place(pu.state)).count();
-        (ledger.app(slot).min as usize).clamp(1, usable.max(1))
+    fn wanted(&self, ledger: &Ledger, slot: Slot) -> usize {
+        (ledger.app(slot).min as usize).clamp(1, self.places.len().max(1))
     }
 
     /// What one guest adds to each processor it is on.
@@ -78,54 +84,57 @@ impl Guests {
 
     /// It stays where it is, as far as that is possible and wanted.
     fn keep_valid(&mut self, ledger: &mut Ledger, slot: Slot) {
-        let mut left = if ledger.account(slot).guest_of.is_empty() { return } else { Self::wanted(ledger, slot) };
-        for index in 0..ledger.pus.len() {
-            let pu = PuId(index as u32);
-            if ledger.account(slot).guest_of.contains(pu) {
-                if left > 0 && is_place(ledger.pus[index].state) {
-                    left -= 1;
-                    self.load[index] += Self::weight(ledger, slot);
-                } else {
-                    remove(ledger, slot, pu);
-                }
+        let mut present = std::mem::take(&mut self.present);
+        present.clear();
+        present.extend(ledger.account(slot).guest_of.iter());
+        let mut left = self.wanted(ledger, slot);
+        for &pu in &present {
+            if left > 0 && is_place(ledger.pus[pu.index()].state) {
+                left -= 1;
+                self.load[pu.index()] += Self::weight(ledger, slot);
+            } else {
+                remove(ledger, slot, pu);
             }
         }
+        self.present = present;
     }
 
     /// It gets what it lacks where the load is least; of equals where it was before, then near to that, then the lowest.
     fn place(&mut self, machine: &Machine, ledger: &mut Ledger, slot: Slot) {
-        let lacking = Self::wanted(ledger, slot) - ledger.account(slot).guest_of.len();
+        let lacking = self.wanted(ledger, slot) - ledger.account(slot).guest_of.len();
         for _ in 0..lacking {
             let near = ledger.account(slot).sent.pus.first();
-            let places = (0..ledger.pus.len()).filter(|&index| {
-                is_place(ledger.pus[index].state) && !ledger.account(slot).guest_of.contains(PuId(index as u32))
-            });
-            let key = |&index: &usize| {
-                let pu = PuId(index as u32);
+            let on = &ledger.account(slot).guest_of;
+            let places = self.places.iter().copied().filter(|&pu| !on.contains(pu));
+            let key = |&pu: &PuId| {
                 let known = ledger.account(slot).sent.pus.contains(pu);
-                (self.load[index], !known, near.map(|near| machine.distance(near, pu)), index)
+                (self.load[pu.index()], !known, near.map(|near| machine.distance(near, pu)), pu)
             };
             let Some(best) = places.min_by_key(key) else { return };
-            add(ledger, slot, PuId(best as u32));
-            self.load[best] += Self::weight(ledger, slot);
+            add(ledger, slot, best);
+            self.load[best.index()] += Self::weight(ledger, slot);
         }
     }
 
     /// Every guest, the latest first, moves once if that helps it. False if nobody moved.
     fn improve(&mut self, ledger: &mut Ledger, guests: &[Slot]) -> bool {
         let mut moved = false;
+        // A processor that a guest has left may be below this within the round; the next round finds it.
+        let lowest = self.places.iter().map(|pu| self.load[pu.index()]).min().unwrap_or(0);
         for &slot in guests.iter().rev() {
             let on = &ledger.account(slot).guest_of;
-            let places = (0..ledger.pus.len()).filter(|&index| is_place(ledger.pus[index].state));
-            let others = places.filter(|&index| !on.contains(PuId(index as u32)));
-            let Some(least) = others.min_by_key(|&index| (self.load[index], index)) else { continue };
-            let Some(most) = on.iter().max_by_key(|pu| (self.load[pu.index()], *pu)) else { continue };
             let weight = Self::weight(ledger, slot);
-            if self.load[least] + weight < self.load[most.index()] {
+            let Some(most) = on.iter().max_by_key(|pu| (self.load[pu.index()], *pu)) else { continue };
+            if lowest + weight >= self.load[most.index()] {
+                continue;
+            }
+            let others = self.places.iter().copied().filter(|&pu| !on.contains(pu));
+            let Some(least) = others.min_by_key(|&pu| (self.load[pu.index()], pu)) else { continue };
+            if self.load[least.index()] + weight < self.load[most.index()] {
                 remove(ledger, slot, most);
-                add(ledger, slot, PuId(least as u32));
+                add(ledger, slot, least);
                 self.load[most.index()] -= weight;
-                self.load[least] += weight;
+                self.load[least.index()] += weight;
                 moved = true;
             }
         }

@@ -71,7 +71,7 @@ impl Placement for Affinity {
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         self.surplus.release(view, shares, plan);
         let wanted: u32 = view.order.iter().map(|&slot| shares.count(slot)).sum();
-        let spread = view.machine.smt_width() > 1 && wanted as usize <= view.machine.cores().len();
+        let spread = wanted as usize <= view.machine.cores().len() && view.machine.smt_width() > 1;
         for &slot in view.order {
             let lacking = shares.count(slot).saturating_sub(plan.count(slot));
             if lacking > 0 {
