@@ -287,19 +287,18 @@ fn one_processor() {
     if !has("taskset") {
         return skip("one processor", "taskset is needed");
     }
+    let script = "OMP_NUM_THREADS=2 exec taskset -c 0 $N run -- $P 0.2"; // some of them need two
     for compiler in COMPILERS {
         for name in ["inside", "outside", "persist", "explicit", "sections", "private"] {
             let Some(path) = program(compiler, name) else { continue };
             let line = ended::run(&mut alone([path.as_str(), "0"])).stdout;
             let manager = Manager::new();
             // The manager that this run starts has the one processor too; then one beside it that has them all.
-            let ended = ended::run(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2"));
+            let ended = ended::run(&mut shell(&manager, &path, script));
             ended.expect(&format!("{name} by {compiler} on one processor"), &line);
             let status = manager.status().expect("a manager");
             assert_eq!(status.cpus, "0", "{status:#?}");
-            let both: Vec<Running> = (0..2)
-                .map(|_| ended::start(&mut shell(&manager, &path, "exec taskset -c 0 $N run -- $P 0.2")))
-                .collect();
+            let both: Vec<Running> = (0..2).map(|_| ended::start(&mut shell(&manager, &path, script))).collect();
             all_right(both, &line);
             manager.expect_all_free();
         }
