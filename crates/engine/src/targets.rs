@@ -54,6 +54,10 @@ impl Engine {
         sent.pus.clone_from(&pus);
         (sent.epoch, sent.count, sent.shared, sent.lent) = (sent.epoch + 1, pus.len() as u32, shared, lent);
         actions.push(Action::Target { app, epoch: sent.epoch, count: sent.count, pus, shared, lent });
+        if self.ledger.app(slot).class == Class::Fold {
+            let account = self.ledger.account_mut(slot);
+            account.adopted = account.sent.epoch;
+        }
     }
 }
 
