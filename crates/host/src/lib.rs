@@ -2,7 +2,7 @@
 //!
 //! * [`DirTree`]: sysfs, or a recorded copy of it, for the topology readers.
 //! * [`procfs`]: who descends from whom, and who uses how much.
-//! * [`affinity`], [`cpuset`]: where threads may run.
+//! * [`affinity`], [`cpuset`]: where threads may run. [`numa`]: whether pages may be placed.
 //! * [`PidFd`], [`poll`]: what happens, without asking twice.
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
 //!
@@ -16,6 +16,7 @@ pub mod detach;
 mod error;
 pub mod limits;
 pub mod memory;
+pub mod numa;
 mod pidfd;
 pub mod poll;
 pub mod procfs;

@@ -1,5 +1,4 @@
 //! The checks. Each tries the thing itself where that is harmless, rather than guess from versions.
-#![allow(unsafe_code)] // One file asks the kernel for system calls that have no wrapper; each with a null request.
 
 use super::{Check, Outcome};
 use crate::manager::{self, Manager};
@@ -189,25 +188,15 @@ fn cpusets() -> Check {
     }
 }
 
-/// `get_mempolicy` and `migrate_pages` exist and are permitted: asked for nothing, they answer with success.
 fn memory_policy() -> Check {
     let name = "memory policy calls";
-    let mut mode: libc::c_int = 0;
-    let null = std::ptr::null_mut::<libc::c_ulong>();
-    // SAFETY: the kernel writes one int to `mode`; no node mask is asked for.
-    let policy = unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, null, 0, null, 0) };
-    let mut nodes: [libc::c_ulong; 16] = [0; 16];
-    nodes[0] = 1;
-    // SAFETY: both masks are readable; pages of this process move from node 0 to node 0, that is, not at all.
-    let migrate = unsafe { libc::syscall(libc::SYS_migrate_pages, 0, 1024, nodes.as_ptr(), nodes.as_ptr()) };
-    if policy == 0 && migrate >= 0 {
-        let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
-        let use_ = if nodes < 2 { "; of no use on one NUMA node" } else { "" };
-        return Check::good(4, name, format!("set_mempolicy, mbind, migrate_pages{use_}"));
+    if let Err(error) = numaestro_host::numa::memory_policy_permitted() {
+        let next = "containers: allow them in the seccomp profile, or add CAP_SYS_NICE; first touch is used until then";
+        return Check::lacking(4, name, Outcome::No, error.to_string(), next);
     }
-    let error = std::io::Error::last_os_error();
-    let next = "containers: allow them in the seccomp profile, or add CAP_SYS_NICE; first touch is used until then";
-    Check::lacking(4, name, Outcome::No, error.to_string(), next)
+    let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
+    let limit = if nodes < 2 { "; of no use on one NUMA node" } else { "" };
+    Check::good(4, name, format!("set_mempolicy, mbind, migrate_pages{limit}"))
 }
 
 fn perf_events() -> Check {
