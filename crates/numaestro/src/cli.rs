@@ -71,8 +71,8 @@ pub struct Cli {
     /// Say more on stderr: -v what is done, -vv every step.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Runtime directory of the manager, instead of the usual one.
-    #[arg(long, global = true, value_name = "DIR", env = "NUMAESTRO_DIR", hide_env_values = true)]
+    /// Runtime directory of the manager, instead of $NUMAESTRO_DIR or the usual one.
+    #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]

@@ -35,6 +35,10 @@ pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
         plan.extra = prompt();
     }
     plan.extra.push(("NUMAESTRO_SHELL", "1".into()));
+    if let Some(dir) = &dir {
+        // `numaestro status` in this shell is about this shell's manager, also where it was named by an option.
+        plan.extra.push(("NUMAESTRO_DIR", std::path::absolute(dir)?.into()));
+    }
     run::start(dir, &path, &plan)
 }
 

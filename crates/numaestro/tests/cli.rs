@@ -72,6 +72,14 @@ fn status_without_a_manager_says_so() {
 }
 
 #[test]
+fn an_empty_variable_is_no_wish() {
+    let user = User::new();
+    let mut command = user.command(["status", "--json"]);
+    let output = command.env("NUMAESTRO_DIR", "").env("XDG_RUNTIME_DIR", user.place.path()).output().expect("starts");
+    assert_eq!(json(&output)["dir"], user.path("numaestro").to_str().expect("text"));
+}
+
+#[test]
 fn what_needs_a_manager_is_69_without_one() {
     let user = User::new();
     let output = user.output(["release", "1"]);

@@ -2,6 +2,7 @@
 
 mod user;
 
+use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use user::{Mortal, User, json, kill, line, start, text, until};
@@ -49,6 +50,10 @@ fn a_running_program_is_adopted() {
 fn a_shell_manages_what_is_started_in_it() {
     let user = User::new();
     let output = user.output(["shell", "sh", "-c", "echo $NUMAESTRO_SHELL; sh -c 'echo $NUMAESTRO_ATTACH'; exit 4"]);
+    let other = user.path("other");
+    let elsewhere = user.output([OsStr::new("--dir"), other.as_os_str(), OsStr::new("shell"), OsStr::new("env")]);
+    assert!(text(&elsewhere.stdout).contains(&format!("NUMAESTRO_DIR={}\n", other.display())));
+    user.output([OsStr::new("--dir"), other.as_os_str(), OsStr::new("stop")]);
     assert_eq!(output.status.code(), Some(4));
     assert_eq!(text(&output.stdout), format!("1\n{}\n", user.path("run/attach").display()));
 }
