@@ -71,7 +71,7 @@ pub struct Cli {
     /// Say more on stderr: -v what is done, -vv every step.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Runtime directory of the manager, instead of $NUMAESTRO_DIR or the usual one.
+    /// Runtime directory of the manager, instead of the usual one (see Environment).
     #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// What to do.
