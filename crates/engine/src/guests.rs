@@ -16,7 +16,8 @@ pub(crate) struct Guests {
     load: Vec<u64>,
     /// Processors on which guests may run.
     places: Vec<PuId>,
-    guests: Vec<Slot>,
+    /// Those that have no processors of their own.
+    homeless: Vec<Slot>,
     /// Where one guest is.
     present: Vec<PuId>,
 }
@@ -31,18 +32,18 @@ impl Guests {
 
     /// Finds places for all in `order` that have no processors of their own, and none for the others.
     pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot]) {
-        self.guests.clear();
+        self.homeless.clear();
         for &slot in order {
             if ledger.app(slot).allocation == 0 {
-                self.guests.push(slot);
+                self.homeless.push(slot);
             } else {
                 Self::forget(ledger, slot);
             }
         }
-        if self.guests.is_empty() {
+        if self.homeless.is_empty() {
             return;
         }
-        let guests = std::mem::take(&mut self.guests);
+        let guests = std::mem::take(&mut self.homeless);
         self.places.clear();
         let places = ledger.pus.iter().enumerate().filter(|(_, pu)| is_place(pu.state));
         self.places.extend(places.map(|(index, _)| PuId(index as u32)));
@@ -58,7 +59,7 @@ impl Guests {
                 break;
             }
         }
-        self.guests = guests;
+        self.homeless = guests;
     }
 
     fn weigh_owners(&mut self, ledger: &Ledger) {

@@ -3,6 +3,18 @@
 //! [`Engine::step`] takes an [`Event`] with the time of the shell's clock and appends [`Action`]s for the shell to carry out. It knows no
 //! clock, no file, no thread and no randomness but its seed: the same events give the same actions, byte for byte.
 //!
+//! ```
+//! use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
+//!
+//! let machine = numaestro_topology::synthetic::parse("core:4 pu:1").unwrap();
+//! let mut engine = Engine::new(machine, Settings::default(), 1).unwrap();
+//! let wish = Wish { request: 4, min: 1, max: 4, weight_milli: 1000, class: Class::Malleable, wait: None, claim: None };
+//! let mut actions = Vec::new();
+//! engine.step(1000, &Event::Arrive { app: AppId(1), wish }, &mut actions);
+//! assert!(matches!(&actions[..], [Action::Start { .. }, Action::Target { count: 4, .. }]));
+//! engine.recycle(&mut actions);
+//! ```
+//!
 //! Reading order: `engine` (what an event leads to), `decision` (admission, counts, places), `ledger` (who owns what, and how a
 //! processor changes hands), `guests` (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
 

@@ -373,7 +373,7 @@ fn run(machine: &str, policy: &str, seed: u64, ops: &[Op]) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_policy_any_machine_any_events(

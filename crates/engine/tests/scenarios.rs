@@ -185,6 +185,14 @@ fn guests_are_balanced_by_weight() {
     }
     let guests: Vec<_> = story.engine.snapshot().pus.iter().map(|pu| pu.guests.len()).collect();
     assert_eq!(guests, [0, 2], "the heavy one is alone");
+
+    let mut story = Story::new("core:2 pu:1", "");
+    story.arrive(1, wish(2));
+    story.arrive(2, wish(2));
+    story.settle();
+    story.arrive(3, Wish { weight_milli: 3000, ..wish(2) });
+    story.settle();
+    assert_eq!([1, 2, 3].map(|app| story.pus(app)), ["0", "0", "1"], "also if it comes late");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use numaestro_topology::{PuId, PuSet};
 pub struct Plan {
     next: Vec<Option<Slot>>,
     free: PuSet,
-    /// Present owner, to count applications by what the plan gives them.
+    /// Processors the plan gives, by application.
     count: Vec<u32>,
     touched: Vec<PuId>,
 }

@@ -7,8 +7,7 @@
 //!
 //! **Algorithm**
 //! ```text
-//! serve applications in order of arrival while the sum of their minimums fits (the others get 0)
-//! open = those served
+//! open = all; if their minimums do not fit: the heaviest, of equals the earliest, that fit beside each other (the others get 0)
 //! repeat: quota(j) = processors left · weight(j) / weight of open         for j in open
 //!         too_much = sum of quota(j) - cap(j) where positive; too_little = sum of min(j) - quota(j) where positive
 //!         too_much ≥ too_little: fix those above their cap at it; else fix those below their minimum at it
@@ -20,7 +19,6 @@
 //!
 //! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they really gain: `dss`.
 
-use super::served;
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
@@ -45,7 +43,7 @@ impl Share for Equi {
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
-        served(view, &mut self.open);
+        self.serve(view);
         let mut left = view.capacity;
         while let Some(weight) = self.weight_of_open(view)
             && let Some(bound) = self.bound_to_fix(view, left, weight)
@@ -86,6 +84,26 @@ impl Bound {
 }
 
 impl Equi {
+    /// Opens those whose minimums fit, the heaviest first, of equals the earliest. With fewer processors than applications the light ones
+    /// are left out: they will share, and the heavy ones need not.
+    fn serve(&mut self, view: &View<'_>) {
+        let heaviest_first = |&slot: &Slot| (Reverse(view.app(slot).weight_milli), view.app(slot).id);
+        self.open.clear();
+        self.open.extend_from_slice(view.order);
+        let minimums: u64 = view.order.iter().map(|&slot| u64::from(view.app(slot).min)).sum();
+        if minimums > u64::from(view.capacity) {
+            let mut left = view.capacity;
+            self.open.sort_unstable_by_key(heaviest_first);
+            self.open.retain(|&slot| {
+                let min = view.app(slot).min;
+                let fits = min <= left;
+                left -= if fits { min } else { 0 };
+                fits
+            });
+            self.open.sort_unstable_by_key(|&slot| view.app(slot).id);
+        }
+    }
+
     fn weight_of_open(&self, view: &View<'_>) -> Option<u64> {
         let weight: u64 = self.open.iter().map(|&slot| u64::from(view.app(slot).weight_milli)).sum();
         (weight > 0).then_some(weight)
@@ -167,6 +185,11 @@ mod tests {
     #[test]
     fn more_applications_than_processors_serves_the_first() {
         assert_eq!(counts(&Case::new(2).wants(&[2, 2, 2])), [1, 1, 0]);
+    }
+
+    #[test]
+    fn more_applications_than_processors_serves_the_heavy() {
+        assert_eq!(counts(&Case::new(2).wants(&[2, 2, 2]).weigh(2, 3000)), [1, 0, 1]);
     }
 
     #[test]
