@@ -2,33 +2,13 @@
 
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
 use numaestro_topology::synthetic;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
-/// The system's allocator, with a count for each thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+/// Allocations of this thread while `work` runs, and what it gives.
+fn counted<T>(work: impl FnOnce() -> T) -> (u64, T) {
+    let mut out = None;
+    let counts = allocation_counter::measure(|| out = Some(work()));
+    (counts.count_total, out.expect("it has run"))
 }
-
-// SAFETY: everything is passed on to the system's allocator; the count is a thread-local without a destructor.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `alloc` above, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
 
 struct Host {
     engine: Engine,
@@ -46,17 +26,14 @@ impl Host {
     /// Allocations of one step and of giving its actions back.
     fn step(&mut self, event: &Event) -> (u64, Vec<(AppId, u32)>) {
         self.now += 1000;
-        let before = ALLOCATIONS.with(Cell::get);
-        self.engine.step(self.now, event, &mut self.actions);
-        let stepped = ALLOCATIONS.with(Cell::get) - before;
+        let (stepped, ()) = counted(|| self.engine.step(self.now, event, &mut self.actions));
         let target = |action: &Action| match action {
             Action::Target { app, epoch, .. } => Some((*app, *epoch)),
             _ => None,
         };
         let targets = self.actions.iter().filter_map(target).collect();
-        let before = ALLOCATIONS.with(Cell::get);
-        self.engine.recycle(&mut self.actions);
-        (stepped + ALLOCATIONS.with(Cell::get) - before, targets)
+        let (recycled, ()) = counted(|| self.engine.recycle(&mut self.actions));
+        (stepped + recycled, targets)
     }
 
     /// The same, until every target has been answered.
@@ -125,7 +102,6 @@ fn steady_state() {
 
 #[test]
 fn the_counter_counts() {
-    let before = ALLOCATIONS.with(Cell::get);
-    drop(std::hint::black_box(Box::new(1)));
-    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 1);
+    let (count, _) = counted(|| std::hint::black_box(Box::new(1)));
+    assert_eq!(count, 1);
 }
