@@ -114,14 +114,10 @@ static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
 {
     if (!runtime->threads_max)
         nm_runtime_measure(runtime);
-    if (!nm_client.attached && !nm_client.tried && nm_attach(false)) {
-        nm_adopt(true);
-        /* A program of one thread has nothing to fold, and a second thread would cost it: malloc begins to lock. */
-        if (runtime->threads_max > 1)
-            nm_helper_start();
-    } else {
-        nm_adopt(true);
-    }
+    /* A program of one thread has nothing to fold, and a second thread would cost it: malloc begins to lock. */
+    if (!nm_client.attached && !nm_client.tried && (runtime->threads_max == 1 || !nm_helper_attach()))
+        nm_attach(false);
+    nm_adopt(true);
 }
 
 static __attribute__((noinline)) void pool_grows(struct nm_runtime *runtime, uint32_t team)
@@ -278,6 +274,15 @@ static void before_vacate(uint32_t count, bool root)
     }
 }
 
+/* The threads of the pools, as far as they were seen; the helper moves everything else. */
+static void move_pool(const struct nm_cpuset *set)
+{
+    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
+        for (uint32_t i = 1; i < r->rolled && i < NM_ROLL; i++)
+            if (r->roll[i])
+                nm_move_thread(r->roll[i], set);
+}
+
 /* When the decision is in force. */
 static void after(uint32_t count, uint32_t flags, bool root)
 {
@@ -315,11 +320,11 @@ static void in_child(void)
     roots = 0;
     primary_taken = false;
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
-        r->pool = 0;
+        r->pool = r->pool_ever = r->rolled = 0;
 }
 
 __attribute__((constructor)) static void start(void)
 {
-    nm_hooks = (struct nm_hooks){before_vacate, after, runtimes_found, threads_max};
+    nm_hooks = (struct nm_hooks){before_vacate, move_pool, after, runtimes_found, threads_max};
     pthread_atfork(NULL, NULL, in_child);
 }

@@ -10,6 +10,9 @@
 typedef void (*nm_outlined)(void *);
 typedef void (*nm_microtask)(int32_t *gtid, int32_t *tid, ...);
 
+/* Threads of a team whose ids are remembered; those beyond are moved by the helper a moment later. */
+#define NM_ROLL 256
+
 /* One loaded OpenMP runtime. There may be several (each Python wheel brings its own libgomp); entries are never freed. */
 struct nm_runtime {
     uintptr_t base;
@@ -40,6 +43,8 @@ struct nm_runtime {
     _Atomic uint32_t threads_max;
     _Atomic uint32_t pool;      /* largest team since its threads were last sent to sleep */
     _Atomic uint32_t pool_ever; /* largest team so far */
+    uint32_t rolled;            /* entries of `roll` */
+    pid_t roll[NM_ROLL];        /* thread ids by thread number, taken when the team was last sent to sleep */
     _Atomic bool dynamic;      /* the program (or its user) allows any size: OMP_DYNAMIC */
     _Atomic bool explicit_max; /* the program called omp_set_num_threads */
 };

@@ -114,9 +114,15 @@ void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts)
 
 typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);
 
-static void nothing(void *unused)
+static void enroll(struct nm_runtime *runtime, unsigned number)
 {
-    (void)unused;
+    if (number < NM_ROLL)
+        runtime->roll[number] = (pid_t)syscall(SYS_gettid);
+}
+
+static void roll_call(void *runtime)
+{
+    enroll(runtime, (unsigned)((struct nm_runtime *)runtime)->get_thread_num());
 }
 
 /* The OS index of the `number`-th PU of `set`, counted round. */
@@ -178,26 +184,33 @@ void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_c
     ((parallel_fn)runtime->parallel)(go_apart, &spread, team, 0);
 }
 
-static void nothing_kmp(int32_t *gtid, int32_t *tid, ...)
+static struct nm_runtime *called; /* by the one root thread, under the adoption lock */
+
+static void roll_call_kmp(int32_t *gtid, int32_t *tid, ...)
 {
     (void)gtid;
-    (void)tid;
+    enroll(called, (unsigned)*tid);
 }
 
-/* Threads that wait for the next region took their spin count when they began to wait. One empty region of the size they
- * know lets them begin again, with the short one. Called by the root thread, between regions, on the old processors. */
+/* Threads that wait for the next region took their spin count when they began to wait. One region of the size they know
+ * lets them begin again, with the short one; it also takes down who they are. Called by the root thread, between regions, on the old processors. */
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team)
 {
     static struct {
         int32_t reserved, flags, reserved2, reserved3;
         const char *source;
     } place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;sleep_pool;0;0;;"};
+    memset(runtime->roll, 0, sizeof runtime->roll);
     if (runtime->kmp) {
         if (!runtime->set_blocktime || !runtime->global_thread_num)
             return;
         runtime->push_num_threads(&place, runtime->global_thread_num(&place), (int32_t)team);
-        runtime->fork_call(&place, 0, nothing_kmp);
+        called = runtime;
+        runtime->fork_call(&place, 0, roll_call_kmp);
     } else if (runtime->spin_count) {
-        ((parallel_fn)runtime->parallel)(nothing, NULL, team, 0);
+        ((parallel_fn)runtime->parallel)(roll_call, runtime, team, 0);
+    } else {
+        return;
     }
+    runtime->rolled = team;
 }

@@ -1,8 +1,8 @@
 /* adopt.c - carrying a decision out: read the page, vacate processors, move the threads, say so.
  *
- * Either the program's root thread does this at a region entry, or the helper thread when the root does not come by. The
- * adoption lock lets one of them in; it is held for tens of microseconds and never across anything that can wait for the
- * manager longer than a non-blocking send.
+ * The program's root thread puts a decision in force at a region entry: it moves itself and the threads it knows. The
+ * helper then moves all others and tells the manager. When the root does not come by, the helper does everything; where
+ * there is no helper, the root does. The adoption lock lets one of them in; it is held for tens of microseconds.
  */
 #include "client.h"
 #include "message.h"
@@ -14,8 +14,9 @@
 struct nm_hooks nm_hooks;
 
 static atomic_flag adopting = ATOMIC_FLAG_INIT;
+static bool put_in_force_by_root, say_busy; /* under the lock */
 
-bool nm_adopt_try_lock(void)
+static bool try_lock(void)
 {
     return !atomic_flag_test_and_set_explicit(&adopting, memory_order_acquire);
 }
@@ -74,21 +75,54 @@ static void carry_out(struct numaestro_page *page, const struct target *target, 
         nm_hooks.before_vacate(target->count, root);
     nm_client.count = target->count;
     nm_client.flags = target->flags;
-    if (moved) {
-        nm_client.cpuset = target->cpuset;
+    nm_client.cpuset = target->cpuset;
+    bool rest = root && nm_helper_runs();
+    if (moved && rest) {
+        nm_move_thread(0, &target->cpuset);
+        if (nm_hooks.move_pool)
+            nm_hooks.move_pool(&target->cpuset);
+    } else if (moved) {
         nm_move_threads(&target->cpuset);
     }
     if (nm_hooks.after)
         nm_hooks.after(target->count, target->flags, root);
+    put_in_force_by_root = root;
+    /* A region is being entered: the sequential phase is over. */
+    say_busy = root && (target->flags & NM_FLAG_LENT);
     atomic_store_explicit(&page->root.adopted_ns, nm_now_ns(), memory_order_relaxed);
-    atomic_store_explicit(&page->helper.folded, !root, memory_order_relaxed);
-    atomic_store_explicit(&page->helper.adopted_epoch, target->epoch, memory_order_release);
+}
+
+/* Every thread is inside the set in force. */
+static void confirm(struct numaestro_page *page, uint32_t epoch)
+{
+    atomic_store_explicit(&page->helper.folded, !put_in_force_by_root, memory_order_relaxed);
+    atomic_store_explicit(&page->helper.adopted_epoch, epoch, memory_order_release);
+    bool busy = say_busy, folded = !put_in_force_by_root;
+    say_busy = false;
+    nm_notice(NM_ADOPTED, epoch, folded);
+    if (busy)
+        nm_notice(NM_BUSY, 0, 0);
+}
+
+void nm_adopt_rest(void)
+{
+    int saved = errno;
+    while (!try_lock())
+        sched_yield();
+    struct numaestro_page *page = nm_client.page;
+    uint32_t epoch = nm_client.epoch;
+    if (page->helper.adopted_epoch != epoch && epoch != NM_UNATTACHED) {
+        nm_move_threads(&nm_client.cpuset);
+        confirm(page, epoch);
+    }
+    nm_adopt_unlock();
+    errno = saved;
 }
 
 bool nm_adopt(bool root)
 {
     int saved = errno;
-    while (!nm_adopt_try_lock())
+    while (!try_lock())
         sched_yield();
     struct numaestro_page *page = nm_client.page;
     struct target target;
@@ -98,7 +132,9 @@ bool nm_adopt(bool root)
     } else if (page->manager.epoch != nm_client.epoch) {
         if (read_target(page, &target) && target.count > 0 && !is_empty(&target.cpuset)) {
             carry_out(page, &target, root);
-            nm_client.epoch = target.epoch;
+            atomic_store_explicit(&nm_client.epoch, target.epoch, memory_order_release);
+            if (!root || !nm_helper_runs())
+                confirm(page, target.epoch);
             changed = true;
         } else {
             /* A torn or empty target is nobody's: keep what there is until the next one. */
@@ -106,12 +142,9 @@ bool nm_adopt(bool root)
         }
     }
     nm_adopt_unlock();
-    if (changed)
-        nm_notice(NM_ADOPTED, target.epoch, !root);
-    if (changed && root && (target.flags & NM_FLAG_LENT)) {
-        /* A region is being entered: the sequential phase is over. */
-        nm_notice(NM_BUSY, 0, 0);
-    }
+    /* The helper does the rest: it may be waiting for exactly this. */
+    if (changed && root)
+        nm_futex_wake(&nm_client.epoch);
     errno = saved;
     return changed;
 }

@@ -18,10 +18,8 @@ PUBLIC uint32_t numaestro_api_version(void)
 
 PUBLIC int numaestro_attach(void)
 {
-    if (!nm_client.attached && !nm_client.tried && nm_attach(false)) {
+    if (!nm_client.attached && !nm_client.tried && (nm_helper_attach() || nm_attach(false)))
         nm_adopt(true);
-        nm_helper_start();
-    }
     return nm_client.attached ? NUMAESTRO_OK : NUMAESTRO_E_UNMANAGED;
 }
 

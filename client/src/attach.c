@@ -41,7 +41,7 @@ __attribute__((constructor)) static void read_socket_path(void)
     char fallback[64];
     snprintf(fallback, sizeof fallback, "/run/user/%u", (unsigned)getuid());
     int n;
-    if (dir)
+    if (dir && *dir)
         n = snprintf(socket_path, sizeof socket_path, "%s/attach", dir);
     else if (run)
         n = snprintf(socket_path, sizeof socket_path, "%s/numaestro/attach", run);

@@ -1,6 +1,7 @@
 /* client.h - what the C library and the shim share: one attached page per process, and carrying its decisions out.
  *
- * Nothing here allocates, throws or aborts. Every function leaves errno as it was. The process keeps no descriptor.
+ * Nothing here allocates, throws or aborts. Every function leaves errno as it was. The process keeps no descriptor; those
+ * that live for a moment belong to the helper thread, which has a descriptor table of its own.
  */
 #ifndef NUMAESTRO_CLIENT_H
 #define NUMAESTRO_CLIENT_H
@@ -34,9 +35,11 @@ extern struct nm_client nm_client;
 
 /* What a user of this client (the shim) does beyond moving threads. Each may be NULL.
  * `before_vacate` runs in the adopting thread before threads are moved to a smaller set; `root` says whether that thread
- * is one that opens regions and stands between two of them. `after` runs when the decision is in force. */
+ * is one that opens regions and stands between two of them. `move_pool` moves the threads that the root thread knows, when
+ * the helper will move the rest. `after` runs when the decision is in force. */
 struct nm_hooks {
     void (*before_vacate)(uint32_t count, bool root);
+    void (*move_pool)(const struct nm_cpuset *set);
     void (*after)(uint32_t count, uint32_t flags, bool root);
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
@@ -51,17 +54,21 @@ void nm_forget(void);                       /* child after fork: no page, no hel
 
 /* adopt.c */
 bool nm_adopt(bool root);                   /* carry out the page's present decision; true if something changed */
-bool nm_adopt_try_lock(void);
+void nm_adopt_rest(void);                   /* helper: finish what the root thread has put in force, and say so */
 void nm_adopt_unlock(void);
 
 /* helper.c */
-bool nm_helper_start(void);
+bool nm_helper_start(void);                 /* it attaches first, if need be */
+bool nm_helper_attach(void);                /* start it and wait until it has attached; false = it could not start */
+bool nm_helper_runs(void);
 void nm_helper_forget(void);
 
 /* threads.c */
 void nm_move_threads(const struct nm_cpuset *set);
+void nm_move_thread(pid_t tid, const struct nm_cpuset *set); /* 0 = the caller; only threads of this process */
 bool nm_cpuset_parse(const char *list, struct nm_cpuset *set);
 uint64_t nm_now_ns(void);
 long nm_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
+void nm_futex_wake(_Atomic uint32_t *word);
 
 #endif

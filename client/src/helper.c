@@ -1,7 +1,9 @@
-/* helper.c - the one thread of ours in a program: it carries out decisions that the program's own threads do not get to.
+/* helper.c - the one thread of ours in a program: it speaks with the manager, and carries out decisions that the program's
+ * own threads do not get to.
  *
- * It sleeps on the page's futex. It runs with every signal blocked, so that no signal of the program is ever delivered to
- * it, and on a small stack. It also notices that the manager has died and attaches to the next one.
+ * It sleeps on futexes. It runs with every signal blocked, so that no signal of the program is ever delivered to it, on a
+ * small stack, and with a descriptor table of its own that is empty: a program that closes descriptor 0 and opens a file
+ * must get 0 for it, whatever we open meanwhile. It also notices that the manager has died and attaches to the next one.
  */
 #include "client.h"
 
@@ -10,43 +12,47 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1U << 1)
+#endif
 
 #define LOOK_AFTER_MANAGER_NS 2000000000ull
 #define ROOT_GRACE_NS 2000000ull
-#define ROOT_LOOK_NS 250000ull
+#define ATTACH_PATIENCE_NS 400000000ull
 #define HELPER_STACK_BYTES (128 * 1024)
 
 static atomic_bool started;
+static _Atomic uint32_t ready; /* futex: 1 when the first attempt to attach is over */
 
-static void nap(uint64_t ns)
+bool nm_helper_runs(void)
 {
-    struct timespec t = {0, (long)ns};
-    nanosleep(&t, NULL);
+    return atomic_load_explicit(&started, memory_order_relaxed) && ready;
 }
 
 /* Gives the root thread its chance: it does better than a fold. */
 static void wait_for_root(struct numaestro_page *page)
 {
-    if (page->root.regions == 0 || (page->manager.flags & NM_FLAG_LENT))
-        return;
-    for (uint64_t waited = 0; waited < ROOT_GRACE_NS; waited += ROOT_LOOK_NS) {
-        if (page->manager.epoch == nm_client.epoch)
-            return;
-        nap(ROOT_LOOK_NS);
-    }
+    uint32_t in_force = nm_client.epoch;
+    if (page->root.regions > 0 && !(page->manager.flags & NM_FLAG_LENT) && page->manager.epoch != in_force)
+        nm_futex_wait(&nm_client.epoch, in_force, ROOT_GRACE_NS);
 }
 
 static void serve(void)
 {
     struct numaestro_page *page = nm_client.page;
-    if (page->manager.epoch != nm_client.epoch) {
+    uint32_t epoch = page->manager.epoch;
+    if (epoch != nm_client.epoch) {
         wait_for_root(page);
-        nm_adopt(false);
-        return;
+        if (page->manager.epoch != nm_client.epoch)
+            nm_adopt(false);
     }
-    long woken = nm_futex_wait(&page->manager.epoch, nm_client.epoch, LOOK_AFTER_MANAGER_NS);
+    if (page->helper.adopted_epoch != nm_client.epoch)
+        nm_adopt_rest();
+    if (epoch != page->manager.epoch)
+        return;
+    long woken = nm_futex_wait(&page->manager.epoch, epoch, LOOK_AFTER_MANAGER_NS);
     bool quiet = woken < 0 && errno == ETIMEDOUT;
     bool released = page->manager.flags & NM_FLAG_RELEASED;
     if (quiet && (released || !nm_manager_alive()))
@@ -57,7 +63,12 @@ static void *helper_main(void *arg)
 {
     (void)arg;
     prctl(PR_SET_NAME, "numaestro");
-    if (!nm_client.attached && !nm_attach(false))
+    /* Where the kernel does not offer this (before 5.9), ours live in the program's table for microseconds. */
+    syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
+    bool attached = nm_client.attached || nm_attach(false);
+    ready = 1;
+    nm_futex_wake(&ready);
+    if (!attached)
         return NULL;
     nm_client.page->helper.helper_tid = (uint32_t)syscall(SYS_gettid);
     for (;;)
@@ -88,7 +99,18 @@ bool nm_helper_start(void)
     return error == 0;
 }
 
+bool nm_helper_attach(void)
+{
+    if (!nm_helper_start())
+        return false;
+    uint64_t until = nm_now_ns() + ATTACH_PATIENCE_NS;
+    for (uint64_t now = nm_now_ns(); ready == 0 && now < until; now = nm_now_ns())
+        nm_futex_wait(&ready, 0, until - now);
+    return true;
+}
+
 void nm_helper_forget(void)
 {
     started = false;
+    ready = 0;
 }

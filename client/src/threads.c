@@ -35,12 +35,24 @@ long nm_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns)
     return syscall(SYS_futex, word, FUTEX_WAIT, value, &t, NULL, 0);
 }
 
+void nm_futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
 static unsigned used_bytes(const struct nm_cpuset *set)
 {
     unsigned words = NM_CPUSET_WORDS;
     while (words > 1 && set->words[words - 1] == 0)
         words--;
     return words * 8;
+}
+
+/* The number of a thread that has ended may belong to another process by now: hence the question. */
+void nm_move_thread(pid_t tid, const struct nm_cpuset *set)
+{
+    if (tid == 0 || syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+        syscall(SYS_sched_setaffinity, tid, used_bytes(set), set->words);
 }
 
 /* One pass over /proc/self/task, moving each thread if `set` is given; returns how many there are, 0 without /proc. */
