@@ -1,6 +1,6 @@
 //! An application that speaks the attach protocol by hand, one command a line on standard input: for tests, and to try the manager.
 //!
-//! `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `affinity`, `spin`, `garbage N`.
+//! `run OPTIONS_JSON`, `next`, `hangup`, `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `affinity`, `spin`, `garbage N`.
 
 use std::fs::File;
 use std::io::{BufRead, Write};
@@ -10,18 +10,22 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use numaestro_abi::attach::{Hello, Kind, MAGIC, Notice, VERSION, Welcome};
+use numaestro_abi::control::{Request, Run};
 use numaestro_abi::page::{self, Page};
+use numaestro_daemon::Connection;
+use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{self, Received, Sort};
 
 struct Client {
     socket: PathBuf,
     app: u64,
     page: Option<File>,
+    asked: Option<Connection>,
 }
 
 fn main() -> Result<()> {
     let dir = std::env::var_os("NUMAESTRO_DIR").context("NUMAESTRO_DIR is not set")?;
-    let mut client = Client { socket: PathBuf::from(dir).join("attach"), app: 0, page: None };
+    let mut client = Client { socket: PathBuf::from(dir).join("attach"), app: 0, page: None, asked: None };
     let mut out = std::io::stdout();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -37,6 +41,9 @@ impl Client {
     fn command(&mut self, words: &[&str]) -> Result<String> {
         let number = |index: usize| words.get(index).map_or(Ok(0), |word| word.parse::<u64>());
         match words.first().copied() {
+            Some("run") => self.run(&words[1..].join(" ")),
+            Some("next") => Ok(serde_json::to_string(&self.asked.as_mut().context("not asked")?.receive()?)?),
+            Some("hangup") => Ok(self.asked.take().map_or("not asked", |_| "ok").to_owned()),
             Some("hello") => self.hello(number(1)? as u32, number(2)?.max(1) as u32, 0),
             Some("reattach") => self.hello(number(1)? as u32, 1, number(2)?),
             Some("page") => self.show(),
@@ -60,6 +67,14 @@ impl Client {
             }
             other => bail!("unknown command {other:?}"),
         }
+    }
+
+    fn run(&mut self, options: &str) -> Result<String> {
+        let options = serde_json::from_str(options)?;
+        let dir = RuntimeDir::open(self.socket.parent().context("no directory")?)?;
+        let connection = self.asked.insert(Connection::open(&dir)?);
+        let answer = connection.ask(&Request::Run(Run { command: vec!["client".to_owned()], options }))?;
+        Ok(serde_json::to_string(&answer)?)
     }
 
     fn hello(&mut self, threads: u32, runtimes: u32, claim: u64) -> Result<String> {

@@ -14,12 +14,17 @@ use crate::config::Config;
 /// The policy that takes over when another one has failed.
 pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
 
+/// Failures until the manager gives up: programs are better off without one that cannot decide.
+const FAILURES_MAX: u32 = 3;
+
 /// The engine, its measurements, and what is needed to begin anew.
 pub(crate) struct Brain {
     engine: Engine,
     machine: Machine,
     settings: Settings,
     seed: u64,
+    /// Policies that have failed so far, each of them for good.
+    failures: u32,
     /// Events so far: the position in the journal.
     pub(crate) events: u64,
     /// Nanoseconds of the latest and the longest step.
@@ -49,13 +54,15 @@ impl Brain {
         let engine = Engine::new(machine.clone(), settings.clone(), seed)
             .map_err(|cause| anyhow!("{cause}"))
             .with_context(|| format!("policy `{}` cannot be used", settings.policy))?;
-        Ok(Self { engine, machine, settings, seed, events: 0, step_ns: [0, 0] })
+        Ok(Self { engine, machine, settings, seed, failures: 0, events: 0, step_ns: [0, 0] })
     }
 
     /// One under the simplest policy, to go on after a failure.
     pub(crate) fn fallback(&self) -> Result<Self> {
+        anyhow::ensure!(self.failures < FAILURES_MAX, "the simplest policy fails too");
         let settings = Settings { policy: FALLBACK_POLICY.to_owned(), ..self.settings.clone() };
         let mut fresh = Self::build(self.machine.clone(), settings, self.seed)?;
+        fresh.failures = self.failures + 1;
         (fresh.events, fresh.step_ns) = (self.events, self.step_ns);
         Ok(fresh)
     }

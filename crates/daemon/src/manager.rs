@@ -306,7 +306,8 @@ impl Manager {
         self.brain = match self.brain.fallback() {
             Ok(brain) => brain,
             Err(cause) => {
-                warn!("the simplest policy cannot be built: {cause:#}; ending");
+                warn!("{cause:#}; ending");
+                self.events.clear();
                 self.stopping = true;
                 return;
             }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::stage::{Stage, example, run, wait_for};
+use crate::stage::{Stage, example, wait_for};
 use numaestro_abi::control::{Options, Reply, Request};
 
 const QUIET: &str = "unmanaged = false\n";
@@ -71,12 +71,11 @@ fn a_command_that_goes_away_leaves_the_queue() {
     holder.say("adopted");
     let all = stage.processors();
     // Asks for more than is free, so it waits.
-    let mut asking = stage.connect();
-    let wish = Options { min: Some(all), wait: Some(true), ..Options::default() };
-    let answer = asking.ask(&run(wish)).unwrap();
+    let mut asking = stage.client();
+    let answer = asking.run(&Options { min: Some(all), wait: Some(true), ..Options::default() });
     let Reply::Waiting { app, position: 1 } = answer else { panic!("expected to wait: {answer:?}") };
     assert_eq!(stage.status().queue, [app]);
-    drop(asking);
+    asking.say("hangup");
     wait_for("an empty queue", || stage.status().queue.is_empty().then_some(()));
     assert!(stage.app(app).is_none());
 }
@@ -88,10 +87,10 @@ fn who_waits_starts_when_there_is_room() {
     holder.hello(64);
     holder.say("adopted");
     let wish = Options { min: Some(stage.processors()), wait: Some(true), ..Options::default() };
-    let mut asking = stage.connect();
-    assert!(matches!(asking.ask(&run(wish)).unwrap(), Reply::Waiting { .. }));
+    let mut asking = stage.client();
+    assert!(matches!(asking.run(&wish), Reply::Waiting { .. }));
     holder.kill();
-    let answer = asking.receive().unwrap().unwrap();
+    let answer: Reply = serde_json::from_str(&asking.say("next")).unwrap();
     assert!(matches!(answer, Reply::Run { count, .. } if count == stage.processors()), "{answer:?}");
 }
 

@@ -3,4 +3,5 @@
 mod abuse;
 mod attach;
 mod crash;
+mod observe;
 mod stage;

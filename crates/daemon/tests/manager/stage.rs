@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use numaestro_abi::control::{AppStatus, Options, Reply, Request, Run, Status};
+use numaestro_abi::control::{AppStatus, Options, Reply, Request, Status};
 use numaestro_daemon::Connection;
 use numaestro_host::rundir::RuntimeDir;
 
@@ -123,11 +123,6 @@ impl Drop for Stage {
     }
 }
 
-/// The asking side of `run`: this very process asks.
-pub fn run(options: Options) -> Request {
-    Request::Run(Run { command: vec!["test".to_owned()], options })
-}
-
 /// An application; see `examples/client.rs`.
 pub struct Client {
     pub child: Child,
@@ -152,6 +147,12 @@ impl Client {
         let mut answer = String::new();
         self.output.read_line(&mut answer).unwrap();
         answer.trim_end().to_owned()
+    }
+
+    /// Asks as `run` does; the first answer.
+    pub fn run(&mut self, options: &Options) -> Reply {
+        let answer = self.say(&format!("run {}", serde_json::to_string(options).unwrap()));
+        serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}"))
     }
 
     /// Attaches; the application's number.
