@@ -1,7 +1,9 @@
-/* `parallel sections` whose sections hand values to each other: they need a thread each. */
+/* `parallel sections` whose sections hand values to each other: they need a thread each. With "inner" as second argument the
+ * sections stand inside a region that has more to do. */
 #include "check.h"
 #include <omp.h>
 #include <sched.h>
+#include <string.h>
 
 enum { ITEMS = 20 };
 static int ping, pong;
@@ -12,32 +14,67 @@ static void await(int *flag, int value)
         sched_yield();
 }
 
-int main(int argc, char **argv)
+static long long here, there;
+
+static void ask(void)
 {
-    long long sum = 0;
-    while (check_going(argc, argv)) {
-        long long here = 0, there = 0;
-        ping = pong = 0;
+    check_saw(omp_get_num_threads());
+    for (int i = 1; i <= ITEMS; i++) {
+        __atomic_store_n(&ping, i, __ATOMIC_RELEASE);
+        await(&pong, i);
+        here += i;
+    }
+}
+
+static void answer(void)
+{
+    for (int i = 1; i <= ITEMS; i++) {
+        await(&ping, i);
+        there += 2 * i;
+        __atomic_store_n(&pong, i, __ATOMIC_RELEASE);
+    }
+}
+
+static void combined(void)
+{
 #pragma omp parallel sections
+    {
+#pragma omp section
+        ask();
+#pragma omp section
+        answer();
+    }
+}
+
+static int inside_a_region(void)
+{
+    int sum = 0;
+#pragma omp parallel reduction(+ : sum)
+    {
+#pragma omp for
+        for (int i = 0; i < 100; i++)
+            sum += i;
+#pragma omp sections
         {
 #pragma omp section
-            {
-                check_saw(omp_get_num_threads());
-                for (int i = 1; i <= ITEMS; i++) {
-                    __atomic_store_n(&ping, i, __ATOMIC_RELEASE);
-                    await(&pong, i);
-                    here += i;
-                }
-            }
+            ask();
 #pragma omp section
-            for (int i = 1; i <= ITEMS; i++) {
-                await(&ping, i);
-                there += 2 * i;
-                __atomic_store_n(&pong, i, __ATOMIC_RELEASE);
-            }
+            answer();
         }
-        sum = here + there;
-        check_equal("sum", sum, 3LL * ITEMS * (ITEMS + 1) / 2);
     }
-    return check_end("sections", sum);
+    return sum;
+}
+
+int main(int argc, char **argv)
+{
+    int inner = argc > 2 && !strcmp(argv[2], "inner");
+    while (check_going(argc, argv)) {
+        here = there = ping = pong = 0;
+        if (inner)
+            check_equal("sum of the loop", inside_a_region(), 4950);
+        else
+            combined();
+        check_equal("sum", here + there, 3LL * ITEMS * (ITEMS + 1) / 2);
+    }
+    return check_end("sections", here + there);
 }

@@ -47,7 +47,7 @@ impl Case<'_> {
     }
 
     fn managed(&self, manager: &Manager, path: &str, threads: &str) -> Ended {
-        let seconds = format!("{}", number("NUMAESTRO_TEST_MILLISECONDS", 400) as f64 / 1000.0);
+        let seconds = format!("{}", number("NUMAESTRO_TEST_MILLISECONDS", 300) as f64 / 1000.0);
         let mut command = manager.command(["run"]);
         command.args(self.options).arg("--").args(self.words(path, &seconds));
         if !threads.is_empty() {
@@ -181,6 +181,11 @@ fn parallel_sections_that_wait_for_each_other() {
 }
 
 #[test]
+fn sections_inside_a_region() {
+    Case { program: "sections", arguments: &["inner"], size: Size::Held, ..PLAIN }.check();
+}
+
+#[test]
 fn nested_regions() {
     Case { program: "nested", ..PLAIN }.check();
 }
@@ -217,7 +222,7 @@ fn schedules_from_the_environment() {
 
 #[test]
 fn cancellation() {
-    Case { program: "cancel", environment: &[("OMP_CANCELLATION", "true")], size: Size::Follows, ..PLAIN }.check();
+    Case { program: "cancel", environment: &[("OMP_CANCELLATION", "true")], ..PLAIN }.check();
 }
 
 #[test]

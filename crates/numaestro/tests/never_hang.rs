@@ -88,22 +88,28 @@ fn the_manager_killed_at_any_moment_under_load() {
 fn programs_come_back_to_the_next_manager() {
     let _turn = turn();
     let manager = Manager::started();
+    let mut programs = Vec::new();
     for name in ["inside", "persist"] {
         let Some(path) = any(name) else { return };
         let expected = ended::run(&mut alone([path.as_str(), "0"])).stdout;
-        let running = ended::start(&mut manager.run_command([path.as_str(), "12"]));
-        let known = |pid: u32| manager.status().is_some_and(|status| status.apps.iter().any(|app| app.pid == pid));
-        assert!(eventually(|| known(running.pid())), "{name}: never known");
-        let first = manager.pid();
-        Manager::signal(first, Signal::KILL);
-        assert!(gone(first, support::hang()), "the manager does not die");
-        assert!(manager.run(["true"]).status.success(), "the next start");
-        assert_ne!(manager.pid(), first, "a new manager");
-        let back = eventually(|| known(running.pid()) || thread_states(running.pid()).is_empty());
-        assert!(back && !thread_states(running.pid()).is_empty(), "{name} did not come back: {:#?}", manager.status());
-        let status = manager.status().expect("there");
-        let app = status.apps.iter().find(|app| app.pid == running.pid()).expect("came back");
-        assert!(app.count as usize <= processors(), "{app:?}");
+        programs.push((name, expected, ended::start(&mut manager.run_command([path.as_str(), "9"]))));
+    }
+    let app_of = |pid: u32| manager.status().and_then(|status| status.apps.into_iter().find(|app| app.pid == pid));
+    let attached = |pid: u32| app_of(pid).is_some_and(|app| app.regions > 0);
+    assert!(programs.iter().all(|(_, _, it)| eventually(|| attached(it.pid()))), "never known");
+    let first = manager.pid();
+    Manager::signal(first, Signal::KILL);
+    assert!(gone(first, support::hang()), "the manager does not die");
+    assert!(manager.run(["true"]).status.success(), "the next start");
+    assert_ne!(manager.pid(), first, "a new manager");
+    for (name, _, running) in &programs {
+        let ended = || thread_states(running.pid()).is_empty();
+        assert!(eventually(|| app_of(running.pid()).is_some() || ended()), "neither back nor at an end");
+        assert!(!ended(), "{name} did not come back: {:#?}", manager.status());
+        let app = app_of(running.pid()).expect("came back");
+        assert!(app.count >= 1 && app.count as usize <= processors(), "{app:?}");
+    }
+    for (name, expected, running) in programs {
         running.end().expect(name, &expected);
     }
     manager.expect_all_free();
