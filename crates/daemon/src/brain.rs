@@ -1,12 +1,14 @@
 //! The engine behind a wall: a policy that panics is caught here, and replaced by the simplest one. Nothing else calls the engine.
 
 use std::any::Any;
+use std::fs::File;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
-use numaestro_engine::{Action, Engine, Event, Nanos, Settings, Snapshot};
+use numaestro_engine::{Action, Engine, Event, Nanos, Settings, Snapshot, journal};
 use numaestro_topology::{CpuSet, Machine};
 
 use crate::config::Config;
@@ -25,6 +27,7 @@ pub(crate) struct Brain {
     seed: u64,
     /// Policies that have failed so far, each of them for good.
     failures: u32,
+    journal: Option<File>,
     /// Events so far: the position in the journal.
     pub(crate) events: u64,
     /// Nanoseconds of the latest and the longest step.
@@ -47,14 +50,20 @@ impl Brain {
             reserved: machine.pu_set(&config.reserved.parse::<CpuSet>()?),
             ..Settings::default()
         };
-        Self::build(machine.clone(), settings, config.seed)
+        let mut brain = Self::build(machine.clone(), settings, config.seed)?;
+        if let Some(path) = &config.journal {
+            let file = File::create(path).with_context(|| format!("cannot write the journal {}", path.display()))?;
+            brain.journal = Some(file);
+            brain.note(&journal::encode_head(machine, &brain.settings, brain.seed));
+        }
+        Ok(brain)
     }
 
     fn build(machine: Machine, settings: Settings, seed: u64) -> Result<Self> {
         let engine = Engine::new(machine.clone(), settings.clone(), seed)
             .map_err(|cause| anyhow!("{cause}"))
             .with_context(|| format!("policy `{}` cannot be used", settings.policy))?;
-        Ok(Self { engine, machine, settings, seed, failures: 0, events: 0, step_ns: [0, 0] })
+        Ok(Self { engine, machine, settings, seed, failures: 0, journal: None, events: 0, step_ns: [0, 0] })
     }
 
     /// One under the simplest policy, to go on after a failure.
@@ -76,7 +85,20 @@ impl Brain {
         let taken = begun.elapsed().as_nanos() as u64;
         self.step_ns = [taken, self.step_ns[1].max(taken)];
         self.events += 1;
+        if self.journal.is_some() && outcome.is_ok() {
+            self.note(&journal::encode(now, event, actions));
+        }
         outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
+    }
+
+    /// One line for the journal. One that cannot be written any more is given up: programs do not depend on it.
+    fn note(&mut self, line: &str) {
+        if let Some(file) = &mut self.journal
+            && let Err(cause) = file.write_all(format!("{}\n", line.trim_end()).as_bytes())
+        {
+            tracing::warn!("the journal ends here: {cause}");
+            self.journal = None;
+        }
     }
 
     /// When the engine wants [`Event::Timer`].

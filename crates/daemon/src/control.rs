@@ -220,7 +220,9 @@ impl Manager {
         if processors > before {
             // It may want what others hold without need.
             let others: Vec<u64> = self.apps.keys().copied().filter(|other| *other != app).collect();
-            others.into_iter().for_each(|other| self.consider_demand(other));
+            for other in others {
+                self.consider_demand(other);
+            }
         }
     }
 }

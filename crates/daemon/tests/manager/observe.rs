@@ -125,9 +125,25 @@ fn the_policy_is_switched_live_and_nonsense_is_refused() {
     client.hello(64);
     let Reply::Policies(policies) = stage.connect().ask(&Request::PolicyList).unwrap() else { panic!("no list") };
     assert!(policies.available.iter().any(|entry| entry.name == "dss"));
-    let mut set = |policy: &str| stage.connect().ask(&Request::PolicySet { policy: policy.to_owned() }).unwrap();
+    let set = |policy: &str| stage.connect().ask(&Request::PolicySet { policy: policy.to_owned() }).unwrap();
     assert_eq!(set("dss"), Reply::Done);
     assert_eq!(stage.status().policy, "dss");
     assert!(matches!(set("share=nonsense"), Reply::Refused { .. }));
     assert_eq!(stage.status().policy, "dss");
+}
+
+#[test]
+fn the_journal_replays_to_the_same_actions() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("journal");
+    let stage = Stage::new(&format!("unmanaged = false\njournal = {:?}\n", path.display().to_string()));
+    let (mut first, mut second) = (stage.client(), stage.client());
+    first.hello(64);
+    let other = second.hello(64);
+    first.say("adopted");
+    first.kill();
+    stage.wait_app(other, "everything", |seen| seen.count == seen.request);
+    let journal = std::fs::read_to_string(path).unwrap();
+    assert!(journal.lines().count() > 4);
+    numaestro_engine::journal::Replay::run(&journal).unwrap();
 }
