@@ -1,6 +1,7 @@
 /* The team size is learned with omp_get_num_threads() in an earlier region, and later regions rely on it.
- * "once": learned at the start. "bounds": one region writes each thread's bounds anew in every round, another one uses them
- * by thread number. "late": the region that relies on it does not use its thread number when it runs for the first time. */
+ * "once": learned at the start. "fixed": the program takes OMP_DYNAMIC back with omp_set_dynamic(0) before. "bounds": one
+ * region writes each thread's bounds anew in every round, another one uses them by thread number. "late": the region that
+ * relies on it does not use its thread number when it runs for the first time. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>
@@ -42,6 +43,8 @@ static void __attribute__((noinline)) fill_by_size(int first_time)
     {
         if (!first_time) {
             int t = omp_get_thread_num();
+            if (t >= size)
+                check_fail("thread %d of a team that had %d threads", t, size);
             for (int i = (int)((long)N * t / size); i < (int)((long)N * (t + 1) / size); i++)
                 cell[i] += i % 7 + 1;
         }
@@ -54,6 +57,10 @@ int main(int argc, char **argv)
     int bounds = !strcmp(how, "bounds"), late = !strcmp(how, "late");
     long long sum = 0;
     learn_size();
+    if (!strcmp(how, "fixed")) {
+        omp_set_dynamic(0);
+        learn_size();
+    }
     if (late)
         fill_by_size(1);
     while (check_going(argc, argv)) {

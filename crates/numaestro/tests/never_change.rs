@@ -138,6 +138,11 @@ fn a_size_learned_in_an_earlier_region() {
 }
 
 #[test]
+fn a_program_that_takes_back_that_any_size_is_right() {
+    Case { program: "learned", arguments: &["fixed"], environment: &[("OMP_DYNAMIC", "true")], ..PLAIN }.check();
+}
+
+#[test]
 fn bounds_written_in_one_region_and_used_in_another() {
     Case { program: "learned", arguments: &["bounds"], ..PLAIN }.check();
 }
