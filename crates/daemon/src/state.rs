@@ -82,6 +82,10 @@ impl Manager {
             return;
         }
         self.app_next = self.app_next.max(state.app_next.min(u64::MAX / 2));
+        // The file is there only after a death: an orderly end removes it, and then the configured policy counts.
+        if state.policy != self.brain.policy_text() {
+            self.feed(numaestro_engine::Event::Policy { policy: state.policy });
+        }
         let mut saved = state.apps;
         saved.sort_by_key(|entry| entry.app);
         saved.dedup_by_key(|entry| entry.app);
