@@ -158,6 +158,36 @@ fn everything_killed_at_once() {
     }
 }
 
+/// `run` that waits in the queue: killed there it leaves the queue, and when the manager is killed it does not wait for ever.
+#[test]
+fn waiting_in_the_queue() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let all = processors().to_string();
+    let holder = ended::start(manager.command(["run", "--min", &all, "--"]).args(["sleep", "60"]));
+    let queued = |count: usize| eventually(|| manager.status().is_some_and(|status| status.queue.len() == count));
+    let wait = || ended::start(manager.command(["run", "--wait", "--"]).args(["echo", "ran"]));
+    assert!(eventually(|| manager.status().is_some_and(|s| s.apps.iter().any(|a| a.state == "running"))), "never ran");
+    let first = wait();
+    assert!(queued(1), "it does not wait: {:#?}", manager.status());
+    first.signal(Signal::KILL);
+    assert_eq!(first.end().code(), 137);
+    assert!(queued(0), "a dead program waits: {:#?}", manager.status());
+    let second = wait();
+    assert!(queued(1), "it does not wait: {:#?}", manager.status());
+    let stopped = wait();
+    assert!(queued(2), "it does not wait: {:#?}", manager.status());
+    stopped.signal(Signal::INT);
+    assert_eq!(stopped.end().code(), 130, "Ctrl-C ends the waiting");
+    let pid = manager.pid();
+    Manager::signal(pid, Signal::KILL);
+    second.end().expect("after the manager's death", "ran\n");
+    holder.signal(Signal::KILL);
+    let _ = holder.end();
+    assert!(manager.run(["true"]).status.success(), "the next start");
+    manager.expect_all_free();
+}
+
 /// Two managers must not come out of many starts at the same time, also right after a death.
 #[test]
 fn many_first_starts_at_once() {
@@ -173,7 +203,7 @@ fn many_first_starts_at_once() {
         let dir = manager.dir().to_str().expect("plain");
         let daemons: Vec<u32> =
             processes().filter(|(_, line)| line.contains("daemon") && line.contains(dir)).map(|p| p.0).collect();
-        assert!(daemons.len() <= 1, "round {round}: managers {daemons:?}");
+        assert_eq!(daemons.len(), 1, "round {round}: managers {daemons:?}");
         manager.expect_all_free();
     }
 }
