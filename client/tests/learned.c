@@ -56,11 +56,12 @@ int main(int argc, char **argv)
     const char *how = argc > 2 ? argv[2] : "once";
     int bounds = !strcmp(how, "bounds"), late = !strcmp(how, "late");
     long long sum = 0;
-    learn_size();
     if (!strcmp(how, "fixed")) {
+#pragma omp parallel
+        check_saw(omp_get_num_threads());
         omp_set_dynamic(0);
-        learn_size();
     }
+    learn_size();
     if (late)
         fill_by_size(1);
     while (check_going(argc, argv)) {
