@@ -32,7 +32,7 @@ static void regions(int times)
 static void open_files(void)
 {
     for (int f = 0; f < FILES; f++) {
-        char name[] = "/tmp/closes-XXXXXX";
+        char name[] = P_tmpdir "/closes-XXXXXX";
         file[f] = mkstemp(name);
         if (file[f] < 0)
             check_fail("mkstemp: %m");

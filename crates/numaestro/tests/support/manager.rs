@@ -5,7 +5,6 @@ use super::eventually;
 use numaestro_abi::control::Status;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -31,16 +30,13 @@ const QUIET: [&str; 12] = [
 /// The settings of every manager here: it does not give way to what else runs on the machine, which would leave nothing to
 /// change hands on a busy one.
 fn settings() -> &'static Path {
-    static SETTINGS: OnceLock<tempfile::TempDir> = OnceLock::new();
-    let dir = SETTINGS.get_or_init(|| {
-        let dir = tempfile::Builder::new().prefix("numaestro-settings-").tempdir().expect("a temporary directory");
-        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
-        std::fs::create_dir(dir.path().join("numaestro")).expect("made");
-        let text = "unmanaged = false\nidle_exit_s = 120\n";
-        std::fs::write(dir.path().join("numaestro/config.toml"), text).expect("written");
+    static SETTINGS: OnceLock<PathBuf> = OnceLock::new();
+    SETTINGS.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("settings");
+        std::fs::create_dir_all(dir.join("numaestro")).expect("a directory for tests");
+        std::fs::write(dir.join("numaestro/config.toml"), "unmanaged = false\nidle_exit_s = 120\n").expect("written");
         dir
-    });
-    dir.path()
+    })
 }
 
 /// Nothing of the caller's environment that has a say in team sizes, and the settings above.
