@@ -104,3 +104,11 @@ CHUNKED(nonmonotonic_guided, NM_GUIDED)
 SCHEDULED(runtime, RUNTIME)
 SCHEDULED(nonmonotonic_runtime, NM_RUNTIME)
 SCHEDULED(maybe_nonmonotonic_runtime, MAYBE_NM_RUNTIME)
+
+/* Sections inside a region: they may talk to each other as those of `parallel sections` may. */
+SHIM_EXPORT unsigned GOMP_sections_start(unsigned count)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    nm_self.sections++;
+    return runtime && runtime->sections_start ? runtime->sections_start(count) : 0;
+}

@@ -72,7 +72,7 @@ static inline struct nm_plan enter(struct nm_runtime *runtime, struct nm_region 
         plan.quick = true;
     else
         plan = nm_region_enter(runtime, region, pushed);
-    if (plan.team && plan.team != pushed)
+    if (plan.team) /* also what the program pushed: adopting may have opened a region that took it */
         runtime->push_num_threads(place, runtime->global_thread_num(place), (int32_t)plan.team);
     return plan;
 }
@@ -118,4 +118,17 @@ SHIM_EXPORT void __kmpc_push_num_threads(void *place, int32_t gtid, int32_t thre
         return;
     nm_self.pushed = threads > 0 ? (uint32_t)threads : 0;
     runtime->push_num_threads(place, gtid, threads);
+}
+
+#define WORK_SECTIONS 0x400 /* ident_t.flags: this "loop" gives out sections */
+
+/* clang gives out sections as a loop over their numbers: whoever holds one may wait for another. */
+SHIM_EXPORT void __kmpc_for_static_init_4(void *place, int32_t gtid, int32_t schedule, int32_t *last, int32_t *lower,
+                                          int32_t *upper, int32_t *stride, int32_t step, int32_t chunk)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    if (NM_UNLIKELY(place && (((int32_t *)place)[1] & WORK_SECTIONS)))
+        nm_self.sections++;
+    if (NM_LIKELY(runtime && runtime->static_init))
+        runtime->static_init(place, gtid, schedule, last, lower, upper, stride, step, chunk);
 }

@@ -18,6 +18,7 @@ struct nm_region nm_regions[NM_REGIONS];
 _Atomic uint32_t nm_generation = 1;
 static __thread struct nm_region uncached __attribute__((tls_model("initial-exec"))); /* when the table is full: right, but resolved each time */
 
+static _Atomic bool numbers_only;     /* some region relies on a size that it learned elsewhere */
 static _Atomic uint32_t roots;       /* threads that open outermost regions */
 static _Atomic bool primary_taken;
 static pthread_key_t root_key;
@@ -34,6 +35,7 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->settled = 0;
     region->runtime = nm_runtime_of(function);
     region->object = nm_object_of(function, &thread_local_data, NULL);
+    region->blas = nm_is_blas(function);
     region->keeps_because = thread_local_data ? NM_HELD_THREAD_LOCAL : NM_HELD_NOT;
     region->verdict = thread_local_data ? NM_KEEPS_SIZE : NM_NEW;
 }
@@ -151,8 +153,15 @@ static inline uint32_t decide(struct nm_runtime *runtime, struct nm_region *regi
         *why = NM_HELD_USER;
         return max;
     }
-    if (NM_UNLIKELY((flags & NM_FLAG_RESIZE_ALWAYS) || runtime->dynamic))
-        return least(count, max);
+    if (NM_UNLIKELY(region->blas && nm_self.told_blas)) {
+        *why = NM_HELD_EXPLICIT;
+        return nm_self.told_blas;
+    }
+    if (NM_UNLIKELY((flags & NM_FLAG_RESIZE_ALWAYS) || runtime->dynamic)) {
+        *observe = region->verdict == NM_NEW;
+        bool keeps = *observe || (region->verdict == NM_KEEPS_SIZE && region->keeps_because == NM_HELD_EXPLICIT);
+        return keeps ? max : least(count, max);
+    }
     if (runtime->explicit_max) {
         *why = NM_HELD_EXPLICIT;
         return max;
@@ -161,8 +170,12 @@ static inline uint32_t decide(struct nm_runtime *runtime, struct nm_region *regi
         *why = NM_HELD_TOLD;
         return told;
     }
-    if (NM_LIKELY(region->verdict == NM_RESIZABLE))
-        return least(count, max);
+    if (NM_LIKELY(region->verdict == NM_RESIZABLE)) {
+        if (NM_LIKELY(!numbers_only))
+            return least(count, max);
+        *why = NM_HELD_THREAD_NUMBER;
+        return max;
+    }
     if (region->verdict == NM_NEW)
         *observe = true;
     else
@@ -197,6 +210,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     }
     if (NM_UNLIKELY(!runtime->threads_max))
         nm_runtime_measure(runtime);
+    if (NM_UNLIKELY(atomic_load_explicit(&nm_client.flags, memory_order_relaxed) & NM_FLAG_LENT))
+        nm_back_from_sequential();
     uint32_t generation = nm_generation;
     uint32_t count = atomic_load_explicit(&nm_client.count, memory_order_relaxed);
     uint32_t sharers = atomic_load_explicit(&roots, memory_order_relaxed);
@@ -210,7 +225,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (team > atomic_load_explicit(&runtime->pool, memory_order_relaxed))
         pool_grows(runtime, team);
     if (NM_UNLIKELY(plan.observe))
-        self->asked_number = self->asked_size = 0;
+        self->asked_number = self->asked_size = self->sections = 0;
     plan.team = asked == 0 && team == runtime->threads_max ? 0 : team;
     plan.managed = true;
     if (!asked && !plan.observe && why == NM_HELD_NOT && !(hurts && team > 1))
@@ -236,7 +251,12 @@ static __attribute__((noinline)) void learn(struct nm_thread *self, struct nm_re
 {
     /* Every schedule that the compiler lays out, and every partition by hand inside the region, asks for both. A thread
      * number without the size belongs to a partition that was made elsewhere, for the size it had then. */
-    if (self->asked_number > self->asked_size) {
+    if (self->sections) {
+        region->keeps_because = NM_HELD_EXPLICIT;
+        region->verdict = NM_KEEPS_SIZE;
+    } else if (self->asked_number > self->asked_size) {
+        numbers_only = true;
+        nm_generation++;
         region->keeps_because = NM_HELD_THREAD_NUMBER;
         region->verdict = NM_KEEPS_SIZE;
     } else {

@@ -114,6 +114,9 @@ static void fill(struct nm_runtime *r, void *handle)
     r->fork_call_if = (void (*)(void *, int32_t, nm_microtask, int32_t, void *))dlsym(handle, "__kmpc_fork_call_if");
     r->push_num_threads = (void (*)(void *, int32_t, int32_t))dlsym(handle, "__kmpc_push_num_threads");
     r->global_thread_num = (int32_t (*)(void *))dlsym(handle, "__kmpc_global_thread_num");
+    r->sections_start = (unsigned (*)(unsigned))dlsym(handle, "GOMP_sections_start");
+    r->static_init = (void (*)(void *, int32_t, int32_t, int32_t *, int32_t *, int32_t *, int32_t *, int32_t, int32_t))dlsym(
+        handle, "__kmpc_for_static_init_4");
     r->set_blocktime = (void (*)(int))dlsym(handle, "kmp_set_blocktime");
     r->get_blocktime = (int (*)(void))dlsym(handle, "kmp_get_blocktime");
     r->kmp = r->fork_call != NULL;
@@ -123,6 +126,7 @@ static void fill(struct nm_runtime *r, void *handle)
     r->get_thread_num = (int (*)(void))dlsym(handle, "omp_get_thread_num");
     r->get_num_procs = (int (*)(void))dlsym(handle, "omp_get_num_procs");
     r->get_dynamic = (int (*)(void))dlsym(handle, "omp_get_dynamic");
+    r->set_dynamic = (void (*)(int))dlsym(handle, "omp_set_dynamic");
     r->set_num_threads = (void (*)(int))dlsym(handle, "omp_set_num_threads");
     r->parallel = dlsym(handle, "GOMP_parallel");
     r->reductions = dlsym(handle, "GOMP_parallel_reductions");
@@ -156,10 +160,15 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
     if (!is_complete(r))
         return NULL;
     r->base = base;
-    if (r->kmp)
+    if (r->kmp) {
+        /* libomp reads its affinity mask at the first call that needs it: now, and the user's own. */
+        nm_widen_for_start();
+        r->get_max_threads();
+        nm_widen_undo();
         r->blocktime = r->get_blocktime ? r->get_blocktime() : 0;
-    else
+    } else {
         nm_spin_find(r);
+    }
     r->spins = true;
     runtimes_count++;
     return r;

@@ -74,6 +74,9 @@ static bool try_setter(struct library *library, const char *file)
             continue;
         library->set = (void (*)(int))dlsym(library->handle, known[i].set);
         library->get = (int (*)(void))dlsym(library->handle, known[i].get);
+        int (*parallel)(void) = (int (*)(void))dlsym(library->handle, "openblas_get_parallel");
+        if (parallel && parallel() == 2)
+            return false; /* built with OpenMP: it asks omp_get_max_threads before each operation */
         if (library->set && library->get) {
             library->kind = known[i].kind;
             library->own = library->get();
@@ -126,6 +129,9 @@ static int count_adds(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
+/* A library may load another one while it is set; dlopen looks for setters. */
+static __thread bool inside __attribute__((tls_model("initial-exec")));
+
 static void lock(void)
 {
     while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
@@ -157,6 +163,8 @@ static void scan_names(const struct names *names)
 
 bool nm_setters_scan(void)
 {
+    if (inside)
+        return libraries_count > 0;
     unsigned long long adds = 0;
     dl_iterate_phdr(count_adds, &adds);
     if (adds == seen_adds)
@@ -164,7 +172,11 @@ bool nm_setters_scan(void)
     int saved = errno;
     struct names names = {.count = 0};
     dl_iterate_phdr(collect, &names);
-    lock();
+    /* Never waits: the program may be inside a dlopen of the very library whose setter waits for that. */
+    if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
+        errno = saved;
+        return libraries_count > 0;
+    }
     seen_adds = names.adds;
     scan_names(&names);
     unlock();
@@ -207,10 +219,12 @@ void nm_setters_apply(uint32_t count)
 {
     if (!nm_setters_scan() || count == 0)
         return;
+    inside = true;
     lock();
     for (unsigned i = 0; i < libraries_count; i++)
         apply(&libraries[i], count);
     unlock();
+    inside = false;
 }
 
 uint32_t nm_setters_found(void)

@@ -23,6 +23,7 @@ struct nm_runtime {
     int (*get_thread_num)(void);
     int (*get_num_procs)(void);
     int (*get_dynamic)(void);
+    void (*set_dynamic)(int);
     void (*set_num_threads)(int);
     /* libgomp (and libomp's compatible entries) */
     void *parallel, *reductions, *sections;
@@ -32,6 +33,8 @@ struct nm_runtime {
     void (*fork_call_if)(void *, int32_t, nm_microtask, int32_t, void *);
     void (*push_num_threads)(void *, int32_t, int32_t);
     int32_t (*global_thread_num)(void *);
+    void (*static_init)(void *, int32_t, int32_t, int32_t *, int32_t *, int32_t *, int32_t *, int32_t, int32_t);
+    unsigned (*sections_start)(unsigned);
     void (*set_blocktime)(int);
     int (*get_blocktime)(void);
     int blocktime; /* the program's own, milliseconds */
@@ -58,6 +61,7 @@ struct nm_region {
     uintptr_t object; /* load address of the object that contains it */
     /* The settled plan: generation << 32 | team to pass on << 2 | bits; 0 = none. See nm_quick_enter. */
     _Atomic uint64_t settled;
+    bool blas; /* inside a BLAS library */
     _Atomic uint8_t verdict;
     uint8_t keeps_because; /* enum nm_held_by */
 };
@@ -71,8 +75,10 @@ enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
 struct nm_thread {
     uint32_t depth; /* regions of this thread as the opener, nested */
     uint8_t root;
-    bool serialized;  /* we made this thread's present region a team of one */
-    uint32_t pushed;  /* libomp: the size the program pushed for its next region, 0 = none */
+    bool serialized;    /* we made this thread's present region a team of one */
+    uint32_t pushed;    /* libomp: the size the program pushed for its next region, 0 = none */
+    uint32_t told_blas; /* what a BLAS was told last in this thread, and will use */
+    uint32_t sections;  /* `sections` constructs met in the region */
     uint32_t asked_number, asked_size; /* omp_get_thread_num / omp_get_num_threads calls */
 };
 /* Grows with everything that a settled plan depends on: decision, told size, roots, the program's own maximum. */
@@ -153,6 +159,7 @@ static inline void nm_quick_leave(void)
 
 /* told.c */
 bool nm_told(uint32_t *size);
+bool nm_is_blas(uintptr_t address);
 
 /* hooks.c */
 void *nm_next_symbol(const char *name);

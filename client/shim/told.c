@@ -21,7 +21,7 @@ bool nm_told(uint32_t *size)
 }
 
 /* BLAS libraries ask before each operation and pass the answer on as an explicit size: it binds nobody else. */
-static bool is_blas(uintptr_t address)
+bool nm_is_blas(uintptr_t address)
 {
     const char *name = NULL;
     nm_object_of(address, NULL, &name);
@@ -47,8 +47,8 @@ static int max_threads_at(void *place)
         return (int)own;
     if (nm_client.flags & (NM_FLAG_RESIZE_ALWAYS | NM_FLAG_RESIZE_NEVER) || runtime->explicit_max)
         return (int)own;
-    if (is_blas((uintptr_t)place))
-        return (int)allowed(own);
+    if (nm_is_blas((uintptr_t)place))
+        return (int)(nm_self.told_blas = allowed(own));
     uintptr_t nobody = 0;
     uint32_t before = told;
     if (atomic_compare_exchange_strong(&first_place, &nobody, (uintptr_t)place))
@@ -78,7 +78,7 @@ static void set_num_threads_at(void *place, int n)
     if (!runtime)
         return;
     runtime->set_num_threads(n);
-    if (nm_self.depth == 0 && !is_blas((uintptr_t)place)) {
+    if (nm_self.depth == 0 && !nm_is_blas((uintptr_t)place)) {
         runtime->explicit_max = true;
         runtime->threads_max = (uint32_t)runtime->get_max_threads();
         nm_generation++;
@@ -132,4 +132,41 @@ SHIM_EXPORT int omp_get_num_threads(void)
 SHIM_EXPORT int32_t omp_get_num_threads_(void)
 {
     return num_threads_at(__builtin_return_address(0));
+}
+
+/* Only so that libomp reads its affinity mask under the user's, whatever the program asks first. */
+static int num_procs_at(void *place)
+{
+    struct nm_runtime *runtime = nm_runtime_at(place);
+    return runtime && runtime->get_num_procs ? runtime->get_num_procs() : 1;
+}
+
+SHIM_EXPORT int omp_get_num_procs(void)
+{
+    return num_procs_at(__builtin_return_address(0));
+}
+
+SHIM_EXPORT int32_t omp_get_num_procs_(void)
+{
+    return num_procs_at(__builtin_return_address(0));
+}
+
+static void set_dynamic_at(void *place, int on)
+{
+    struct nm_runtime *runtime = nm_runtime_at(place);
+    if (!runtime || !runtime->set_dynamic)
+        return;
+    runtime->set_dynamic(on);
+    runtime->dynamic = on != 0;
+    nm_generation++;
+}
+
+SHIM_EXPORT void omp_set_dynamic(int on)
+{
+    set_dynamic_at(__builtin_return_address(0), on);
+}
+
+SHIM_EXPORT void omp_set_dynamic_(const int32_t *on)
+{
+    set_dynamic_at(__builtin_return_address(0), *on);
 }

@@ -14,7 +14,8 @@
 struct nm_hooks nm_hooks;
 
 static atomic_flag adopting = ATOMIC_FLAG_INIT;
-static bool put_in_force_by_root, say_busy; /* under the lock */
+static bool put_in_force_by_root; /* under the lock */
+static atomic_bool busy_to_say;
 
 static bool try_lock(void)
 {
@@ -87,8 +88,6 @@ static void carry_out(struct numaestro_page *page, const struct target *target, 
     if (nm_hooks.after)
         nm_hooks.after(target->count, target->flags, root);
     put_in_force_by_root = root;
-    /* A region is being entered: the sequential phase is over. */
-    say_busy = root && (target->flags & NM_FLAG_LENT);
     atomic_store_explicit(&page->root.adopted_ns, nm_now_ns(), memory_order_relaxed);
 }
 
@@ -97,10 +96,25 @@ static void confirm(struct numaestro_page *page, uint32_t epoch)
 {
     atomic_store_explicit(&page->helper.folded, !put_in_force_by_root, memory_order_relaxed);
     atomic_store_explicit(&page->helper.adopted_epoch, epoch, memory_order_release);
-    bool busy = say_busy, folded = !put_in_force_by_root;
-    say_busy = false;
-    nm_notice(NM_ADOPTED, epoch, folded);
-    if (busy)
+    nm_notice(NM_ADOPTED, epoch, !put_in_force_by_root);
+}
+
+/* A region is being entered although processors are lent: the sequential phase is over. The helper says so; should its
+ * wake-up be lost, the manager sees the regions by itself a little later. */
+void nm_back_from_sequential(void)
+{
+    nm_client.flags &= ~(uint32_t)NM_FLAG_LENT;
+    if (!nm_helper_runs()) {
+        nm_notice(NM_BUSY, 0, 0);
+        return;
+    }
+    busy_to_say = true;
+    nm_futex_wake(&nm_client.page->manager.epoch);
+}
+
+void nm_say_busy(void)
+{
+    if (busy_to_say && atomic_exchange(&busy_to_say, false))
         nm_notice(NM_BUSY, 0, 0);
 }
 

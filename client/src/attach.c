@@ -183,12 +183,27 @@ void nm_notice(unsigned kind, uint32_t value, uint32_t folded)
     errno = saved;
 }
 
+/* The state letter of a process in /proc, 0 if it cannot be read. */
+static char state_of(pid_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = 0;
+    char *end = strrchr(text, ')');
+    return end && end[1] == ' ' ? end[2] : 0;
+}
+
+/* Helper thread only. In a container without an init a dead manager stays a zombie, which kill() takes for alive. */
 bool nm_manager_alive(void)
 {
     int saved = errno;
     struct numaestro_page *page = nm_client.page;
     pid_t pid = (pid_t)page->header.manager_pid;
-    bool alive = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+    bool alive = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM) && state_of(pid) != 'Z' && state_of(pid) != 'X';
     errno = saved;
     return alive;
 }

@@ -56,6 +56,8 @@ void nm_forget(void);                       /* child after fork: no page, no hel
 bool nm_adopt(bool root);                   /* carry out the page's present decision; true if something changed */
 void nm_adopt_rest(void);                   /* helper: finish what the root thread has put in force, and say so */
 void nm_adopt_unlock(void);
+void nm_back_from_sequential(void);         /* root, at a region entry while NM_FLAG_LENT is in force */
+void nm_say_busy(void);                     /* helper */
 
 /* helper.c */
 bool nm_helper_start(void);                 /* it attaches first, if need be */

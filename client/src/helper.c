@@ -50,6 +50,7 @@ static void serve(void)
     }
     if (page->helper.adopted_epoch != nm_client.epoch)
         nm_adopt_rest();
+    nm_say_busy();
     if (epoch != page->manager.epoch)
         return;
     long woken = nm_futex_wait(&page->manager.epoch, epoch, LOOK_AFTER_MANAGER_NS);
