@@ -1,19 +1,23 @@
-//! Everything that touches Linux: the only crate with `unsafe`, and the only one that names files of the system.
+//! Everything that touches Linux: with `abi` the only crate with `unsafe`, and the only one that names files of the system.
 //!
 //! * [`DirTree`]: sysfs, or a recorded copy of it, for the topology readers.
 //! * [`procfs`]: who descends from whom, and who uses how much.
 //! * [`affinity`], [`cpuset`]: where threads may run. [`numa`]: whether pages may be placed.
-//! * [`PidFd`], [`poll`]: what happens, without asking twice.
+//! * [`PidFd`], [`poll`], [`signals`]: what happens, without asking twice.
+//! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one.
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
 //!
 //! It must not know what a policy is, nor what the manager is about to decide.
 #![allow(unsafe_code)]
 
 pub mod affinity;
+pub mod children;
 mod clock;
 pub mod cpuset;
+pub mod descriptors;
 pub mod detach;
 mod error;
+pub mod exec;
 pub mod limits;
 pub mod memory;
 pub mod numa;
@@ -21,6 +25,7 @@ mod pidfd;
 pub mod poll;
 pub mod procfs;
 pub mod rundir;
+pub mod signals;
 pub mod socket;
 mod tree;
 

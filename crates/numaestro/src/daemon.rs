@@ -2,9 +2,10 @@
 //! crate `numaestro-daemon`.
 
 use crate::cli::DaemonArgs;
-use crate::{exec, manager, say};
+use crate::{manager, say};
 use anyhow::Context;
 use numaestro_daemon::Config;
+use numaestro_host::{descriptors, signals};
 use std::path::PathBuf;
 
 /// Settings of the machine, for all its users.
@@ -13,11 +14,11 @@ const CONFIG_OF_MACHINE: &str = "/etc/numaestro/config.toml";
 /// The subcommand.
 pub fn daemon(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<u8> {
     if std::env::var_os("LISTEN_FDS").is_none() {
-        exec::close_inherited_descriptors();
+        descriptors::close_inherited();
     }
     let config = config(dir, args)?;
     // A program that hangs up while it is answered must not take the manager with it.
-    exec::ignore_broken_pipes();
+    signals::ignore_broken_pipes();
     numaestro_daemon::main_loop(config)?;
     Ok(say::OK)
 }

@@ -13,7 +13,6 @@ mod demo;
 mod doctor;
 mod elf;
 mod environment;
-mod exec;
 mod manager;
 mod occupancy;
 mod pages;
@@ -31,7 +30,10 @@ mod topo;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use numaestro_host::descriptors;
 use std::ffi::OsString;
+#[cfg(not(test))]
+use std::ffi::{c_char, c_int};
 use std::process::ExitCode;
 
 /// Where the C library enters.
@@ -39,9 +41,9 @@ use std::process::ExitCode;
 #[allow(unsafe_code)]
 // SAFETY: no other `main` exists in this binary (`no_main`), and the signature is C's.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn main(count: libc::c_int, strings: *const *const libc::c_char) -> libc::c_int {
+unsafe extern "C" fn main(count: c_int, strings: *const *const c_char) -> c_int {
     // SAFETY: the C runtime passes `count` valid strings that live as long as the process.
-    let arguments = unsafe { exec::arguments(count, strings) };
+    let arguments = unsafe { numaestro_host::exec::arguments(count, strings) };
     let code = std::panic::catch_unwind(|| enter(arguments)).unwrap_or(say::SOFTWARE);
     std::process::exit(i32::from(code))
 }
@@ -49,7 +51,7 @@ unsafe extern "C" fn main(count: libc::c_int, strings: *const *const libc::c_cha
 /// Everything between the C entry point and the exit code.
 #[cfg_attr(test, allow(dead_code))]
 fn enter(arguments: Vec<OsString>) -> u8 {
-    exec::fill_standard_descriptors();
+    descriptors::fill_standard();
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(refusal) => {

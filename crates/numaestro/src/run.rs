@@ -5,9 +5,11 @@
 use crate::cli::{ClassArg, RunArgs, WishArgs};
 use crate::environment::Environment;
 use crate::manager::{self, Manager};
-use crate::{exec, profile, say, shim, target};
+use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
+use numaestro_host::exec;
 use numaestro_topology::CpuSet;
+use rustix::io::Errno;
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -202,7 +204,7 @@ fn become_program(path: &Path, command: &[OsString], environment: &Environment) 
         return say::Failure::error(say::USAGE, "an argument has a zero byte in it", "leave it out");
     };
     let mut error = exec::execute(&file, &words, environment.entries());
-    if error.raw_os_error() == Some(libc::ENOEXEC) {
+    if error.raw_os_error() == Some(Errno::NOEXEC.raw_os_error()) {
         let mut script = vec![c"/bin/sh".to_owned(), file];
         script.extend(words.into_iter().skip(1));
         error = exec::execute(c"/bin/sh", &script, environment.entries());

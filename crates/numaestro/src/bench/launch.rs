@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use numaestro_host::children;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -76,7 +77,8 @@ pub fn clean_command(executable: &std::path::Path) -> Command {
 pub fn start(command: &mut Command, cpus: Option<&[usize]>) -> Result<Started> {
     let output = tempfile::tempfile().context("cannot make a temporary file for the program's output")?;
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
-    end_with_this(command, Signal::KILL);
+    // Nothing measured may outlive this command.
+    children::end_with_parent(command, Signal::KILL);
     let before = sched_getaffinity(None)?;
     if let Some(cpus) = cpus {
         let mut set = CpuSet::new();
@@ -90,14 +92,6 @@ pub fn start(command: &mut Command, cpus: Option<&[usize]>) -> Result<Started> {
     let pid = child?.id();
     let pidfd = pidfd_open(number(pid), PidfdFlags::empty()).context("cannot watch a process (pidfd_open)")?;
     Ok(Started { pid, pidfd, output })
-}
-
-/// Lets the kernel send `signal` to the program when this command ends, however it ends: nothing measured may outlive it.
-#[allow(unsafe_code)]
-pub fn end_with_this(command: &mut Command, signal: Signal) {
-    let set = move || Ok(rustix::process::set_parent_process_death_signal(Some(signal))?);
-    // SAFETY: between fork and exec nothing but one system call is made.
-    unsafe { command.pre_exec(set) };
 }
 
 /// Waits until all have ended, or until `limit` after `origin`: then kills what is left, whole process groups.
@@ -140,7 +134,7 @@ fn wait_for_one(started: &[Started], ends: &mut [Option<f64>], origin: Instant, 
 }
 
 fn finish(mut program: Started, end: Option<f64>, limit: Duration) -> Result<Ended> {
-    let (success, cpu_s) = reap(program.pid)?;
+    let usage = children::wait_with_usage(program.pid)?;
     if end.is_some() {
         // What it started and left behind belongs to the run that is over.
         let _ = kill_process_group(number(program.pid), Signal::KILL);
@@ -150,33 +144,11 @@ fn finish(mut program: Started, end: Option<f64>, limit: Duration) -> Result<End
     program.output.read_to_end(&mut output)?;
     Ok(Ended {
         turnaround_s: end.unwrap_or(limit.as_secs_f64()),
-        cpu_s,
+        cpu_s: usage.processor_time.as_secs_f64(),
         limited: end.is_none(),
-        success,
+        success: usage.success,
         output: String::from_utf8_lossy(&output).into_owned(),
     })
-}
-
-/// Waits for `pid`: whether it exited with 0, and its processor seconds.
-#[allow(unsafe_code)] // The resource usage of one child is to be had from wait4 only.
-fn reap(pid: u32) -> Result<(bool, f64)> {
-    let mut status = 0;
-    // SAFETY: all bits zero is a valid rusage, which holds nothing but integers.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    loop {
-        // SAFETY: `status` and `usage` are valid for writes for the length of the call.
-        let got = unsafe { libc::wait4(number(pid).as_raw_nonzero().get(), &raw mut status, 0, &raw mut usage) };
-        if got > 0 {
-            break;
-        }
-        let error = std::io::Error::last_os_error();
-        if error.kind() != std::io::ErrorKind::Interrupted {
-            return Err(error).with_context(|| format!("cannot wait for process {pid}"));
-        }
-    }
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    let success = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
-    Ok((success, seconds(usage.ru_utime) + seconds(usage.ru_stime)))
 }
 
 /// A child's process id, which is never 0.

@@ -7,10 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use numaestro_host::children::end_with_parent;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use super::launch::{clean_command, end_with_this};
+use super::launch::clean_command;
 use super::load;
 
 /// How long a manager may take to answer for the first time.
@@ -139,6 +140,6 @@ fn spawn(numaestro: &Path, dir: &Path, options: &[&str]) -> Result<Child> {
     command.env("NUMAESTRO_DIR", dir).env("XDG_CONFIG_HOME", dir);
     command.args(["daemon", "--idle-exit", "0", "--config"]).arg(config).args(options);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    end_with_this(&mut command, Signal::TERM);
+    end_with_parent(&mut command, Signal::TERM);
     command.spawn().with_context(|| format!("cannot start the manager, {} daemon", numaestro.display()))
 }
