@@ -1,11 +1,12 @@
-//! The shared page on Linux: a sealed memfd, mapped by the manager, and the manager's side of its protocol.
-//! It must not know why a decision was taken.
+//! The shared page on Linux: a sealed memfd, mapped by the manager. How a decision is written into it is the protocol's affair
+//! ([`numaestro_abi::protocol`]). It must not know why a decision was taken.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use numaestro_abi::page::{self, CPUSET_WORDS, PAGE_BYTES, Page};
+use numaestro_abi::protocol::{self, Target};
 use numaestro_topology::CpuSet;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -117,27 +118,8 @@ impl SharedPage {
 
     /// Publishes a decision and wakes the application's helper thread.
     pub fn publish(&self, decision: &Decision<'_>) -> Result<(), HostError> {
-        self.write(decision);
+        protocol::write(self.page(), &target_of(decision));
         wake(&self.page().manager.epoch)
-    }
-
-    fn write(&self, decision: &Decision<'_>) {
-        let page = self.page();
-        let line = &page.manager;
-        let sequence = line.sequence.load(Ordering::Relaxed) | 1;
-        line.sequence.store(sequence, Ordering::Relaxed);
-        fence(Ordering::Release);
-        let words = words_of(decision.cpus);
-        let used = CPUSET_WORDS - words.iter().rev().take_while(|word| **word == 0).count();
-        for (place, word) in page.cpuset.iter().zip(words) {
-            place.store(word, Ordering::Relaxed);
-        }
-        line.cpuset_words.store(used as u32, Ordering::Relaxed);
-        line.count.store(decision.count.max(1), Ordering::Relaxed);
-        line.flags.store(decision.flags, Ordering::Relaxed);
-        line.decided_ns.store(decision.decided_ns, Ordering::Relaxed);
-        line.epoch.store(decision.epoch, Ordering::Release);
-        line.sequence.store(sequence.wrapping_add(1), Ordering::Release);
     }
 
     /// What the application says.
@@ -151,7 +133,7 @@ impl SharedPage {
             team_max: page.root.team_max.load(Ordering::Relaxed).min(most),
             held: page.root.held.load(Ordering::Relaxed),
             held_by: page.root.held_by.load(Ordering::Relaxed).min(5),
-            adopted_epoch: page.helper.adopted_epoch.load(Ordering::Acquire),
+            adopted_epoch: protocol::adopted(page),
             folded: page.helper.folded.load(Ordering::Relaxed) != 0,
             runtimes: page.helper.runtimes.load(Ordering::Relaxed),
             requested: page.request.requested.load(Ordering::Relaxed).min(most),
@@ -166,13 +148,14 @@ impl Drop for SharedPage {
     }
 }
 
-/// The set as the page holds it; processors beyond the page's room are left out.
-fn words_of(cpus: &CpuSet) -> [u64; CPUSET_WORDS] {
-    let mut words = [0_u64; CPUSET_WORDS];
-    for (place, word) in words.iter_mut().zip(cpus.words()) {
+/// The decision as the page holds it; processors beyond the page's room are left out.
+fn target_of(decision: &Decision<'_>) -> Target {
+    let mut cpuset = [0_u64; CPUSET_WORDS];
+    for (place, word) in cpuset.iter_mut().zip(decision.cpus.words()) {
         *place = *word;
     }
-    words
+    let Decision { epoch, count, flags, decided_ns, .. } = *decision;
+    Target { epoch, count, flags, decided_ns, cpuset }
 }
 
 /// Wakes every thread of every process that sleeps on `word`.
@@ -197,6 +180,7 @@ mod tests {
         let cpus: CpuSet = "1,64-65,200".parse().unwrap();
         page.publish(&decision(3, &cpus)).unwrap();
         let raw = page.page();
+        assert_eq!(protocol::read(raw), Some(target_of(&decision(3, &cpus))));
         assert_eq!(raw.header.magic.load(Ordering::Relaxed), page::MAGIC);
         assert_eq!(raw.header.app.load(Ordering::Relaxed), 9);
         assert_eq!(raw.manager.epoch.load(Ordering::Relaxed), 3);
@@ -226,5 +210,12 @@ mod tests {
         page.page().request.requested.store(u32::MAX, Ordering::Relaxed);
         let report = page.report();
         assert_eq!((report.team, report.held_by, report.requested), (8192, 5, 8192));
+    }
+
+    #[test]
+    fn what_a_program_has_carried_out_is_reported() {
+        let page = SharedPage::create(1, 1, 1).unwrap();
+        protocol::adopt(page.page(), 5, true);
+        assert_eq!((page.report().adopted_epoch, page.report().folded), (5, true));
     }
 }
