@@ -26,7 +26,8 @@ static struct site {
 } sites[SITES];
 
 struct object_query {
-    uintptr_t address, base;
+    uintptr_t address;
+    uintptr_t code_from, code_to; /* the segment of code that holds `address`, if it is code */
     bool thread_local_data, found;
 };
 
@@ -38,7 +39,12 @@ static int object_match(struct dl_phdr_info *info, size_t size, void *data)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         uintptr_t from = info->dlpi_addr + p->p_vaddr;
-        inside |= p->p_type == PT_LOAD && query->address >= from && query->address < from + p->p_memsz;
+        bool here = p->p_type == PT_LOAD && query->address >= from && query->address < from + p->p_memsz;
+        if (here && (p->p_flags & PF_X)) {
+            query->code_from = from;
+            query->code_to = from + p->p_memsz;
+        }
+        inside |= here;
         tls |= p->p_type == PT_TLS && p->p_memsz > 0;
     }
     if (!inside)
@@ -62,6 +68,15 @@ uintptr_t nm_object_of(uintptr_t address, bool *thread_local_data, const char **
         *thread_local_data = query.found && query.thread_local_data;
     }
     return (uintptr_t)info.dli_fbase;
+}
+
+bool nm_code_around(uintptr_t address, uintptr_t *from, uintptr_t *to)
+{
+    struct object_query query = {.address = address};
+    dl_iterate_phdr(object_match, &query);
+    *from = query.code_from;
+    *to = query.code_to;
+    return query.code_to != 0;
 }
 
 static uintptr_t base_of(void *symbol)

@@ -100,6 +100,7 @@ void nm_runtime_measure(struct nm_runtime *runtime); /* the program's own maximu
 struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any address in the caller's object; NULL if none */
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
 uintptr_t nm_object_of(uintptr_t address, bool *thread_local_data, const char **name);
+bool nm_code_around(uintptr_t address, uintptr_t *from, uintptr_t *to);
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
 

@@ -2,7 +2,8 @@
  *
  * omp_get_max_threads() answers the program's own maximum at first; asked again from the same place it answers the present
  * allocation; asked from several places it never changes its answer. What it answered last is the size of every region
- * until it is asked again.
+ * until it is asked again. A place is the call and the calls that led to it: many programs ask through a function of
+ * their own, and what one caller of it does with the answer is not what another does.
  *
  * omp_get_thread_num() and omp_get_num_threads() are only counted: region.c learns from them.
  */
@@ -37,7 +38,28 @@ static uint32_t allowed(uint32_t own)
     return count < own ? count : own;
 }
 
-static int max_threads_at(void *place)
+#define STACK_WORDS 64
+#define STACK_CALLS 4
+
+/* The call at `place` and those before it on the stack at `frame`, in one number. Without unwinding: words that point into
+ * the code of the asking object. A stale word among them can only make two askings look different, or all look the same
+ * up to that word; the first keeps the answer as it is, which is always right. */
+static uintptr_t calls_at(uintptr_t place, const uintptr_t *frame)
+{
+    uintptr_t from, to, calls = place;
+    if (!nm_code_around(place, &from, &to))
+        return calls;
+    int seen = 0;
+    for (int i = 0; i < STACK_WORDS && seen < STACK_CALLS; i++) {
+        if (frame[i] < from || frame[i] >= to)
+            continue;
+        calls = calls * 31 + frame[i];
+        seen++;
+    }
+    return calls ? calls : 1;
+}
+
+static int max_threads_at(void *place, const void *frame)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
     if (!runtime)
@@ -49,11 +71,11 @@ static int max_threads_at(void *place)
         return (int)own;
     if (nm_is_blas((uintptr_t)place))
         return (int)(nm_self.told_blas = allowed(own));
-    uintptr_t nobody = 0;
+    uintptr_t nobody = 0, calls = calls_at((uintptr_t)place, frame);
     uint32_t before = told;
-    if (atomic_compare_exchange_strong(&first_place, &nobody, (uintptr_t)place))
+    if (atomic_compare_exchange_strong(&first_place, &nobody, calls))
         told = own;
-    else if (nobody != (uintptr_t)place)
+    else if (nobody != calls)
         several_places = true;
     else if (!several_places)
         told = allowed(own);
@@ -64,12 +86,12 @@ static int max_threads_at(void *place)
 
 SHIM_EXPORT int omp_get_max_threads(void)
 {
-    return max_threads_at(__builtin_return_address(0));
+    return max_threads_at(__builtin_return_address(0), __builtin_frame_address(0));
 }
 
 SHIM_EXPORT int32_t omp_get_max_threads_(void)
 {
-    return max_threads_at(__builtin_return_address(0));
+    return max_threads_at(__builtin_return_address(0), __builtin_frame_address(0));
 }
 
 static void set_num_threads_at(void *place, int n)
