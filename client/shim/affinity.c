@@ -92,6 +92,15 @@ void nm_widen_for_start(void)
     errno = saved;
 }
 
+/* PUs of the user's own mask, 0 if it is not known. */
+unsigned nm_whole_count(void)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; load_whole() && i < NM_CPUSET_WORDS; i++)
+        count += (unsigned)__builtin_popcountll(whole.words[i]);
+    return count;
+}
+
 void nm_widen_undo(void)
 {
     int saved = errno;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <link.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RUNTIMES_MAX 32
@@ -164,6 +165,18 @@ static struct nm_runtime *known(uintptr_t base)
     return NULL;
 }
 
+/* libomp reads its affinity mask once, at the first call that needs it: now, and the user's own. The manager may move this
+ * process at this very moment; then libomp counts too few processors, and is told what it would have found. */
+static void start_libomp(struct nm_runtime *r)
+{
+    nm_widen_for_start();
+    int threads = r->get_max_threads();
+    unsigned procs = r->get_num_procs ? (unsigned)r->get_num_procs() : 0, whole = nm_whole_count();
+    nm_widen_undo();
+    if (procs < whole && (unsigned)threads == procs && !getenv("OMP_NUM_THREADS"))
+        r->set_num_threads((int)whole);
+}
+
 static struct nm_runtime *make(uintptr_t base, void *symbol)
 {
     void *handle = pinned_handle(symbol);
@@ -176,10 +189,7 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
         return NULL;
     r->base = base;
     if (r->kmp) {
-        /* libomp reads its affinity mask at the first call that needs it: now, and the user's own. */
-        nm_widen_for_start();
-        r->get_max_threads();
-        nm_widen_undo();
+        start_libomp(r);
         r->blocktime = r->get_blocktime ? r->get_blocktime() : 0;
     } else {
         nm_spin_find(r);

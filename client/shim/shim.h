@@ -168,6 +168,7 @@ void *nm_next_symbol(const char *name);
 /* affinity.c */
 void nm_widen_for_start(void);
 void nm_widen_undo(void);
+unsigned nm_whole_count(void);
 
 /* spin.c */
 void nm_spin_find(struct nm_runtime *runtime);
