@@ -123,7 +123,7 @@ impl Manager {
         entry.waiting = None;
         let published = entry.page.as_ref().map(|page| page.publish(&entry.decision(&target, monotonic_ns())));
         if !target.lent {
-            entry.phases.sequential = false;
+            (entry.phases.sequential, entry.phases.blocked) = (false, false);
         }
         entry.target = Some(target);
         match published {

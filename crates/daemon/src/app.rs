@@ -30,6 +30,10 @@ pub(crate) struct Phases {
     pub(crate) quiet_since_ns: u64,
     /// The engine was told that it is sequential.
     pub(crate) sequential: bool,
+    /// The engine was told that it waits for something outside.
+    pub(crate) blocked: bool,
+    /// Time and processor time at the latest look of this quiet phase, nanoseconds.
+    pub(crate) cpu: Option<(u64, u64)>,
     /// When that was last so.
     pub(crate) seen_ns: Option<u64>,
 }

@@ -318,7 +318,7 @@ impl Manager {
             let Some(app) = self.apps.get_mut(&id) else { continue };
             app.epoch_base += app.target.as_ref().map_or(0, |target| target.epoch);
             app.waiting = None;
-            app.phases.sequential = false;
+            (app.phases.sequential, app.phases.blocked) = (false, false);
             let wish = Self::wish_of(app, app.target.as_ref().map(|target| target.pus.clone()));
             self.events.push_back(Event::Arrive { app: numaestro_policy::AppId(id), wish });
             if app.is_wrapper() {

@@ -1,9 +1,10 @@
-//! Sequential phases of evolving programs: while somebody wants more processors, whoever has several and opens no parallel region for 3 ms
-//! lends all but one. Nothing wakes up while nobody wants more.
+//! Sequential phases of evolving programs: while somebody wants more processors, whoever opens no parallel region for 3 ms lends all but
+//! one, and the last one too if it uses no processor time, because then it waits for something outside. Nothing wakes up while nobody
+//! wants more.
 
 use numaestro_engine::Event;
 use numaestro_host::memory::Report;
-use numaestro_host::monotonic_ns;
+use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
 
 use crate::app::{App, Phases};
@@ -23,8 +24,12 @@ const JUST_NOW_NS: u64 = 20_000_000;
 
 impl App {
     fn can_lend(&self) -> bool {
-        self.page.is_some()
-            && (self.phases.sequential || self.target.as_ref().is_some_and(|target| target.pus.len() >= 2))
+        let has_some = self.target.as_ref().is_some_and(|target| !target.shared);
+        self.page.is_some() && !self.is_wrapper() && (self.phases.sequential || has_some)
+    }
+
+    fn has_several(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.pus.len() >= 2)
     }
 
     fn phases_are_likely(&self, now: u64) -> bool {
@@ -37,31 +42,57 @@ impl App {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Seen {
     Sequential,
+    Blocked,
     Parallel,
     Nothing,
 }
 
+/// A program that uses less than this of a processor between two looks, thousandths, waits for something outside.
+const BLOCKED_PERMILLE: u64 = 100;
+/// One that waited and uses more than this works again, though it opens no region.
+const WORKS_PERMILLE: u64 = 500;
+/// One that uses more than this is parallel by other means than regions (a library's own threads).
+const PARALLEL_PERMILLE: u64 = 1500;
+
 impl Phases {
-    /// Takes one look into account.
-    fn look(&mut self, report: &Report, now: u64) -> Seen {
+    /// Takes one look into account. `cpu_time` is asked only when it matters.
+    fn look(&mut self, report: &Report, now: u64, several: bool, cpu_time: impl FnOnce() -> Option<u64>) -> Seen {
         let moved_on = report.in_region || self.regions != Some(report.regions);
         if moved_on {
             self.quiet_since_ns = now;
+            self.cpu = None;
             // One look more is needed to know that no region begins and ends between looks.
             self.regions = (!report.in_region).then_some(report.regions);
         }
-        match (moved_on, self.sequential) {
-            (true, true) => {
-                self.sequential = false;
-                Seen::Parallel
-            }
-            (false, false) if now.saturating_sub(self.quiet_since_ns) >= QUIET_NS => {
-                self.sequential = true;
-                self.seen_ns = Some(now);
-                Seen::Sequential
-            }
-            _ => Seen::Nothing,
+        if moved_on {
+            let was = std::mem::take(&mut self.sequential);
+            self.blocked = false;
+            return if was { Seen::Parallel } else { Seen::Nothing };
         }
+        // Who never opened a region may be parallel without any.
+        if report.regions == 0 || now.saturating_sub(self.quiet_since_ns) < QUIET_NS {
+            return Seen::Nothing;
+        }
+        let Some(permille) = self.rate(now, cpu_time()) else { return Seen::Nothing };
+        if self.blocked && permille > WORKS_PERMILLE {
+            (self.sequential, self.blocked) = (false, false);
+            Seen::Parallel
+        } else if !self.blocked && permille < BLOCKED_PERMILLE {
+            (self.sequential, self.blocked, self.seen_ns) = (true, true, Some(now));
+            Seen::Blocked
+        } else if !self.sequential && several && permille < PARALLEL_PERMILLE {
+            (self.sequential, self.seen_ns) = (true, Some(now));
+            Seen::Sequential
+        } else {
+            Seen::Nothing
+        }
+    }
+
+    /// Thousandths of a processor used since the former look, if there was one in this quiet phase.
+    fn rate(&mut self, now: u64, cpu_time: Option<u64>) -> Option<u64> {
+        let before = std::mem::replace(&mut self.cpu, cpu_time.map(|time| (now, time)));
+        let ((then, before), time) = (before?, cpu_time?);
+        Some(time.saturating_sub(before) * 1000 / (now - then).max(1))
     }
 }
 
@@ -104,9 +135,11 @@ impl Manager {
         for entry in self.apps.values_mut().filter(|entry| entry.can_lend()) {
             let report = entry.report();
             let app = AppId(entry.number);
-            match entry.phases.look(&report, now) {
+            let (several, cpu_time) = (entry.has_several(), || procfs::cpu_time_ns(entry.process.pid()).ok());
+            match entry.phases.look(&report, now, several, cpu_time) {
                 Seen::Sequential if of_use => events.push(Event::Sequential { app }),
-                Seen::Sequential => entry.phases.sequential = false,
+                Seen::Blocked if of_use => events.push(Event::Blocked { app }),
+                Seen::Sequential | Seen::Blocked => (entry.phases.sequential, entry.phases.blocked) = (false, false),
                 Seen::Parallel => events.push(Event::Parallel { app }),
                 Seen::Nothing => {}
             }
@@ -127,7 +160,7 @@ impl Manager {
         let Some(entry) = self.apps.get_mut(&app) else { return };
         entry.phases.regions = None;
         if entry.phases.sequential {
-            entry.phases.sequential = false;
+            (entry.phases.sequential, entry.phases.blocked) = (false, false);
             self.feed(Event::Parallel { app: AppId(app) });
         }
     }
@@ -144,6 +177,11 @@ impl Manager {
 mod tests {
     use super::*;
 
+    /// A program with several processors that works all the time.
+    fn look(phases: &mut Phases, report: &Report, now: u64) -> Seen {
+        phases.look(report, now, true, || Some(now))
+    }
+
     const MS: u64 = 1_000_000;
 
     fn report(regions: u64, in_region: bool) -> Report {
@@ -153,29 +191,70 @@ mod tests {
     #[test]
     fn three_quiet_milliseconds_are_a_sequential_phase() {
         let mut phases = Phases::default();
-        assert_eq!(phases.look(&report(5, true), MS), Seen::Nothing);
-        assert_eq!(phases.look(&report(5, false), 3 * MS), Seen::Nothing);
-        assert_eq!(phases.look(&report(5, false), 5 * MS), Seen::Nothing);
-        assert_eq!(phases.look(&report(5, false), 6 * MS), Seen::Sequential);
-        assert_eq!(phases.look(&report(5, false), 60 * MS), Seen::Nothing);
-        assert_eq!(phases.look(&report(6, false), 62 * MS), Seen::Parallel);
-        assert_eq!(phases.look(&report(6, false), 64 * MS), Seen::Nothing);
-        assert_eq!(phases.look(&report(6, false), 66 * MS), Seen::Sequential);
+        assert_eq!(look(&mut phases, &report(5, true), MS), Seen::Nothing);
+        assert_eq!(look(&mut phases, &report(5, false), 3 * MS), Seen::Nothing);
+        assert_eq!(look(&mut phases, &report(5, false), 6 * MS), Seen::Nothing, "one look more shows what it does");
+        assert_eq!(look(&mut phases, &report(5, false), 8 * MS), Seen::Sequential);
+        assert_eq!(look(&mut phases, &report(5, false), 60 * MS), Seen::Nothing);
+        assert_eq!(look(&mut phases, &report(6, false), 62 * MS), Seen::Parallel);
+        assert_eq!(look(&mut phases, &report(6, false), 66 * MS), Seen::Nothing);
+        assert_eq!(look(&mut phases, &report(6, false), 68 * MS), Seen::Sequential);
     }
 
     #[test]
     fn short_regions_between_looks_are_no_quiet() {
         let mut phases = Phases::default();
-        for look in 0..100 {
-            assert_eq!(phases.look(&report(look, false), look * 64 * MS), Seen::Nothing);
+        for at in 0..100 {
+            assert_eq!(look(&mut phases, &report(at, false), at * 64 * MS), Seen::Nothing);
         }
     }
 
     #[test]
     fn a_long_region_is_no_quiet() {
         let mut phases = Phases::default();
-        for look in 0..100 {
-            assert_eq!(phases.look(&report(1, true), look * 64 * MS), Seen::Nothing);
+        for at in 0..100 {
+            assert_eq!(look(&mut phases, &report(1, true), at * 64 * MS), Seen::Nothing);
+        }
+    }
+
+    #[test]
+    fn who_uses_no_time_lends_the_last_processor_too() {
+        let mut phases = Phases::default();
+        let idle = |phases: &mut Phases, now| phases.look(&report(5, false), now, false, || Some(7));
+        assert_eq!(idle(&mut phases, MS), Seen::Nothing);
+        assert_eq!(idle(&mut phases, 4 * MS), Seen::Nothing, "one look more tells whether time passes");
+        assert_eq!(idle(&mut phases, 6 * MS), Seen::Blocked);
+        assert_eq!(idle(&mut phases, 8 * MS), Seen::Nothing);
+        let works = phases.look(&report(5, false), 10 * MS, false, || Some(2 * MS));
+        assert_eq!(works, Seen::Parallel, "it works again, without regions");
+        assert_eq!(phases.look(&report(5, false), 12 * MS, false, || Some(4 * MS)), Seen::Nothing);
+        assert_eq!(phases.look(&report(5, false), 14 * MS, false, || Some(4 * MS)), Seen::Blocked);
+        assert_eq!(phases.look(&report(6, false), 16 * MS, false, || None), Seen::Parallel);
+    }
+
+    #[test]
+    fn who_has_no_regions_is_not_judged_by_them() {
+        let mut phases = Phases::default();
+        for at in 0..50 {
+            assert_eq!(phases.look(&report(0, false), at * 2 * MS, true, || Some(0)), Seen::Nothing);
+        }
+    }
+
+    #[test]
+    fn a_librarys_own_threads_are_parallel_too() {
+        let mut phases = Phases::default();
+        for at in 0..50 {
+            let seen = phases.look(&report(5, false), at * 2 * MS, true, || Some(at * 4 * MS));
+            assert_eq!(seen, Seen::Nothing);
+        }
+    }
+
+    #[test]
+    fn who_works_alone_on_its_only_processor_lends_nothing() {
+        let mut phases = Phases::default();
+        for at in 0..50 {
+            let seen = phases.look(&report(5, false), at * 2 * MS, false, || Some(at * 2 * MS));
+            assert_eq!(seen, Seen::Nothing);
         }
     }
 }

@@ -39,7 +39,20 @@ impl Engine {
         self.plan.reset(&view);
         self.policy.placement.place(&view, &self.shares, &mut self.plan);
         self.ledger.carry_out(&self.plan, self.now);
+        self.host_blocked();
         self.guests.spread(&self.machine, &mut self.ledger, &self.order);
+        self.order.retain(|&slot| !self.ledger.account(slot).blocked);
+    }
+
+    /// Blocked applications take no part in the division; they are somebody's guests.
+    fn host_blocked(&mut self) {
+        for &slot in &self.ledger.arrival {
+            let account = self.ledger.account(slot);
+            if account.phase == Phase::Running && account.blocked && !account.pinned {
+                let at = self.order.partition_point(|&other| self.ledger.app(other).id < self.ledger.app(slot).id);
+                self.order.insert(at, slot);
+            }
+        }
     }
 
     /// What policies see of wishes, and how many processors there are to divide.
@@ -59,7 +72,7 @@ impl Engine {
             account.pinned &= app.allocation > 0;
             if account.pinned {
                 pinned += app.allocation;
-            } else if account.phase == Phase::Running {
+            } else if account.phase == Phase::Running && !account.blocked {
                 self.order.push(slot);
             }
         }

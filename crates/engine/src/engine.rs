@@ -166,6 +166,7 @@ impl Engine {
                 false
             }),
             Event::Sequential { app } => self.with(*app, |engine, slot| engine.sequential(slot, true)),
+            Event::Blocked { app } => self.with(*app, Self::blocked),
             Event::Parallel { app } => self.with(*app, |engine, slot| engine.sequential(slot, false)),
             Event::Offline { pu } => self.offline(*pu, actions),
             Event::Online { pu } => self.online(*pu),
@@ -210,6 +211,7 @@ impl Engine {
 
     /// It holds nothing of its own from now on; its children do.
     pub(crate) fn wrap(&mut self, slot: Slot, actions: &mut Vec<Action>) {
+        self.ledger.account_mut(slot).blocked = false;
         Guests::forget(&mut self.ledger, slot);
         self.ledger.give_up_all(slot, self.now);
         if self.ledger.account(slot).phase == Phase::Waiting {
@@ -223,10 +225,28 @@ impl Engine {
         let allocation = self.ledger.app(slot).allocation;
         let account = self.ledger.account_mut(slot);
         let changed = account.sequential != sequential;
+        let was_blocked = std::mem::take(&mut account.blocked);
         account.sequential = sequential;
-        account.parallel_count = allocation;
-        account.dirty |= changed;
-        changed && account.phase == Phase::Running
+        if changed {
+            account.parallel_count = allocation;
+        }
+        account.dirty |= changed || was_blocked;
+        (changed || was_blocked) && account.phase == Phase::Running
+    }
+
+    /// Who has a claim to keep what it has, or has nothing of its own, stays as it is.
+    fn blocked(&mut self, slot: Slot) -> bool {
+        let allocation = self.ledger.app(slot).allocation;
+        let account = self.ledger.account_mut(slot);
+        if account.phase != Phase::Running || account.pinned || account.blocked || allocation == 0 {
+            return false;
+        }
+        if !account.sequential {
+            account.parallel_count = allocation;
+        }
+        (account.sequential, account.blocked, account.dirty) = (true, true, true);
+        self.ledger.lend_all(slot, self.now);
+        true
     }
 
     fn offline(&mut self, pu: PuId, actions: &mut Vec<Action>) -> bool {

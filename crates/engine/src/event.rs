@@ -67,6 +67,11 @@ pub enum Event {
         /// Which.
         app: AppId,
     },
+    /// It is in a sequential phase and waits for something outside: all its processors may be lent; it runs as a guest meanwhile.
+    Blocked {
+        /// Which.
+        app: AppId,
+    },
     /// It is parallel again.
     Parallel {
         /// Which.

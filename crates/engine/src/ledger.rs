@@ -44,10 +44,13 @@ pub(crate) struct Sent {
 
 /// What the engine keeps of an application besides what policies see.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own; all combinations occur.
 pub(crate) struct Account {
     pub phase: Phase,
     pub limits: Limits,
     pub sequential: bool,
+    /// It waits for something outside, and lends everything.
+    pub blocked: bool,
     /// Processors it had when its sequential phase began.
     pub parallel_count: u32,
     /// Owned and not leaving.
@@ -78,6 +81,7 @@ impl Account {
             phase: Phase::Gone,
             limits: Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None },
             sequential: false,
+            blocked: false,
             parallel_count: 0,
             owned: set(),
             leaving: set(),
@@ -186,6 +190,7 @@ impl Ledger {
         self.give_up_all(slot, now);
         let account = self.account_mut(slot);
         account.phase = Phase::Gone;
+        account.blocked = false;
         account.guest_of.clear();
         account.sent.pus.clear();
         account.sent = Sent { pus: std::mem::take(&mut account.sent.pus), ..Sent::default() };
@@ -207,6 +212,15 @@ impl Ledger {
             }
         }
         self.settle_leaving(slot);
+    }
+
+    /// It vacates everything, as if others were next.
+    pub(crate) fn lend_all(&mut self, slot: Slot, now: Nanos) {
+        for index in 0..self.pus.len() {
+            if self.pus[index].next == Some(slot) {
+                self.assign(PuId(index as u32), None, now);
+            }
+        }
     }
 
     /// Carries a plan over.

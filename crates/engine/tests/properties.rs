@@ -1,6 +1,5 @@
 //! Whatever happens: every combination of answers, random machines, random events, liars and dead ones among them. The engine checks G1–G7
 //! itself after each step; here a second ledger, kept from the actions alone, checks what programs see.
-
 use numaestro_engine::{Action, AppId, AppState, Class, Engine, Event, PuSnapshot, PuState, Settings, Wish, journal};
 use numaestro_policy::{Policy, Shares, catalogue};
 use numaestro_topology::{PuId, PuSet, synthetic};
@@ -225,7 +224,8 @@ impl World {
             15 => Event::Class { app, class: [Class::Malleable, Class::Setter, Class::Fold][op.a as usize % 3] },
             16..=21 => Event::Adopted { app, epoch: self.latest(app) },
             22 => Event::Adopted { app, epoch: op.a % (self.latest(app) + 3) },
-            23 | 24 => Event::Sequential { app },
+            23 => Event::Sequential { app },
+            24 => Event::Blocked { app },
             25 | 26 => Event::Parallel { app },
             27 => Event::Offline { pu: PuId(op.a % (self.pus + 1)) },
             28 => Event::Online { pu: PuId(op.a % (self.pus + 1)) },

@@ -213,6 +213,24 @@ fn sequential_phases_lend_what_others_want_and_get_it_back() {
 }
 
 #[test]
+fn a_blocked_application_lends_its_last_processor_too() {
+    let mut story = Story::new("core:2 pu:1", "");
+    story.arrive(1, wish(2));
+    story.arrive(2, wish(2));
+    story.settle();
+    story.now += 1;
+    assert_eq!(story.tell(&Event::Blocked { app: AppId(1) }), ["target 1 epoch 3: 1 on 0 shared lent"]);
+    assert_eq!(story.adopted(1, 3), ["target 2 epoch 2: 2 on 0-1 shared"]);
+    let back = story.tell(&Event::Parallel { app: AppId(1) });
+    // What it runs on is its own again as soon as the other has left.
+    assert_eq!(back, ["target 2 epoch 3: 1 on 1", "target 1 epoch 4: 1 on 0 shared"]);
+    story.settle();
+    assert_eq!((story.pus(1), story.pus(2)), ("0".into(), "1".into()));
+    let nobody_shares = story.engine.snapshot().apps.iter().all(|app| !app.shared && !app.lent);
+    assert!(nobody_shares);
+}
+
+#[test]
 fn a_wrapper_holds_nothing() {
     let mut story = Story::new("core:4 pu:1", "");
     story.arrive(1, wish(4));

@@ -49,6 +49,9 @@ pub(super) enum EventLine {
     Sequential {
         app: u64,
     },
+    Blocked {
+        app: u64,
+    },
     Parallel {
         app: u64,
     },
@@ -136,6 +139,7 @@ impl From<&Event> for EventLine {
             Event::Class { app, class } => Self::Class { app: app.0, class: (*class).into() },
             Event::Adopted { app, epoch } => Self::Adopted { app: app.0, epoch: *epoch },
             Event::Sequential { app } => Self::Sequential { app: app.0 },
+            Event::Blocked { app } => Self::Blocked { app: app.0 },
             Event::Parallel { app } => Self::Parallel { app: app.0 },
             Event::Offline { pu } => Self::Offline { pu: pu.0 },
             Event::Online { pu } => Self::Online { pu: pu.0 },
@@ -161,6 +165,7 @@ impl TryFrom<EventLine> for Event {
             EventLine::Class { app, class } => Self::Class { app: AppId(app), class: class.into() },
             EventLine::Adopted { app, epoch } => Self::Adopted { app: AppId(app), epoch },
             EventLine::Sequential { app } => Self::Sequential { app: AppId(app) },
+            EventLine::Blocked { app } => Self::Blocked { app: AppId(app) },
             EventLine::Parallel { app } => Self::Parallel { app: AppId(app) },
             EventLine::Offline { pu } => Self::Offline { pu: PuId(pu) },
             EventLine::Online { pu } => Self::Online { pu: PuId(pu) },
