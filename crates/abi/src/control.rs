@@ -176,7 +176,7 @@ pub struct AppStatus {
     pub name: String,
     /// How it is steered, as found out: `malleable`, `setter`, `fold`.
     pub class: Class,
-    /// `waiting`, `running`, `sequential`, `wrapper`.
+    /// `waiting`, `running`, `sequential`, `blocked`, `wrapper`.
     pub state: String,
     /// Runtimes found: `libgomp`, `libomp`, `OpenBLAS`, …
     pub runtimes: Vec<String>,

@@ -15,6 +15,8 @@ use crate::timers::Due;
 
 /// Length of a window. The processes' clocks are precise, so it need not be long.
 const WINDOW_NS: u64 = 50_000_000;
+/// Length of the one at an arrival: a program that comes beside a hog shall not suffer from it for long.
+const WINDOW_AT_ARRIVAL_NS: u64 = 20_000_000;
 /// While such load is there.
 const RECHECK_NS: u64 = 250_000_000;
 /// Without pressure reports: first and longest time between windows.
@@ -122,7 +124,8 @@ impl Manager {
         self.foreign.opened_ns = now;
         self.foreign.open = true;
         self.foreign.at_arrival = at_arrival;
-        self.timers.set(Due::Foreign, now + WINDOW_NS);
+        let length = if at_arrival { WINDOW_AT_ARRIVAL_NS } else { WINDOW_NS };
+        self.timers.set(Due::Foreign, now + length);
     }
 
     /// The time of a window is over, or the next one is to be opened.

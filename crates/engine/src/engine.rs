@@ -27,6 +27,8 @@ pub struct Engine {
     pub(crate) turn_ends: Option<Nanos>,
     /// The application that the present event is about.
     pub(crate) subject: Option<Slot>,
+    /// The event of this step takes back what was lent.
+    pub(crate) reclaims: bool,
     /// Among whom processors are divided, in order of arrival.
     pub(crate) order: Vec<Slot>,
     /// Processors that those in `order` may own.
@@ -67,6 +69,7 @@ impl Engine {
             unmanaged_soon: None,
             turn_ends: None,
             subject: None,
+            reclaims: false,
             order: Vec::new(),
             capacity: 0,
             shares: Shares::new(),
@@ -86,6 +89,7 @@ impl Engine {
         self.now = self.now.max(now);
         self.started.get_or_insert(self.now);
         self.subject = None;
+        self.reclaims = false;
         let by_event = self.note(event, actions);
         let by_time = self.note_time(actions);
         if by_event || by_time {
@@ -100,8 +104,10 @@ impl Engine {
     pub fn deadline(&self) -> Option<Nanos> {
         let vacate = |&slot: &Slot| {
             let account = self.ledger.account(slot);
-            let since = account.forced.map(|(at, _)| at).or(account.leaving_since)?;
-            Some(since.saturating_add(self.settings.grace_ns))
+            match account.forced {
+                Some((at, _)) => Some(at.saturating_add(self.settings.grace_ns)),
+                None => Some(account.leaving_since?.saturating_add(account.leaving_grace)),
+            }
         };
         let grace = self.ledger.arrival.iter().filter_map(vacate).min();
         let recovery = self.ledger.accounts.iter().any(|account| account.pinned).then(|| self.recovered_at());
@@ -231,7 +237,9 @@ impl Engine {
             account.parallel_count = allocation;
         }
         account.dirty |= changed || was_blocked;
-        (changed || was_blocked) && account.phase == Phase::Running
+        let decides = (changed || was_blocked) && account.phase == Phase::Running;
+        self.reclaims = decides && !sequential;
+        decides
     }
 
     /// Who has a claim to keep what it has, or has nothing of its own, stays as it is.
@@ -335,11 +343,11 @@ impl Engine {
         for index in 0..self.ledger.arrival.len() {
             let slot = self.ledger.arrival[index];
             let (now, grace) = (self.now, self.settings.grace_ns);
-            let over = |since: Nanos| now >= since.saturating_add(grace);
             let account = self.ledger.account_mut(slot);
+            let over = |since: Nanos, grace: Nanos| now >= since.saturating_add(grace);
             match (account.forced, account.leaving_since) {
-                (Some((at, epoch)), _) if over(at) => self.ledger.release_announced(slot, epoch, now),
-                (None, Some(since)) if over(since) => {
+                (Some((at, epoch)), _) if over(at, grace) => self.ledger.release_announced(slot, epoch, now),
+                (None, Some(since)) if over(since, account.leaving_grace) => {
                     account.forced = Some((now, account.sent.epoch));
                     let mut pus = self.sets.pop().unwrap_or_default();
                     pus.clone_from(&account.sent.pus);

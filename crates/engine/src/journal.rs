@@ -54,6 +54,7 @@ struct Head {
     machine: Description,
     policy: String,
     grace_ns: Nanos,
+    reclaim_ns: Nanos,
     cooldown_ns: Nanos,
     recovery_ns: Nanos,
     reserved: String,
@@ -82,6 +83,7 @@ pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String 
         machine: Description::of(machine),
         policy: settings.policy.clone(),
         grace_ns: settings.grace_ns,
+        reclaim_ns: settings.reclaim_ns,
         cooldown_ns: settings.cooldown_ns,
         recovery_ns: settings.recovery_ns,
         reserved: settings.reserved.to_string(),
@@ -109,6 +111,7 @@ pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError>
     let settings = Settings {
         policy: head.policy,
         grace_ns: head.grace_ns,
+        reclaim_ns: head.reclaim_ns,
         cooldown_ns: head.cooldown_ns,
         recovery_ns: head.recovery_ns,
         reserved: head.reserved.parse().map_err(JournalError::new)?,

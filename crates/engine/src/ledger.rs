@@ -64,6 +64,8 @@ pub(crate) struct Account {
     pub adopted: u32,
     /// When the first of the processors in `leaving` was announced.
     pub leaving_since: Option<Nanos>,
+    /// How long it has for that, from then on.
+    pub leaving_grace: Nanos,
     /// When and for which epoch it was forced, if it still has to vacate something.
     pub forced: Option<(Nanos, u32)>,
     /// It arrived with a claim that still holds.
@@ -89,6 +91,7 @@ impl Account {
             sent: Sent { pus: set(), ..Sent::default() },
             adopted: 0,
             leaving_since: None,
+            leaving_grace: 0,
             forced: None,
             pinned: false,
             dirty: false,
@@ -337,13 +340,18 @@ impl Ledger {
     }
 
     /// The target with this epoch has told the owner what to vacate.
-    pub(crate) fn announced(&mut self, slot: Slot, epoch: u32, now: Nanos) {
+    pub(crate) fn announced(&mut self, slot: Slot, epoch: u32, now: Nanos, grace: Nanos) {
         let account = &mut self.accounts[slot.index()];
         for pu in &account.leaving {
             let announced = &mut self.leave_epoch[pu.index()];
             if *announced == 0 {
                 *announced = epoch;
-                account.leaving_since.get_or_insert(now);
+                // A hurry shortens what time is left, never the other way round.
+                let left = match account.leaving_since {
+                    Some(since) => since.saturating_add(account.leaving_grace).saturating_sub(now),
+                    None => Nanos::MAX,
+                };
+                (account.leaving_since, account.leaving_grace) = (Some(now), left.min(grace));
             }
         }
     }

@@ -11,6 +11,8 @@ pub struct Settings {
     pub policy: String,
     /// Time that an application has to vacate processors before it is folded. Default 10 ms.
     pub grace_ns: Nanos,
+    /// The same where a processor was lent and its owner wants it back: the borrower is on it by favour. Default 0.3 ms.
+    pub reclaim_ns: Nanos,
     /// Time that processors taken by unmanaged load must have been free of it before they are given out again, so that load that
     /// comes and goes does not move processors each time. Delays nothing else. Default 100 ms.
     pub cooldown_ns: Nanos,
@@ -30,6 +32,7 @@ impl Default for Settings {
         Self {
             policy: String::new(),
             grace_ns: 10_000_000,
+            reclaim_ns: 300_000,
             cooldown_ns: 100_000_000,
             recovery_ns: 2_000_000_000,
             reserved: PuSet::new(),

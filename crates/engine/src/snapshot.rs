@@ -15,6 +15,8 @@ pub enum AppState {
     Running,
     /// In a sequential phase.
     Sequential,
+    /// It waits for something outside, and lends everything.
+    Blocked,
     /// Its children run; it holds nothing.
     Wrapper,
 }
@@ -26,6 +28,7 @@ impl AppState {
             Self::Waiting => "waiting",
             Self::Running => "running",
             Self::Sequential => "sequential",
+            Self::Blocked => "blocked",
             Self::Wrapper => "wrapper",
         }
     }
@@ -148,6 +151,7 @@ impl Engine {
             state: match account.phase {
                 Phase::Waiting | Phase::Gone => AppState::Waiting,
                 Phase::Wrapper => AppState::Wrapper,
+                Phase::Running if account.blocked => AppState::Blocked,
                 Phase::Running if account.sequential => AppState::Sequential,
                 Phase::Running => AppState::Running,
             },
@@ -193,6 +197,9 @@ impl Engine {
             Phase::Waiting => format!("waits for processors of its own: number {} in the queue", account.position),
             Phase::Wrapper => "its children run; it holds no processors itself".to_owned(),
             Phase::Running if account.pinned => "keeps what it had when the manager was started again".to_owned(),
+            Phase::Running if account.blocked => {
+                "it waits for something outside: its processors are lent until it opens a parallel region".to_owned()
+            }
             Phase::Running if app.allocation == 0 && app.min > 1 => {
                 format!("its minimum of {} is not to be had, so it shares with others", app.min)
             }

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::event::{Action, Class};
 use crate::ledger::{Account, Ledger, Phase};
 use numaestro_policy::{App, Slot};
-use numaestro_topology::PuSet;
+use numaestro_topology::{PuId, PuSet};
 
 /// A target that an application should have.
 struct Wanted<'a> {
@@ -25,7 +25,8 @@ impl Engine {
             if account.dirty && account.leaving.iter().any(|pu| self.ledger.leave_epoch[pu.index()] == 0) {
                 self.tell_one(slot, actions);
                 let epoch = self.ledger.account(slot).sent.epoch;
-                self.ledger.announced(slot, epoch, self.now);
+                let grace = if self.reclaims { self.settings.reclaim_ns } else { self.settings.grace_ns };
+                self.ledger.announced(slot, epoch, self.now, grace);
                 if self.ledger.app(slot).class == Class::Fold {
                     self.ledger.release_announced(slot, epoch, self.now);
                 }
@@ -69,7 +70,7 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
     match account.phase {
         Phase::Wrapper => Some(Wanted { pus: &ledger.usable, shared: true, lent: false }),
         Phase::Running if !account.owned.is_empty() => {
-            let shared = account.owned.iter().any(|pu| ledger.pus[pu.index()].guests > 0);
+            let shared = account.owned.iter().any(|pu| ledger.pus[pu.index()].guests > 0 && runs_a_guest(ledger, pu));
             Some(Wanted { pus: &account.owned, shared, lent })
         }
         // A guest alone on its processors may still have to make room at any time, without being asked first.
@@ -80,4 +81,10 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
         }
         Phase::Gone | Phase::Waiting | Phase::Running => None,
     }
+}
+
+/// Whether a guest of this processor uses it: one that waits for something outside does not.
+fn runs_a_guest(ledger: &Ledger, pu: PuId) -> bool {
+    let is_there = |account: &Account| account.phase == Phase::Running && account.guest_of.contains(pu);
+    ledger.accounts.iter().any(|account| is_there(account) && !account.blocked)
 }

@@ -6,6 +6,10 @@ use numaestro_topology::{PuId, PuSet, synthetic};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
+fn lends(state: AppState) -> bool {
+    matches!(state, AppState::Sequential | AppState::Blocked)
+}
+
 const MACHINES: [&str; 8] = [
     "core:1 pu:1",
     "core:2 pu:1",
@@ -303,7 +307,8 @@ impl World {
             if !owned.is_empty() {
                 assert_eq!(owned, app.pus, "{app:?}");
             }
-            let crowded = snapshot.pus.iter().any(|pu| owned.contains(pu.pu) && !pu.guests.is_empty());
+            let runs = |id: &AppId| snapshot.apps.iter().any(|app| app.app == *id && app.state != AppState::Blocked);
+            let crowded = snapshot.pus.iter().any(|pu| owned.contains(pu.pu) && pu.guests.iter().any(runs));
             assert!(owned.is_empty() || crowded == app.shared, "{app:?}");
         }
         self.check_shares();
@@ -316,7 +321,7 @@ impl World {
         let mut shares = Shares::new();
         shares.reset(view.apps.len());
         policy.share.divide(&view, &mut shares);
-        let lenders = self.engine.snapshot().apps.iter().any(|app| app.state == AppState::Sequential);
+        let lenders = self.engine.snapshot().apps.iter().any(|app| lends(app.state));
         for &slot in view.order {
             let (app, count) = (view.app(slot), shares.count(slot));
             let right = app.allocation == count || shares.is_rounding(slot, app.allocation) || lenders;
@@ -345,7 +350,7 @@ impl World {
         let app = |id: AppId| snapshot.apps.iter().find(|app| app.app == id).unwrap();
         let weight = |id: AppId, on: usize| u64::from(app(id).weight_milli) / on as u64;
         let owned = |id: AppId| snapshot.pus.iter().filter(|pu| pu.owner == Some(id)).count();
-        let effective_min = |id: AppId| if app(id).state == AppState::Sequential { 1 } else { app(id).min as usize };
+        let effective_min = |id: AppId| if lends(app(id).state) { 1 } else { app(id).min as usize };
         let load = |pu: &PuSnapshot| {
             let own = pu.owner.map_or(0, |id| weight(id, owned(id)));
             own + pu.guests.iter().map(|&id| weight(id, effective_min(id))).sum::<u64>()

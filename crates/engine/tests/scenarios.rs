@@ -220,7 +220,7 @@ fn a_blocked_application_lends_its_last_processor_too() {
     story.settle();
     story.now += 1;
     assert_eq!(story.tell(&Event::Blocked { app: AppId(1) }), ["target 1 epoch 3: 1 on 0 shared lent"]);
-    assert_eq!(story.adopted(1, 3), ["target 2 epoch 2: 2 on 0-1 shared"]);
+    assert_eq!(story.adopted(1, 3), ["target 2 epoch 2: 2 on 0-1"]);
     let back = story.tell(&Event::Parallel { app: AppId(1) });
     // What it runs on is its own again as soon as the other has left.
     assert_eq!(back, ["target 2 epoch 3: 1 on 1", "target 1 epoch 4: 1 on 0 shared"]);
