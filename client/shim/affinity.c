@@ -1,8 +1,8 @@
 /* affinity.c - what the runtimes are told about the machine when they start.
  *
  * `numaestro run` starts a program on its present allocation. A runtime that sizes itself once, at start, would never grow
- * beyond it: so libgomp, OpenBLAS and their kind are told the user's own mask (NUMAESTRO_CPUS_ALL). Everybody else gets
- * the kernel's answer.
+ * beyond it: so libgomp and its kind are told the user's own mask (NUMAESTRO_CPUS_ALL). Everybody else gets the kernel's
+ * answer; also OpenBLAS, whose threads spin for 30 ms when they are made, and which can grow later (setter.c).
  */
 #include "shim.h"
 
@@ -35,7 +35,7 @@ __attribute__((constructor)) static void load_early(void)
 
 static bool sizes_itself(const void *caller)
 {
-    static const char *const names[] = {"libgomp", "openblas", "libblis", "libmkl", "mkl_", "libtbb", "libomp", "libiomp5"};
+    static const char *const names[] = {"libgomp", "libblis", "libmkl", "mkl_", "libtbb", "libomp", "libiomp5"};
     const char *name = NULL;
     if (!nm_object_of((uintptr_t)caller, NULL, &name) || !name)
         return false;

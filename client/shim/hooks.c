@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,14 +47,32 @@ SHIM_EXPORT void *dlopen(const char *file, int mode)
     return real(file, mode);
 }
 
-SHIM_EXPORT int dlclose(void *handle)
+static int count_removed(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    *(unsigned long long *)data = info->dlpi_subs;
+    return 1;
+}
+
+/* dlclose without looking what it did; for handles of our own, which are never the last. */
+int nm_dlclose(void *handle)
 {
     static int (*_Atomic real)(void *);
     if (!real)
         real = (int (*)(void *))nm_next_symbol("dlclose");
-    int result = real(handle);
-    nm_regions_flush();
-    nm_runtimes_flush();
+    return real(handle);
+}
+
+SHIM_EXPORT int dlclose(void *handle)
+{
+    unsigned long long before = 0, after = 0;
+    dl_iterate_phdr(count_removed, &before);
+    int result = nm_dlclose(handle);
+    dl_iterate_phdr(count_removed, &after);
+    if (before != after) {
+        nm_regions_flush();
+        nm_runtimes_flush();
+    }
     return result;
 }
 

@@ -96,7 +96,7 @@ static void *symbol_for(uintptr_t address, const char *name)
         void *handle = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
         if (handle) {
             found = dlsym(handle, name);
-            dlclose(handle);
+            nm_dlclose(handle);
         }
     }
     if (!found || base_of(found) == base_of((void *)&own))

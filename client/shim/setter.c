@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <link.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LIBRARIES_MAX 16
@@ -30,7 +31,7 @@ struct library {
     struct control controls[2];
     int which; /* the control in force, -1 = none */
     int own;   /* what the library would use by itself */
-    int last;  /* what we set last, 0 = nothing yet */
+    int last;  /* what it was when it was found, or what we set last */
     bool left_alone;
 };
 
@@ -67,6 +68,15 @@ static bool is_listed(uintptr_t base)
     return false;
 }
 
+/* What the library would use without us. OpenBLAS has counted the processors of the allocation at its start; unless the
+ * user said how many threads it shall have, it would have counted the user's own. */
+static int own_size(const struct library *library)
+{
+    bool said = getenv("OPENBLAS_NUM_THREADS") || getenv("GOTO_NUM_THREADS") || getenv("OMP_NUM_THREADS");
+    int whole = (int)nm_whole_count();
+    return library->kind == NM_RUNTIME_OPENBLAS && !said && whole > library->last ? whole : library->last;
+}
+
 static bool try_setter(struct library *library, const char *file)
 {
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -79,7 +89,8 @@ static bool try_setter(struct library *library, const char *file)
             return false; /* built with OpenMP: it asks omp_get_max_threads before each operation */
         if (library->set && library->get) {
             library->kind = known[i].kind;
-            library->own = library->get();
+            library->last = library->get();
+            library->own = own_size(library);
             return true;
         }
     }
@@ -157,7 +168,7 @@ static void scan_names(const struct names *names)
         if (try_setter(&library, file) || try_tbb(&library, file))
             add(&library);
         else
-            dlclose(library.handle);
+            nm_dlclose(library.handle);
     }
 }
 
@@ -206,7 +217,7 @@ static void apply(struct library *library, uint32_t allowed)
         return;
     }
     int now = library->get();
-    if (library->last ? now != library->last : now != library->own) {
+    if (now != library->last) {
         library->left_alone = true;
         return;
     }

@@ -164,6 +164,7 @@ bool nm_is_blas(uintptr_t address);
 
 /* hooks.c */
 void *nm_next_symbol(const char *name);
+int nm_dlclose(void *handle);
 
 /* affinity.c */
 void nm_widen_for_start(void);
