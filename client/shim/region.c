@@ -37,7 +37,9 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->object = nm_object_of(function, &thread_local_data, NULL);
     region->blas = nm_is_blas(function);
     region->keeps_because = thread_local_data ? NM_HELD_THREAD_LOCAL : NM_HELD_NOT;
-    region->verdict = thread_local_data ? NM_KEEPS_SIZE : NM_NEW;
+    /* Where there is nothing to learn, not even the first execution is held: it may be one for the whole run. */
+    enum nm_verdict fresh = nm_must_learn() ? NM_NEW : NM_RESIZABLE;
+    region->verdict = thread_local_data ? NM_KEEPS_SIZE : fresh;
 }
 
 static struct nm_region *region_add(uintptr_t function)
@@ -308,10 +310,13 @@ static void after(uint32_t count, uint32_t flags, bool root)
 {
     nm_generation++;
     bool alone = root && nm_self.root == NM_PRIMARY && roots == 1 && !(flags & NM_FLAG_SHARED);
-    for (struct nm_runtime *r = alone ? nm_runtime_next(NULL) : NULL; r; r = nm_runtime_next(r)) {
+    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
         uint32_t team = least(count, r->pool_ever);
-        if (team > 1 && team > r->pool)
+        if (alone && team > 1 && team > r->pool)
             nm_spread_pool(r, team, &nm_client.cpuset);
+        else if (!root && !r->kmp && r->pool > 1)
+            /* One long region: nobody will come by an entry to let its threads spin again. */
+            nm_spin_for(r, r->pool > count || (flags & NM_FLAG_SHARED));
     }
     nm_setters_apply(flags & NM_FLAG_RESIZE_NEVER ? UINT32_MAX : count);
 }

@@ -104,6 +104,9 @@ bool nm_code_around(uintptr_t address, uintptr_t *from, uintptr_t *to);
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
 
+/* imports.c */
+bool nm_must_learn(void); /* some loaded object asks for thread numbers, or has sections */
+
 /* region.c */
 struct nm_region *nm_region_find(uintptr_t function);
 void nm_regions_flush(void);

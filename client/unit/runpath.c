@@ -8,9 +8,9 @@ int main(void)
     void *plugin = dlopen("libunit_plugin.so", RTLD_NOW);
     int (*answer)(void) = plugin ? (int (*)(void))dlsym(plugin, "plugin_answer") : NULL;
     if (!answer || answer() != 42) {
-        printf("runpath: FAILED: %s\n", dlerror());
+        printf("FAILED runpath: %s\n", dlerror());
         return 1;
     }
-    printf("runpath: ok\n");
+    printf("ok runpath: a plugin is found under the shim\n");
     return dlclose(plugin);
 }

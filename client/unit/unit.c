@@ -18,7 +18,7 @@ static void expect(bool good, const char *what)
     if (good)
         return;
     failures++;
-    printf("FAILED: %s\n", what);
+    printf("FAILED client: %s\n", what);
 }
 
 static void lists(void)
@@ -98,6 +98,7 @@ int main(void)
     lists();
     without_manager();
     moving();
-    printf("client unit: %s\n", failures ? "FAILED" : "ok");
+    if (!failures)
+        printf("ok client: lists of PUs, the API without a manager, moving threads\n");
     return failures != 0;
 }

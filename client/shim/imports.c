@@ -1,0 +1,93 @@
+/* imports.c - whether anything in this process can depend on a team's size in a way that region.c has to learn.
+ *
+ * clang lays out its schedules without asking for thread numbers; so many programs that it compiles do not even import
+ * omp_get_thread_num, nor the entry through which sections are given out. gcc's do, for every static schedule.
+ *
+ * Undefined symbols stand before all others in an object's dynamic symbol table, and the GNU hash table says where the
+ * others begin. An object without that table, or a runtime that asks for symbols by name, counts as asking.
+ */
+#include "shim.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+
+struct tables {
+    const ElfW(Sym) *symbols;
+    const char *strings;
+    const uint32_t *gnu_hash;
+};
+
+/* The loader has made these addresses absolute, except where the dynamic section is read-only. */
+static const void *absolute(const struct dl_phdr_info *info, ElfW(Addr) address)
+{
+    return (const void *)(address < info->dlpi_addr ? address + info->dlpi_addr : address);
+}
+
+static struct tables tables_of(const struct dl_phdr_info *info, const ElfW(Dyn) *dynamic)
+{
+    struct tables tables = {NULL, NULL, NULL};
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        if (dynamic->d_tag == DT_SYMTAB)
+            tables.symbols = absolute(info, dynamic->d_un.d_ptr);
+        else if (dynamic->d_tag == DT_STRTAB)
+            tables.strings = absolute(info, dynamic->d_un.d_ptr);
+        else if (dynamic->d_tag == DT_GNU_HASH)
+            tables.gnu_hash = absolute(info, dynamic->d_un.d_ptr);
+    }
+    return tables;
+}
+
+static bool is_telling(const char *name)
+{
+    /* Also the Fortran name; sections are loops of 32-bit numbers to clang. */
+    return strncmp(name, "omp_get_thread_num", 18) == 0 || strcmp(name, "__kmpc_for_static_init_4") == 0 ||
+           strncmp(name, "GOMP_sections", 13) == 0;
+}
+
+static bool imports_telling(const struct tables *tables)
+{
+    if (!tables->symbols || !tables->strings || !tables->gnu_hash)
+        return true;
+    uint32_t undefined = tables->gnu_hash[1];
+    for (uint32_t i = 1; i < undefined; i++) {
+        if (is_telling(tables->strings + tables->symbols[i].st_name))
+            return true;
+    }
+    return false;
+}
+
+/* The runtimes call each other by these names, and we forward them: no program's regions are in there. */
+static bool is_apart(const char *name)
+{
+    static const char *const names[] = {"libgomp", "libomp", "libiomp5", "libnumaestro", "linux-vdso", "ld-linux"};
+    const char *file = strrchr(name, '/');
+    file = file ? file + 1 : name;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(file, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    bool *asked = data;
+    if (is_apart(info->dlpi_name))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_DYNAMIC)
+            continue;
+        struct tables tables = tables_of(info, (const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr));
+        *asked |= imports_telling(&tables);
+    }
+    return *asked;
+}
+
+bool nm_must_learn(void)
+{
+    bool asked = false;
+    dl_iterate_phdr(look, &asked);
+    return asked;
+}
