@@ -50,21 +50,8 @@ static inline void pass_on(fork_fn fork, void *place, int32_t count, nm_microtas
     }
 }
 
-/* libomp reads the affinity mask once, when it first starts its threads, and then counts on that many processors. It
- * shall see the user's, not the first allocation. */
-static __attribute__((noinline)) void initialise(struct nm_runtime *runtime)
-{
-    nm_widen_for_start();
-    nm_runtime_measure(runtime);
-    if (runtime->get_num_procs)
-        runtime->get_num_procs();
-    nm_widen_undo();
-}
-
 static inline struct nm_plan enter(struct nm_runtime *runtime, struct nm_region *region, void *place)
 {
-    if (NM_UNLIKELY(!runtime->threads_max))
-        initialise(runtime);
     uint32_t pushed = nm_self.pushed;
     nm_self.pushed = 0;
     struct nm_plan plan = {.region = NULL};
