@@ -3,12 +3,10 @@
 use crate::finding::Finding;
 use crate::sources::Source;
 
-/// Home and work directories of somebody's machine.
-const MACHINE_PATHS: [&str; 2] = ["/work/", "/root/"];
+/// Home directories on somebody's machine.
+const MACHINE_PATHS: [&str; 2] = ["/home/", "/root/"];
 /// Parts of the names of hosts that packages are fetched from. Which one is right is for the machine's own settings to say.
 const REGISTRY_WORDS: [&str; 8] = ["pypi", "index", "registry", "mirror", "proxy", "npm", "maven", "crates"];
-/// Working notes that nobody else has.
-const NOTES: [&str; 6] = ["design.md", "spec.md", "style.md", "design §", "spec §", "malleability.md"];
 
 /// Looks at every line of every file but lock files, which the package managers write.
 pub fn check(source: &Source) -> Vec<Finding> {
@@ -23,12 +21,8 @@ fn complaint(line: &str) -> Option<String> {
     if let Some(path) = MACHINE_PATHS.iter().find(|path| names_path(line, path)) {
         return Some(format!("`{path}…` exists on one machine only"));
     }
-    if let Some(host) = registry_host(line) {
-        return Some(format!("`{host}` is a package host: leave the choice to the machine's settings"));
-    }
-    let lower = line.to_lowercase();
-    let note = NOTES.iter().find(|note| lower.contains(*note))?;
-    Some(format!("`{note}` is a working note that readers do not have: cite the paper or docs/ instead"))
+    let host = registry_host(line)?;
+    Some(format!("`{host}` is a package host: leave the choice to the machine's settings"))
 }
 
 /// `path` as the beginning of an absolute path, not in the middle of another one.
@@ -61,9 +55,9 @@ mod tests {
 
     #[test]
     fn paths_of_one_machine_are_found() {
-        assert!(found("see /work/main/x"));
+        assert!(found("see /home/somebody/x"));
         assert!(found("cd \"/root/.cargo\""));
-        assert!(!found("the directory share/work/x"));
+        assert!(!found("the directory share/home/x"));
         assert!(!found("/proc/self/root/etc"));
         assert!(!found("sysfs lies under /sys/devices"));
     }
@@ -73,13 +67,6 @@ mod tests {
         assert!(found("pip install -i https://pypi.example.org/simple"));
         assert!(found("registry = \"http://my-mirror.example:8080\""));
         assert!(!found("https://www.open-mpi.org/projects/hwloc/"));
-    }
-
-    #[test]
-    fn notes_that_others_do_not_have_are_found() {
-        assert!(found("as design.md says"));
-        assert!(found("/// How it is steered (design §4)."));
-        assert!(!found("Martorell et al. 2000, §4.4"));
     }
 
     #[test]
