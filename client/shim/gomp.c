@@ -27,15 +27,9 @@ SHIM_EXPORT void GOMP_parallel(nm_outlined function, void *data, unsigned thread
         alone(function, data);
         return;
     }
-    uint32_t team;
-    if (NM_LIKELY(nm_quick_enter(region, threads, &team))) {
-        ((parallel_fn)runtime->parallel)(function, data, team, flags);
-        nm_quick_leave();
-        return;
-    }
-    struct nm_plan plan = nm_region_enter(runtime, region, threads);
+    struct nm_plan plan = nm_enter(runtime, region, threads);
     ((parallel_fn)runtime->parallel)(function, data, plan.team, flags);
-    nm_region_leave(&plan);
+    nm_leave(plan);
 }
 
 SHIM_EXPORT unsigned GOMP_parallel_reductions(nm_outlined function, void *data, unsigned threads, unsigned flags)
@@ -46,9 +40,9 @@ SHIM_EXPORT unsigned GOMP_parallel_reductions(nm_outlined function, void *data, 
         alone(function, data);
         return 1;
     }
-    struct nm_plan plan = nm_region_enter(runtime, region, threads);
+    struct nm_plan plan = nm_enter(runtime, region, threads);
     unsigned team = ((reductions_fn)runtime->reductions)(function, data, plan.team, flags);
-    nm_region_leave(&plan);
+    nm_leave(plan);
     return team;
 }
 
@@ -61,39 +55,39 @@ SHIM_EXPORT void GOMP_parallel_sections(nm_outlined function, void *data, unsign
         return;
     }
     unsigned usual = threads ? threads : (unsigned)runtime->get_max_threads();
-    struct nm_plan plan = nm_region_enter(runtime, region, usual);
+    struct nm_plan plan = nm_enter(runtime, region, usual);
     ((sections_fn)runtime->sections)(function, data, threads, count, flags);
-    nm_region_leave(&plan);
+    nm_leave(plan);
 }
 
-#define CHUNKED(suffix, index)                                                                                          \
-    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to, \
-                                                 long step, long chunk, unsigned flags)                                  \
-    {                                                                                                                    \
+#define CHUNKED(suffix, index) \
+    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to,\
+                                                 long step, long chunk, unsigned flags)                                 \
+    {                                                                                                                   \
         struct nm_region *region = nm_region_of((void *)function);                                                      \
         struct nm_runtime *runtime = region->runtime;                                                                   \
-        if (NM_UNLIKELY(!runtime || !runtime->loop[index])) {                                                            \
-            alone(function, data);                                                                                       \
-            return;                                                                                                      \
-        }                                                                                                                \
-        struct nm_plan plan = nm_region_enter(runtime, region, threads);                                                \
-        ((chunked_fn)runtime->loop[index])(function, data, plan.team, from, to, step, chunk, flags);                     \
-        nm_region_leave(&plan);                                                                                          \
+        if (NM_UNLIKELY(!runtime || !runtime->loop[index])) {                                                           \
+            alone(function, data);                                                                                      \
+            return;                                                                                                     \
+        }                                                                                                               \
+        struct nm_plan plan = nm_enter(runtime, region, threads);                                                       \
+        ((chunked_fn)runtime->loop[index])(function, data, plan.team, from, to, step, chunk, flags);                    \
+        nm_leave(plan);                                                                                                 \
     }
 
-#define SCHEDULED(suffix, index)                                                                                        \
-    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to, \
-                                                 long step, unsigned flags)                                              \
-    {                                                                                                                    \
+#define SCHEDULED(suffix, index) \
+    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to,\
+                                                 long step, unsigned flags)                                             \
+    {                                                                                                                   \
         struct nm_region *region = nm_region_of((void *)function);                                                      \
         struct nm_runtime *runtime = region->runtime;                                                                   \
-        if (NM_UNLIKELY(!runtime || !runtime->loop[index])) {                                                            \
-            alone(function, data);                                                                                       \
-            return;                                                                                                      \
-        }                                                                                                                \
-        struct nm_plan plan = nm_region_enter(runtime, region, threads);                                                \
-        ((runtime_fn)runtime->loop[index])(function, data, plan.team, from, to, step, flags);                            \
-        nm_region_leave(&plan);                                                                                          \
+        if (NM_UNLIKELY(!runtime || !runtime->loop[index])) {                                                           \
+            alone(function, data);                                                                                      \
+            return;                                                                                                     \
+        }                                                                                                               \
+        struct nm_plan plan = nm_enter(runtime, region, threads);                                                       \
+        ((runtime_fn)runtime->loop[index])(function, data, plan.team, from, to, step, flags);                           \
+        nm_leave(plan);                                                                                                 \
     }
 
 CHUNKED(static, STATIC)

@@ -54,11 +54,7 @@ static inline struct nm_plan enter(struct nm_runtime *runtime, struct nm_region 
 {
     uint32_t pushed = nm_self.pushed;
     nm_self.pushed = 0;
-    struct nm_plan plan = {.region = NULL};
-    if (NM_LIKELY(nm_quick_enter(region, pushed, &plan.team)))
-        plan.quick = true;
-    else
-        plan = nm_region_enter(runtime, region, pushed);
+    struct nm_plan plan = nm_enter(runtime, region, pushed);
     if (plan.team) /* also what the program pushed: adopting may have opened a region that took it */
         runtime->push_num_threads(place, runtime->global_thread_num(place), (int32_t)plan.team);
     return plan;
@@ -75,10 +71,7 @@ SHIM_EXPORT void __kmpc_fork_call(void *place, int32_t count, nm_microtask task,
     va_start(list, task);
     pass_on(runtime->fork_call, place, count, task, list);
     va_end(list);
-    if (NM_LIKELY(plan.quick))
-        nm_quick_leave();
-    else
-        nm_region_leave(&plan);
+    nm_leave(plan);
 }
 
 SHIM_EXPORT void __kmpc_fork_call_if(void *place, int32_t count, nm_microtask task, int32_t condition, void *arguments)
@@ -91,10 +84,7 @@ SHIM_EXPORT void __kmpc_fork_call_if(void *place, int32_t count, nm_microtask ta
     if (condition)
         plan = enter(runtime, region, place);
     runtime->fork_call_if(place, count, task, condition, arguments);
-    if (plan.quick)
-        nm_quick_leave();
-    else
-        nm_region_leave(&plan);
+    nm_leave(plan);
 }
 
 /* The program wants exactly so many threads for its next region. */

@@ -8,8 +8,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "../src/message.h"
-
 #define PROBES 16
 
 __thread struct nm_thread nm_self;
@@ -34,7 +32,7 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     bool thread_local_data = false;
     region->settled = 0;
     region->runtime = nm_runtime_of(function);
-    region->object = nm_object_of(function, &thread_local_data, NULL);
+    nm_object_of(function, &thread_local_data, NULL);
     region->blas = nm_is_blas(function);
     region->keeps_because = thread_local_data ? NM_HELD_THREAD_LOCAL : NM_HELD_NOT;
     /* Where there is nothing to learn, not even the first execution is held: it may be one for the whole run. */
@@ -266,17 +264,17 @@ static __attribute__((noinline)) void learn(struct nm_thread *self, struct nm_re
     }
 }
 
-void nm_region_leave(const struct nm_plan *plan)
+void nm_region_leave(struct nm_plan plan)
 {
-    if (!plan->managed)
+    if (!plan.managed)
         return;
     struct nm_thread *self = &nm_self;
     self->depth = 0;
     self->serialized = false;
     if (NM_LIKELY(self->root == NM_PRIMARY))
         atomic_store_explicit(&nm_client.page->root.in_region, 0, memory_order_relaxed);
-    if (NM_UNLIKELY(plan->observe))
-        learn(self, plan->region);
+    if (NM_UNLIKELY(plan.observe))
+        learn(self, plan.region);
 }
 
 /* Before threads are moved to fewer processors. */

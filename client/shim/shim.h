@@ -58,7 +58,6 @@ enum nm_verdict { NM_NEW, NM_RESIZABLE, NM_KEEPS_SIZE };
 struct nm_region {
     _Atomic uintptr_t function;
     struct nm_runtime *runtime;
-    uintptr_t object; /* load address of the object that contains it */
     /* The settled plan: generation << 32 | team to pass on << 2 | bits; 0 = none. See nm_quick_enter. */
     _Atomic uint64_t settled;
     bool blas; /* inside a BLAS library */
@@ -111,7 +110,7 @@ bool nm_must_learn(void); /* some loaded object asks for thread numbers, or has 
 struct nm_region *nm_region_find(uintptr_t function);
 void nm_regions_flush(void);
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked);
-void nm_region_leave(const struct nm_plan *plan);
+void nm_region_leave(struct nm_plan plan);
 
 #define NM_REGIONS 4096u /* power of two */
 extern struct nm_region nm_regions[NM_REGIONS] __attribute__((visibility("hidden")));
@@ -159,6 +158,23 @@ static inline void nm_quick_leave(void)
     nm_self.depth = 0;
     nm_self.serialized = false;
     atomic_store_explicit(&page->root.in_region, 0, memory_order_relaxed);
+}
+
+/* Every entry point goes through these two: the short way if it will do, else the long one. */
+static inline struct nm_plan nm_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
+{
+    struct nm_plan plan = {.quick = true};
+    if (NM_LIKELY(nm_quick_enter(region, asked, &plan.team)))
+        return plan;
+    return nm_region_enter(runtime, region, asked);
+}
+
+static inline void nm_leave(struct nm_plan plan)
+{
+    if (NM_LIKELY(plan.quick))
+        nm_quick_leave();
+    else
+        nm_region_leave(plan);
 }
 
 /* told.c */

@@ -63,8 +63,6 @@ impl Phases {
             self.cpu = None;
             // One look more is needed to know that no region begins and ends between looks.
             self.regions = (!report.in_region).then_some(report.regions);
-        }
-        if moved_on {
             let was = std::mem::take(&mut self.sequential);
             self.blocked = false;
             return if was { Seen::Parallel } else { Seen::Nothing };
