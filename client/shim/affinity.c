@@ -101,11 +101,16 @@ unsigned nm_whole_count(void)
     return count;
 }
 
-void nm_widen_undo(void)
+/* Back to the allocation; false if the manager has moved this thread meanwhile, and then it stays where it was moved. */
+bool nm_widen_undo(void)
 {
     int saved = errno;
-    if (widened)
+    struct nm_cpuset now = {{0}};
+    bool undisturbed = !widened || (syscall(SYS_sched_getaffinity, 0, sizeof now.words, now.words) > 0 &&
+                                    memcmp(now.words, whole.words, sizeof now.words) == 0);
+    if (widened && undisturbed)
         syscall(SYS_sched_setaffinity, 0, sizeof before.words, before.words);
     widened = false;
     errno = saved;
+    return undisturbed;
 }

@@ -172,8 +172,10 @@ static void start_libomp(struct nm_runtime *r)
     nm_widen_for_start();
     int threads = r->get_max_threads();
     unsigned procs = r->get_num_procs ? (unsigned)r->get_num_procs() : 0, whole = nm_whole_count();
-    nm_widen_undo();
-    if (procs < whole && (unsigned)threads == procs && !getenv("OMP_NUM_THREADS"))
+    if (nm_widen_undo() || procs >= whole)
+        return;
+    r->procs = (int)whole;
+    if ((unsigned)threads == procs && !getenv("OMP_NUM_THREADS"))
         r->set_num_threads((int)whole);
 }
 

@@ -37,6 +37,7 @@ struct nm_runtime {
     unsigned (*sections_start)(unsigned);
     void (*set_blocktime)(int);
     int (*get_blocktime)(void);
+    int procs;     /* what it would have counted, had it not been disturbed at its start; 0 = ask it */
     int blocktime; /* the program's own, milliseconds */
     /* spin.c: libgomp's spin count, NULL where it was not found */
     volatile uint64_t *spin_count;
@@ -187,7 +188,7 @@ int nm_dlclose(void *handle);
 
 /* affinity.c */
 void nm_widen_for_start(void);
-void nm_widen_undo(void);
+bool nm_widen_undo(void);
 unsigned nm_whole_count(void);
 
 /* spin.c */
