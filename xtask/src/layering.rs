@@ -11,10 +11,12 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("numaestro-topology", &[]),
     ("numaestro-policy", &["numaestro-topology"]),
     ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
+    ("numaestro-sim", &["numaestro-engine", "numaestro-policy", "numaestro-topology"]),
+    ("numaestro-repro", &["numaestro-engine", "numaestro-policy", "numaestro-sim", "numaestro-topology"]),
     ("numaestro-abi", &[]),
     ("numaestro-host", &["numaestro-abi", "numaestro-topology"]),
     (
@@ -29,6 +31,8 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "numaestro-engine",
             "numaestro-host",
             "numaestro-policy",
+            "numaestro-repro",
+            "numaestro-sim",
             "numaestro-topology",
         ],
     ),
@@ -36,7 +40,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates without clock, input, output, threads or ambient randomness.
-const PURE: [&str; 3] = ["numaestro-topology", "numaestro-policy", "numaestro-engine"];
+const PURE: [&str; 4] = ["numaestro-topology", "numaestro-policy", "numaestro-engine", "numaestro-sim"];
 
 /// What a pure crate may not use, not even in its tests: with these it could reach the machine.
 const IMPURE: [&str; 14] = [

@@ -7,7 +7,7 @@ use crate::finding::Finding;
 use crate::sources::Source;
 
 /// Crates without clock, input, output, threads or ambient randomness.
-const PURE: [&str; 3] = ["crates/topology/src/", "crates/policy/src/", "crates/engine/src/"];
+const PURE: [&str; 4] = ["crates/topology/src/", "crates/policy/src/", "crates/engine/src/", "crates/sim/src/"];
 /// What would make the same events give other decisions, or reach the machine.
 const IMPURE_WORDS: [&str; 14] = [
     "std::time",
