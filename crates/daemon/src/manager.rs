@@ -335,6 +335,8 @@ impl Manager {
                 let cpus = self.machine.os_cpuset(&pus);
                 self.target(app.0, crate::app::Target { epoch, count, pus, cpus, shared, lent });
             }
+            // Only for policies that control pages, which are refused here: this host does not say that it can.
+            Action::Pages { .. } => {}
             Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),
             Action::Refuse { app, reason } => self.refused(app.map(|app| app.0), &reason),
         }

@@ -58,6 +58,7 @@ impl Bench {
             weight_milli: 1000,
             class: Class::Malleable,
             wait: None,
+            estimate_ns: None,
             claim: None,
         };
         self.timed(0, &Event::Arrive { app: AppId(self.newest), wish });

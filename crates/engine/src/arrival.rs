@@ -27,6 +27,7 @@ impl Engine {
             max: wish.max.max(1),
             weight_milli: wish.weight_milli.clamp(1, WEIGHT_MILLI_MAX),
             wait: wish.wait,
+            estimate_ns: wish.estimate_ns,
         };
         if wish.request == 0 {
             self.wrap(slot, actions);

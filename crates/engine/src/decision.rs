@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::event::Action;
+use crate::guests::Guests;
 use crate::hysteresis::keep_roundings;
 use crate::ledger::Phase;
 use numaestro_policy::{Offer, PuState, Slot, View};
@@ -30,18 +31,60 @@ impl Engine {
         let mut running = std::mem::take(&mut self.order);
         self.turn_ends = self.policy.turns.now(&view!(self), &mut running);
         self.order = running;
-        self.divide();
-        self.lend_back();
-        if !self.settings.move_for_rounding {
-            keep_roundings(&self.ledger, &self.order, self.capacity, self.subject, &mut self.shares);
+        if self.policy.share.space_shares() {
+            self.divide_and_place();
+            self.ledger.carry_out(&self.plan, self.now);
+            self.host_blocked();
+            self.guests.spread(&self.machine, &mut self.ledger, &self.order);
+        } else {
+            self.divide();
+            self.share_everything();
         }
-        let view = view!(self);
-        self.plan.reset(&view);
-        self.policy.placement.place(&view, &self.shares, &mut self.plan);
-        self.ledger.carry_out(&self.plan, self.now);
-        self.host_blocked();
-        self.guests.spread(&self.machine, &mut self.ledger, &self.order);
+        let again = self.policy.share.until(&view!(self));
+        self.turn_ends = [self.turn_ends, again].into_iter().flatten().min();
         self.order.retain(|&slot| !self.ledger.account(slot).blocked);
+    }
+
+    /// Counts and places. A selective placement may give an application less than its share; then what that leaves is divided again.
+    fn divide_and_place(&mut self) {
+        loop {
+            self.divide();
+            self.lend_back();
+            if !self.settings.move_for_rounding {
+                keep_roundings(&self.ledger, &self.order, self.capacity, self.subject, &mut self.shares);
+            }
+            let view = view!(self);
+            self.plan.reset(&view);
+            self.policy.placement.place(&view, &self.shares, &mut self.plan);
+            if !self.policy.placement.selective() || !self.lower_caps() {
+                return;
+            }
+        }
+    }
+
+    /// Caps those that were given less than their share at what they were given. False if nobody was, so that it ends: caps only fall.
+    fn lower_caps(&mut self) -> bool {
+        let mut lowered = false;
+        for &slot in &self.order {
+            let (placed, app) = (self.plan.count(slot), &mut self.ledger.apps[slot.index()]);
+            if placed < self.shares.count(slot) && placed < app.placeable {
+                app.placeable = placed;
+                lowered = true;
+            }
+        }
+        lowered
+    }
+
+    /// Nobody owns anything; everybody is everywhere, with as many threads as the share part says.
+    fn share_everything(&mut self) {
+        for index in 0..self.order.len() {
+            let slot = self.order[index];
+            self.ledger.lend_all(slot, self.now);
+            let team = self.shares.count(slot);
+            let account = self.ledger.account_mut(slot);
+            account.dirty |= std::mem::replace(&mut account.team, team) != team;
+        }
+        Guests::everywhere(&mut self.ledger, &self.order);
     }
 
     /// Blocked applications take no part in the division; they are somebody's guests.
@@ -58,13 +101,16 @@ impl Engine {
     /// What policies see of wishes, and how many processors there are to divide.
     fn refresh(&mut self) {
         let usable = self.ledger.usable.len() as u32;
+        let space_shares = self.policy.share.space_shares();
         let mut pinned = 0;
         self.order.clear();
         for &slot in &self.ledger.arrival {
             let account = &mut self.ledger.accounts[slot.index()];
             let app = &mut self.ledger.apps[slot.index()];
             let limits = account.limits;
-            let lowered = account.sequential;
+            let lowered = account.sequential && space_shares;
+            account.team = if space_shares { 0 } else { account.team };
+            (app.placeable, app.estimate_ns) = (u32::MAX, limits.estimate_ns);
             app.request = if lowered { 1 } else { limits.request.clamp(1, usable) };
             app.min = if lowered { 1 } else { limits.min };
             app.max = limits.max.max(app.min);
@@ -105,6 +151,7 @@ impl Engine {
             let account = self.ledger.account_mut(slot);
             if starts {
                 (account.phase, account.dirty, account.position) = (Phase::Running, true, 0);
+                self.ledger.apps[slot.index()].started_ns = self.now;
                 actions.push(Action::Start { app });
             } else {
                 self.order.remove(at);
@@ -117,9 +164,14 @@ impl Engine {
         }
     }
 
-    /// Asks what the share part would give it.
+    /// Asks what the share part would give it, and what of that the placement finds.
     fn may_start(&mut self, slot: Slot) -> bool {
-        self.divide();
+        let selective = self.policy.placement.selective();
+        if selective {
+            self.divide_and_place();
+        } else {
+            self.divide();
+        }
         let served = |&&other: &&Slot| other == slot || self.shares.count(other) >= self.ledger.app(other).min;
         let others_served = self.order.iter().filter(served).count() == self.order.len();
         let offer = Offer { count: self.shares.count(slot), others_served };

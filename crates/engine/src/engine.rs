@@ -163,13 +163,17 @@ impl Engine {
             Event::Request { app, processors } => {
                 self.with(*app, |engine, slot| engine.request(slot, *processors, actions))
             }
+            Event::Demand { app, processors, idle } => self.with(*app, |engine, slot| {
+                let idled = engine.ledger.idle(slot, idle);
+                engine.request(slot, (*processors).max(1), actions) || idled
+            }),
             Event::Class { app, class } => self.with(*app, |engine, slot| {
                 engine.ledger.apps[slot.index()].class = *class;
                 false
             }),
             Event::Adopted { app, epoch } => self.with(*app, |engine, slot| {
-                engine.ledger.adopted(slot, *epoch, engine.now);
-                false
+                // A selective placement has left what was being vacated for when it is free.
+                engine.ledger.adopted(slot, *epoch, engine.now) && engine.policy.placement.selective()
             }),
             Event::Sequential { app } => self.with(*app, |engine, slot| engine.sequential(slot, true)),
             Event::Blocked { app } => self.with(*app, Self::blocked),
@@ -306,6 +310,7 @@ impl Engine {
         match switched.and_then(|policy| policy.check(self.settings.host).map(|()| policy)) {
             Ok(policy) => {
                 self.policy = policy;
+                self.ledger.dirty_all();
                 true
             }
             Err(rejected) => {
@@ -317,8 +322,7 @@ impl Engine {
 
     /// What the passing of time leads to. True if there is something to decide.
     fn note_time(&mut self, actions: &mut Vec<Action>) -> bool {
-        self.end_graces(actions);
-        let mut decide = false;
+        let mut decide = self.end_graces(actions) && self.policy.placement.selective();
         if let Some((processors, at)) = self.unmanaged_soon
             && self.now >= at
         {
@@ -338,15 +342,19 @@ impl Engine {
         decide
     }
 
-    /// Forces those whose grace time is over, and takes from those that the shell could not force either.
-    fn end_graces(&mut self, actions: &mut Vec<Action>) {
+    /// Forces those whose grace time is over, and takes from those that the shell could not force either. True if something was taken.
+    fn end_graces(&mut self, actions: &mut Vec<Action>) -> bool {
+        let mut taken = false;
         for index in 0..self.ledger.arrival.len() {
             let slot = self.ledger.arrival[index];
             let (now, grace) = (self.now, self.settings.grace_ns);
             let account = self.ledger.account_mut(slot);
             let over = |since: Nanos, grace: Nanos| now >= since.saturating_add(grace);
             match (account.forced, account.leaving_since) {
-                (Some((at, epoch)), _) if over(at, grace) => self.ledger.release_announced(slot, epoch, now),
+                (Some((at, epoch)), _) if over(at, grace) => {
+                    self.ledger.release_announced(slot, epoch, now);
+                    taken = true;
+                }
                 (None, Some(since)) if over(since, account.leaving_grace) => {
                     account.forced = Some((now, account.sent.epoch));
                     let mut pus = self.sets.pop().unwrap_or_default();
@@ -357,6 +365,7 @@ impl Engine {
                 _ => {}
             }
         }
+        taken
     }
 
     /// Marks as many free processors as unmanaged load takes, beside those that are marked already: siblings of marked ones first,

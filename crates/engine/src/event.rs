@@ -1,7 +1,7 @@
 //! What goes into the engine and what comes out of it.
 
 use numaestro_policy::AppId;
-pub use numaestro_policy::Class;
+pub use numaestro_policy::{Class, PageHome};
 use numaestro_topology::{PuId, PuSet};
 
 /// Nanoseconds on the shell's clock; never goes back.
@@ -22,6 +22,8 @@ pub struct Wish {
     pub class: Class,
     /// `Some(true)`: queue it until it gets processors of its own; `Some(false)`: never; `None`: the policy's admission decides.
     pub wait: Option<bool>,
+    /// Its user's estimate of its run time, nanoseconds: for backfilling.
+    pub estimate_ns: Option<Nanos>,
     /// What it already has (re-attach after the shell died): it keeps this if nobody else has it.
     pub claim: Option<PuSet>,
 }
@@ -47,6 +49,15 @@ pub enum Event {
         app: AppId,
         /// How many.
         processors: u32,
+    },
+    /// It could use this many processors now, and has nothing to run on `idle`. Says all there is to say, so that a lost one does no harm.
+    Demand {
+        /// Which.
+        app: AppId,
+        /// How many; 0 counts as 1.
+        processors: u32,
+        /// Those of its own that are idle; others are left out. What the policy takes of them is free at once.
+        idle: PuSet,
     },
     /// How it can be steered was found out.
     Class {
@@ -130,6 +141,13 @@ pub enum Action {
         shared: bool,
         /// Some of its processors are lent while it is sequential.
         lent: bool,
+    },
+    /// Its new pages go there from now on. Not sent while they go to who touches them first, which is what happens by itself.
+    Pages {
+        /// Which.
+        app: AppId,
+        /// Where to.
+        home: PageHome,
     },
     /// It did not adopt `epoch` in time: fold all its threads onto `pus` now. The shell answers with `Adopted`.
     Force {

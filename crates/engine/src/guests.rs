@@ -30,6 +30,20 @@ impl Guests {
         }
     }
 
+    /// Everybody in `order` is on every processor there is.
+    pub(crate) fn everywhere(ledger: &mut Ledger, order: &[Slot]) {
+        for &slot in order {
+            for index in 0..ledger.pus.len() {
+                let pu = PuId(index as u32);
+                if is_place(ledger.pus[index].state) && !ledger.account(slot).guest_of.contains(pu) {
+                    ledger.account_mut(slot).guest_of.insert(pu);
+                    ledger.pus[index].guests += 1;
+                    ledger.account_mut(slot).dirty = true;
+                }
+            }
+        }
+    }
+
     /// Finds places for all in `order` that have no processors of their own, and none for the others.
     pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot]) {
         self.homeless.clear();

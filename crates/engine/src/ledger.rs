@@ -5,7 +5,7 @@
 //! So a processor never has two owners, and deciding again before the owner has answered only changes who is next.
 
 use crate::event::Nanos;
-use numaestro_policy::{App, AppId, Class, Former, Plan, Processor, PuState, Slot};
+use numaestro_policy::{App, AppId, Class, Former, PageHome, Plan, Processor, PuState, Slot};
 use numaestro_topology::{Machine, PuId, PuSet};
 
 /// What an application is doing, as far as processors go.
@@ -29,6 +29,7 @@ pub(crate) struct Limits {
     pub max: u32,
     pub weight_milli: u32,
     pub wait: Option<bool>,
+    pub estimate_ns: Option<Nanos>,
 }
 
 /// The latest `Action::Target`.
@@ -74,6 +75,10 @@ pub(crate) struct Account {
     pub dirty: bool,
     /// Its place in the queue as last told; 0 = not told.
     pub position: u32,
+    /// Threads it should have where processors have no owners; 0 = as many as its processors.
+    pub team: u32,
+    /// Where its pages go, as last told.
+    pub pages: PageHome,
 }
 
 impl Account {
@@ -81,7 +86,7 @@ impl Account {
         let set = || PuSet::with_capacity(pus);
         Self {
             phase: Phase::Gone,
-            limits: Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None },
+            limits: Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None, estimate_ns: None },
             sequential: false,
             blocked: false,
             parallel_count: 0,
@@ -96,6 +101,8 @@ impl Account {
             pinned: false,
             dirty: false,
             position: 0,
+            team: 0,
+            pages: PageHome::FirstTouch,
         }
     }
 }
@@ -174,6 +181,9 @@ impl Ledger {
                 allocation: 0,
                 held: PuSet::with_capacity(pus),
                 home: None,
+                placeable: u32::MAX,
+                started_ns: 0,
+                estimate_ns: None,
                 cpu_ns: 0,
                 class,
                 speedup: Vec::new(),
@@ -181,7 +191,7 @@ impl Ledger {
             Slot(self.apps.len() as u32 - 1)
         });
         let app = &mut self.apps[slot.index()];
-        (app.id, app.class, app.home, app.cpu_ns) = (id, class, None, 0);
+        (app.id, app.class, app.home, app.cpu_ns, app.started_ns, app.estimate_ns) = (id, class, None, 0, 0, None);
         app.speedup.clear();
         app.held.clear();
         self.arrival.push(slot);
@@ -199,6 +209,8 @@ impl Ledger {
         account.sent = Sent { pus: std::mem::take(&mut account.sent.pus), ..Sent::default() };
         (account.adopted, account.sequential, account.pinned, account.dirty, account.position) =
             (0, false, false, false, 0);
+        (account.team, account.pages) = (0, PageHome::FirstTouch);
+        self.apps[slot.index()].home = None;
         self.arrival.retain(|&other| other != slot);
         self.vacant.push(slot);
     }
@@ -226,8 +238,29 @@ impl Ledger {
         }
     }
 
+    /// Notes which of its processors an application has nothing to run on. True if that is news.
+    pub(crate) fn idle(&mut self, slot: Slot, idle: &PuSet) -> bool {
+        let mut news = false;
+        for pu in &self.accounts[slot.index()].owned {
+            let entry = &mut self.pus[pu.index()];
+            news |= std::mem::replace(&mut entry.idle, idle.contains(pu)) != entry.idle;
+        }
+        news
+    }
+
+    /// Everybody's target may have changed.
+    pub(crate) fn dirty_all(&mut self) {
+        for slot in &self.arrival {
+            self.accounts[slot.index()].dirty = true;
+        }
+    }
+
     /// Carries a plan over.
     pub(crate) fn carry_out(&mut self, plan: &Plan, now: Nanos) {
+        for &slot in plan.rehomed() {
+            self.apps[slot.index()].home = plan.home(slot);
+            self.accounts[slot.index()].dirty = true;
+        }
         for &pu in plan.touched() {
             self.assign(pu, plan.next(pu), now);
         }
@@ -255,9 +288,10 @@ impl Ledger {
         match (owner, next) {
             (None, Some(slot)) => self.take(pu, slot, now),
             (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
-            // What its owner has not been told of needs no vacating.
+            // What its owner has not been told of, or has nothing on, needs no vacating.
             (Some(owner), _)
-                if !self.account(owner).sent.pus.contains(pu) && self.pus[pu.index()].state == PuState::Owned =>
+                if self.pus[pu.index()].state == PuState::Owned
+                    && (self.pus[pu.index()].idle || !self.account(owner).sent.pus.contains(pu)) =>
             {
                 self.let_go(pu, now);
             }
@@ -269,7 +303,7 @@ impl Ledger {
     /// Nobody's becomes somebody's.
     fn take(&mut self, pu: PuId, slot: Slot, now: Nanos) {
         let entry = &mut self.pus[pu.index()];
-        (entry.owner, entry.state, entry.since_ns) = (Some(slot), PuState::Owned, now);
+        (entry.owner, entry.state, entry.since_ns, entry.idle) = (Some(slot), PuState::Owned, now, false);
         self.apps[slot.index()].held.remove(pu);
         let account = self.account_mut(slot);
         account.owned.insert(pu);
@@ -300,7 +334,7 @@ impl Ledger {
     fn let_go(&mut self, pu: PuId, now: Nanos) {
         let entry = &mut self.pus[pu.index()];
         let Some(owner) = entry.owner.take() else { return };
-        (entry.state, entry.since_ns) = (PuState::Free, now);
+        (entry.state, entry.since_ns, entry.idle) = (PuState::Free, now, false);
         entry.last = Some(Former { slot: owner, app: self.apps[owner.index()].id });
         let next = entry.next;
         self.apps[owner.index()].held.insert(pu);

@@ -8,7 +8,7 @@
 //!
 //! let machine = numaestro_topology::synthetic::parse("core:4 pu:1").unwrap();
 //! let mut engine = Engine::new(machine, Settings::default(), 1).unwrap();
-//! let wish = Wish { request: 4, min: 1, max: 4, weight_milli: 1000, class: Class::Malleable, wait: None, claim: None };
+//! let wish = Wish { request: 4, min: 1, max: 4, weight_milli: 1000, class: Class::Malleable, wait: None, estimate_ns: None, claim: None };
 //! let mut actions = Vec::new();
 //! engine.step(1000, &Event::Arrive { app: AppId(1), wish }, &mut actions);
 //! assert!(matches!(&actions[..], [Action::Start { .. }, Action::Target { count: 4, .. }]));
@@ -32,7 +32,7 @@ mod snapshot;
 mod targets;
 
 pub use engine::Engine;
-pub use event::{Action, Class, Event, Nanos, Wish};
+pub use event::{Action, Class, Event, Nanos, PageHome, Wish};
 pub use numaestro_policy::{AppId, Needs, PuState, Rejected};
 pub use settings::Settings;
 pub use snapshot::{AppSnapshot, AppState, PuSnapshot, Snapshot};

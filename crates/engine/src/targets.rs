@@ -12,6 +12,8 @@ use numaestro_topology::{PuId, PuSet};
 /// A target that an application should have.
 struct Wanted<'a> {
     pus: &'a PuSet,
+    /// Threads; as a rule the number of processors.
+    count: u32,
     shared: bool,
     lent: bool,
 }
@@ -25,7 +27,11 @@ impl Engine {
             if account.dirty && account.leaving.iter().any(|pu| self.ledger.leave_epoch[pu.index()] == 0) {
                 self.tell_one(slot, actions);
                 let epoch = self.ledger.account(slot).sent.epoch;
-                let grace = if self.reclaims { self.settings.reclaim_ns } else { self.settings.grace_ns };
+                let grace = match (self.policy.share.preempts(), self.reclaims) {
+                    (true, _) => 0,
+                    (false, true) => self.settings.reclaim_ns,
+                    (false, false) => self.settings.grace_ns,
+                };
                 self.ledger.announced(slot, epoch, self.now, grace);
                 if self.ledger.app(slot).class == Class::Fold {
                     self.ledger.release_announced(slot, epoch, self.now);
@@ -35,8 +41,22 @@ impl Engine {
         for index in 0..self.ledger.arrival.len() {
             let slot = self.ledger.arrival[index];
             if std::mem::take(&mut self.ledger.account_mut(slot).dirty) {
+                self.tell_pages(slot, actions);
                 self.tell_one(slot, actions);
             }
+        }
+    }
+
+    /// Appends where the pages of one application go, if that is not where it was last told.
+    fn tell_pages(&mut self, slot: Slot, actions: &mut Vec<Action>) {
+        let account = self.ledger.account(slot);
+        if account.phase != Phase::Running {
+            return;
+        }
+        let home = self.policy.pages.home(&self.view(), slot);
+        if home != account.pages {
+            self.ledger.account_mut(slot).pages = home;
+            actions.push(Action::Pages { app: self.ledger.app(slot).id, home });
         }
     }
 
@@ -44,16 +64,17 @@ impl Engine {
     fn tell_one(&mut self, slot: Slot, actions: &mut Vec<Action>) {
         let Some(wanted) = wanted(&self.ledger, slot) else { return };
         let sent = &self.ledger.account(slot).sent;
-        if sent.epoch > 0 && sent.pus == *wanted.pus && sent.shared == wanted.shared && sent.lent == wanted.lent {
+        let same = sent.pus == *wanted.pus && sent.count == wanted.count;
+        if sent.epoch > 0 && same && sent.shared == wanted.shared && sent.lent == wanted.lent {
             return;
         }
         let mut pus = self.sets.pop().unwrap_or_else(|| PuSet::with_capacity(self.machine.pu_count()));
         pus.clone_from(wanted.pus);
-        let (shared, lent) = (wanted.shared, wanted.lent);
+        let (count, shared, lent) = (wanted.count, wanted.shared, wanted.lent);
         let app = self.ledger.app(slot).id;
         let sent = &mut self.ledger.account_mut(slot).sent;
         sent.pus.clone_from(&pus);
-        (sent.epoch, sent.count, sent.shared, sent.lent) = (sent.epoch + 1, pus.len() as u32, shared, lent);
+        (sent.epoch, sent.count, sent.shared, sent.lent) = (sent.epoch + 1, count, shared, lent);
         actions.push(Action::Target { app, epoch: sent.epoch, count: sent.count, pus, shared, lent });
         if self.ledger.app(slot).class == Class::Fold {
             let account = self.ledger.account_mut(slot);
@@ -66,18 +87,22 @@ impl Engine {
 /// and it has not begun to run.
 fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
     let (account, app): (&Account, &App) = (ledger.account(slot), ledger.app(slot));
+    let on = |pus: &'_ PuSet| pus.len() as u32;
     let lent = account.sequential && app.allocation < account.parallel_count;
     match account.phase {
-        Phase::Wrapper => Some(Wanted { pus: &ledger.usable, shared: true, lent: false }),
+        Phase::Wrapper => Some(Wanted { pus: &ledger.usable, count: on(&ledger.usable), shared: true, lent: false }),
         Phase::Running if !account.owned.is_empty() => {
             let shared = account.owned.iter().any(|pu| ledger.pus[pu.index()].guests > 0 && runs_a_guest(ledger, pu));
-            Some(Wanted { pus: &account.owned, shared, lent })
+            Some(Wanted { pus: &account.owned, count: on(&account.owned), shared, lent })
         }
         // A guest alone on its processors may still have to make room at any time, without being asked first.
-        Phase::Running if !account.guest_of.is_empty() => Some(Wanted { pus: &account.guest_of, shared: true, lent }),
+        Phase::Running if !account.guest_of.is_empty() => {
+            let count = if account.team > 0 { account.team } else { on(&account.guest_of) };
+            Some(Wanted { pus: &account.guest_of, count, shared: true, lent })
+        }
         // It has lost all it had: until what will be its own is vacated, it runs there beside those that vacate it.
         Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => {
-            Some(Wanted { pus: &app.own, shared: true, lent })
+            Some(Wanted { pus: &app.own, count: on(&app.own), shared: true, lent })
         }
         Phase::Gone | Phase::Waiting | Phase::Running => None,
     }

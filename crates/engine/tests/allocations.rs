@@ -51,8 +51,16 @@ impl Host {
     fn day(&mut self, newest: &mut u64) -> u64 {
         *newest += 1;
         let app = AppId(*newest);
-        let wish =
-            Wish { request: 64, min: 1, max: 64, weight_milli: 1000, class: Class::Malleable, wait: None, claim: None };
+        let wish = Wish {
+            request: 64,
+            min: 1,
+            max: 64,
+            weight_milli: 1000,
+            class: Class::Malleable,
+            wait: None,
+            estimate_ns: None,
+            claim: None,
+        };
         let arrive = Event::Arrive { app, wish };
         let events = [
             arrive,
@@ -84,6 +92,7 @@ fn steady_state() {
                     weight_milli: 1000,
                     class: Class::Malleable,
                     wait: None,
+                    estimate_ns: None,
                     claim: None,
                 };
                 host.settle(&Event::Arrive { app: AppId(newest), wish });

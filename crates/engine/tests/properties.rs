@@ -193,6 +193,7 @@ impl World {
                 assert_eq!(*epoch, before + 1);
                 program.targets.push((*epoch, pus.clone(), *shared));
             }
+            Action::Pages { app, .. } => assert!(self.programs[app].started, "{app} has pages before its start"),
             Action::Force { app, epoch, pus } => {
                 let program = self.programs.get_mut(app).unwrap();
                 let (latest, target, _) = program.targets.last().unwrap();
@@ -270,6 +271,7 @@ impl World {
             weight_milli: [1000, 1000, 500, 4000][op.a as usize % 4],
             class,
             wait: [None, None, None, Some(true), Some(false)][op.b as usize % 5],
+            estimate_ns: None,
             claim,
         };
         self.programs.insert(app, Program { class_folds: class == Class::Fold, ..Program::default() });

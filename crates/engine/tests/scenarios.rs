@@ -72,13 +72,23 @@ fn line(action: &Action) -> String {
             let (shared, lent) = (if *shared { " shared" } else { "" }, if *lent { " lent" } else { "" });
             format!("target {app} epoch {epoch}: {count} on {pus}{shared}{lent}")
         }
+        Action::Pages { app, home } => format!("pages {app} to {home:?}"),
         Action::Force { app, epoch, pus } => format!("force {app} epoch {epoch} on {pus}"),
         Action::Refuse { reason, .. } => format!("refuse: {reason}"),
     }
 }
 
 fn wish(request: u32) -> Wish {
-    Wish { request, min: 1, max: u32::MAX, weight_milli: 1000, class: Class::Malleable, wait: None, claim: None }
+    Wish {
+        request,
+        min: 1,
+        max: u32::MAX,
+        weight_milli: 1000,
+        class: Class::Malleable,
+        wait: None,
+        estimate_ns: None,
+        claim: None,
+    }
 }
 
 fn set(list: &str) -> PuSet {

@@ -19,6 +19,9 @@ pub fn app(id: u64, request: u32) -> App {
         allocation: 0,
         held: PuSet::new(),
         home: None,
+        placeable: u32::MAX,
+        started_ns: 0,
+        estimate_ns: None,
         cpu_ns: 0,
         class: Class::Malleable,
         speedup: Vec::new(),
@@ -187,7 +190,7 @@ pub fn share_conformance(share: &mut dyn Share) {
         for (app, &count) in case.apps.iter().zip(&counts) {
             assert!(count == 0 || count >= app.min, "{name} {round}: {count} below minimum {}", app.min);
             assert!(
-                count == 0 || count <= app.cap(capacity),
+                count == 0 || count <= app.cap(capacity) || share.retains() && count <= app.allocation,
                 "{name} {round}: {count} above cap {}",
                 app.cap(capacity)
             );
@@ -220,7 +223,8 @@ pub fn placement_conformance(make: &dyn Fn(u64) -> Box<dyn Placement>) {
         assert_eq!(places, before.clone().place(&mut *again, &counts), "round {round}: same seed, another answer");
         for (slot, &count) in counts.iter().enumerate() {
             let (was, is) = (&before.apps[slot].own, &case.apps[slot].own);
-            assert_eq!(is.len(), count as usize, "round {round}");
+            let right = if placement.selective() { is.len() <= count as usize } else { is.len() == count as usize };
+            assert!(right, "round {round}: {} processors instead of {count}", is.len());
             assert_eq!(is.common(was), was.len().min(is.len()), "round {round}: {was} → {is} moved without need");
             assert!(is.iter().all(|pu| before.pus[pu.index()].is_usable()));
         }

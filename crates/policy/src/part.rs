@@ -119,6 +119,27 @@ pub trait Share: Debug + Send {
     /// Whether no processor stays free while an application could use it (WC).
     fn conserves_work(&self) -> bool;
 
+    /// Whether an application may keep more than it could use now (hold, home clusters).
+    fn retains(&self) -> bool {
+        false
+    }
+
+    /// Whether what it takes is taken at once, whatever its owner does there. If not, owners have their grace time.
+    fn preempts(&self) -> bool {
+        false
+    }
+
+    /// Whether processors have owners. If not, everybody runs everywhere as the operating system likes, and counts are numbers of threads.
+    fn space_shares(&self) -> bool {
+        true
+    }
+
+    /// When it wants to be asked again even if nothing happens, nanoseconds.
+    fn until(&self, view: &View<'_>) -> Option<u64> {
+        let _ = view;
+        None
+    }
+
     /// Sets the count of every application in `view.order`; `shares` has been reset. 0 means none of its own.
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares);
 }
@@ -138,7 +159,13 @@ pub trait Placement: Debug + Send {
         String::new()
     }
 
-    /// Changes `plan` so that every application in `view.order` has `shares.count` processors.
+    /// Whether it may leave an application with fewer than its share although processors are free: it does not give everybody every
+    /// processor. The engine then divides again, with that application's cap at what it could be given.
+    fn selective(&self) -> bool {
+        false
+    }
+
+    /// Changes `plan` so that every application in `view.order` has `shares.count` processors (at most, if it is selective).
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan);
 }
 

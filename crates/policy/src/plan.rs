@@ -1,7 +1,7 @@
 //! The answer to "which": who shall have each processor next. Knows nothing of how a processor changes hands.
 
 use crate::view::{Processor, PuState, Slot, View};
-use numaestro_topology::{PuId, PuSet};
+use numaestro_topology::{NumaNodeId, PuId, PuSet};
 
 /// The future owner of every processor, being written by a placement.
 #[derive(Debug, Clone, Default)]
@@ -11,12 +11,21 @@ pub struct Plan {
     /// Processors the plan gives, by application.
     count: Vec<u32>,
     touched: Vec<PuId>,
+    homes: Vec<Option<NumaNodeId>>,
+    rehomed: Vec<Slot>,
 }
 
 impl Plan {
     /// Nothing planned.
     pub const fn new() -> Self {
-        Self { next: Vec::new(), free: PuSet::new(), count: Vec::new(), touched: Vec::new() }
+        Self {
+            next: Vec::new(),
+            free: PuSet::new(),
+            count: Vec::new(),
+            touched: Vec::new(),
+            homes: Vec::new(),
+            rehomed: Vec::new(),
+        }
     }
 
     /// Starts from what has been announced so far.
@@ -31,6 +40,25 @@ impl Plan {
         }
         self.count.clear();
         self.count.extend(view.apps.iter().map(|app| app.allocation));
+        self.rehomed.clear();
+        self.homes.clear();
+        self.homes.extend(view.apps.iter().map(|app| app.home));
+    }
+
+    /// The node that an application calls its home, as planned so far.
+    pub fn home(&self, slot: Slot) -> Option<NumaNodeId> {
+        self.homes[slot.index()]
+    }
+
+    /// Gives an application a home, or takes it away. What a home means is the placement's and the page part's business.
+    pub fn set_home(&mut self, slot: Slot, home: Option<NumaNodeId>) {
+        self.homes[slot.index()] = home;
+        self.rehomed.push(slot);
+    }
+
+    /// Applications whose home has been written.
+    pub fn rehomed(&self) -> &[Slot] {
+        &self.rehomed
     }
 
     /// Processors that can be given.

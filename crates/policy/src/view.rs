@@ -73,6 +73,8 @@ pub struct Processor {
     pub owner: Option<Slot>,
     /// Who owns it once all announced moves are done.
     pub next: Option<Slot>,
+    /// Its owner has said that it has nothing to run on it.
+    pub idle: bool,
     /// Applications that run on it besides its owner.
     pub guests: u32,
     /// The owner before the present one; of a free one, the latest.
@@ -118,6 +120,12 @@ pub struct App {
     pub held: PuSet,
     /// Its home, for policies that give one.
     pub home: Option<NumaNodeId>,
+    /// The most that the placement has been able to give it in this decision; `u32::MAX` until it has given less than its share.
+    pub placeable: u32,
+    /// When it was started, nanoseconds; 0 before.
+    pub started_ns: u64,
+    /// Its user's estimate of its run time, nanoseconds.
+    pub estimate_ns: Option<u64>,
     /// Processor time it has had, nanoseconds.
     pub cpu_ns: u64,
     /// How it is steered.
@@ -127,9 +135,9 @@ pub struct App {
 }
 
 impl App {
-    /// Processors it can be given at most: its request within its own limits and the machine's.
+    /// Processors it can be given at most: its request within its own limits, the machine's and the placement's.
     pub fn cap(&self, capacity: u32) -> u32 {
-        self.request.clamp(self.min, self.max.max(self.min)).min(capacity)
+        self.request.clamp(self.min, self.max.max(self.min)).min(capacity).min(self.placeable)
     }
 }
 

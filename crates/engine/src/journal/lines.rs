@@ -1,9 +1,9 @@
 //! Events and actions as JSON: fields and words of the journal, which stay when the types inside the program change.
 
 use super::JournalError;
-use crate::event::{Action, Class, Event, Wish};
+use crate::event::{Action, Class, Event, PageHome, Wish};
 use numaestro_policy::AppId;
-use numaestro_topology::{PuId, PuSet};
+use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use serde::{Deserialize, Serialize};
 
 /// See [`Class`].
@@ -29,6 +29,8 @@ pub(super) enum EventLine {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         wait: Option<bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        estimate_ns: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         claim: Option<String>,
     },
     Depart {
@@ -37,6 +39,11 @@ pub(super) enum EventLine {
     Request {
         app: u64,
         processors: u32,
+    },
+    Demand {
+        app: u64,
+        processors: u32,
+        idle: String,
     },
     Class {
         app: u64,
@@ -89,6 +96,10 @@ pub(super) enum ActionLine {
         shared: bool,
         lent: bool,
     },
+    Pages {
+        app: u64,
+        home: String,
+    },
     Force {
         app: u64,
         epoch: u32,
@@ -132,10 +143,14 @@ impl From<&Event> for EventLine {
                 weight_milli: wish.weight_milli,
                 class: wish.class.into(),
                 wait: wish.wait,
+                estimate_ns: wish.estimate_ns,
                 claim: wish.claim.as_ref().map(PuSet::to_string),
             },
             Event::Depart { app } => Self::Depart { app: app.0 },
             Event::Request { app, processors } => Self::Request { app: app.0, processors: *processors },
+            Event::Demand { app, processors, idle } => {
+                Self::Demand { app: app.0, processors: *processors, idle: idle.to_string() }
+            }
             Event::Class { app, class } => Self::Class { app: app.0, class: (*class).into() },
             Event::Adopted { app, epoch } => Self::Adopted { app: app.0, epoch: *epoch },
             Event::Sequential { app } => Self::Sequential { app: app.0 },
@@ -155,13 +170,16 @@ impl TryFrom<EventLine> for Event {
 
     fn try_from(line: EventLine) -> Result<Self, JournalError> {
         Ok(match line {
-            EventLine::Arrive { app, request, min, max, weight_milli, class, wait, claim } => {
+            EventLine::Arrive { app, request, min, max, weight_milli, class, wait, estimate_ns, claim } => {
                 let claim = claim.as_deref().map(set).transpose()?;
-                let wish = Wish { request, min, max, weight_milli, class: class.into(), wait, claim };
+                let wish = Wish { request, min, max, weight_milli, class: class.into(), wait, estimate_ns, claim };
                 Self::Arrive { app: AppId(app), wish }
             }
             EventLine::Depart { app } => Self::Depart { app: AppId(app) },
             EventLine::Request { app, processors } => Self::Request { app: AppId(app), processors },
+            EventLine::Demand { app, processors, idle } => {
+                Self::Demand { app: AppId(app), processors, idle: set(&idle)? }
+            }
             EventLine::Class { app, class } => Self::Class { app: AppId(app), class: class.into() },
             EventLine::Adopted { app, epoch } => Self::Adopted { app: AppId(app), epoch },
             EventLine::Sequential { app } => Self::Sequential { app: AppId(app) },
@@ -189,6 +207,7 @@ impl From<&Action> for ActionLine {
                 shared: *shared,
                 lent: *lent,
             },
+            Action::Pages { app, home } => Self::Pages { app: app.0, home: page_word(*home) },
             Action::Force { app, epoch, pus } => Self::Force { app: app.0, epoch: *epoch, pus: pus.to_string() },
             Action::Refuse { app, reason } => Self::Refuse { app: app.map(|app| app.0), reason: reason.clone() },
         }
@@ -205,9 +224,27 @@ impl TryFrom<ActionLine> for Action {
             ActionLine::Target { app, epoch, count, pus, shared, lent } => {
                 Self::Target { app: AppId(app), epoch, count, pus: set(&pus)?, shared, lent }
             }
+            ActionLine::Pages { app, home } => Self::Pages { app: AppId(app), home: page_home(&home)? },
             ActionLine::Force { app, epoch, pus } => Self::Force { app: AppId(app), epoch, pus: set(&pus)? },
             ActionLine::Refuse { app, reason } => Self::Refuse { app: app.map(AppId), reason },
         })
+    }
+}
+
+/// `first-touch`, `interleave`, or the logical number of a node.
+fn page_word(home: PageHome) -> String {
+    match home {
+        PageHome::FirstTouch => "first-touch".to_owned(),
+        PageHome::Interleave => "interleave".to_owned(),
+        PageHome::Node(node) => node.0.to_string(),
+    }
+}
+
+fn page_home(word: &str) -> Result<PageHome, JournalError> {
+    match word {
+        "first-touch" => Ok(PageHome::FirstTouch),
+        "interleave" => Ok(PageHome::Interleave),
+        node => node.parse().map(|node| PageHome::Node(NumaNodeId(node))).map_err(JournalError::new),
     }
 }
 
