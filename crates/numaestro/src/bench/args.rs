@@ -38,6 +38,9 @@ pub struct CoexecArgs {
     /// Write the table for the README into this file.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Keep the managers' journals in this directory, one for each policy: `numaestro sim replay` repeats them.
+    #[arg(long, value_name = "DIR")]
+    pub journal: Option<PathBuf>,
     /// Only mixes of this name; `*` stands for any text (repeat for several).
     #[arg(long, value_name = "NAME")]
     pub mix: Vec<String>,

@@ -1,6 +1,7 @@
 //! The campaign: every mix under its set-ups in turn, so that a change of the machine meets all set-ups alike.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -122,13 +123,21 @@ pub struct Plan {
 #[derive(Debug, Default)]
 pub struct Managers {
     by_policy: BTreeMap<&'static str, Managed>,
+    /// Where their journals go, if they are wanted.
+    journals: Option<PathBuf>,
 }
 
 impl Managers {
+    /// None yet. Their journals go into the directory `journals`.
+    pub fn new(journals: Option<PathBuf>) -> Self {
+        Self { by_policy: BTreeMap::new(), journals }
+    }
+
     fn of(&mut self, setup: Setup, places: &Places) -> Result<Option<&mut Managed>> {
         let Some(policy) = setup.policy() else { return Ok(None) };
         if !self.by_policy.contains_key(policy) {
-            self.by_policy.insert(policy, Managed::start(&places.numaestro, policy)?);
+            let journal = self.journals.as_ref().map(|dir| dir.join(format!("{policy}.journal")));
+            self.by_policy.insert(policy, Managed::start(&places.numaestro, policy, journal.as_deref())?);
         }
         Ok(self.by_policy.get_mut(policy))
     }

@@ -42,7 +42,7 @@ pub fn coexec(args: &CoexecArgs) -> Result<ExitCode> {
     let reps_per_s = calibrate(&commands, processors[0])?;
     let limit = Duration::from_secs_f64(settings.time_limit_s);
     let bench = Bench { processors, commands, reps_per_s, target_s: settings.length_s, limit };
-    let results = measure_all(&bench, &mixes, &setups, &places, settings, args.tries)?;
+    let results = measure_all(&bench, &mixes, &setups, &places, settings, args)?;
     conclude(args, settings, &results, &skipped, bench.processors.len())
 }
 
@@ -52,10 +52,14 @@ fn measure_all(
     setups: &[Setup],
     places: &Places,
     settings: Settings,
-    tries: u32,
+    args: &CoexecArgs,
 ) -> Result<Vec<MixResult>> {
-    let plan = Plan { runs: settings.runs, foreign: settings.foreign, tries };
-    let (mut managers, mut progress) = (Managers::default(), Progress::new(mixes.len()));
+    let plan = Plan { runs: settings.runs, foreign: settings.foreign, tries: args.tries };
+    let mut managers = Managers::new(args.journal.clone());
+    if let Some(dir) = &args.journal {
+        fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+    }
+    let mut progress = Progress::new(mixes.len());
     let mut results = Vec::new();
     for mix in mixes {
         progress.begin(mix);

@@ -2,6 +2,7 @@
 //!
 //! Speaks only through the command line a user has (`daemon`, `run`, `status`, `policy set`, `stop`).
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,27 +24,28 @@ pub struct Managed {
     numaestro: PathBuf,
     dir: TempDir,
     policy: String,
-    options: &'static [&'static str],
+    options: Vec<OsString>,
     child: Child,
 }
 
 impl Managed {
-    /// Starts one with `policy` (`"default"` = as installed) and waits until it answers.
-    pub fn start(numaestro: &Path, policy: &str) -> Result<Self> {
-        Self::begin(numaestro, policy, &[])
+    /// Starts one with `policy` (`"default"` = as installed) and waits until it answers. Its journal goes into the file `journal`.
+    pub fn start(numaestro: &Path, policy: &str, journal: Option<&Path>) -> Result<Self> {
+        let options = journal.map(|file| vec!["--journal".into(), file.into()]);
+        Self::begin(numaestro, policy, options.unwrap_or_default())
     }
 
     /// Starts one that gives out every processor whatever else runs: for probes, whose numbers are not about other load.
     pub fn start_undisturbed(numaestro: &Path) -> Result<Self> {
-        Self::begin(numaestro, "default", &["--ignore-unmanaged"])
+        Self::begin(numaestro, "default", vec!["--ignore-unmanaged".into()])
     }
 
-    fn begin(numaestro: &Path, policy: &str, options: &'static [&'static str]) -> Result<Self> {
+    fn begin(numaestro: &Path, policy: &str, options: Vec<OsString>) -> Result<Self> {
         let dir = tempfile::Builder::new()
             .prefix("numaestro-bench-")
             .tempdir()
             .context("cannot make a directory for the manager")?;
-        let child = spawn(numaestro, dir.path(), options)?;
+        let child = spawn(numaestro, dir.path(), &options)?;
         let mut managed = Self { numaestro: numaestro.to_owned(), dir, policy: policy.to_owned(), options, child };
         managed.until_ready()?;
         Ok(managed)
@@ -54,7 +56,8 @@ impl Managed {
         if self.child.try_wait()?.is_none() {
             return Ok(true);
         }
-        self.child = spawn(&self.numaestro, self.dir.path(), self.options)?;
+        // The journal of the one that is gone ends where it ended; only the latest one is kept.
+        self.child = spawn(&self.numaestro, self.dir.path(), &self.options)?;
         self.until_ready()?;
         Ok(false)
     }
@@ -132,7 +135,7 @@ impl Drop for Managed {
     }
 }
 
-fn spawn(numaestro: &Path, dir: &Path, options: &[&str]) -> Result<Child> {
+fn spawn(numaestro: &Path, dir: &Path, options: &[OsString]) -> Result<Child> {
     let mut command = clean_command(numaestro);
     // An empty configuration: the settings and profiles of this user and this machine are not what is measured.
     let config = dir.join("empty.toml");
