@@ -1,5 +1,10 @@
 //! Reading what people write: every mistake is told with file, line, field and what was expected. Knows no file system.
 
+pub mod fields;
+pub mod json;
+pub(crate) mod time;
+pub mod tree;
+
 use std::fmt;
 use std::ops::Range;
 

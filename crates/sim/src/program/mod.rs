@@ -4,10 +4,16 @@
 //! `Tasks` by whatever processors it has, first come first served. Work is compute time at full speed; memory references come on top
 //! and cost what the machine says, from where the thread is to where the data is.
 
+pub mod amount;
+pub(crate) mod phases;
+mod read;
+
 use crate::Nanos;
 use crate::dist::Dist;
 use crate::speedup::Curve;
 pub use numaestro_engine::Class;
+pub(crate) use read::all;
+pub use read::read;
 
 /// Index into [`Program::data`].
 pub type DataId = usize;

@@ -1,8 +1,17 @@
 //! Which applications arrive when. Knows nothing of how they run.
 
+pub mod batch;
+pub mod offered;
+mod open;
+mod streams;
+pub mod swf;
+
 use crate::Nanos;
 use crate::program::Program;
 use std::sync::Arc;
+
+pub use open::{List, Open};
+pub use streams::{Order, StreamPlan, Streams};
 
 /// An application that arrives.
 #[derive(Debug, Clone, PartialEq)]

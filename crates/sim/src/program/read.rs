@@ -1,0 +1,122 @@
+//! Programs as TOML: `[[program]]` tables. Every mistake has its line and field, and nothing is half-read.
+
+use super::amount::{self, Unit};
+use super::phases;
+use super::{Asks, Body, Class, Data, PagePlace, Program, Split, Vacates};
+use crate::read::fields::{Field, Fields};
+use crate::read::tree::Node;
+use crate::read::{Mistake, Text};
+
+/// Most processors of a program: as many as the largest machine has.
+pub(crate) const PROCESSORS_MAX: u32 = numaestro_topology::PUS_MAX as u32;
+
+/// Reads a file of `[[program]]` tables.
+///
+/// # Errors
+/// The first mistake.
+pub fn read(text: Text<'_>) -> Result<Vec<Program>, Mistake> {
+    let tree = Node::toml(text)?;
+    let root = Field::root(text, &tree);
+    let mut fields = root.fields()?;
+    let programs = all(&fields.need("program", "a file of programs has [[program]] tables")?)?;
+    fields.finish()?;
+    Ok(programs)
+}
+
+/// Reads the `[[program]]` tables of a larger text.
+///
+/// # Errors
+/// The first mistake.
+pub(crate) fn all(field: &Field<'_>) -> Result<Vec<Program>, Mistake> {
+    let mut programs: Vec<Program> = Vec::new();
+    for item in field.items().map_err(|_| field.wrong("[[program]] tables"))? {
+        let program = one(&item)?;
+        if programs.iter().any(|other| other.name == program.name) {
+            return Err(item.mistake(format!("there is already a program `{}`", program.name)));
+        }
+        programs.push(program);
+    }
+    Ok(programs)
+}
+
+fn one(field: &Field<'_>) -> Result<Program, Mistake> {
+    let mut fields = field.fields()?;
+    let name = fields.need("name", "what to call the program")?.text()?.to_owned();
+    if name.is_empty() || name.contains(['.', '[', ']']) {
+        return Err(field.mistake(format!("a name without `.`, `[` and `]` is needed, found \"{name}\"")));
+    }
+    fields.call(format!("program.{name}"));
+    let processors = fields.need("processors", "how many processors it wants")?.whole32(1..=PROCESSORS_MAX)?;
+    let min = fields.read("min", |field| field.whole32(1..=processors))?.unwrap_or(1);
+    let weight = fields.read("weight", |field| field.number(0.001..=1e6, "a weight from 0.001; 1 is usual"))?;
+    let data = fields.read("data", |field| data(&field))?.unwrap_or_default();
+    let program = Program {
+        processors,
+        min,
+        weight_milli: weight.map_or(1000, |weight| libm::round(weight * 1000.0) as u32),
+        class: fields.read("class", |field| field.one_of(&CLASSES))?.unwrap_or(Class::Malleable),
+        asks: fields.read("asks", |field| field.one_of(&ASKS))?.unwrap_or(Asks::Once),
+        vacates: fields.read("vacates", |field| field.one_of(&VACATES))?.unwrap_or(Vacates::Region),
+        creation_ns: fields.read("creation", |field| field.nanos())?.unwrap_or(0),
+        footprint_lines: fields.read("footprint", |field| field.whole(0..=1 << 48))?.unwrap_or(0),
+        body: body(&mut fields, &data, processors)?,
+        data,
+        name,
+    };
+    fields.finish()?;
+    Ok(program)
+}
+
+const CLASSES: [(&str, Class); 3] = [("malleable", Class::Malleable), ("setter", Class::Setter), ("fold", Class::Fold)];
+const ASKS: [(&str, Asks); 3] = [("once", Asks::Once), ("runnable", Asks::Runnable), ("creation", Asks::Creation)];
+const VACATES: [(&str, Vacates); 3] =
+    [("at-once", Vacates::AtOnce), ("task", Vacates::Task), ("region", Vacates::Region)];
+
+fn body(fields: &mut Fields<'_>, data: &[Data], processors: u32) -> Result<Body, Mistake> {
+    let Some(curve) = fields.get("curve") else {
+        let list = fields.need("phases", "what it does: [[program.phases]] tables, or `work` and `curve`")?;
+        return Ok(Body::Phases(phases::list(&list, data, processors)?));
+    };
+    if let Some(list) = fields.get("phases") {
+        return Err(list.mistake("a program has phases or a curve, not both"));
+    }
+    let curve = amount::curve(&curve)?;
+    let work = amount::dist(&fields.need("work", "its time on one processor")?, Unit::Time)?;
+    let resize_ns = fields.read("resize", |field| field.nanos())?.unwrap_or(0);
+    Ok(Body::Curve { work, curve, resize_ns })
+}
+
+fn data(field: &Field<'_>) -> Result<Vec<Data>, Mistake> {
+    let mut data: Vec<Data> = Vec::new();
+    for item in field.items().map_err(|_| field.wrong("a list of { name, pages, ... }"))? {
+        let mut fields = item.fields()?;
+        let name = fields.need("name", "what references call it")?.text()?.to_owned();
+        if data.iter().any(|other| other.name == name) {
+            return Err(item.mistake(format!("there is already data `{name}`")));
+        }
+        let pages = fields.need("pages", "pages of the whole, or of each part")?.whole(0..=1 << 40)?;
+        let split = fields.read("split", |field| field.one_of(&SPLITS))?.unwrap_or(Split::Whole);
+        let place = fields.read("place", |field| place(&field))?.unwrap_or(PagePlace::Policy);
+        fields.finish()?;
+        data.push(Data { name, pages, split, place });
+    }
+    Ok(data)
+}
+
+const SPLITS: [(&str, Split); 2] = [("whole", Split::Whole), ("per-thread", Split::PerThread)];
+const PLACES: [(&str, PagePlace); 4] = [
+    ("policy", PagePlace::Policy),
+    ("first-touch", PagePlace::FirstTouch),
+    ("round-robin", PagePlace::RoundRobin),
+    ("master", PagePlace::Master),
+];
+
+fn place(field: &Field<'_>) -> Result<PagePlace, Mistake> {
+    const EXPECTED: &str = "\"policy\", \"first-touch\", \"round-robin\", \"master\" or { node = index }";
+    if let Ok(mut fields) = field.fields() {
+        let node = fields.need("node", "the logical index of a NUMA node")?.whole32(0..=PROCESSORS_MAX)?;
+        fields.finish()?;
+        return Ok(PagePlace::Node(node));
+    }
+    field.one_of(&PLACES).map_err(|_| field.wrong(EXPECTED))
+}

@@ -1,0 +1,34 @@
+//! How much work programs bring. Knows nothing of machines: it is the work at full speed, memory references not counted.
+
+use crate::program::{Body, Phase, Program, Work};
+
+/// Mean processor time of one run of a program, nanoseconds: what its threads compute, without references, waiting, or what a
+/// region's speedup curve adds.
+pub fn mean_work(program: &Program) -> f64 {
+    match &program.body {
+        Body::Curve { work, .. } => work.mean(),
+        Body::Phases(phases) => of_phases(phases),
+    }
+}
+
+fn of_phases(phases: &[Phase]) -> f64 {
+    phases.iter().map(of_phase).sum()
+}
+
+fn of_phase(phase: &Phase) -> f64 {
+    match phase {
+        Phase::Serial { work, .. } => work.mean(),
+        Phase::Parallel { width, iterations, work, locked, .. } => {
+            let width = f64::from(*width);
+            let once = match work {
+                Work::Divided(total, _) => total.mean(),
+                Work::Each(each) => each.mean() * width,
+            };
+            let locked = locked.as_ref().map_or(0.0, |locked| locked.mean() * width);
+            (once + locked) * f64::from(*iterations)
+        }
+        Phase::Tasks { count, work, .. } => count.mean() * work.mean(),
+        Phase::Pause { .. } | Phase::Request { .. } => 0.0,
+        Phase::Repeat { times, phases } => f64::from(*times) * of_phases(phases),
+    }
+}

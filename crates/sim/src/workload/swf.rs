@@ -1,0 +1,300 @@
+//! Logs in the Standard Workload Format, read and written. Knows nothing of files and compression: text in, text out.
+//!
+//! Source: Chapin et al. 1999, version 2.2 of the format at the Parallel Workloads Archive: 18 fields a line, -1 where unknown; lines
+//! of `;` are the header. More fields than 18 are passed over.
+
+use super::batch::{BatchJob, Demand};
+use crate::Nanos;
+use crate::read::{Mistake, Text};
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+/// A line of a log. `None` = unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Record {
+    /// Its number.
+    pub number: i64,
+    /// When it was submitted, from the start of the log.
+    pub submit: Option<Nanos>,
+    /// From its submission to its start.
+    pub wait: Option<Nanos>,
+    /// From its start to its end.
+    pub run: Option<Nanos>,
+    /// Processors that it had.
+    pub allocated: Option<u64>,
+    /// Processor time, on average over its processors.
+    pub cpu: Option<Nanos>,
+    /// Memory that it used, kilobytes a processor.
+    pub memory: Option<u64>,
+    /// Processors that it asked for.
+    pub requested: Option<u64>,
+    /// Time that its user thought it needs.
+    pub requested_run: Option<Nanos>,
+    /// Memory that it asked for.
+    pub requested_memory: Option<u64>,
+    /// 1 completed, 0 failed, 5 cancelled, 2 to 4 parts of a job that was stopped and started again.
+    pub status: Option<u64>,
+    /// User, group, executable, queue, partition, preceding job, and time to think after that: as they stand.
+    pub rest: [Option<u64>; 7],
+}
+
+/// A log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Log {
+    /// The header's lines without their `;`.
+    pub header: Vec<String>,
+    /// In the order of the file.
+    pub records: Vec<Record>,
+}
+
+/// Jobs that are left out, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Skipped {
+    /// Failed (status 0).
+    pub failed: u64,
+    /// Parts of jobs (status 2 to 4): the job has a line of its own.
+    pub partial: u64,
+    /// Without time of submission, without run time, or with none.
+    pub no_time: u64,
+    /// Without a number of processors, or with none.
+    pub no_size: u64,
+}
+
+/// Nanoseconds of a second.
+const SECOND: Nanos = 1_000_000_000;
+
+impl Log {
+    /// Reads a log.
+    ///
+    /// # Errors
+    /// The first line that is none, with its number.
+    pub fn read(text: Text<'_>) -> Result<Self, Mistake> {
+        let mut log = Self { header: Vec::new(), records: Vec::with_capacity(text.text.len() / 80) };
+        for (line, number) in text.text.lines().zip(1..) {
+            if let Some(header) = line.trim_start().strip_prefix(';') {
+                log.header.push(header.trim().to_owned());
+            } else if !line.trim().is_empty() {
+                let record = record(line).map_err(|(field, problem)| Mistake {
+                    file: text.name.to_owned(),
+                    line: number,
+                    field: field.to_owned(),
+                    problem,
+                })?;
+                log.records.push(record);
+            }
+        }
+        Ok(log)
+    }
+
+    /// What the header says of `key`, as in `MaxProcs: 128`.
+    pub fn header(&self, key: &str) -> Option<&str> {
+        self.header.iter().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == key).then(|| value.trim())
+        })
+    }
+
+    /// Processors of the machine: what the header says, or else the largest job.
+    pub fn processors(&self) -> u32 {
+        let said = ["MaxProcs", "MaxNodes"].iter().find_map(|key| self.header(key)?.parse().ok());
+        let largest = || self.records.iter().filter_map(Record::size).max().unwrap_or(1);
+        said.filter(|&processors| processors > 0).unwrap_or_else(largest)
+    }
+
+    /// The jobs that ran, in order of submission, counted from the first one's; and those that are left out.
+    pub fn jobs(&self) -> (Vec<BatchJob>, Skipped) {
+        let mut skipped = Skipped::default();
+        let mut jobs: Vec<BatchJob> = Vec::with_capacity(self.records.len());
+        for record in &self.records {
+            match record.status {
+                Some(0) => skipped.failed += 1,
+                Some(2..=4) => skipped.partial += 1,
+                _ => match (record.submit, record.run.filter(|&run| run > 0), record.size()) {
+                    (Some(submit), Some(run_ns), Some(size)) => jobs.push(BatchJob {
+                        submit,
+                        demand: Demand::Rigid { size, run_ns },
+                        estimate_ns: record.requested_run.filter(|&time| time > 0),
+                    }),
+                    (_, _, None) => skipped.no_size += 1,
+                    _ => skipped.no_time += 1,
+                },
+            }
+        }
+        jobs.sort_by_key(|job| job.submit);
+        let first = jobs.first().map_or(0, |job| job.submit);
+        for job in &mut jobs {
+            job.submit -= first;
+        }
+        (jobs, skipped)
+    }
+
+    /// The log as text.
+    pub fn write(&self) -> String {
+        let mut out = String::with_capacity(self.records.len() * 80);
+        for line in &self.header {
+            let _ = writeln!(out, "; {line}");
+        }
+        for record in &self.records {
+            record.write(&mut out);
+        }
+        out
+    }
+}
+
+/// Jobs of a log, in order.
+#[derive(Debug, Clone)]
+pub struct LogJobs {
+    jobs: Arc<[BatchJob]>,
+    next: usize,
+    end: usize,
+}
+
+impl LogJobs {
+    /// `count` jobs after the first `skip`.
+    pub fn new(jobs: Arc<[BatchJob]>, skip: usize, count: usize) -> Self {
+        let next = skip.min(jobs.len());
+        let end = next.saturating_add(count).min(jobs.len());
+        Self { jobs, next, end }
+    }
+}
+
+impl Iterator for LogJobs {
+    type Item = BatchJob;
+
+    fn next(&mut self) -> Option<BatchJob> {
+        if self.next >= self.end {
+            return None;
+        }
+        self.next += 1;
+        Some(self.jobs[self.next - 1].clone())
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.end - self.next, Some(self.end - self.next))
+    }
+}
+
+impl Record {
+    /// Processors that it had, or else that it asked for.
+    pub fn size(&self) -> Option<u32> {
+        let size = self.allocated.filter(|&size| size > 0).or(self.requested).filter(|&size| size > 0)?;
+        u32::try_from(size).ok()
+    }
+
+    fn write(&self, out: &mut String) {
+        let whole = |value: Option<u64>| value.map_or(-1, |value| value as i64);
+        let mut time = |out: &mut String, value: Option<Nanos>| {
+            let _ = match value {
+                None => write!(out, "-1 "),
+                Some(ns) if ns % SECOND == 0 => write!(out, "{} ", ns / SECOND),
+                Some(ns) => {
+                    let fraction = format!("{:09}", ns % SECOND);
+                    write!(out, "{}.{} ", ns / SECOND, fraction.trim_end_matches('0'))
+                }
+            };
+        };
+        let _ = write!(out, "{} ", self.number);
+        time(out, self.submit);
+        time(out, self.wait);
+        time(out, self.run);
+        let _ = write!(out, "{} ", whole(self.allocated));
+        time(out, self.cpu);
+        let _ = write!(out, "{} {} ", whole(self.memory), whole(self.requested));
+        time(out, self.requested_run);
+        let _ = write!(out, "{} {}", whole(self.requested_memory), whole(self.status));
+        for value in self.rest {
+            let _ = write!(out, " {}", whole(value));
+        }
+        out.push('\n');
+    }
+}
+
+const NAMES: [&str; 18] = [
+    "job number",
+    "submit time",
+    "wait time",
+    "run time",
+    "allocated processors",
+    "average CPU time",
+    "used memory",
+    "requested processors",
+    "requested time",
+    "requested memory",
+    "status",
+    "user",
+    "group",
+    "executable",
+    "queue",
+    "partition",
+    "preceding job",
+    "think time",
+];
+
+/// A field's name and what is wrong with it.
+type Problem = (&'static str, String);
+
+fn record(line: &str) -> Result<Record, Problem> {
+    let mut words = line.split_ascii_whitespace();
+    let mut position = 0;
+    let mut next = || -> Result<Option<(u64, u64)>, Problem> {
+        let name = NAMES[position];
+        position += 1;
+        let word = words.next().ok_or_else(|| (name, format!("expected 18 numbers, found {}", position - 1)))?;
+        decimal(word).ok_or_else(|| (name, format!("expected a number, found \"{word}\"")))
+    };
+    let number = next()?.map_or(-1, |(whole, _)| whole as i64);
+    let mut read = || Ok::<_, Problem>(next()?);
+    let time = |value: Option<(u64, u64)>| value.map(|(whole, ns)| whole.saturating_mul(SECOND).saturating_add(ns));
+    let whole = |value: Option<(u64, u64)>| value.map(|(whole, _)| whole);
+    Ok(Record {
+        number,
+        submit: time(read()?),
+        wait: time(read()?),
+        run: time(read()?),
+        allocated: whole(read()?),
+        cpu: time(read()?),
+        memory: whole(read()?),
+        requested: whole(read()?),
+        requested_run: time(read()?),
+        requested_memory: whole(read()?),
+        status: whole(read()?),
+        rest: [
+            whole(read()?),
+            whole(read()?),
+            whole(read()?),
+            whole(read()?),
+            whole(read()?),
+            whole(read()?),
+            whole(read()?),
+        ],
+    })
+}
+
+/// A number as whole and billionths; `Some(None)` if negative, which means unknown. Made for speed: logs have millions of them.
+fn decimal(word: &str) -> Option<Option<(u64, u64)>> {
+    let bytes = word.as_bytes();
+    let (negative, digits) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, bytes),
+    };
+    let (mut whole, mut fraction, mut unit) = (0u64, 0, SECOND);
+    let mut rest = digits.iter();
+    let mut any = false;
+    for &byte in rest.by_ref() {
+        match byte {
+            b'0'..=b'9' => whole = whole.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?,
+            b'.' => break,
+            _ => return None,
+        }
+        any = true;
+    }
+    for &byte in rest {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        unit /= 10;
+        fraction += unit * u64::from(byte - b'0');
+        any = true;
+    }
+    any.then_some((!negative).then_some((whole, fraction)))
+}
