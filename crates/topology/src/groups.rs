@@ -11,6 +11,8 @@ use crate::set::PuSet;
 /// Rule for forming groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Formation {
+    /// One group for each last-level cache, node or package: the smallest of them that holds several cores.
+    ByArchitecture,
     /// One group for each object of the level.
     ByLevel(Level),
     /// Groups of `k` PUs. If `k` does not divide their number, sizes differ by at most one and none is above `k`.
@@ -55,6 +57,10 @@ impl Groups {
     pub fn form(machine: &Machine, formation: &Formation, within: &PuSet) -> Result<Self, FormationError> {
         let pus: Vec<PuId> = within.iter().take_while(|pu| pu.index() < machine.pu_count()).collect();
         let groups = match formation {
+            Formation::ByArchitecture => {
+                let level = first_with_several(machine, &pus, [Level::Llc, Level::NumaNode, Level::Package], 1);
+                split_by(&pus, |pu| machine.object(level, pu))
+            }
             Formation::ByLevel(level) => split_by(&pus, |pu| machine.object(*level, pu)),
             Formation::Equal(0) => return Err(FormationError::Empty),
             Formation::Equal(k) => equal(machine, &pus, *k as usize),
@@ -63,7 +69,7 @@ impl Groups {
         Ok(Self::new(groups, machine.pu_count()))
     }
 
-    fn new(groups: Vec<Vec<PuId>>, pu_count: usize) -> Self {
+    pub(crate) fn new(groups: Vec<Vec<PuId>>, pu_count: usize) -> Self {
         let mut out = Self {
             members: Vec::new(),
             starts: vec![0],
@@ -187,10 +193,19 @@ fn equal(machine: &Machine, pus: &[PuId], k: usize) -> Vec<Vec<PuId>> {
     if cost(&whole) < cost(&sliced) { whole } else { sliced }
 }
 
-/// The paper's "station": a NUMA node; an LLC where there is only one node.
+/// The paper's "station": a NUMA node of several cores; where there is only one node, or each is a single core, a package or an LLC.
 fn station_level(machine: &Machine, pus: &[PuId]) -> Level {
-    let nodes = split_by(pus, |pu| machine.object(Level::NumaNode, pu)).len();
-    if nodes > 1 { Level::NumaNode } else { Level::Llc }
+    first_with_several(machine, pus, [Level::NumaNode, Level::Package, Level::Llc], 2)
+}
+
+/// The first of these levels of which there are `least` objects and one holds several cores; the machine if there is none.
+fn first_with_several(machine: &Machine, pus: &[PuId], levels: [Level; 3], least: usize) -> Level {
+    let cores = |group: &Vec<PuId>| split_by(group, |pu| machine.object(Level::Core, pu)).len();
+    let divides = |&level: &Level| {
+        let groups = split_by(pus, |pu| machine.object(level, pu));
+        groups.len() >= least && groups.iter().any(|group| cores(group) > 1)
+    };
+    levels.into_iter().find(divides).unwrap_or(Level::Machine)
 }
 
 /// As few groups as possible of at most `k`, as even as possible.

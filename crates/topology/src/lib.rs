@@ -10,6 +10,7 @@ mod assembly;
 mod bitmap;
 mod drawing;
 mod error;
+mod group_tree;
 mod groups;
 mod id;
 pub mod list;
@@ -22,6 +23,7 @@ mod tree;
 pub mod xml;
 
 pub use error::TopologyError;
+pub use group_tree::GroupTree;
 pub use groups::{Formation, FormationError, Groups};
 pub use id::{NumaNodeId, PuId};
 pub use machine::{Core, CoreKind, Llc, Machine, NUMA_NODES_MAX, NumaNode, PUS_MAX, Package, Pu};

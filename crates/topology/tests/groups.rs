@@ -1,6 +1,6 @@
 //! Formation of groups: the cases Brecht 1997 prints, and what holds for all.
 
-use numaestro_topology::{Formation, FormationError, Groups, Level, PuId, PuSet, synthetic};
+use numaestro_topology::{Formation, FormationError, GroupTree, Groups, Level, PuId, PuSet, synthetic};
 use proptest::prelude::*;
 
 /// Three stations of four processors: the machine of Brecht 1997.
@@ -30,6 +30,59 @@ fn whole_stations_first_where_slices_would_tear_more_apart() {
     let pools = form("numa:5 core:4 pu:1", &Formation::Equal(5)).unwrap();
     assert_eq!(pools, ["0-3,16", "4-7,17", "8-11,18", "12-15,19"]);
     assert_eq!(form(HECTOR, &Formation::Equal(5)).unwrap().len(), 3);
+}
+
+#[test]
+fn the_cases_of_the_paper_also_beside_a_reserved_station() {
+    // Hector has four stations; the system keeps the first (Brecht 1997, §5).
+    let machine = synthetic::parse("numa:4 core:4 pu:1").unwrap();
+    let within = "4-15".parse().unwrap();
+    let check = |k, expected: &[&str]| {
+        let groups = Groups::form(&machine, &Formation::Equal(k), &within).unwrap();
+        assert_eq!(sets(&groups), expected, "k={k}");
+        assert!((0..4).all(|pu| groups.of(PuId(pu)).is_none()));
+    };
+    check(12, &["4-15"]);
+    check(6, &["4-9", "10-15"]);
+    check(4, &["4-7", "8-11", "12-15"]);
+    check(2, &["4-5", "6-7", "8-9", "10-11", "12-13", "14-15"]);
+    check(1, &["4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15"]);
+}
+
+#[test]
+fn a_station_of_processors_with_memory_of_their_own_is_a_package() {
+    let form = |formation| form("pack:3 numa:4 core:1 pu:1", &formation).unwrap();
+    assert_eq!(form(Formation::ByArchitecture), ["0-3", "4-7", "8-11"]);
+    assert_eq!(form(Formation::Equal(6)), ["0-5", "6-11"]);
+    assert_eq!(form(Formation::Equal(5)).len(), 3);
+}
+
+#[test]
+fn the_architecture_is_the_smallest_level_with_several_cores() {
+    let form = |machine| form(machine, &Formation::ByArchitecture).unwrap();
+    assert_eq!(form("numa:2 l3:2 core:2 pu:1"), ["0-1", "2-3", "4-5", "6-7"]);
+    assert_eq!(form("numa:2 l3:2 core:1 pu:2"), ["0-3", "4-7"]);
+    assert_eq!(form("numa:2 core:1 pu:2"), ["0-3"], "nothing to divide by but single cores");
+    assert_eq!(form("core:1 pu:1"), ["0"]);
+}
+
+#[test]
+fn groups_of_groups() {
+    let machine = synthetic::parse("pack:2 numa:1 l3:2 core:3 pu:1").unwrap();
+    let levels = [Formation::ByLevel(Level::Package), Formation::ByLevel(Level::Llc), Formation::Equal(2)];
+    let tree = GroupTree::form(&machine, &levels, machine.allowed()).unwrap();
+    assert_eq!(tree.depth(), 3);
+    assert_eq!(sets(tree.level(0)), ["0-5", "6-11"]);
+    assert_eq!(sets(tree.level(1)), ["0-2", "3-5", "6-8", "9-11"]);
+    assert_eq!(sets(tree.leaves()), ["0-1", "2", "3-4", "5", "6-7", "8", "9-10", "11"]);
+    assert_eq!((tree.children(0, 1), tree.children(1, 3), tree.children(2, 0)), (2..4, 6..8, 0..0));
+    assert_eq!((tree.parent(0, 1), tree.parent(1, 3), tree.parent(2, 5)), (None, Some(1), Some(2)));
+    let by_size = GroupTree::form(&machine, &[Formation::Equal(6), Formation::Equal(3)], machine.allowed()).unwrap();
+    assert_eq!(sets(by_size.leaves()), ["0-2", "3-5", "6-8", "9-11"]);
+    let one = GroupTree::form(&machine, &[], machine.allowed()).unwrap();
+    assert_eq!((one.depth(), sets(one.leaves())), (1, vec!["0-11".to_owned()]));
+    let too_many = [Formation::Equal(6), Formation::Unequal(vec![7])];
+    assert!(GroupTree::form(&machine, &too_many, machine.allowed()).is_err());
 }
 
 #[test]
