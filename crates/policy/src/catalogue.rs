@@ -27,6 +27,11 @@ pub(crate) const BATCH: Info = Info {
     summary: "All of the request or nothing, first come first served, until the end",
     source: "named in Martorell et al. 2000, §4",
 };
+pub(crate) const DEMAND: Info = Info {
+    name: "demand",
+    summary: "One for each thread that could run, as long as there are free ones; idle ones go back",
+    source: "Koita et al. §2.2; Brecht 1997, §2",
+};
 pub(crate) const AFFINITY: Info = Info {
     name: "affinity",
     summary: "Back to the application it ran before, else to the nearest",
@@ -57,6 +62,21 @@ pub(crate) const FIFO: Info = Info {
     summary: "An application starts when it can have processors of its own; the queue is visible",
     source: "Brecht 1997, §6; Koita et al.",
 };
+pub(crate) const FCFS: Info = Info {
+    name: "fcfs",
+    summary: "Strictly in order of arrival, when all of the request is free",
+    source: "Mu'alem and Feitelson 2001, §2",
+};
+pub(crate) const EASY: Info = Info {
+    name: "easy",
+    summary: "In order of arrival; who delays nobody at the head, by the users' estimates, may overtake",
+    source: "Lifka 1995, §3; Mu'alem and Feitelson 2001, §2",
+};
+pub(crate) const LOWEST: Info = Info {
+    name: "lowest",
+    summary: "The free processors with the lowest numbers, wherever they are",
+    source: "the usual allocation of job logs' simulators",
+};
 
 /// What a preset's name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +101,8 @@ pub(crate) const PRESETS: &[Preset] = &[
         },
         parts: "share=equi admission=fifo",
     },
+    Preset { info: FCFS, parts: "share=batch placement=lowest admission=fcfs" },
+    Preset { info: EASY, parts: "share=batch placement=lowest admission=easy" },
 ];
 
 /// One line of `policy list`.

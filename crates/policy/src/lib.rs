@@ -23,7 +23,7 @@ pub mod turns;
 mod view;
 
 pub use catalogue::{Entry, catalogue};
-pub use part::{Admission, Info, Needs, Offer, PageHome, Pages, Part, Placement, Share, Turns};
+pub use part::{Admission, Info, Needs, Offer, PageHome, Pages, Part, Placement, Queue, Share, Turns, Waiting};
 pub use plan::Plan;
 pub use policy::{Policy, Rejected};
 pub use random::{Random, Tie};

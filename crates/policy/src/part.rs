@@ -124,6 +124,11 @@ pub trait Share: Debug + Send {
         false
     }
 
+    /// Whether it asks where applications are at home, so that the placement must give homes.
+    fn needs_homes(&self) -> bool {
+        false
+    }
+
     /// Whether what it takes is taken at once, whatever its owner does there. If not, owners have their grace time.
     fn preempts(&self) -> bool {
         false
@@ -162,6 +167,11 @@ pub trait Placement: Debug + Send {
     /// Whether it may leave an application with fewer than its share although processors are free: it does not give everybody every
     /// processor. The engine then divides again, with that application's cap at what it could be given.
     fn selective(&self) -> bool {
+        false
+    }
+
+    /// Whether it gives applications homes.
+    fn gives_homes(&self) -> bool {
         false
     }
 
@@ -204,6 +214,11 @@ pub trait Pages: Debug + Send {
         Needs::NONE
     }
 
+    /// Whether it asks where applications are at home, so that the placement must give homes.
+    fn needs_homes(&self) -> bool {
+        false
+    }
+
     /// Where new pages of this application go.
     fn home(&self, view: &View<'_>, app: Slot) -> PageHome;
 }
@@ -224,7 +239,39 @@ impl Offer {
     }
 }
 
+/// One that waits, small so that thousands can be looked through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// Which.
+    pub app: Slot,
+    /// Its request within its own limits; may be more than there are.
+    pub processors: u32,
+    /// Its user's estimate of its run time, nanoseconds.
+    pub estimate_ns: Option<u64>,
+}
+
+impl Waiting {
+    /// Processors it needs where there are `capacity`.
+    pub fn need(&self, capacity: u32) -> u32 {
+        self.processors.min(capacity)
+    }
+}
+
+/// The queue in the middle of a decision.
+#[derive(Debug, Clone, Copy)]
+pub struct Queue<'a> {
+    /// Those that wait, in order of arrival.
+    pub waiting: &'a [Waiting],
+    /// Those that have been started in this decision: they are in `View::order`, but without processors yet.
+    pub started: &'a [Waiting],
+    /// Processors that neither those that run nor those that have been started need.
+    pub free: u32,
+}
+
 /// Who may start.
+///
+/// The engine asks for the `next` that is worth the work of dividing, divides as if it ran, and asks whether it `starts`. If it does, `next`
+/// is asked again from the same place, else from the place behind it.
 pub trait Admission: Debug + Send {
     /// For people.
     fn info(&self) -> Info;
@@ -232,6 +279,20 @@ pub trait Admission: Debug + Send {
     /// Whether an application may have to wait behind another. If not, nobody waits and nothing else is asked.
     fn queues(&self) -> bool;
 
-    /// Whether the first in the queue starts now.
-    fn starts(&mut self, view: &View<'_>, app: Slot, offer: Offer) -> bool;
+    /// Whether it counts on running applications keeping what they have until they end, which only some shares let them.
+    fn keeps_reservations(&self) -> bool {
+        false
+    }
+
+    /// The first in the queue, at `from` or behind it, that is to start as far as can be told without dividing. Costs next to nothing if
+    /// nobody is.
+    fn next(&mut self, view: &View<'_>, queue: Queue<'_>, from: usize) -> Option<usize> {
+        let _ = view;
+        (from == 0 && !queue.waiting.is_empty()).then_some(0)
+    }
+
+    /// Whether that one starts, with what it would get.
+    fn starts(&mut self, view: &View<'_>, app: Slot, offer: Offer) -> bool {
+        offer.suffices(view.app(app).min)
+    }
 }

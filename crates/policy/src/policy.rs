@@ -70,6 +70,19 @@ impl Policy {
                 "share=batch gives all of the request or nothing, so applications must be able to wait: add admission=fifo, or use the preset `batch`",
             ));
         }
+        if !self.placement.gives_homes() {
+            let needs = [
+                (self.share.needs_homes(), Part::Share, self.share.info(), self.share.parameters()),
+                (self.pages.needs_homes(), Part::Pages, self.pages.info(), String::new()),
+            ];
+            if let Some((_, part, info, parameters)) = needs.into_iter().find(|(needs, ..)| *needs) {
+                return Err(Rejected::new(format!(
+                    "{} needs applications to have homes, and placement={} gives none: use placement=home, base-priority or limited",
+                    text::write(part, info, &parameters),
+                    self.placement.info().name
+                )));
+            }
+        }
         Ok(())
     }
 

@@ -55,10 +55,13 @@ pub(crate) const ANSWERS: &[Answer] = &[
     answer(Part::Placement, info::BEST_FIT, pooled::<placement::BestFitRule>),
     answer(Part::Placement, info::WORST_FIT, pooled::<placement::WorstFitRule>),
     answer(Part::Placement, info::WORST_FIT_JOBS, pooled::<placement::WorstFitJobsRule>),
+    answer(Part::Placement, info::LOWEST, |_, _| Ok(Built::Placement(Box::<placement::Lowest>::default()))),
     answer(Part::Turns, info::ALWAYS, |_, _| Ok(Built::Turns(Box::new(turns::Always)))),
     answer(Part::Pages, info::FIRST_TOUCH, |_, _| Ok(Built::Pages(Box::new(pages::FirstTouch)))),
     answer(Part::Admission, info::ADMIT_SHARE, |_, _| Ok(Built::Admission(Box::new(admission::Share)))),
     answer(Part::Admission, info::FIFO, |_, _| Ok(Built::Admission(Box::new(admission::Fifo)))),
+    answer(Part::Admission, info::FCFS, |_, _| Ok(Built::Admission(Box::new(admission::Fcfs)))),
+    answer(Part::Admission, info::EASY, |_, _| Ok(Built::Admission(Box::<admission::Easy>::default()))),
 ];
 
 /// Any placement over pools.

@@ -9,12 +9,11 @@
 //! the first in the queue starts when the share part would give it enough and leave no running application without
 //! ```
 //!
-//! **Differs from the paper**: no backfill.
+//! **Differs from the paper**: no backfill; see `easy`.
 //!
 //! **Use when** programs end: the mean turnaround of short ones falls. **Avoid when** one may run forever on all processors it needs.
 
-use crate::part::{Admission, Info, Offer};
-use crate::view::{Slot, View};
+use crate::part::{Admission, Info};
 
 /// Neither config nor state.
 #[derive(Debug, Default)]
@@ -28,16 +27,14 @@ impl Admission for Fifo {
     fn queues(&self) -> bool {
         true
     }
-
-    fn starts(&mut self, view: &View<'_>, app: Slot, offer: Offer) -> bool {
-        offer.suffices(view.app(app).min)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::conformance::Case;
+    use crate::part::Offer;
+    use crate::view::Slot;
 
     #[test]
     fn needs_processors_of_its_own_and_none_left_without() {
