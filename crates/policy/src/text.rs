@@ -47,6 +47,10 @@ pub(crate) const ANSWERS: &[Answer] = &[
     }),
     answer(Part::Share, info::DSS, |_, _| Ok(Built::Share(Box::new(share::Dss::default())))),
     answer(Part::Share, info::BATCH, |_, _| Ok(Built::Share(Box::new(share::Batch)))),
+    answer(Part::Share, info::DEMAND, |parameters, _| {
+        let idle = parameters.choice("idle", &share::Idle::ALL)?;
+        Ok(Built::Share(Box::new(share::Demand::new(idle.unwrap_or_default()))))
+    }),
     answer(Part::Placement, info::AFFINITY, |parameters, seed| {
         let tie = parameters.tie()?.unwrap_or(Tie::Lowest);
         Ok(Built::Placement(Box::new(placement::Affinity::new(tie, seed))))

@@ -1,7 +1,7 @@
 //! Which processors a shrinking application loses; common to all placements. Knows nothing of who gets them.
 //!
-//! Source: Martorell et al. 2000 leave it open. Taken here: first those that their former owner wants back, the
-//! latest first (lent processors go home), then those of the node where the application has fewest, there of the cache with fewest, there of the core with fewest, so that
+//! Source: Martorell et al. 2000 leave it open. Taken here: first those it has nothing to run on, then those
+//! that their former owner wants back, the latest first (lent processors go home), then those of the node where the application has fewest, there of the cache with fewest, there of the core with fewest, so that
 //! what remains is compact; of equals those acquired first, then the highest index.
 
 use crate::plan::Plan;
@@ -11,7 +11,7 @@ use numaestro_topology::{Level, PuId};
 use std::cmp::Reverse;
 
 /// Smallest is lost first.
-type Key = (Reverse<u64>, u32, Reverse<u32>, u32, Reverse<u32>, u32, Reverse<u32>, u64, Reverse<u32>);
+type Key = (bool, Reverse<u64>, u32, Reverse<u32>, u32, Reverse<u32>, u32, Reverse<u32>, u64, Reverse<u32>);
 
 /// Buffers for choosing.
 #[derive(Debug, Default)]
@@ -44,6 +44,7 @@ impl Surplus {
             let since = view.pu(pu).since_ns;
             let lent = if wanted_back { since.saturating_add(1) } else { 0 };
             let key = (
+                !view.pu(pu).idle,
                 Reverse(lent),
                 in_node,
                 Reverse(node),

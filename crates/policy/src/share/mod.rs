@@ -2,6 +2,7 @@
 
 mod batch;
 mod cluster;
+mod demand;
 mod dss;
 mod equi;
 mod equip;
@@ -9,6 +10,7 @@ mod guarantee;
 
 pub use batch::Batch;
 pub use cluster::Cluster;
+pub use demand::{Demand, Idle};
 pub use dss::Dss;
 pub use equi::Equi;
 pub use equip::{Equip, Leftover};
