@@ -45,6 +45,8 @@ pub(crate) const WORST_FIT: Info =
     Info { name: "worst-fit", summary: "The pool with the most free processors", source: "Brecht 1997, §6.2" };
 pub(crate) const WORST_FIT_JOBS: Info =
     Info { name: "worst-fit-jobs", summary: "The pool with the fewest applications", source: "Brecht 1997, §8" };
+pub(crate) const EMPTY_POOL: Info =
+    Info { name: "empty-pool", summary: "A pool that nobody is in, or wait", source: "Brecht 1997, §6.2" };
 pub(crate) const ALWAYS: Info =
     Info { name: "always", summary: "Everybody runs all the time, side by side", source: "Martorell et al. 2000, §1" };
 pub(crate) const FIRST_TOUCH: Info = Info {

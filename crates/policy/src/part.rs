@@ -1,9 +1,10 @@
 //! The parts of a policy as traits: four questions and admission. Knows none of the answers.
 
 use crate::plan::Plan;
+use crate::policy::Rejected;
 use crate::shares::Shares;
 use crate::view::{Slot, View};
-use numaestro_topology::NumaNodeId;
+use numaestro_topology::{Machine, NumaNodeId, PuSet};
 use std::fmt::Debug;
 
 /// Which question an answer is for.
@@ -168,6 +169,15 @@ pub trait Placement: Debug + Send {
     /// processor. The engine then divides again, with that application's cap at what it could be given.
     fn selective(&self) -> bool {
         false
+    }
+
+    /// Whether it can be followed on this machine, of which the PUs in `usable` may be given to applications.
+    ///
+    /// # Errors
+    /// Why not.
+    fn fits(&self, machine: &Machine, usable: &PuSet) -> Result<(), Rejected> {
+        let _ = (machine, usable);
+        Ok(())
     }
 
     /// Whether it gives applications homes.

@@ -3,6 +3,7 @@
 use crate::catalogue::PRESETS;
 use crate::part::{Admission, Needs, Pages, Part, Placement, Share, Turns};
 use crate::text::{self, Built};
+use numaestro_topology::{Machine, PuSet};
 use std::fmt;
 
 /// A policy that cannot be used, and why, for people.
@@ -104,6 +105,15 @@ impl Policy {
         }
     }
 
+    /// Refuses the policy for a machine on which it cannot be followed. `usable` are the PUs that may be given to applications.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn fits(&self, machine: &Machine, usable: &PuSet) -> Result<(), Rejected> {
+        let fits = self.placement.fits(machine, usable);
+        fits.map_err(|rejected| Rejected::new(format!("policy `{self}` cannot be used here: {}", rejected.reason)))
+    }
+
     /// Every part in full: `share=dss placement=affinity turns=always pages=first-touch admission=share`.
     pub fn in_full(&self) -> String {
         let parts = [
@@ -197,9 +207,9 @@ mod tests {
         assert!(reason("share=dss share=equi").contains("twice"));
         assert!(reason("share=batch").contains("admission=fifo"));
         assert!(reason("placement=worst-fit(level=moon)").contains("llc, node"));
-        assert!(reason("placement=worst-fit(colour=red)").contains("level, equal, tie"));
+        assert!(reason("placement=worst-fit(colour=red)").contains("level, equal, sizes, levels, tie, in-pool"));
         assert!(reason("placement=worst-fit(equal=0)").contains("from 1"));
-        assert!(reason("placement=worst-fit(equal=2,level=llc)").contains("not both"));
+        assert!(reason("placement=worst-fit(equal=2,level=llc)").contains("one of them"));
         assert!(reason("placement=worst-fit(level=llc").contains("parenthesis"));
         assert!(reason("share=equi(weight=2)").contains("no parameters"));
     }

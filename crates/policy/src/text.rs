@@ -8,7 +8,6 @@ use crate::part::{Admission, Info, Pages, Part, Placement, Share, Turns};
 use crate::policy::Rejected;
 use crate::random::Tie;
 use crate::{admission, pages, placement, share, turns};
-use numaestro_topology::{Formation, Level};
 
 /// An answer, ready to use.
 #[derive(Debug)]
@@ -59,6 +58,7 @@ pub(crate) const ANSWERS: &[Answer] = &[
     answer(Part::Placement, info::BEST_FIT, pooled::<placement::BestFitRule>),
     answer(Part::Placement, info::WORST_FIT, pooled::<placement::WorstFitRule>),
     answer(Part::Placement, info::WORST_FIT_JOBS, pooled::<placement::WorstFitJobsRule>),
+    answer(Part::Placement, info::EMPTY_POOL, pooled::<placement::EmptyPoolRule>),
     answer(Part::Placement, info::LOWEST, |_, _| Ok(Built::Placement(Box::<placement::Lowest>::default()))),
     answer(Part::Turns, info::ALWAYS, |_, _| Ok(Built::Turns(Box::new(turns::Always)))),
     answer(Part::Pages, info::FIRST_TOUCH, |_, _| Ok(Built::Pages(Box::new(pages::FirstTouch)))),
@@ -70,23 +70,8 @@ pub(crate) const ANSWERS: &[Answer] = &[
 
 /// Any placement over pools.
 fn pooled<R: placement::Rule + 'static>(parameters: &mut Parameters, seed: u64) -> Result<Built, Rejected> {
-    const LEVELS: [(&str, Level); 7] = [
-        ("llc", Level::Llc),
-        ("node", Level::NumaNode),
-        ("numa", Level::NumaNode),
-        ("package", Level::Package),
-        ("core", Level::Core),
-        ("pu", Level::Pu),
-        ("machine", Level::Machine),
-    ];
-    let level = parameters.choice("level", &LEVELS)?.map(Formation::ByLevel);
-    let equal = parameters.number("equal")?.map(Formation::Equal);
-    if level.is_some() && equal.is_some() {
-        return Err(Rejected::new("pools are formed by level or of equal size, not both"));
-    }
-    let formation = level.or(equal).unwrap_or(placement::Pooled::<R>::FORMATION);
-    let tie = parameters.tie()?.unwrap_or(placement::Pooled::<R>::TIE);
-    Ok(Built::Placement(Box::new(placement::Pooled::<R>::new(formation, tie, seed))))
+    let config = placement::PoolConfig::read(parameters, R::SELECTIVE)?;
+    Ok(Built::Placement(Box::new(placement::Pooled::<R>::new(config, seed))))
 }
 
 /// What stands between the parentheses of an answer.
@@ -108,13 +93,13 @@ impl Parameters {
         Ok(Self { answer: answer.to_owned(), pairs, known: Vec::new() })
     }
 
-    fn value(&mut self, name: &'static str) -> Option<String> {
+    pub(crate) fn value(&mut self, name: &'static str) -> Option<String> {
         self.known.push(name);
         let at = self.pairs.iter().position(|(key, _)| key == name)?;
         Some(self.pairs.remove(at).1)
     }
 
-    fn choice<T: Copy>(&mut self, name: &'static str, values: &[(&str, T)]) -> Result<Option<T>, Rejected> {
+    pub(crate) fn choice<T: Copy>(&mut self, name: &'static str, values: &[(&str, T)]) -> Result<Option<T>, Rejected> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let found = values.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning);
         let words: Vec<_> = values.iter().map(|&(word, _)| word).collect();
@@ -123,7 +108,7 @@ impl Parameters {
         found.map(Some).ok_or_else(wrong)
     }
 
-    fn number(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+    pub(crate) fn number(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
         let Some(value) = self.value(name) else { return Ok(None) };
         match value.parse() {
             Ok(number) if (1..=65_536).contains(&number) => Ok(Some(number)),
@@ -131,7 +116,7 @@ impl Parameters {
         }
     }
 
-    fn tie(&mut self) -> Result<Option<Tie>, Rejected> {
+    pub(crate) fn tie(&mut self) -> Result<Option<Tie>, Rejected> {
         self.choice("tie", &[("random", Tie::Random), ("lowest", Tie::Lowest)])
     }
 

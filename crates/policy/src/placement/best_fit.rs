@@ -2,7 +2,7 @@
 //!
 //! **Source**: Brecht 1997, §6.
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pools`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,7 +13,8 @@
 //!
 //! **Use when** large pools must stay free for large applications. **Avoid when** applications grow after they have started: the tightest pool has no room for that.
 
-use super::pools::{Pooled, Pools, Rule};
+use super::pooled::{Pooled, Rule};
+use super::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -26,27 +27,27 @@ pub type BestFit = Pooled<BestFitRule>;
 impl Rule for BestFitRule {
     const INFO: Info = crate::catalogue::BEST_FIT;
 
-    fn rank(pools: &Pools, pool: usize) -> (u32, u32) {
+    fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32) {
         (pools.free(pool), 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
-    use crate::random::Tie;
 
     #[test]
     fn fills_the_tightest_pool() {
         let mut case = Case::on("l3:2 core:4 pu:1").wants(&[1, 1, 4]);
         case.give(crate::Slot(0), numaestro_topology::PuId(7), 0);
-        let mut best_fit = BestFit::new(BestFit::FORMATION, Tie::Lowest, 0);
+        let mut best_fit = BestFit::new(PoolConfig::lowest(), 0);
         assert_eq!(case.place(&mut best_fit, &[1, 1, 4]), ["7", "4", "0-1,5-6"]);
     }
 
     #[test]
     fn conforms() {
-        placement_conformance(&|seed| Box::new(BestFit::new(BestFit::FORMATION, Tie::Random, seed)));
+        placement_conformance(&|seed| Box::new(BestFit::new(PoolConfig::default(), seed)));
     }
 }

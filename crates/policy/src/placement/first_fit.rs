@@ -2,7 +2,7 @@
 //!
 //! **Source**: Brecht 1997, §6.
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pools`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,7 +13,8 @@
 //!
 //! **Use when** pools must fill one after the other, for example to let the rest of the machine rest. **Avoid when** applications will grow: they end up side by side in one pool.
 
-use super::pools::{Pooled, Pools, Rule};
+use super::pooled::{Pooled, Rule};
+use super::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -27,20 +28,20 @@ impl Rule for FirstFitRule {
     const INFO: Info = crate::catalogue::FIRST_FIT;
     const TOTAL: bool = true;
 
-    fn rank(_pools: &Pools, pool: usize) -> (u32, u32) {
+    fn rank(_pools: &PoolLevel, pool: usize) -> (u32, u32) {
         (pool as u32, 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
-    use crate::random::Tie;
     use numaestro_topology::Formation;
 
     fn lowest() -> FirstFit {
-        FirstFit::new(FirstFit::FORMATION, Tie::Lowest, 0)
+        FirstFit::new(PoolConfig::lowest(), 0)
     }
 
     #[test]
@@ -52,12 +53,15 @@ mod tests {
     #[test]
     fn one_pool_and_pools_of_one() {
         let mut case = Case::new(4).wants(&[2, 2]);
-        assert_eq!(case.place(&mut FirstFit::new(Formation::Equal(1), Tie::Lowest, 0), &[2, 2]), ["0-1", "2-3"]);
+        assert_eq!(
+            case.place(&mut FirstFit::new(PoolConfig::lowest().formed(vec![Formation::Equal(1)]), 0), &[2, 2]),
+            ["0-1", "2-3"]
+        );
     }
 
     #[test]
     fn conforms() {
         placement_conformance(&|_| Box::new(lowest()));
-        placement_conformance(&|seed| Box::new(FirstFit::new(FirstFit::FORMATION, Tie::Random, seed)));
+        placement_conformance(&|seed| Box::new(FirstFit::new(PoolConfig::default(), seed)));
     }
 }

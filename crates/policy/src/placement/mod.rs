@@ -2,8 +2,11 @@
 
 mod affinity;
 mod best_fit;
+mod empty_pool;
 mod first_fit;
 mod lowest;
+mod pool_config;
+mod pooled;
 mod pools;
 mod surplus;
 mod worst_fit;
@@ -11,9 +14,12 @@ mod worst_fit_jobs;
 
 pub use affinity::Affinity;
 pub use best_fit::{BestFit, BestFitRule};
+pub use empty_pool::{EmptyPool, EmptyPoolRule};
 pub use first_fit::{FirstFit, FirstFitRule};
 pub use lowest::Lowest;
-pub use pools::{Pooled, Pools, Rule};
+pub use pool_config::{InPool, Overflow, PoolConfig};
+pub use pooled::{Pooled, Rule};
+pub use pools::{PoolLevel, Pools};
 pub use surplus::Surplus;
 pub use worst_fit::{WorstFit, WorstFitRule};
 pub use worst_fit_jobs::{WorstFitJobs, WorstFitJobsRule};

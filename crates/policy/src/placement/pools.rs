@@ -1,54 +1,29 @@
-//! Processors in pools: what the placements of the pool family have in common. Knows none of their rules.
+//! Pools and what is in them: the state on which the placements of the pool family decide. Knows none of their rules.
 //!
-//! Source: Brecht 1997, §2 (pools), §6.1 (expansion), §5.4 (inside a pool a random processor).
-//!
-//! An application that grows by k processors asks k times:
-//! ```text
-//! 1. among the pools it is in that have a free processor: the one with fewest threads, then with most of its own, then by tie
-//! 2. else the rule's choice among all pools with a free processor
-//! in the pool: a free processor by tie
-//! ```
+//! Source: Brecht 1997, §2 (pools), §5 (how they are formed). Reserved processors are in no pool; ones that are offline or taken by
+//! unmanaged load keep their place in theirs, without being free.
 
-use super::surplus::Surplus;
-use crate::part::{Info, Placement};
+use super::pool_config::PoolConfig;
 use crate::plan::Plan;
-use crate::random::{Random, Tie};
-use crate::shares::Shares;
-use crate::view::{Slot, View};
-use numaestro_topology::{Formation, Groups, Level, PuId};
-use std::fmt::Debug;
+use crate::view::{PuState, Slot, View};
+use numaestro_topology::{Formation, GroupTree, PuId, PuSet};
 
-/// A rule of initial placement: which pool, when all are equally strange to the application.
-pub trait Rule: Debug + Send + Default {
-    /// For people.
-    const INFO: Info;
-    /// Smaller is better. The pool has at least one free processor.
-    fn rank(pools: &Pools, pool: usize) -> (u32, u32);
-    /// Whether the rule's order of pools is total, so that ties go to the lowest.
-    const TOTAL: bool = false;
-}
-
-/// Pools and what is in them.
-#[derive(Debug)]
-pub struct Pools {
-    groups: Groups,
-    /// Free processors, by pool.
+/// What is in the pools of one level.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PoolLevel {
     free: Vec<u32>,
-    /// Owned processors, by pool: one thread each.
     threads: Vec<u32>,
-    /// Distinct applications, by pool.
     jobs: Vec<u32>,
-    /// Owned processors of the application that is being served, by pool.
     mine: Vec<u32>,
 }
 
-impl Pools {
+impl PoolLevel {
     /// avail(q): free processors of a pool.
     pub fn free(&self, pool: usize) -> u32 {
         self.free[pool]
     }
 
-    /// Processors of a pool that have an owner.
+    /// Processors of a pool that have an owner: one thread each.
     pub fn threads(&self, pool: usize) -> u32 {
         self.threads[pool]
     }
@@ -58,39 +33,14 @@ impl Pools {
         self.jobs[pool]
     }
 
-    fn form(view: &View<'_>, formation: &Formation) -> Self {
-        let all = view.machine.all();
-        // The text of a policy is checked when it is read: only a size of 0 could fail here.
-        let groups =
-            Groups::form(view.machine, formation, &all).unwrap_or_else(|_| view.machine.groups(Level::Machine));
-        let none = || vec![0; groups.len()];
-        Self { free: none(), threads: none(), jobs: none(), mine: none(), groups }
+    /// cnt(j,q): processors of a pool that the application has that is being served.
+    pub fn mine(&self, pool: usize) -> u32 {
+        self.mine[pool]
     }
 
-    /// Counts what the plan leaves free and gives to whom. Linear in processors: applications are told apart by stamps.
-    fn count(&mut self, view: &View<'_>, plan: &Plan, seen: &mut Vec<u32>) {
-        seen.clear();
-        seen.resize(view.apps.len(), u32::MAX);
-        for pool in 0..self.groups.len() {
-            let members = self.groups.members(pool);
-            self.free[pool] = members.iter().filter(|&&pu| plan.free().contains(pu)).count() as u32;
-            (self.threads[pool], self.jobs[pool]) = (0, 0);
-            for slot in members.iter().filter_map(|&pu| plan.next(pu)) {
-                self.threads[pool] += 1;
-                let stamp = &mut seen[slot.index()];
-                self.jobs[pool] += u32::from(*stamp != pool as u32);
-                *stamp = pool as u32;
-            }
-        }
-    }
-
-    fn count_mine(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) {
-        self.mine.fill(0);
-        for pu in view.app(slot).own.iter().filter(|&pu| plan.next(pu) == Some(slot)) {
-            if let Some(pool) = self.groups.of(pu) {
-                self.mine[pool] += 1;
-            }
-        }
+    fn new(pools: usize) -> Self {
+        let none = || vec![0; pools];
+        Self { free: none(), threads: none(), jobs: none(), mine: none() }
     }
 
     fn give(&mut self, pool: usize) {
@@ -101,111 +51,101 @@ impl Pools {
     }
 }
 
-/// A placement over pools by a [`Rule`].
+/// Pools, pools of pools, and what is in each.
 #[derive(Debug)]
-pub struct Pooled<R> {
-    /// Config: how pools are formed. Default: one for each last-level cache (§5.4, §8: by architecture).
-    formation: Formation,
-    /// Config: what decides among equals. Default random (§5.4).
-    tie: Tie,
-    random: Random,
-    pools: Option<Pools>,
-    surplus: Surplus,
-    seen: Vec<u32>,
-    rule: std::marker::PhantomData<R>,
+pub struct Pools {
+    tree: GroupTree,
+    /// What they were formed of.
+    of: PuSet,
+    levels: Vec<PoolLevel>,
 }
 
-impl<R: Rule> Pooled<R> {
-    /// The default formation of pools.
-    pub const FORMATION: Formation = Formation::ByLevel(Level::Llc);
-    /// The default for ties.
-    pub const TIE: Tie = Tie::Random;
-
-    /// With pools, a rule for ties and the seed of its random stream.
-    pub fn new(formation: Formation, tie: Tie, seed: u64) -> Self {
-        Self {
-            formation,
-            tie,
-            random: Random::new(seed),
-            pools: None,
-            surplus: Surplus::default(),
-            seen: Vec::new(),
-            rule: std::marker::PhantomData,
-        }
+impl Pools {
+    /// Pools of the processors that are not reserved.
+    pub(super) fn form(view: &View<'_>, config: &PoolConfig) -> Self {
+        let of: PuSet = all_not_reserved(view).collect();
+        // Whether the rule can be followed was asked when the policy was set. Should it not fit any more, it is one pool of all.
+        let tree = GroupTree::form(view.machine, &config.levels, &of)
+            .or_else(|_| GroupTree::form(view.machine, &[Formation::Unequal(Vec::new())], &of))
+            .expect("one group of all can always be formed");
+        let levels = (0..tree.depth()).map(|level| PoolLevel::new(tree.level(level).len())).collect();
+        Self { tree, of, levels }
     }
 
-    /// Expansion (§6.1): phase 1, else phase 2.
-    fn choose_pool(&mut self, pools: &Pools) -> usize {
-        let mut best: Option<((bool, u32, u32), usize)> = None;
-        let mut equals = 0;
-        for pool in (0..pools.free.len()).filter(|&pool| pools.free[pool] > 0) {
-            let rank = if pools.mine[pool] > 0 {
-                (false, pools.threads[pool], u32::MAX - pools.mine[pool])
-            } else {
-                let (first, second) = R::rank(pools, pool);
-                (true, first, second)
-            };
-            match &best {
-                Some((least, _)) if rank > *least => {}
-                Some((least, _)) if rank == *least => {
-                    equals += 1;
-                    // Every one of n equals is kept with probability 1/n.
-                    if self.tie == Tie::Random && !R::TOTAL && self.random.below(equals) == 0 {
-                        best = Some((rank, pool));
-                    }
+    /// Whether they are still made of the processors that are not reserved. (One outside the allowed ones may come in later.)
+    pub(super) fn is_current(&self, view: &View<'_>) -> bool {
+        let mut count = 0;
+        all_not_reserved(view).inspect(|_| count += 1).all(|pu| self.of.contains(pu)) && count == self.of.len()
+    }
+
+    /// Number of levels; at least 1.
+    pub(super) fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// What is in the pools of a level; 0 = the outermost.
+    pub(super) fn level(&self, level: usize) -> &PoolLevel {
+        &self.levels[level]
+    }
+
+    /// Pools of a level.
+    pub(super) fn count_at(&self, level: usize) -> usize {
+        self.levels[level].free.len()
+    }
+
+    /// Pools of the next level that a pool consists of.
+    pub(super) fn children(&self, level: usize, pool: usize) -> std::ops::Range<usize> {
+        self.tree.children(level, pool)
+    }
+
+    /// Free processors of a pool of the last level, in hardware order.
+    pub(super) fn free_in<'a>(&'a self, plan: &'a Plan, leaf: usize) -> impl Iterator<Item = PuId> + 'a {
+        self.tree.leaves().members(leaf).iter().copied().filter(|&pu| plan.free().contains(pu))
+    }
+
+    /// Counts what the plan leaves free and gives to whom. Linear in processors and levels: applications are told apart by stamps.
+    pub(super) fn count(&mut self, view: &View<'_>, plan: &Plan, seen: &mut Vec<u32>) {
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            seen.clear();
+            seen.resize(view.apps.len(), u32::MAX);
+            let groups = self.tree.level(number);
+            for pool in 0..groups.len() {
+                let members = groups.members(pool);
+                level.free[pool] = members.iter().filter(|&&pu| plan.free().contains(pu)).count() as u32;
+                (level.threads[pool], level.jobs[pool]) = (0, 0);
+                for slot in members.iter().filter_map(|&pu| plan.next(pu)) {
+                    level.threads[pool] += 1;
+                    let stamp = &mut seen[slot.index()];
+                    level.jobs[pool] += u32::from(*stamp != pool as u32);
+                    *stamp = pool as u32;
                 }
-                _ => (best, equals) = (Some((rank, pool)), 1),
             }
         }
-        best.expect("the counts sum up to no more than there are processors").1
     }
 
-    fn choose_pu(&mut self, pools: &Pools, plan: &Plan, pool: usize) -> PuId {
-        let nth = match self.tie {
-            Tie::Lowest => 0,
-            Tie::Random => self.random.below(pools.free[pool]),
-        };
-        let mut free = pools.groups.members(pool).iter().filter(|&&pu| plan.free().contains(pu));
-        *free.nth(nth as usize).expect("the pool's free processors were counted")
+    /// Counts what the plan leaves to the application that is served next.
+    pub(super) fn count_mine(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) {
+        for (number, level) in self.levels.iter_mut().enumerate() {
+            level.mine.fill(0);
+            for pu in view.app(slot).own.iter().filter(|&pu| plan.next(pu) == Some(slot)) {
+                if let Some(pool) = self.tree.level(number).of(pu) {
+                    level.mine[pool] += 1;
+                }
+            }
+        }
+    }
+
+    /// The application that is being served has one more, in this pool of the last level.
+    pub(super) fn give(&mut self, leaf: usize) {
+        let mut pool = leaf;
+        for level in (0..self.levels.len()).rev() {
+            self.levels[level].give(pool);
+            pool = self.tree.parent(level, pool).unwrap_or(0);
+        }
     }
 }
 
-impl<R: Rule> Placement for Pooled<R> {
-    fn info(&self) -> Info {
-        R::INFO
-    }
-
-    fn parameters(&self) -> String {
-        let mut out = Vec::new();
-        match &self.formation {
-            same if *same == Self::FORMATION => {}
-            Formation::ByLevel(Level::NumaNode) => out.push("level=node".to_owned()),
-            Formation::ByLevel(level) => out.push(format!("level={level}")),
-            Formation::Equal(k) => out.push(format!("equal={k}")),
-            Formation::Unequal(sizes) => out.push(format!("sizes={sizes:?}")),
-        }
-        if self.tie != Self::TIE {
-            out.push("tie=lowest".to_owned());
-        }
-        out.join(",")
-    }
-
-    fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
-        self.surplus.release(view, shares, plan);
-        let mut pools = self.pools.take().unwrap_or_else(|| Pools::form(view, &self.formation));
-        pools.count(view, plan, &mut self.seen);
-        for &slot in view.order {
-            let lacking = shares.count(slot).saturating_sub(plan.count(slot));
-            if lacking > 0 {
-                pools.count_mine(view, plan, slot);
-            }
-            for _ in 0..lacking {
-                let pool = self.choose_pool(&pools);
-                let pu = self.choose_pu(&pools, plan, pool);
-                plan.give(pu, slot);
-                pools.give(pool);
-            }
-        }
-        self.pools = Some(pools);
-    }
+fn all_not_reserved<'a>(view: &'a View<'_>) -> impl Iterator<Item = PuId> + 'a {
+    let there = view.pus.iter().enumerate().filter(|(_, pu)| pu.state != PuState::Reserved);
+    there.map(|(index, _)| PuId(index as u32))
 }

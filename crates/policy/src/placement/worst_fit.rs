@@ -2,7 +2,7 @@
 //!
 //! **Source**: Brecht 1997, §6.2 (by processors).
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pools`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,7 +13,8 @@
 //!
 //! **Use when** applications grow after they have started, each then has room beside itself. **Avoid when** a large application will come that needs a whole pool.
 
-use super::pools::{Pooled, Pools, Rule};
+use super::pooled::{Pooled, Rule};
+use super::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -26,20 +27,20 @@ pub type WorstFit = Pooled<WorstFitRule>;
 impl Rule for WorstFitRule {
     const INFO: Info = crate::catalogue::WORST_FIT;
 
-    fn rank(pools: &Pools, pool: usize) -> (u32, u32) {
+    fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32) {
         (u32::MAX - pools.free(pool), 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
-    use crate::random::Tie;
     use numaestro_topology::{Formation, Level};
 
     fn lowest() -> WorstFit {
-        WorstFit::new(WorstFit::FORMATION, Tie::Lowest, 0)
+        WorstFit::new(PoolConfig::lowest(), 0)
     }
 
     #[test]
@@ -61,15 +62,15 @@ mod tests {
     fn pools_by_node_and_asymmetric_nodes() {
         let mut case = Case::on("numa:2 l3:2 core:2 pu:1").wants(&[3, 3]);
         case.pus[0].state = crate::PuState::Offline;
-        let mut by_node = WorstFit::new(Formation::ByLevel(Level::NumaNode), Tie::Lowest, 0);
+        let mut by_node = WorstFit::new(PoolConfig::lowest().formed(vec![Formation::ByLevel(Level::NumaNode)]), 0);
         assert_eq!(case.place(&mut by_node, &[3, 3]), ["4-6", "1-3"]);
     }
 
     #[test]
     fn ties_are_random_and_the_seed_decides() {
         let place = |seed| {
-            let mut case = Case::on("l3:16 core:1 pu:1").wants(&[1]);
-            case.place(&mut WorstFit::new(WorstFit::FORMATION, Tie::Random, seed), &[1])
+            let mut case = Case::on("core:16 pu:1").wants(&[1]);
+            case.place(&mut WorstFit::new(PoolConfig::default().formed(vec![Formation::Equal(1)]), seed), &[1])
         };
         assert_eq!(place(1), place(1));
         let different: std::collections::BTreeSet<_> = (0..64).map(place).collect();
@@ -79,6 +80,8 @@ mod tests {
     #[test]
     fn conforms() {
         placement_conformance(&|_| Box::new(lowest()));
-        placement_conformance(&|seed| Box::new(WorstFit::new(Formation::Equal(3), Tie::Random, seed)));
+        placement_conformance(&|seed| {
+            Box::new(WorstFit::new(PoolConfig::default().formed(vec![Formation::Equal(3)]), seed))
+        });
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! **Source**: Brecht 1997, abstract and §8 (by jobs), §6.2 (behaved as by processors).
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pools`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,7 +13,8 @@
 //!
 //! **Use when** applications disturb each other in caches and on buses. **Avoid when** applications differ much in size.
 
-use super::pools::{Pooled, Pools, Rule};
+use super::pooled::{Pooled, Rule};
+use super::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -26,16 +27,16 @@ pub type WorstFitJobs = Pooled<WorstFitJobsRule>;
 impl Rule for WorstFitJobsRule {
     const INFO: Info = crate::catalogue::WORST_FIT_JOBS;
 
-    fn rank(pools: &Pools, pool: usize) -> (u32, u32) {
+    fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32) {
         (pools.jobs(pool), u32::MAX - pools.free(pool))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
-    use crate::random::Tie;
 
     #[test]
     fn fewest_applications_before_most_room() {
@@ -43,12 +44,12 @@ mod tests {
         for (slot, pu) in [(0, 0), (0, 1), (0, 2), (1, 4), (2, 5)] {
             case.give(crate::Slot(slot), numaestro_topology::PuId(pu), 0);
         }
-        let mut by_jobs = WorstFitJobs::new(WorstFitJobs::FORMATION, Tie::Lowest, 0);
+        let mut by_jobs = WorstFitJobs::new(PoolConfig::lowest(), 0);
         assert_eq!(case.place(&mut by_jobs, &[3, 1, 1, 1])[3], "3");
     }
 
     #[test]
     fn conforms() {
-        placement_conformance(&|seed| Box::new(WorstFitJobs::new(WorstFitJobs::FORMATION, Tie::Random, seed)));
+        placement_conformance(&|seed| Box::new(WorstFitJobs::new(PoolConfig::default(), seed)));
     }
 }

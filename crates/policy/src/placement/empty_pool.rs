@@ -1,0 +1,81 @@
+//! An empty pool, or none yet.
+//!
+//! **Source**: Brecht 1997, §6.2 (named as a possible strategy, not evaluated).
+//!
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
+//!
+//! **Algorithm**
+//! ```text
+//! j has no processor:   pool(j) = a q with jobs(q) = 0, of those the largest, of equals a random one; none ⇒ j waits
+//! j outgrows its pools: the q with the largest avail(q), or no more with overflow=deny
+//! ```
+//!
+//! **Differs from the paper**: it does not say what happens when an application outgrows its pool; both ways are there.
+//!
+//! **Use when** nobody may disturb anybody, and waiting is cheap. **Avoid when** processors must not lie idle: an application of one
+//! processor keeps a whole pool for itself. With `admission=fifo`; otherwise those that find no pool run as guests.
+
+use super::pooled::{Pooled, Rule};
+use super::pools::PoolLevel;
+use crate::part::Info;
+
+/// The rule; config and state are those of [`Pooled`].
+#[derive(Debug, Default)]
+pub struct EmptyPoolRule;
+
+/// An empty pool, or none yet.
+pub type EmptyPool = Pooled<EmptyPoolRule>;
+
+impl Rule for EmptyPoolRule {
+    const INFO: Info = crate::catalogue::EMPTY_POOL;
+    const SELECTIVE: bool = true;
+
+    fn starts_in(pools: &PoolLevel, pool: usize) -> bool {
+        pools.jobs(pool) == 0
+    }
+
+    fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32) {
+        (u32::MAX - pools.free(pool), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pool_config::{Overflow, PoolConfig};
+    use super::*;
+    use crate::conformance::{Case, placement_conformance};
+    use crate::random::Tie;
+
+    fn lowest() -> EmptyPool {
+        EmptyPool::new(PoolConfig::lowest(), 0)
+    }
+
+    #[test]
+    fn starts_where_nobody_is_or_not_at_all() {
+        // I4: at arrival jobs(q) = 0.
+        let mut case = Case::on("l3:2 core:4 pu:1").wants(&[1, 1, 1]);
+        assert_eq!(case.place(&mut lowest(), &[1, 1, 1]), ["0", "4", ""]);
+    }
+
+    #[test]
+    fn the_larger_of_two_empty_pools() {
+        let mut case = Case::on("l3:2 core:4 pu:1").wants(&[2]);
+        case.pus[0].state = crate::PuState::Offline;
+        assert_eq!(case.place(&mut lowest(), &[2]), ["4-5"]);
+    }
+
+    #[test]
+    fn outgrows_its_pool_or_not() {
+        let case = Case::on("l3:3 core:4 pu:1").wants(&[6, 2]);
+        assert_eq!(case.clone().place(&mut lowest(), &[6, 2]), ["0-5", "8-9"]);
+        let mut denied = EmptyPool::new(PoolConfig { overflow: Overflow::Deny, ..PoolConfig::lowest() }, 0);
+        assert_eq!(case.clone().place(&mut denied, &[6, 2]), ["0-3", "4-5"]);
+    }
+
+    #[test]
+    fn conforms() {
+        placement_conformance(&|_| Box::new(lowest()));
+        let denied = PoolConfig { overflow: Overflow::Deny, ..PoolConfig::with(Tie::Random) };
+        placement_conformance(&|seed| Box::new(EmptyPool::new(denied.clone(), seed)));
+    }
+}
