@@ -1,0 +1,85 @@
+//! What was found, as JSON. The same findings give the same bytes: no times, no host.
+
+use super::choose::Chosen;
+use super::run::Judged;
+use anyhow::Context;
+use numaestro_repro::{Kind, Lab, Statistics, claims as every_claim};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Claims without findings.
+pub fn claims(chosen: &[Chosen]) -> Value {
+    let claims: Vec<Value> = chosen
+        .iter()
+        .map(|(paper, claim)| {
+            json!({
+                "id": claim.id, "paper": paper.key, "citation": paper.citation, "kind": claim.kind,
+                "setup": claim.setup, "reported": claim.reported, "tolerance": claim.tolerance,
+                "command": claim.command(),
+            })
+        })
+        .collect();
+    json!({ "version": env!("CARGO_PKG_VERSION"), "claims": claims })
+}
+
+/// One claim as it came out.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: &'a str,
+    paper: &'a str,
+    kind: Kind,
+    setup: &'a str,
+    reported: &'a str,
+    tolerance: &'a str,
+    command: String,
+    #[serde(flatten)]
+    finding: &'a numaestro_repro::Finding,
+}
+
+/// Claims with findings.
+pub fn findings(judged: &[Judged], statistics: Statistics) -> Value {
+    let rows: Vec<Row<'_>> = judged
+        .iter()
+        .map(|((paper, claim), finding)| Row {
+            id: claim.id,
+            paper: paper.key,
+            kind: claim.kind,
+            setup: claim.setup,
+            reported: claim.reported,
+            tolerance: claim.tolerance,
+            command: claim.command(),
+            finding,
+        })
+        .collect();
+    let count = |word: &str| judged.iter().filter(|(_, finding)| finding.status.word() == word).count();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "statistics": if statistics == Statistics::Full { "full" } else { "quick" },
+        "first_seed": Lab::FIRST_SEED,
+        "claims_in_all": every_claim().count(),
+        "summary": {
+            "reproduced": count("reproduced"), "not_reproduced": count("not reproduced"),
+            "not_applicable": count("not applicable"), "fitted": count("fitted"),
+        },
+        "claims": rows,
+    })
+}
+
+/// Whether a file's name means standard output.
+pub fn is_stdout(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// Writes a value.
+pub fn write(file: &Path, value: &Value) -> anyhow::Result<()> {
+    write_text(file, &format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Writes a text.
+pub fn write_text(file: &Path, text: &str) -> anyhow::Result<()> {
+    if is_stdout(file) {
+        return crate::say::print(text);
+    }
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
+}

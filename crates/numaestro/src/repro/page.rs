@@ -1,0 +1,108 @@
+//! What was found, as one page of HTML with figures in it: nothing is loaded from anywhere.
+
+use super::drawing;
+use super::run::Judged;
+use super::table::{summary, unit};
+use numaestro_repro::{Finding, Statistics, Status};
+use std::fmt::Write;
+
+const STYLE: &str = "\
+:root{color-scheme:light dark;--line:#8884;--good:#0a7f4f;--bad:#b3261e;--warn:#8a6100;--dim:#777}\
+body{font:16px/1.45 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}\
+h2{margin-top:2.5rem;border-bottom:2px solid var(--line)}section{margin:1.6rem 0;padding-top:.6rem;border-top:1px solid var(--line)}\
+h3{margin:.2rem 0}.status{font-size:.8rem;border:1px solid;border-radius:.6rem;padding:.1rem .5rem;margin-left:.5rem}\
+.reproduced{color:var(--good)}.not-reproduced{color:var(--bad)}.fitted{color:var(--warn)}.not-applicable{color:var(--dim)}\
+dl{display:grid;grid-template-columns:7rem 1fr;gap:.15rem .8rem;margin:.5rem 0}dt{color:var(--dim)}dd{margin:0}\
+table{border-collapse:collapse;font-size:.9rem}td,th{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top;\
+border-bottom:1px solid var(--line)}.scroll{overflow-x:auto}figure{margin:1rem 0}svg{max-width:100%;height:auto;background:#fff}\
+figcaption{font-size:.9rem;color:var(--dim)}@media(max-width:40rem){dl{grid-template-columns:1fr}}";
+
+/// The page.
+pub fn page(judged: &[Judged], statistics: Statistics) -> String {
+    let mut text = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\"><title>The papers' claims</title><style>{STYLE}</style></head><body>\n\
+         <h1>The papers' claims</h1>\n<p>{}</p>\n<p>{} statistics; intervals are 90 %.</p>\n",
+        escape(&summary(judged.iter().map(|(_, finding)| finding))),
+        if statistics == Statistics::Full { "Full" } else { "Quick" },
+    );
+    let mut before = "";
+    for ((paper, claim), finding) in judged {
+        if before != paper.key {
+            let _ = writeln!(text, "<h2>{}</h2>\n<p>{}</p>", escape(paper.key), escape(paper.citation));
+            before = paper.key;
+        }
+        let word = finding.status.word();
+        let _ = writeln!(
+            text,
+            "<section id=\"{0}\"><h3>{0} <span title=\"kind\">({1})</span><span class=\"status {2}\">{word}</span></h3>",
+            escape(claim.id),
+            claim.kind.sign(),
+            word.replace(' ', "-"),
+        );
+        text.push_str("<dl>");
+        for (name, what) in [
+            ("set-up", claim.setup),
+            ("the paper", claim.reported),
+            ("demanded", claim.tolerance),
+            ("because", finding.status.reason()),
+        ] {
+            if !what.is_empty() {
+                let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escape(what));
+            }
+        }
+        let _ = writeln!(text, "<dt>ours</dt><dd>{}</dd></dl>", escape(&values(finding)));
+        evidence(&mut text, finding);
+        figure(&mut text, finding);
+        let _ = writeln!(text, "<p><code>{}</code></p></section>", escape(&claim.command()));
+    }
+    text.push_str("</body></html>\n");
+    text
+}
+
+fn values(finding: &Finding) -> String {
+    let all: Vec<String> = finding
+        .ours
+        .iter()
+        .map(|value| format!("{} {}{}", value.name, value.estimate, unit(value.unit)))
+        .collect();
+    all.join(", ")
+}
+
+fn evidence(text: &mut String, finding: &Finding) {
+    if finding.evidence.is_empty() {
+        return;
+    }
+    text.push_str("<div class=\"scroll\"><table><tr><th>what must hold<th>paper<th>ours<th></tr>\n");
+    for demand in &finding.evidence {
+        let (class, word) = match (&finding.status, demand.holds) {
+            (_, false) => ("not-reproduced", "missed"),
+            (Status::Fitted(_), true) => ("fitted", "holds"),
+            (_, true) => ("reproduced", "holds"),
+        };
+        let _ = writeln!(
+            text,
+            "<tr><td>{}<td>{}<td>{}<td class=\"{class}\">{word}</tr>",
+            escape(&demand.what),
+            escape(&demand.paper),
+            escape(&demand.ours),
+        );
+    }
+    text.push_str("</table></div>\n");
+}
+
+fn figure(text: &mut String, finding: &Finding) {
+    let Some(figure) = &finding.figure else { return };
+    let drawn = drawing::svg(figure).unwrap_or_else(|reason| format!("<p>{}</p>", escape(&reason)));
+    let _ = writeln!(
+        text,
+        "<figure>{drawn}<figcaption><b>{}</b>, redrawn from our numbers. The paper: {}</figcaption></figure>",
+        escape(&figure.title),
+        escape(&figure.said),
+    );
+}
+
+/// Text that means itself in HTML.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

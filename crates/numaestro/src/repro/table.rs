@@ -1,0 +1,118 @@
+//! What was found, as a table for terminals. Knows nothing of how it was found.
+
+use super::run::Judged;
+use crate::say::{Tone, paint};
+use numaestro_repro::{Finding, PAPERS, Status};
+use std::fmt::Write;
+
+/// Columns of text below the line of a claim.
+const WIDTH: usize = 100;
+const INDENT: usize = 17;
+
+/// One line for each claim, its reason below it where it has one, and the summary.
+pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
+    let mut text = String::new();
+    let mut before = "";
+    for ((paper, claim), finding) in judged {
+        if before != paper.key {
+            let gap = if before.is_empty() { "" } else { "\n" };
+            let _ = writeln!(text, "{gap}{}", paint(paper.key, Tone::Strong, colours));
+            before = paper.key;
+        }
+        let status = paint(&format!("{:<15}", finding.status.word()), tone(&finding.status), colours);
+        let _ = writeln!(text, "{:<14} {} {status} {}", claim.id, claim.kind.sign(), ours(finding));
+        let mut line = |word: &str, what: &str| {
+            if !what.is_empty() {
+                let _ = writeln!(text, "{:INDENT$}{word:<10}{}", "", wrap(what, INDENT + 10, WIDTH));
+            }
+        };
+        line("paper", claim.reported);
+        line("demanded", claim.tolerance);
+        line("because", finding.status.reason());
+        if evidence {
+            for demand in &finding.evidence {
+                let word = if demand.holds { "holds" } else { "missed" };
+                let paper =
+                    if demand.paper.is_empty() { String::new() } else { format!(" (paper: {})", demand.paper) };
+                line(word, &format!("{}: {}{paper}", demand.what, demand.ours));
+            }
+        }
+    }
+    let _ = writeln!(text, "\n{}", summary(judged.iter().map(|(_, finding)| finding)));
+    text
+}
+
+/// `31 reproduced, 3 not reproduced, 1 not applicable, 2 fitted of 37 claims`
+pub fn summary<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
+    let (mut counts, mut all) = ([0; 4], 0);
+    for finding in findings {
+        all += 1;
+        counts[match finding.status {
+            Status::Reproduced => 0,
+            Status::NotReproduced(_) => 1,
+            Status::NotApplicable(_) => 2,
+            Status::Fitted(_) => 3,
+        }] += 1;
+    }
+    let [reproduced, missed, inapplicable, fitted] = counts;
+    format!(
+        "{reproduced} reproduced, {missed} not reproduced, {inapplicable} not applicable, {fitted} fitted (used for \
+         calibration, do not count) of {all} claims of {} papers",
+        PAPERS.len()
+    )
+}
+
+/// The most telling values: `I(MM) 50.3 ±0.1 %`.
+pub fn ours(finding: &Finding) -> String {
+    let shown: Vec<String> = finding
+        .ours
+        .iter()
+        .take(3)
+        .map(|value| format!("{} {}{}", value.name, value.estimate, unit(value.unit)))
+        .collect();
+    shown.join(", ")
+}
+
+/// A unit behind a number.
+pub fn unit(unit: &str) -> String {
+    if unit.is_empty() { String::new() } else { format!(" {unit}") }
+}
+
+fn tone(status: &Status) -> Tone {
+    match status {
+        Status::Reproduced => Tone::Good,
+        Status::NotReproduced(_) => Tone::Bad,
+        Status::NotApplicable(_) => Tone::Dim,
+        Status::Fitted(_) => Tone::Warn,
+    }
+}
+
+/// Breaks `text` at spaces so that with `indent` columns before it no line is wider than `width`.
+pub fn wrap(text: &str, indent: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > width {
+            let _ = write!(out, "\n{:indent$}", "");
+            column = indent;
+        } else if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_spaces() {
+        assert_eq!(wrap("one two three", 2, 9), "one two\n  three");
+        assert_eq!(wrap("incompressible", 2, 5), "incompressible");
+    }
+}

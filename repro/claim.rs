@@ -1,0 +1,70 @@
+//! A claim of a paper: what was said, and what ours must be to agree. Knows nothing of how it is run or shown.
+
+use crate::finding::Finding;
+use crate::lab::{Lab, Trouble};
+use serde::Serialize;
+
+/// A paper whose claims are checked.
+#[derive(Debug, Clone, Copy)]
+pub struct Paper {
+    /// Its folder: `brecht1993-placement`.
+    pub key: &'static str,
+    /// As claims begin: `B93`.
+    pub short: &'static str,
+    /// Author, title, venue, year.
+    pub citation: &'static str,
+    /// In the order of the paper.
+    pub claims: &'static [Claim],
+}
+
+/// What kind of finding it is. Neutral and negative ones count as much as positive ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Something helps, or is as it is said to be.
+    Positive,
+    /// Something makes no difference.
+    Neutral,
+    /// Something does not help, or harms.
+    Negative,
+}
+
+impl Kind {
+    /// `+`, `0` or `-`.
+    pub const fn sign(self) -> char {
+        match self {
+            Self::Positive => '+',
+            Self::Neutral => '0',
+            Self::Negative => '-',
+        }
+    }
+}
+
+/// One claim.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim {
+    /// `B93-Tab1.3`: paper and table, figure or word.
+    pub id: &'static str,
+    /// What kind.
+    pub kind: Kind,
+    /// Machine, workload, policies, in words.
+    pub setup: &'static str,
+    /// The paper's value or words.
+    pub reported: &'static str,
+    /// What ours must be; fixed before anything was run.
+    pub tolerance: &'static str,
+    /// Runs what is needed and judges.
+    pub check: fn(&Lab) -> Result<Finding, Trouble>,
+}
+
+impl Claim {
+    /// What a user types to see it.
+    pub fn command(&self) -> String {
+        format!("numaestro repro run {}", self.id)
+    }
+
+    /// Runs what is needed and judges; what cannot be run is not reproduced.
+    pub fn judge(&self, lab: &Lab) -> Finding {
+        (self.check)(lab).unwrap_or_else(|trouble| Finding::failed(&trouble))
+    }
+}

@@ -1,0 +1,72 @@
+//! A paper's figure as numbers. Knows nothing of drawing.
+
+use crate::estimate::Estimate;
+use serde::Serialize;
+
+/// How it is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shape {
+    /// A line for each series.
+    Lines,
+    /// A group of bars for each place on the x axis, a bar in it for each series.
+    Bars,
+}
+
+/// One point.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Point {
+    /// What stands below the x axis.
+    pub at: String,
+    /// Mean and interval.
+    #[serde(flatten)]
+    pub estimate: Estimate,
+}
+
+/// One line, or one colour of bars.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// For the legend.
+    pub name: String,
+    /// From left to right.
+    pub points: Vec<Point>,
+}
+
+/// A figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figure {
+    /// What it is in the paper, and of what.
+    pub title: String,
+    /// What goes along x.
+    pub x: String,
+    /// What goes along y.
+    pub y: String,
+    /// How it is drawn.
+    pub shape: Shape,
+    /// Ours; the paper's own points, where it prints any, are a series that says so.
+    pub series: Vec<Series>,
+    /// What the paper says about its figure.
+    pub said: String,
+}
+
+impl Figure {
+    /// Empty.
+    pub fn new(shape: Shape, title: &str, x: &str, y: &str, said: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            x: x.to_owned(),
+            y: y.to_owned(),
+            shape,
+            series: Vec::new(),
+            said: said.to_owned(),
+        }
+    }
+
+    /// One more series.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, points: impl IntoIterator<Item = (String, Estimate)>) -> Self {
+        let points = points.into_iter().map(|(at, estimate)| Point { at, estimate }).collect();
+        self.series.push(Series { name: name.into(), points });
+        self
+    }
+}

@@ -1,0 +1,160 @@
+//! Runs experiments on all cores and remembers them: one run serves many claims. Knows no claim.
+//!
+//! What comes out does not depend on the number of workers: runs are independent, and their results stand in order of their seeds.
+
+use numaestro_policy::Rejected;
+use numaestro_sim::outcome::Outcome;
+use numaestro_sim::workload::Source;
+use numaestro_sim::world::{Observer, Setup, World};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How much is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistics {
+    /// As many runs as the claims are judged by.
+    Full,
+    /// As few as still give an interval: a look, within seconds.
+    Quick,
+}
+
+/// Makes the arrivals of a run with this seed.
+pub type MakeSource = Arc<dyn Fn(u64) -> Box<dyn Source> + Send + Sync>;
+
+/// Something that can be run with any seed.
+#[derive(Clone)]
+pub struct Experiment {
+    /// Everything in it, in words: equal names mean equal experiments.
+    pub name: String,
+    /// Machine, policy, contention; the seed in it is replaced.
+    pub setup: Setup,
+    /// Arrivals.
+    pub source: MakeSource,
+    /// Runs under full statistics.
+    pub runs: u32,
+}
+
+impl fmt::Debug for Experiment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Experiment").field("name", &self.name).field("runs", &self.runs).finish_non_exhaustive()
+    }
+}
+
+/// Why something could not be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{experiment}: {reason}")]
+pub struct Trouble {
+    /// Its name.
+    pub experiment: String,
+    /// One sentence.
+    pub reason: String,
+}
+
+impl Trouble {
+    /// Of this experiment.
+    pub fn new(experiment: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { experiment: experiment.into(), reason: reason.into() }
+    }
+
+    fn rejected(experiment: &Experiment, rejected: Rejected) -> Self {
+        Self::new(&experiment.name, rejected.reason)
+    }
+}
+
+/// The outcomes of an experiment, in order of seeds.
+pub type Outcomes = Arc<Vec<Outcome>>;
+
+/// Runs and remembers.
+#[derive(Debug)]
+pub struct Lab {
+    statistics: Statistics,
+    known: Mutex<BTreeMap<String, Outcomes>>,
+}
+
+impl Lab {
+    /// The first seed. Every experiment uses the same ones, so that differences between experiments are paired.
+    pub const FIRST_SEED: u64 = 1;
+
+    /// Nothing run yet.
+    pub fn new(statistics: Statistics) -> Self {
+        Self { statistics, known: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// How much is run.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// Whether only a look is wanted.
+    pub fn is_quick(&self) -> bool {
+        self.statistics == Statistics::Quick
+    }
+
+    /// How many experiments have been run.
+    pub fn experiments(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// How many runs an experiment has that has `full` under full statistics.
+    pub fn runs(&self, full: u32) -> u32 {
+        match self.statistics {
+            Statistics::Full => full,
+            Statistics::Quick => full.div_ceil(3).max(3).min(full),
+        }
+    }
+
+    /// The outcomes of one experiment.
+    pub fn outcomes(&self, experiment: &Experiment) -> Result<Outcomes, Trouble> {
+        Ok(self.all(std::slice::from_ref(experiment))?.swap_remove(0))
+    }
+
+    /// The outcomes of several, run side by side where they are not known yet.
+    pub fn all(&self, experiments: &[Experiment]) -> Result<Vec<Outcomes>, Trouble> {
+        let mut missing: BTreeMap<&str, &Experiment> = BTreeMap::new();
+        {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            for experiment in experiments.iter().filter(|experiment| !known.contains_key(&experiment.name)) {
+                missing.insert(&experiment.name, experiment);
+            }
+        }
+        let tasks: Vec<(&Experiment, u64)> = missing
+            .values()
+            .flat_map(|&experiment| (0..u64::from(self.runs(experiment.runs))).map(move |run| (experiment, run)))
+            .collect();
+        let outcomes: Vec<Result<Outcome, Trouble>> = tasks
+            .par_iter()
+            .map(|(experiment, run)| run_once(experiment, Self::FIRST_SEED + run, &mut ()))
+            .collect();
+        let mut by_name: BTreeMap<&str, Vec<Outcome>> = BTreeMap::new();
+        for ((experiment, _), outcome) in tasks.iter().zip(outcomes) {
+            by_name.entry(&experiment.name).or_default().push(outcome?);
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.extend(by_name.into_iter().map(|(name, outcomes)| (name.to_owned(), Arc::new(outcomes))));
+        Ok(experiments.iter().map(|experiment| Arc::clone(&known[&experiment.name])).collect())
+    }
+
+    /// Runs every seed once more with an observer of its own, made by `make`; not remembered.
+    pub fn observed<O: Observer + Send>(
+        &self,
+        experiment: &Experiment,
+        make: impl Fn() -> O + Sync,
+    ) -> Result<Vec<(O, Outcome)>, Trouble> {
+        (0..u64::from(self.runs(experiment.runs)))
+            .into_par_iter()
+            .map(|run| {
+                let mut observer = make();
+                let outcome = run_once(experiment, Self::FIRST_SEED + run, &mut observer)?;
+                Ok((observer, outcome))
+            })
+            .collect()
+    }
+}
+
+fn run_once(experiment: &Experiment, seed: u64, observer: &mut dyn Observer) -> Result<Outcome, Trouble> {
+    let setup = Setup { seed, ..experiment.setup.clone() };
+    let mut world = World::new(setup, (experiment.source)(seed)).map_err(|no| Trouble::rejected(experiment, no))?;
+    Ok(world.run(observer))
+}

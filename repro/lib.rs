@@ -1,0 +1,33 @@
+//! The papers' claims as code: each with what the paper says, what ours must be to agree, and what ours is.
+//!
+//! One folder for each paper: its claims, the programs it ran, a README that says what was found. This crate runs the simulator and
+//! judges; files, terminals and drawings are the command's (`numaestro repro`).
+//!
+//! Reading order: [`claim`] (what is claimed), [`finding`] (what was found), [`lab`] (how it is run), then a paper's `claims.rs`.
+
+pub mod claim;
+pub mod estimate;
+pub mod figure;
+pub mod finding;
+pub mod lab;
+
+#[path = "brecht1993-placement/claims.rs"]
+pub mod brecht1993_placement;
+#[path = "brecht1997-pools/claims.rs"]
+pub mod brecht1997_pools;
+
+mod hector;
+
+pub use claim::{Claim, Kind, Paper};
+pub use estimate::{Estimate, improvement, ratio};
+pub use figure::{Figure, Shape};
+pub use finding::{Finding, Judge, Status};
+pub use lab::{Experiment, Lab, Outcomes, Statistics, Trouble};
+
+/// Every paper there is.
+pub const PAPERS: [&Paper; 2] = [&brecht1993_placement::PAPER, &brecht1997_pools::PAPER];
+
+/// Every claim with its paper.
+pub fn claims() -> impl Iterator<Item = (&'static Paper, &'static Claim)> {
+    PAPERS.into_iter().flat_map(|paper| paper.claims.iter().map(move |claim| (paper, claim)))
+}
