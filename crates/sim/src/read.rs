@@ -17,6 +17,16 @@ pub struct Text<'a> {
     pub text: &'a str,
 }
 
+/// No files at all: for texts that must stand alone.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn text(&self, name: &str) -> Result<String, String> {
+        Err(format!("{name}: files cannot be named here"))
+    }
+}
+
 /// A mistake in a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Mistake {
@@ -71,4 +81,13 @@ impl<'a> Text<'a> {
             self.mistake(span, String::new(), error.message().to_owned())
         })
     }
+}
+
+/// Texts by name: how a text that names another one gets it. The command implements it over the file system.
+pub trait Files {
+    /// The text of this name, as it stands in the text that names it.
+    ///
+    /// # Errors
+    /// Why it cannot be had, for people.
+    fn text(&self, name: &str) -> Result<String, String>;
 }

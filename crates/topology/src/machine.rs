@@ -1,5 +1,6 @@
 //! The machine tree as arrays, and the two numberings of its processors. Knows nothing of files: see the readers.
 
+use crate::error::TopologyError;
 use crate::id::{NumaNodeId, PuId};
 use crate::set::{CpuSet, PuSet};
 
@@ -178,6 +179,28 @@ impl Machine {
     /// False when the distances are the assumed 10 (itself) and 20 (others).
     pub fn distances_reported(&self) -> bool {
         self.distances_reported
+    }
+
+    /// The same machine with these node distances, for descriptions that have no place for them: row-major, by logical index,
+    /// 10 = local.
+    ///
+    /// # Errors
+    /// [`TopologyError::Inconsistent`] if the numbers are not as many as pairs of nodes, or a node is nearer to another than to itself.
+    pub fn with_node_distances(mut self, distances: Vec<u32>) -> Result<Self, TopologyError> {
+        let nodes = self.nodes.len();
+        if distances.len() != nodes * nodes {
+            let problem = format!("{} numbers for {nodes} x {nodes} nodes", distances.len());
+            return Err(TopologyError::inconsistent("node distances", problem));
+        }
+        for (from, row) in distances.chunks(nodes).enumerate() {
+            if let Some(to) = row.iter().position(|&distance| distance < row[from]) {
+                let problem = format!("node {from} is nearer to node {to} than to itself");
+                return Err(TopologyError::inconsistent("node distances", problem));
+            }
+        }
+        self.distances = distances;
+        self.distances_reported = true;
+        Ok(self)
     }
 
     /// PUs that may be used: those of the given cpuset, or all that are not isolated.

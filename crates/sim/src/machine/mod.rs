@@ -3,6 +3,16 @@
 //!
 //! Machines are files (`machines/*.toml` of the repository, embedded by name) or any synthetic string or hwloc XML plus a latency table.
 
+mod access;
+mod catalogue;
+mod channels;
+mod describe;
+mod file;
+
+pub use catalogue::{named, names};
+pub use describe::describe;
+pub use file::{read, read_with_delay};
+
 use crate::Nanos;
 use numaestro_topology::{Level, Machine, NumaNodeId, PuId, PuSet};
 
@@ -91,6 +101,8 @@ pub enum Over {
     Controller(NumaNodeId),
     /// All from PUs of this node to memory of other nodes (its link).
     Link(NumaNodeId),
+    /// All whose processor and memory are in different ones of these sets (a ring between stations).
+    Between(Vec<PuSet>),
 }
 
 /// Something of limited bandwidth.

@@ -1,6 +1,34 @@
 //! What references cost: where pages are, what caches have lost, and who is in the way. Knows nothing of events, threads' states and policies.
 //!
 //! [`Memory`] is the one door. The world tells it what runs where and asks for paces; it answers with rates, never with times.
+//!
+//! A thread does `w` microseconds of work and meanwhile makes `r` references, each of which takes the processor what the machine says
+//! for its class. Alone, its rate is therefore `w / (w + r × cost)`. Channels (buses, controllers, links) make references slower when
+//! their users together want more than they can carry; how much is the affair of a [`solver`](Contention).
+
+mod amva;
+mod caches;
+mod field;
+mod maxmin;
+mod pace;
+mod pages;
+mod solver;
+mod viewers;
+
+pub use pace::{CHANNELS_MAX, Pace};
+pub use pages::{AppMemory, Toucher};
+
+use crate::Nanos;
+use crate::machine::{Model, Op};
+use crate::outcome::ChannelUse;
+use crate::program::{Data, DataId, Refs};
+use caches::Caches;
+use field::Field;
+use numaestro_topology::PuId;
+use pace::Mixer;
+use pages::Pages;
+use solver::Solver;
+use std::sync::Arc;
 
 /// How queueing for channels is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,4 +40,227 @@ pub enum Contention {
     MaxMin,
     /// Approximate mean value analysis (Schweitzer): has the knee.
     Amva,
+}
+
+/// A processor is told of a new rate only when it differs from the one it knows by more than this share: thousands of changes far
+/// away, each too small to matter, would otherwise cost more than everything else. Channels give away less than their capacity by the
+/// same share, so that what is known never adds up to more than they carry.
+pub const CHANGE_TOLD: f64 = 1.0 / 1024.0;
+
+/// Pages, caches and channels of one machine.
+#[derive(Debug)]
+pub struct Memory {
+    model: Arc<Model>,
+    pages: Pages,
+    caches: Caches,
+    mixer: Mixer,
+    field: Field,
+    solver: Option<Box<dyn Solver>>,
+    /// New rates from the solver, on their way.
+    found: Vec<(PuId, f64)>,
+    changed: Vec<PuId>,
+    /// Whether a PU is in `changed`.
+    listed: Vec<bool>,
+}
+
+impl Memory {
+    /// The memory of a machine that has just been started: everything is free and cold.
+    ///
+    /// # Panics
+    /// If references of one processor can use more than [`CHANNELS_MAX`] channels (the machine reader refuses such machines).
+    pub fn new(model: Arc<Model>, contention: Contention) -> Self {
+        let pus = model.topology.pu_count();
+        let field = Field::new(&model);
+        let solver: Option<Box<dyn Solver>> = match contention {
+            _ if model.channels.is_empty() => None,
+            Contention::None => None,
+            Contention::MaxMin => Some(Box::new(maxmin::MaxMin::new(&field))),
+            Contention::Amva => Some(Box::new(amva::Amva::new(&field))),
+        };
+        Self {
+            pages: Pages::new(&model),
+            caches: Caches::new(&model),
+            mixer: Mixer::new(&model),
+            field,
+            solver,
+            found: Vec::with_capacity(pus),
+            changed: Vec::with_capacity(pus),
+            listed: vec![false; pus],
+            model,
+        }
+    }
+
+    /// An application with this memory arrives; nothing of it is placed yet.
+    pub fn enter(&mut self, data: &[Data]) -> AppMemory {
+        self.pages.enter(data)
+    }
+
+    /// It is gone, and its pages are free. Its threads must have been stopped.
+    ///
+    /// # Panics
+    /// If it has left before.
+    pub fn leave(&mut self, app: AppMemory) {
+        self.pages.leave(app);
+    }
+
+    /// A thread touches a part of some data. Gives the pages that are placed now (page faults): all of the part if it is the first to do
+    /// so, otherwise 0. Of whole data there is one part, whatever the number.
+    ///
+    /// Touch before asking for a [`Self::pace`]: a part that nobody has touched counts as local.
+    pub fn touch(&mut self, app: AppMemory, data: DataId, part: u32, by: &Toucher<'_>) -> u64 {
+        self.pages.touch(&self.model, app, data, part, by)
+    }
+
+    /// How fast a thread is on a processor, and what it asks of channels: when a segment begins, its thread moves, or pages are placed.
+    pub fn pace(&mut self, app: AppMemory, refs: &[Refs], part: u32, master_part: u32, pu: PuId) -> Pace {
+        self.mixer.pace(&self.model, self.pages.of(app), refs, part, master_part, pu)
+    }
+
+    /// It runs there now.
+    ///
+    /// # Panics
+    /// If something else does.
+    pub fn start(&mut self, pu: PuId, pace: Pace) {
+        self.field.start(pu, pace);
+        if pace.len() > 0
+            && let Some(solver) = &mut self.solver
+        {
+            solver.moved(&self.field, pu);
+            let rate = solver.guess(&self.field, pu);
+            self.field.tell(pu, rate);
+        }
+    }
+
+    /// What ran there does not any more. Nothing happens if nothing did.
+    pub fn stop(&mut self, pu: PuId) {
+        if !self.field.runs(pu) {
+            return;
+        }
+        if self.field.pace(pu).len() > 0
+            && let Some(solver) = &mut self.solver
+        {
+            solver.moved(&self.field, pu);
+        }
+        self.field.stop(pu);
+    }
+
+    /// PUs whose [`Self::rate`] is another than when they were last told (at their start, or here). Cleared by [`Self::settle`].
+    ///
+    /// Ask after the last of the starts and stops of one moment: what they do to each other is computed here, once.
+    pub fn changed(&mut self) -> &[PuId] {
+        self.solve();
+        let field = &self.field;
+        if self.changed.iter().any(|&pu| !field.runs(pu)) {
+            let listed = &mut self.listed;
+            self.changed.retain(|&pu| {
+                listed[pu.index()] = field.runs(pu);
+                field.runs(pu)
+            });
+        }
+        &self.changed
+    }
+
+    /// The world has seen what has changed.
+    pub fn settle(&mut self) {
+        for pu in self.changed.drain(..) {
+            self.listed[pu.index()] = false;
+        }
+    }
+
+    /// Work nanoseconds per elapsed nanosecond of what runs there, in (0, 1]; 1 where nothing runs.
+    pub fn rate(&self, pu: PuId) -> f64 {
+        self.field.told(pu)
+    }
+
+    /// References that leave the cache, per microsecond of *work* of what runs there: to the nearest class of memory, and to all others.
+    pub fn local_remote_per_us(&self, pu: PuId) -> (f64, f64) {
+        if self.field.runs(pu) { self.field.pace(pu).local_remote_per_us() } else { (0.0, 0.0) }
+    }
+
+    /// Lines that have come into the cache of this PU so far, as [`Self::enter_lines`] was told.
+    pub fn entered(&self, pu: PuId) -> u64 {
+        self.caches.entered(pu)
+    }
+
+    /// A thread on this PU has brought lines into its cache.
+    pub fn enter_lines(&mut self, pu: PuId, lines: u64) {
+        self.caches.enter(pu, lines);
+    }
+
+    /// Lines that a thread must bring in again to run on this PU: its debt. `since_entered` is what [`Self::entered`] was there when it
+    /// stopped, `same_cache` whether it was there at all.
+    pub fn reload_lines(&self, footprint: u64, since_entered: u64, same_cache: bool, pu: PuId) -> u64 {
+        self.caches.reload_lines(footprint, since_entered, same_cache, pu)
+    }
+
+    /// How long bringing in `lines` takes, from local memory, with the channels as busy as they are.
+    pub fn reload_ns(&self, pu: PuId, lines: u64) -> Nanos {
+        if lines == 0 {
+            return 0;
+        }
+        let node = self.model.node_of(pu);
+        let cost_ps = self.model.cost_ps(pu, node, Op::Line) as f64;
+        let waits_ps = self.solver.as_ref().map_or(0.0, |solver| {
+            let route = self.mixer.route(pu, node);
+            solver.wait_us(&self.field, route, cost_ps / 1e6) * 1e6
+        });
+        ((cost_ps + waits_ps) * lines as f64 / 1e3 + 0.5) as Nanos
+    }
+
+    /// Whether two PUs have their lines in the same cache.
+    pub fn same_cache(&self, a: PuId, b: PuId) -> bool {
+        self.caches.same(a, b)
+    }
+
+    /// Time goes on: until `now` everything runs at the rates that are known.
+    ///
+    /// # Panics
+    /// If time goes back.
+    pub fn advance(&mut self, now: Nanos) {
+        if now > self.field.now() {
+            self.solve();
+        }
+        self.field.advance(now);
+    }
+
+    /// What each channel has carried in `elapsed` nanoseconds from 0.
+    pub fn channel_use(&self, elapsed: Nanos) -> Vec<ChannelUse> {
+        self.field.channel_use(&self.model, elapsed)
+    }
+
+    /// Checks what must always hold: pages that applications have and pages that are free are those of the machine; no channel carries
+    /// more than it can; what channels carry is the sum of what runs. For tests: it looks at everything.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn check(&self) -> Result<(), String> {
+        self.pages.check()?;
+        self.field.check(&self.model, self.solver.is_some())
+    }
+
+    /// Pages that live applications have on a node.
+    pub fn pages_on(&self, node: numaestro_topology::NumaNodeId) -> u64 {
+        self.pages.on(node)
+    }
+
+    /// Pages of one application's data by node: (node, pages), in the order of placement.
+    pub fn pages_of(&self, app: AppMemory, data: DataId) -> Vec<(numaestro_topology::NumaNodeId, u64)> {
+        self.pages.of(app).spread_of(data)
+    }
+
+    fn solve(&mut self) {
+        let Some(solver) = self.solver.as_mut().filter(|solver| solver.is_stale()) else { return };
+        self.found.clear();
+        solver.solve(&self.field, &mut self.found);
+        for &(pu, rate) in &self.found {
+            let told = self.field.told(pu);
+            if (rate - told).abs() > told * CHANGE_TOLD {
+                self.field.tell(pu, rate);
+                if !self.listed[pu.index()] {
+                    self.listed[pu.index()] = true;
+                    self.changed.push(pu);
+                }
+            }
+        }
+    }
 }

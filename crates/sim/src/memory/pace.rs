@@ -1,0 +1,161 @@
+//! How fast a thread is where it runs, and what it asks of channels: programs' references, pages' places and machines' costs put
+//! together. Knows nobody else who runs.
+
+use super::pages::{AppPages, Spread};
+use super::viewers::Viewers;
+use crate::machine::{Model, Picos};
+use crate::program::{Part, Refs};
+use numaestro_topology::{NumaNodeId, PuId};
+
+/// Most channels that the references of one thread can use: one inline list of them makes a pace a plain value.
+pub const CHANNELS_MAX: usize = 40;
+
+/// The pace of a thread: what it is slowed down by when nobody is in the way, and what it then asks of each channel.
+#[derive(Clone, Copy)]
+pub struct Pace {
+    alone: f64,
+    local_per_us: f64,
+    remote_per_us: f64,
+    len: u32,
+    /// By increasing index.
+    channels: [u16; CHANNELS_MAX],
+    /// Transactions per microsecond of work.
+    per_us: [f32; CHANNELS_MAX],
+}
+
+impl Pace {
+    /// Of a thread that refers to nothing.
+    pub const FREE: Self = Self {
+        alone: 1.0,
+        local_per_us: 0.0,
+        remote_per_us: 0.0,
+        len: 0,
+        channels: [0; CHANNELS_MAX],
+        per_us: [0.0; CHANNELS_MAX],
+    };
+
+    /// Work nanoseconds per elapsed nanosecond when nobody is in the way, in (0, 1].
+    pub const fn rate_alone(&self) -> f64 {
+        self.alone
+    }
+
+    /// References that leave the cache, per microsecond of work: to the nearest class, and to all others.
+    pub const fn local_remote_per_us(&self) -> (f64, f64) {
+        (self.local_per_us, self.remote_per_us)
+    }
+
+    /// Transactions per microsecond of work on each channel it uses, by increasing index.
+    pub fn demands(&self) -> impl Iterator<Item = (usize, f32)> + '_ {
+        let count = self.len as usize;
+        self.channels[..count]
+            .iter()
+            .zip(&self.per_us[..count])
+            .map(|(&channel, &per_us)| (usize::from(channel), per_us))
+    }
+
+    /// How many channels it uses.
+    pub const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether it uses none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl std::fmt::Debug for Pace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pace")
+            .field("alone", &self.alone)
+            .field("local_per_us", &self.local_per_us)
+            .field("remote_per_us", &self.remote_per_us)
+            .field("demands", &self.demands().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// Makes paces.
+#[derive(Debug)]
+pub struct Mixer {
+    viewers: Viewers,
+    /// Demand by channel, and which channels have any: all 0 and none between calls.
+    demand: Vec<f64>,
+    used: Vec<u16>,
+}
+
+impl Mixer {
+    /// For a machine.
+    pub fn new(model: &Model) -> Self {
+        Self { viewers: Viewers::new(model), demand: vec![0.0; model.channels.len()], used: Vec::new() }
+    }
+
+    /// The channels from a processor to a node's memory.
+    pub fn route(&self, pu: PuId, node: NumaNodeId) -> &[u16] {
+        self.viewers.route(pu, node.index()).1
+    }
+
+    /// See [`super::Memory::pace`].
+    pub fn pace(&mut self, model: &Model, pages: &AppPages, refs: &[Refs], part: u32, master: u32, pu: PuId) -> Pace {
+        let mut pace = Pace::FREE;
+        // Picoseconds per microsecond of work.
+        let mut stall_ps = 0.0;
+        for what in refs {
+            stall_ps += what.per_us * what.hits * model.access.hit_ps as f64;
+            let misses = what.per_us * (1.0 - what.hits);
+            if misses <= 0.0 {
+                continue;
+            }
+            let spread = match what.part {
+                Part::Own => pages.part(what.data, part),
+                Part::Master => pages.part(what.data, master),
+                Part::All => Some(pages.all(what.data)),
+            };
+            let cost = |class: usize| -> Picos { model.access.classes[class].cost_ps[what.op as usize] };
+            match spread.filter(|spread| spread.total > 0) {
+                Some(Spread { by_node, total }) => {
+                    for &(node, here) in by_node {
+                        let refs = misses * here as f64 / *total as f64;
+                        let class = self.send(&mut pace, pu, usize::from(node), refs);
+                        stall_ps += refs * cost(class) as f64;
+                    }
+                }
+                None => {
+                    let class = self.send(&mut pace, pu, model.node_of(pu).index(), misses);
+                    stall_ps += misses * cost(class) as f64;
+                }
+            }
+        }
+        pace.alone = 1.0 / (1.0 + stall_ps / 1e6);
+        self.collect(&mut pace);
+        pace
+    }
+
+    /// Counts references to a node's memory; gives their class.
+    fn send(&mut self, pace: &mut Pace, pu: PuId, node: usize, refs: f64) -> usize {
+        let (class, channels) = self.viewers.route(pu, node);
+        if class == 0 {
+            pace.local_per_us += refs;
+        } else {
+            pace.remote_per_us += refs;
+        }
+        for &channel in channels {
+            let demand = &mut self.demand[usize::from(channel)];
+            if *demand == 0.0 {
+                self.used.push(channel);
+            }
+            *demand += refs;
+        }
+        class
+    }
+
+    fn collect(&mut self, pace: &mut Pace) {
+        self.used.sort_unstable();
+        assert!(self.used.len() <= CHANNELS_MAX, "one thread uses {} channels", self.used.len());
+        for (at, channel) in self.used.drain(..).enumerate() {
+            pace.channels[at] = channel;
+            pace.per_us[at] = std::mem::take(&mut self.demand[usize::from(channel)]) as f32;
+            pace.len += 1;
+        }
+    }
+}
