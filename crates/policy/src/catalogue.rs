@@ -47,6 +47,23 @@ pub(crate) const WORST_FIT_JOBS: Info =
     Info { name: "worst-fit-jobs", summary: "The pool with the fewest applications", source: "Brecht 1997, §8" };
 pub(crate) const EMPTY_POOL: Info =
     Info { name: "empty-pool", summary: "A pool that nobody is in, or wait", source: "Brecht 1997, §6.2" };
+pub(crate) const LOCALIZED: Info = Info {
+    name: "localized",
+    summary: "As near as possible to the application's first processor, level by level",
+    source: "Brecht 1993, §4",
+};
+pub(crate) const FIXED: Info =
+    Info { name: "fixed", summary: "Exactly where the policy's text says", source: "Brecht 1993, §7" };
+pub(crate) const LINUX24: Info = Info {
+    name: "linux24",
+    summary: "As without a manager: everybody everywhere with all its threads (also called `native`)",
+    source: "Antonopoulos et al. 2004, §5",
+};
+pub(crate) const SGI_MP: Info = Info {
+    name: "sgi-mp",
+    summary: "Everybody everywhere; each program guesses the load once a second and adapts its threads",
+    source: "Martorell et al. 2000, §3.1",
+};
 pub(crate) const ALWAYS: Info =
     Info { name: "always", summary: "Everybody runs all the time, side by side", source: "Martorell et al. 2000, §1" };
 pub(crate) const FIRST_TOUCH: Info = Info {
@@ -105,7 +122,28 @@ pub(crate) const PRESETS: &[Preset] = &[
     },
     Preset { info: FCFS, parts: "share=batch placement=lowest admission=fcfs" },
     Preset { info: EASY, parts: "share=batch placement=lowest admission=easy" },
+    pool_preset(WORST_FIT, "share=demand placement=worst-fit admission=fifo"),
+    pool_preset(FIRST_FIT, "share=demand placement=first-fit admission=fifo"),
+    pool_preset(BEST_FIT, "share=demand placement=best-fit admission=fifo"),
+    pool_preset(WORST_FIT_JOBS, "share=demand placement=worst-fit-jobs admission=fifo"),
+    pool_preset(EMPTY_POOL, "share=demand placement=empty-pool admission=fifo"),
+    pool_preset(LOCALIZED, "share=demand placement=localized admission=fifo"),
+    pool_preset(NO_POOL, "share=demand placement=worst-fit(level=machine) admission=fifo"),
+    Preset { info: LINUX24, parts: "share=linux24" },
+    Preset { info: SGI_MP, parts: "share=sgi-mp" },
 ];
+
+/// Processors on demand, one for each thread, and applications that wait for their first one (Brecht 1993 and 1997).
+const fn pool_preset(info: Info, parts: &'static str) -> Preset {
+    Preset { info, parts }
+}
+
+/// One pool of all: the preset that the others of the family are compared with.
+const NO_POOL: Info =
+    Info { name: "nopool", summary: "Processors on demand, any that is free", source: "Brecht 1997, §5.1" };
+
+/// Other names of presets.
+pub(crate) const ALIASES: &[(&str, &str)] = &[("native", "linux24")];
 
 /// One line of `policy list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -186,6 +186,11 @@ pub fn share_conformance(share: &mut dyn Share) {
         let counts = case.divide(share);
         let capacity = case.with_view(|view| view.capacity);
         let name = share.info().name;
+        if !share.space_shares() {
+            let threads = case.apps.iter().zip(&counts).all(|(app, &count)| (1..=app.threads()).contains(&count));
+            assert!(threads && counts == case.divide(share), "{name} {round}: {counts:?}");
+            continue;
+        }
         assert!(counts.iter().sum::<u32>() <= capacity, "{name} {round}: {counts:?} of {capacity}");
         for (app, &count) in case.apps.iter().zip(&counts) {
             assert!(count == 0 || count >= app.min, "{name} {round}: {count} below minimum {}", app.min);

@@ -170,7 +170,8 @@ mod tests {
     #[test]
     fn every_answer_can_be_named_and_reads_back() {
         for entry in crate::catalogue().iter().filter(|entry| entry.part != "preset" && entry.info.name != "batch") {
-            let policy = parse(&format!("{}={}", entry.part, entry.info.name));
+            let places = if entry.info.name == "fixed" { "(at=1-2-;--1-)" } else { "" };
+            let policy = parse(&format!("{}={}{places}", entry.part, entry.info.name));
             assert!(policy.in_full().contains(&format!("{}={}", entry.part, entry.info.name)));
             assert_eq!(parse(&policy.to_string()).in_full(), policy.in_full());
         }
@@ -184,6 +185,13 @@ mod tests {
             "share=cluster(unit=2)",
             "share=equip(leftover=worklist)",
             "placement=affinity(tie=random)",
+            "placement=worst-fit(sizes=4+8)",
+            "placement=worst-fit-jobs(levels=package/llc)",
+            "placement=best-fit(levels=12/4,in-pool=affinity)",
+            "placement=first-fit(tie=lowest,in-pool=random)",
+            "placement=empty-pool(level=machine,overflow=deny)",
+            "placement=localized(tie=lowest)",
+            "placement=fixed(at=----/---3/--42/---1)",
         ] {
             let policy = parse(text);
             assert!(policy.in_full().contains(text), "{text}: {}", policy.in_full());
@@ -200,7 +208,7 @@ mod tests {
     #[test]
     fn refusals_say_what_there_is() {
         assert!(reason("nonsense").contains("equi, equip, cluster, dss, batch, fifo"));
-        assert!(reason("worst-fit").contains("placement=worst-fit"));
+        assert!(reason("affinity").contains("placement=affinity"));
         assert!(reason("share=nonsense").contains("equi, equip, cluster, dss, batch"));
         assert!(reason("colour=red").contains("share, placement, turns, pages, admission"));
         assert!(reason("dss equi").contains("second preset"));
@@ -212,6 +220,28 @@ mod tests {
         assert!(reason("placement=worst-fit(equal=2,level=llc)").contains("one of them"));
         assert!(reason("placement=worst-fit(level=llc").contains("parenthesis"));
         assert!(reason("share=equi(weight=2)").contains("no parameters"));
+        assert!(reason("placement=worst-fit(sizes=4+0)").contains("sizes=4+8"));
+        assert!(reason("placement=worst-fit(levels=llc/package)").contains("outermost first"));
+        assert!(reason("placement=worst-fit(levels=4/12)").contains("outermost first"));
+        assert!(reason("placement=worst-fit(overflow=deny)").contains("unknown"));
+        assert!(reason("placement=fixed").contains("at=----"));
+        assert!(reason("placement=fixed(at=1-3-)").contains("numbered 1, 2, 3"));
+    }
+
+    #[test]
+    fn native_is_another_name() {
+        assert_eq!(parse("native").to_string(), "linux24");
+    }
+
+    #[test]
+    fn a_machine_it_does_not_fit() {
+        let machine = numaestro_topology::synthetic::parse("numa:4 core:4 pu:1").unwrap();
+        let usable: PuSet = "4-15".parse().unwrap();
+        let fits = |text: &str| parse(text).fits(&machine, &usable).map_err(|rejected| rejected.reason);
+        assert_eq!(fits("worst-fit"), Ok(()));
+        assert_eq!(fits("placement=worst-fit(sizes=8+4)"), Ok(()));
+        assert!(fits("placement=worst-fit(sizes=8+5)").unwrap_err().contains("13 processors in all, but there are 12"));
+        assert!(fits("placement=fixed(at=1234)").unwrap_err().contains("the machine has 16 processors"));
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub(crate) const ANSWERS: &[Answer] = &[
         let idle = parameters.choice("idle", &share::Idle::ALL)?;
         Ok(Built::Share(Box::new(share::Demand::new(idle.unwrap_or_default()))))
     }),
+    answer(Part::Share, info::LINUX24, |_, _| Ok(Built::Share(Box::new(share::Linux24)))),
+    answer(Part::Share, info::SGI_MP, |_, seed| Ok(Built::Share(Box::new(share::SgiMp::new(seed))))),
     answer(Part::Placement, info::AFFINITY, |parameters, seed| {
         let tie = parameters.tie()?.unwrap_or(Tie::Lowest);
         Ok(Built::Placement(Box::new(placement::Affinity::new(tie, seed))))
@@ -59,6 +61,15 @@ pub(crate) const ANSWERS: &[Answer] = &[
     answer(Part::Placement, info::WORST_FIT, pooled::<placement::WorstFitRule>),
     answer(Part::Placement, info::WORST_FIT_JOBS, pooled::<placement::WorstFitJobsRule>),
     answer(Part::Placement, info::EMPTY_POOL, pooled::<placement::EmptyPoolRule>),
+    answer(Part::Placement, info::LOCALIZED, |parameters, seed| {
+        let tie = parameters.tie()?.unwrap_or(Tie::Random);
+        Ok(Built::Placement(Box::new(placement::Localized::new(tie, seed))))
+    }),
+    answer(Part::Placement, info::FIXED, |parameters, _| {
+        let missing = || Rejected::new("fixed needs places, such as placement=fixed(at=----/----/----/1234)");
+        let at = parameters.value("at").ok_or_else(missing)?;
+        Ok(Built::Placement(Box::new(placement::Fixed::new(&at)?)))
+    }),
     answer(Part::Placement, info::LOWEST, |_, _| Ok(Built::Placement(Box::<placement::Lowest>::default()))),
     answer(Part::Turns, info::ALWAYS, |_, _| Ok(Built::Turns(Box::new(turns::Always)))),
     answer(Part::Pages, info::FIRST_TOUCH, |_, _| Ok(Built::Pages(Box::new(pages::FirstTouch)))),
@@ -164,6 +175,7 @@ pub(crate) fn read(text: &str, seed: u64) -> Result<Vec<Built>, Rejected> {
 }
 
 fn find_preset(word: &str) -> Result<&'static str, Rejected> {
+    let word = info::ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |&(_, name)| name);
     if let Some(preset) = info::PRESETS.iter().find(|preset| preset.info.name == word) {
         return Ok(preset.parts);
     }

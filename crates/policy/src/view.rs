@@ -104,7 +104,7 @@ pub struct Speedup {
 pub struct App {
     /// Its number; the order of arrival.
     pub id: AppId,
-    /// Processors it could use now.
+    /// Processors it could use now; no more than there are, but where processors have no owners.
     pub request: u32,
     /// Never fewer; at least 1.
     pub min: u32,
@@ -135,6 +135,11 @@ pub struct App {
 }
 
 impl App {
+    /// Threads it would have by itself: its request within its own limits, whatever the machine has.
+    pub fn threads(&self) -> u32 {
+        self.request.clamp(self.min, self.max.max(self.min))
+    }
+
     /// Processors it can be given at most: its request within its own limits, the machine's and the placement's.
     pub fn cap(&self, capacity: u32) -> u32 {
         self.request.clamp(self.min, self.max.max(self.min)).min(capacity).min(self.placeable)

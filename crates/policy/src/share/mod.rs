@@ -7,6 +7,8 @@ mod dss;
 mod equi;
 mod equip;
 mod guarantee;
+mod linux24;
+mod sgi_mp;
 
 pub use batch::Batch;
 pub use cluster::Cluster;
@@ -15,3 +17,5 @@ pub use dss::Dss;
 pub use equi::Equi;
 pub use equip::{Equip, Leftover};
 pub use guarantee::{guarantee, served};
+pub use linux24::Linux24;
+pub use sgi_mp::SgiMp;

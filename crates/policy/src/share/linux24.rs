@@ -1,0 +1,65 @@
+//! Nothing is decided: everybody runs everywhere with every thread it asks for, as without a manager.
+//!
+//! **Source**: what programs get from an operating system by itself, here called after the one that Antonopoulos et al. 2004, §5 compare with.
+//! The name `native` means the same.
+//!
+//! **Terms**: count = number of threads, not of processors.
+//!
+//! **Algorithm**
+//! ```text
+//! a(j) = what j asks for, even if the machine has fewer processors; every thread may run on every processor
+//! ```
+//!
+//! **Differs from the paper**: which thread runs when is the operating system's business, also in the simulator.
+//!
+//! **Use when** a manager is to be compared with none. **Avoid when** programs synchronise: threads that wait for one that does not run
+//! waste their processors.
+
+use crate::part::{Info, Needs, Share};
+use crate::shares::Shares;
+use crate::view::View;
+
+/// Neither config nor state.
+#[derive(Debug, Default)]
+pub struct Linux24;
+
+impl Share for Linux24 {
+    fn info(&self) -> Info {
+        crate::catalogue::LINUX24
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::NONE
+    }
+
+    fn conserves_work(&self) -> bool {
+        false
+    }
+
+    fn space_shares(&self) -> bool {
+        false
+    }
+
+    fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
+        for &slot in view.order {
+            shares.set(slot, view.app(slot).threads());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Case, share_conformance};
+
+    #[test]
+    fn all_it_asks_for_whatever_there_is() {
+        let case = Case::new(4).wants(&[16, 3, 1]).limits(0, 1, 12).limits(2, 2, 2);
+        assert_eq!(case.divide(&mut Linux24), [12, 3, 2]);
+    }
+
+    #[test]
+    fn conforms() {
+        share_conformance(&mut Linux24);
+    }
+}
