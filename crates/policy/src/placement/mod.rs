@@ -8,6 +8,8 @@ mod fixed;
 mod localized;
 mod lowest;
 mod pool_config;
+#[cfg(test)]
+mod pool_invariants;
 mod pooled;
 mod pools;
 mod surplus;
