@@ -34,8 +34,7 @@ impl Plan {
         self.free.clear();
         self.next.clear();
         self.next.extend(view.pus.iter().map(|pu| pu.next));
-        let free = |pu: &Processor| pu.is_usable() && pu.state != PuState::Unmanaged && pu.next.is_none();
-        for (index, _) in view.pus.iter().enumerate().filter(|(_, pu)| free(pu)) {
+        for (index, _) in view.pus.iter().enumerate().filter(|(_, pu)| is_free(pu)) {
             self.free.insert(PuId(index as u32));
         }
         self.count.clear();
@@ -43,6 +42,50 @@ impl Plan {
         self.rehomed.clear();
         self.homes.clear();
         self.homes.extend(view.apps.iter().map(|app| app.home));
+    }
+
+    /// As [`Self::reset`], at a cost that goes with what has changed: `pus` are all processors that have another `next` than at the latest
+    /// reset or can be given now and could not then, or the other way round, and `homes` all applications with another home; what has
+    /// been planned since is known.
+    pub fn follow(&mut self, view: &View<'_>, pus: &[PuId], homes: &[Slot]) {
+        self.next.resize(view.pus.len(), None);
+        self.count.resize(view.apps.len(), 0);
+        self.homes.resize(view.apps.len(), None);
+        let mut touched = std::mem::take(&mut self.touched);
+        for &pu in touched.iter().chain(pus) {
+            let (now, entry) = (view.pu(pu), &mut self.next[pu.index()]);
+            if *entry != now.next {
+                let before = std::mem::replace(entry, now.next);
+                if let Some(slot) = before {
+                    self.count[slot.index()] -= 1;
+                }
+                if let Some(slot) = now.next {
+                    self.count[slot.index()] += 1;
+                }
+            }
+            if is_free(now) {
+                self.free.insert(pu);
+            } else {
+                self.free.remove(pu);
+            }
+        }
+        touched.clear();
+        self.touched = touched;
+        for &slot in self.rehomed.iter().chain(homes) {
+            self.homes[slot.index()] = view.app(slot).home;
+        }
+        self.rehomed.clear();
+        debug_assert!(self.is_as_if_reset(view), "somebody has changed a processor and not said so");
+    }
+
+    fn is_as_if_reset(&self, view: &View<'_>) -> bool {
+        let pus = view.pus.iter().enumerate();
+        let same = |(index, pu): (usize, &Processor)| {
+            self.next[index] == pu.next && self.free.contains(PuId(index as u32)) == is_free(pu)
+        };
+        pus.map(same).all(|same| same)
+            && view.apps.iter().map(|app| app.allocation).eq(self.count.iter().copied())
+            && view.apps.iter().map(|app| app.home).eq(self.homes.iter().copied())
     }
 
     /// The node that an application calls its home, as planned so far.
@@ -102,4 +145,9 @@ impl Plan {
     pub fn touched(&self) -> &[PuId] {
         &self.touched
     }
+}
+
+/// Whether it can be given.
+fn is_free(pu: &Processor) -> bool {
+    pu.is_usable() && pu.state != PuState::Unmanaged && pu.next.is_none()
 }

@@ -71,6 +71,12 @@ impl Policy {
                 "share=batch gives all of the request or nothing, so applications must be able to wait: add admission=fifo, or use the preset `batch`",
             ));
         }
+        if self.admission.keeps_reservations() && self.share.info().name != "batch" {
+            let admission = self.admission.info().name;
+            return Err(Rejected::new(format!(
+                "admission={admission} counts on running applications keeping what they have: add share=batch, or use the preset `{admission}`"
+            )));
+        }
         if !self.placement.gives_homes() {
             let needs = [
                 (self.share.needs_homes(), Part::Share, self.share.info(), self.share.parameters()),
@@ -171,7 +177,8 @@ mod tests {
     fn every_answer_can_be_named_and_reads_back() {
         for entry in crate::catalogue().iter().filter(|entry| entry.part != "preset" && entry.info.name != "batch") {
             let places = if entry.info.name == "fixed" { "(at=1-2-;--1-)" } else { "" };
-            let policy = parse(&format!("{}={}{places}", entry.part, entry.info.name));
+            let share = if ["fcfs", "easy"].contains(&entry.info.name) { " share=batch" } else { "" };
+            let policy = parse(&format!("{}={}{places}{share}", entry.part, entry.info.name));
             assert!(policy.in_full().contains(&format!("{}={}", entry.part, entry.info.name)));
             assert_eq!(parse(&policy.to_string()).in_full(), policy.in_full());
         }
@@ -214,6 +221,7 @@ mod tests {
         assert!(reason("dss equi").contains("second preset"));
         assert!(reason("share=dss share=equi").contains("twice"));
         assert!(reason("share=batch").contains("admission=fifo"));
+        assert!(reason("share=equi admission=easy").contains("share=batch"));
         assert!(reason("placement=worst-fit(level=moon)").contains("llc, node"));
         assert!(reason("placement=worst-fit(colour=red)").contains("level, equal, sizes, levels, tie, in-pool"));
         assert!(reason("placement=worst-fit(equal=0)").contains("from 1"));

@@ -6,24 +6,29 @@ use crate::view::Slot;
 const MILLI: u64 = 1000;
 
 /// Counts by [`Slot`], all 0 at the start of a decision.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Shares {
     count: Vec<u32>,
     /// The share before rounding, thousandths of a processor; 0 = not given.
     exact_milli: Vec<u64>,
+    /// Those that may not be 0, some of them several times.
+    written: Vec<Slot>,
+    total: u32,
 }
 
 impl Shares {
     /// None yet.
     pub const fn new() -> Self {
-        Self { count: Vec::new(), exact_milli: Vec::new() }
+        Self { count: Vec::new(), exact_milli: Vec::new(), written: Vec::new(), total: 0 }
     }
 
-    /// All counts 0, for `slots` applications.
+    /// All counts 0, for `slots` applications. Costs what was written, however many slots there are.
     pub fn reset(&mut self, slots: usize) {
-        self.count.clear();
+        for slot in self.written.drain(..) {
+            (self.count[slot.index()], self.exact_milli[slot.index()]) = (0, 0);
+        }
+        self.total = 0;
         self.count.resize(slots, 0);
-        self.exact_milli.clear();
         self.exact_milli.resize(slots, 0);
     }
 
@@ -34,13 +39,20 @@ impl Shares {
 
     /// Sets the processors of one application.
     pub fn set(&mut self, slot: Slot, count: u32) {
-        self.count[slot.index()] = count;
+        let before = std::mem::replace(&mut self.count[slot.index()], count);
+        if before == 0 {
+            self.written.push(slot);
+        }
+        self.total = self.total - before + count;
     }
 
     /// Says what the share was before rounding, as the fraction `numerator / denominator`. The engine then does not move
     /// processors between running applications for rounding alone.
     pub fn set_exact(&mut self, slot: Slot, numerator: u64, denominator: u64) {
-        self.exact_milli[slot.index()] = numerator.saturating_mul(MILLI) / denominator.max(1);
+        let exact = numerator.saturating_mul(MILLI) / denominator.max(1);
+        if std::mem::replace(&mut self.exact_milli[slot.index()], exact) == 0 {
+            self.written.push(slot);
+        }
     }
 
     /// Whether `count` is the share before rounding, rounded up or down.
@@ -51,7 +63,7 @@ impl Shares {
 
     /// Sum of all counts.
     pub fn total(&self) -> u32 {
-        self.count.iter().sum()
+        self.total
     }
 
     /// Number of slots.
