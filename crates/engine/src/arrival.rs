@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::event::{Action, Wish};
 use crate::ledger::{Limits, Phase};
-use numaestro_policy::{AppId, PuState, Slot};
+use numaestro_policy::{AppId, PuState, Slot, Waiting};
 use numaestro_topology::PuSet;
 
 /// Largest weight, so that sums of products stay far from overflow.
@@ -29,10 +29,19 @@ impl Engine {
             wait: wish.wait,
             estimate_ns: wish.estimate_ns,
         };
+        self.refresh_wish(slot);
+        if wish.request > 0
+            && let Some(claim) = &wish.claim
+        {
+            self.claim(slot, claim, actions);
+            return true;
+        }
+        let processors = self.ledger.app(slot).cap(u32::MAX);
+        self.ledger.queue.push(Waiting { app: slot, processors, estimate_ns: wish.estimate_ns });
         if wish.request == 0 {
             self.wrap(slot, actions);
-        } else if let Some(claim) = &wish.claim {
-            self.claim(slot, claim, actions);
+        } else {
+            self.only_queue = true;
         }
         true
     }
@@ -61,8 +70,10 @@ impl Engine {
         let recovering = self.now < self.recovered_at();
         let app = self.ledger.app(slot);
         let (id, pinned) = (app.id, recovering && app.allocation > 0);
-        let account = self.ledger.account_mut(slot);
-        (account.phase, account.pinned) = (Phase::Running, pinned);
+        self.ledger.start(slot, Phase::Running, self.now);
+        self.ledger.account_mut(slot).pinned = pinned;
+        self.ledger.some.pinned |= pinned;
+        self.ledger.regrouped = true;
         actions.push(Action::Start { app: id });
     }
 }

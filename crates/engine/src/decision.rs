@@ -5,7 +5,8 @@ use crate::event::Action;
 use crate::guests::Guests;
 use crate::hysteresis::keep_roundings;
 use crate::ledger::Phase;
-use numaestro_policy::{Offer, PuState, Slot, View};
+use numaestro_policy::{Offer, PuState, Queue, Slot, View};
+use numaestro_topology::PuId;
 
 /// The view, borrowed from parts of the engine so that the policy can be borrowed too.
 macro_rules! view {
@@ -27,26 +28,45 @@ impl Engine {
     pub(crate) fn decide(&mut self, actions: &mut Vec<Action>) {
         self.decisions += 1;
         self.refresh();
-        self.admit(actions);
-        let mut running = std::mem::take(&mut self.order);
-        self.turn_ends = self.policy.turns.now(&view!(self), &mut running);
-        self.order = running;
+        let nobody_started = !self.admit(actions);
+        if nobody_started && self.only_queue {
+            // Those that run are the same, with the same wishes, on the same processors.
+            return;
+        }
+        self.take_turns();
         if self.policy.share.space_shares() {
             self.divide_and_place();
             self.ledger.carry_out(&self.plan, self.now);
             self.host_blocked();
             self.guests.spread(&self.machine, &mut self.ledger, &self.order);
         } else {
+            self.host_blocked();
             self.divide();
             self.share_everything();
         }
         let again = self.policy.share.until(&view!(self));
         self.turn_ends = [self.turn_ends, again].into_iter().flatten().min();
-        self.order.retain(|&slot| !self.ledger.account(slot).blocked);
+        if self.ledger.some.blocked {
+            self.order.retain(|&slot| !self.ledger.account(slot).blocked);
+        }
+    }
+
+    /// Leaves in `order` those that run now.
+    fn take_turns(&mut self) {
+        let mut running = std::mem::take(&mut self.order);
+        let before = running.len();
+        self.turn_ends = self.policy.turns.now(&view!(self), &mut running);
+        self.ledger.regrouped |= running.len() != before;
+        self.order = running;
     }
 
     /// Counts and places. A selective placement may give an application less than its share; then what that leaves is divided again.
     fn divide_and_place(&mut self) {
+        if self.policy.placement.selective() {
+            for &slot in &self.order {
+                self.ledger.apps[slot.index()].placeable = u32::MAX;
+            }
+        }
         loop {
             self.divide();
             self.lend_back();
@@ -54,7 +74,9 @@ impl Engine {
                 keep_roundings(&self.ledger, &self.order, self.capacity, self.subject, &mut self.shares);
             }
             let view = view!(self);
-            self.plan.reset(&view);
+            self.plan.follow(&view, &self.ledger.news.pus, &self.ledger.news.homes);
+            self.ledger.news.pus.clear();
+            self.ledger.news.homes.clear();
             self.policy.placement.place(&view, &self.shares, &mut self.plan);
             if !self.policy.placement.selective() || !self.lower_caps() {
                 return;
@@ -82,85 +104,210 @@ impl Engine {
             self.ledger.lend_all(slot, self.now);
             let team = self.shares.count(slot);
             let account = self.ledger.account_mut(slot);
-            account.dirty |= std::mem::replace(&mut account.team, team) != team;
+            if std::mem::replace(&mut account.team, team) != team {
+                self.ledger.mark(slot);
+            }
         }
         Guests::everywhere(&mut self.ledger, &self.order);
     }
 
     /// Blocked applications take no part in the division; they are somebody's guests.
     fn host_blocked(&mut self) {
-        for &slot in &self.ledger.arrival {
+        if !self.ledger.some.blocked {
+            return;
+        }
+        self.ledger.some.blocked = false;
+        for &slot in &self.ledger.started {
             let account = self.ledger.account(slot);
-            if account.phase == Phase::Running && account.blocked && !account.pinned {
-                let at = self.order.partition_point(|&other| self.ledger.app(other).id < self.ledger.app(slot).id);
-                self.order.insert(at, slot);
+            if account.blocked {
+                let hosted = account.phase == Phase::Running && !account.pinned;
+                self.ledger.some.blocked = true;
+                if hosted {
+                    let at = self.ledger.place_in(&self.order, slot);
+                    self.order.insert(at, slot);
+                }
             }
         }
     }
 
-    /// What policies see of wishes, and how many processors there are to divide.
+    /// Who takes part, what policies see of wishes, and how many processors there are to divide.
     fn refresh(&mut self) {
-        let usable = self.ledger.usable.len() as u32;
-        let space_shares = self.policy.share.space_shares();
-        let mut pinned = 0;
-        self.order.clear();
-        for &slot in &self.ledger.arrival {
-            let account = &mut self.ledger.accounts[slot.index()];
-            let app = &mut self.ledger.apps[slot.index()];
-            let limits = account.limits;
-            let lowered = account.sequential && space_shares;
-            account.team = if space_shares { 0 } else { account.team };
-            (app.placeable, app.estimate_ns) = (u32::MAX, limits.estimate_ns);
-            app.request = if lowered { 1 } else { limits.request.clamp(1, usable) };
-            app.min = if lowered { 1 } else { limits.min };
-            app.max = limits.max.max(app.min);
-            app.weight_milli = limits.weight_milli;
-            account.pinned &= app.allocation > 0;
-            if account.pinned {
-                pinned += app.allocation;
-            } else if account.phase == Phase::Running && !account.blocked {
-                self.order.push(slot);
+        if std::mem::take(&mut self.wishes_stale) {
+            for index in 0..self.ledger.started.len() {
+                self.refresh_wish(self.ledger.started[index]);
+            }
+            for index in 0..self.ledger.queue.len() {
+                self.refresh_wish(self.ledger.queue.waiting()[index].app);
             }
         }
+        let pinned = if self.ledger.some.pinned { self.keep_pinned() } else { 0 };
+        if std::mem::take(&mut self.ledger.regrouped) {
+            self.order.clear();
+            for &slot in &self.ledger.started {
+                let account = self.ledger.account(slot);
+                if account.phase == Phase::Running && !account.blocked && !account.pinned {
+                    self.order.push(slot);
+                }
+            }
+        }
+        let usable = self.ledger.usable.len() as u32;
         let unmanaged = self.unmanaged.min(usable - 1);
         self.capacity = (usable - unmanaged).saturating_sub(pinned);
         self.unmark_unmanaged(unmanaged as usize);
     }
 
-    /// Processors that unmanaged load has left can be given again.
-    fn unmark_unmanaged(&mut self, unmanaged: usize) {
-        let marked = self.ledger.pus.iter_mut().filter(|pu| pu.state == PuState::Unmanaged);
-        for pu in marked.skip(unmanaged) {
-            pu.state = PuState::Free;
+    /// What policies see of the wishes of one application.
+    pub(crate) fn refresh_wish(&mut self, slot: Slot) {
+        let usable = self.ledger.usable.len() as u32;
+        let space_shares = self.policy.share.space_shares();
+        let account = &mut self.ledger.accounts[slot.index()];
+        let app = &mut self.ledger.apps[slot.index()];
+        let limits = account.limits;
+        let lowered = account.sequential && space_shares;
+        account.team = if space_shares { 0 } else { account.team };
+        app.estimate_ns = limits.estimate_ns;
+        // Where processors have no owners, counts are threads, of which there may be more than processors.
+        let most = if space_shares { usable } else { u32::MAX };
+        app.request = if lowered { 1 } else { limits.request.clamp(1, most) };
+        app.min = if lowered { 1 } else { limits.min };
+        app.max = limits.max.max(app.min);
+        app.weight_milli = limits.weight_milli;
+        if account.phase == Phase::Waiting
+            && let Some(at) = self.ledger.place_in_queue(slot)
+        {
+            let processors = self.ledger.app(slot).cap(u32::MAX);
+            self.ledger.queue.waiting_mut()[at].processors = processors;
         }
     }
 
-    /// Starts those in the queue that may start, and tells the others their place.
-    fn admit(&mut self, actions: &mut Vec<Action>) {
-        let (mut blocked, mut place) = (false, 0);
-        for index in 0..self.ledger.arrival.len() {
-            let slot = self.ledger.arrival[index];
-            if self.ledger.account(slot).phase != Phase::Waiting {
-                continue;
+    /// Processors of those that keep what they have.
+    fn keep_pinned(&mut self) -> u32 {
+        let mut pinned = 0;
+        self.ledger.some.pinned = false;
+        for &slot in &self.ledger.started {
+            let (app, account) = (&self.ledger.apps[slot.index()], &mut self.ledger.accounts[slot.index()]);
+            if account.pinned {
+                account.pinned = app.allocation > 0;
+                self.ledger.some.pinned |= account.pinned;
+                self.ledger.regrouped = true;
+                pinned += app.allocation;
             }
-            let wait = self.ledger.account(slot).limits.wait.unwrap_or_else(|| self.policy.admission.queues());
-            let at = self.order.partition_point(|&other| self.ledger.app(other).id < self.ledger.app(slot).id);
-            self.order.insert(at, slot);
-            let starts = !wait || !blocked && self.may_start(slot);
-            let app = self.ledger.app(slot).id;
-            let account = self.ledger.account_mut(slot);
-            if starts {
-                (account.phase, account.dirty, account.position) = (Phase::Running, true, 0);
-                self.ledger.apps[slot.index()].started_ns = self.now;
-                actions.push(Action::Start { app });
-            } else {
-                self.order.remove(at);
-                (blocked, place) = (true, place + 1);
-                if account.position != place {
-                    account.position = place;
-                    actions.push(Action::Wait { app, position: place });
+        }
+        pinned
+    }
+
+    /// Processors that unmanaged load has left can be given again.
+    fn unmark_unmanaged(&mut self, unmanaged: usize) {
+        if !self.ledger.some.unmanaged {
+            return;
+        }
+        let mut marked = 0;
+        for index in 0..self.ledger.pus.len() {
+            if self.ledger.pus[index].state == PuState::Unmanaged {
+                marked += 1;
+                if marked > unmanaged {
+                    self.ledger.set_unmanaged(PuId(index as u32), false);
                 }
             }
+        }
+        self.ledger.some.unmanaged = marked.min(unmanaged) > 0;
+    }
+
+    /// Starts those in the queue that may start, and tells the others their place. True if somebody was started.
+    fn admit(&mut self, actions: &mut Vec<Action>) -> bool {
+        self.fresh.clear();
+        if !self.ledger.queue.is_empty() {
+            if self.policy.admission.queues() {
+                self.admit_in_turn(actions);
+            }
+            self.admit_without_turn(actions);
+        }
+        self.tell_places(actions);
+        !self.fresh.is_empty()
+    }
+
+    /// Those that the admission part finds.
+    fn admit_in_turn(&mut self, actions: &mut Vec<Action>) {
+        let kept = |&slot: &Slot| {
+            let app = self.ledger.app(slot);
+            app.allocation.min(app.cap(self.capacity))
+        };
+        let mut free = self.capacity.saturating_sub(self.order.iter().map(kept).sum());
+        let mut from = 0;
+        loop {
+            let queue = Queue { waiting: self.ledger.queue.waiting(), started: &self.fresh, free };
+            let Some(at) = self.policy.admission.next(&view!(self), queue, from) else { return };
+            let waiting = queue.waiting[at];
+            from = at + 1;
+            if self.try_start(waiting.app, true) {
+                self.start_at(at, actions);
+                free = free.saturating_sub(waiting.need(self.capacity));
+                from = at;
+            }
+        }
+    }
+
+    /// Those that do not wish to wait; and where admission does not queue, everybody but those that wish to.
+    fn admit_without_turn(&mut self, actions: &mut Vec<Action>) {
+        let queues = self.policy.admission.queues();
+        let (mut at, mut blocked) = (if queues { self.ledger.queue.len().saturating_sub(1) } else { 0 }, false);
+        while let Some(waiting) = self.ledger.queue.waiting().get(at).copied() {
+            let wait = self.ledger.account(waiting.app).limits.wait.unwrap_or(queues);
+            if !wait || !queues && !blocked && self.try_start(waiting.app, true) {
+                if !wait {
+                    self.try_start(waiting.app, false);
+                }
+                self.start_at(at, actions);
+            } else {
+                (at, blocked) = (at + 1, true);
+            }
+        }
+    }
+
+    /// Puts one among those that run, if it `may_start` or does not have to.
+    fn try_start(&mut self, slot: Slot, has_to: bool) -> bool {
+        let at = self.ledger.place_in(&self.order, slot);
+        self.order.insert(at, slot);
+        let starts = !has_to || self.may_start(slot);
+        if !starts {
+            self.order.remove(at);
+        }
+        starts
+    }
+
+    /// One that is among those that run leaves the queue.
+    fn start_at(&mut self, at: usize, actions: &mut Vec<Action>) {
+        let waiting = self.ledger.queue.remove(at);
+        self.ledger.start(waiting.app, Phase::Running, self.now);
+        self.fresh.push(waiting);
+        actions.push(Action::Start { app: self.ledger.app(waiting.app).id });
+    }
+
+    /// Tells those in the queue whose place has changed, as far as they are to know; new ones always.
+    fn tell_places(&mut self, actions: &mut Vec<Action>) {
+        let moved = self.ledger.queue.take_moved();
+        let len = self.ledger.queue.len();
+        let known = (self.settings.positions as usize).min(len);
+        for at in moved..known {
+            self.tell_place(at, actions);
+        }
+        let mut new = len;
+        let told = |engine: &Self, at: usize| {
+            engine.ledger.account(engine.ledger.queue.waiting()[at].app).position > 0
+        };
+        while new > moved.max(known) && !told(self, new - 1) {
+            new -= 1;
+        }
+        for at in new..len {
+            self.tell_place(at, actions);
+        }
+    }
+
+    fn tell_place(&mut self, at: usize, actions: &mut Vec<Action>) {
+        let slot = self.ledger.queue.waiting()[at].app;
+        let position = at as u32 + 1;
+        if std::mem::replace(&mut self.ledger.account_mut(slot).position, position) != position {
+            actions.push(Action::Wait { app: self.ledger.app(slot).id, position });
         }
     }
 
@@ -172,10 +319,12 @@ impl Engine {
         } else {
             self.divide();
         }
-        let served = |&&other: &&Slot| other == slot || self.shares.count(other) >= self.ledger.app(other).min;
+        // What a selective placement has not found is not offered.
+        let count = |slot: Slot| if selective { self.plan.count(slot) } else { self.shares.count(slot) };
+        let served = |&&other: &&Slot| other == slot || count(other) >= self.ledger.app(other).min;
         let others_served = self.order.iter().filter(served).count() == self.order.len();
-        let offer = Offer { count: self.shares.count(slot), others_served };
-        if self.ledger.account(slot).limits.wait == Some(true) {
+        let offer = Offer { count: count(slot), others_served };
+        if !self.policy.admission.queues() {
             return offer.suffices(self.ledger.app(slot).min);
         }
         self.policy.admission.starts(&view!(self), slot, offer)

@@ -4,7 +4,7 @@ use crate::event::{Action, Event, Nanos};
 use crate::guests::Guests;
 use crate::ledger::{Ledger, Phase};
 use crate::settings::Settings;
-use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, View};
+use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, View, Waiting};
 use numaestro_topology::{Machine, PuId, PuSet};
 
 /// The state machine. See the crate's documentation for its contract.
@@ -29,6 +29,12 @@ pub struct Engine {
     pub(crate) subject: Option<Slot>,
     /// The event of this step takes back what was lent.
     pub(crate) reclaims: bool,
+    /// The event of this step is about somebody that waits, or waited: nothing has changed for those that run.
+    pub(crate) only_queue: bool,
+    /// What policies see of everybody's wishes has to be written anew.
+    pub(crate) wishes_stale: bool,
+    /// Those that this decision has started.
+    pub(crate) fresh: Vec<Waiting>,
     /// Among whom processors are divided, in order of arrival.
     pub(crate) order: Vec<Slot>,
     /// Processors that those in `order` may own.
@@ -45,7 +51,7 @@ impl Engine {
     /// An engine for a machine. `seed` determines every random choice.
     ///
     /// # Errors
-    /// A policy that cannot be read or that the host cannot feed; no processor left to give.
+    /// A policy that cannot be read, that the host cannot feed or that the machine does not fit; no processor left to give.
     pub fn new(machine: Machine, settings: Settings, seed: u64) -> Result<Self, Rejected> {
         let policy = Policy::parse(&settings.policy, seed)?;
         policy.check(settings.host)?;
@@ -56,6 +62,7 @@ impl Engine {
                 machine.pu_count()
             )));
         }
+        policy.fits(&machine, &ledger.not_reserved())?;
         Ok(Self {
             machine,
             settings,
@@ -70,6 +77,9 @@ impl Engine {
             turn_ends: None,
             subject: None,
             reclaims: false,
+            only_queue: false,
+            wishes_stale: false,
+            fresh: Vec::new(),
             order: Vec::new(),
             capacity: 0,
             shares: Shares::new(),
@@ -89,13 +99,16 @@ impl Engine {
         self.now = self.now.max(now);
         self.started.get_or_insert(self.now);
         self.subject = None;
-        self.reclaims = false;
+        (self.reclaims, self.only_queue) = (false, false);
         let by_event = self.note(event, actions);
         let by_time = self.note_time(actions);
         if by_event || by_time {
+            self.only_queue &= !by_time && !self.ledger.regrouped;
             self.decide(actions);
         }
-        self.mark_unmanaged();
+        if self.unmanaged > 0 {
+            self.mark_unmanaged();
+        }
         self.tell(actions);
         self.check();
     }
@@ -109,8 +122,10 @@ impl Engine {
                 None => Some(account.leaving_since?.saturating_add(account.leaving_grace)),
             }
         };
-        let grace = self.ledger.arrival.iter().filter_map(vacate).min();
-        let recovery = self.ledger.accounts.iter().any(|account| account.pinned).then(|| self.recovered_at());
+        let grace = self.ledger.vacating.iter().filter_map(vacate).min();
+        let pinned = |&slot: &Slot| self.ledger.account(slot).pinned;
+        let recovering = self.ledger.some.pinned && self.ledger.started.iter().any(pinned);
+        let recovery = recovering.then(|| self.recovered_at());
         [grace, recovery, self.unmanaged_soon.map(|(_, at)| at), self.turn_ends].into_iter().flatten().min()
     }
 
@@ -194,6 +209,7 @@ impl Engine {
     }
 
     fn depart(&mut self, slot: Slot) -> bool {
+        self.only_queue = self.ledger.account(slot).phase == Phase::Waiting;
         Guests::forget(&mut self.ledger, slot);
         self.ledger.leave(slot, self.now);
         self.subject = None;
@@ -211,11 +227,15 @@ impl Engine {
             (Phase::Wrapper, 0) | (Phase::Gone, _) => return false,
             (_, 0) => self.wrap(slot, actions),
             (Phase::Wrapper, _) => {
-                let account = self.ledger.account_mut(slot);
-                (account.phase, account.dirty) = (Phase::Running, true);
+                self.ledger.account_mut(slot).phase = Phase::Running;
+                self.ledger.regrouped = true;
+                self.ledger.mark(slot);
+                self.ledger.changed(slot);
             }
-            _ => {}
+            (Phase::Waiting, _) => self.only_queue = true,
+            (Phase::Running, _) => {}
         }
+        self.refresh_wish(slot);
         true
     }
 
@@ -225,10 +245,16 @@ impl Engine {
         Guests::forget(&mut self.ledger, slot);
         self.ledger.give_up_all(slot, self.now);
         if self.ledger.account(slot).phase == Phase::Waiting {
+            if let Some(at) = self.ledger.place_in_queue(slot) {
+                self.ledger.queue.remove(at);
+            }
+            self.ledger.start(slot, Phase::Wrapper, self.now);
             actions.push(Action::Start { app: self.ledger.app(slot).id });
         }
         let account = self.ledger.account_mut(slot);
-        (account.phase, account.dirty, account.pinned, account.position) = (Phase::Wrapper, true, false, 0);
+        (account.phase, account.pinned) = (Phase::Wrapper, false);
+        self.ledger.regrouped = true;
+        self.ledger.mark(slot);
     }
 
     fn sequential(&mut self, slot: Slot, sequential: bool) -> bool {
@@ -240,9 +266,13 @@ impl Engine {
         if changed {
             account.parallel_count = allocation;
         }
-        account.dirty |= changed || was_blocked;
         let decides = (changed || was_blocked) && account.phase == Phase::Running;
         self.reclaims = decides && !sequential;
+        self.ledger.regrouped |= was_blocked;
+        if changed || was_blocked {
+            self.ledger.mark(slot);
+            self.refresh_wish(slot);
+        }
         decides
     }
 
@@ -256,8 +286,11 @@ impl Engine {
         if !account.sequential {
             account.parallel_count = allocation;
         }
-        (account.sequential, account.blocked, account.dirty) = (true, true, true);
+        (account.sequential, account.blocked) = (true, true);
+        (self.ledger.some.blocked, self.ledger.regrouped) = (true, true);
+        self.ledger.mark(slot);
         self.ledger.lend_all(slot, self.now);
+        self.refresh_wish(slot);
         true
     }
 
@@ -285,10 +318,14 @@ impl Engine {
         come_back
     }
 
-    /// Wrappers may run anywhere, and anywhere has changed.
+    /// Wrappers may run anywhere, and anywhere has changed; so have the clamps of wishes.
     fn dirty_wrappers(&mut self) {
-        for account in self.ledger.accounts.iter_mut().filter(|account| account.phase == Phase::Wrapper) {
-            account.dirty = true;
+        self.wishes_stale = true;
+        for index in 0..self.ledger.started.len() {
+            let slot = self.ledger.started[index];
+            if self.ledger.account(slot).phase == Phase::Wrapper {
+                self.ledger.mark(slot);
+            }
         }
     }
 
@@ -305,11 +342,19 @@ impl Engine {
         changed
     }
 
+    /// A policy that can be used here.
+    fn find_policy(&self, text: &str) -> Result<Policy, Rejected> {
+        let policy = Policy::parse(text, self.seed.wrapping_add(self.decisions))?;
+        policy.check(self.settings.host)?;
+        policy.fits(&self.machine, &self.ledger.not_reserved())?;
+        Ok(policy)
+    }
+
     fn switch(&mut self, policy: &str, actions: &mut Vec<Action>) -> bool {
-        let switched = Policy::parse(policy, self.seed.wrapping_add(self.decisions));
-        match switched.and_then(|policy| policy.check(self.settings.host).map(|()| policy)) {
+        match self.find_policy(policy) {
             Ok(policy) => {
                 self.policy = policy;
+                (self.wishes_stale, self.ledger.regrouped) = (true, true);
                 self.ledger.dirty_all();
                 true
             }
@@ -333,20 +378,23 @@ impl Engine {
             self.turn_ends = None;
             decide = true;
         }
-        if self.now >= self.recovered_at() {
-            for account in self.ledger.accounts.iter_mut().filter(|account| account.pinned) {
-                account.pinned = false;
-                decide = true;
+        if self.ledger.some.pinned && self.now >= self.recovered_at() {
+            for index in 0..self.ledger.started.len() {
+                let account = &mut self.ledger.accounts[self.ledger.started[index].index()];
+                decide |= std::mem::take(&mut account.pinned);
             }
+            self.ledger.some.pinned = false;
+            self.ledger.regrouped |= decide;
         }
         decide
     }
 
     /// Forces those whose grace time is over, and takes from those that the shell could not force either. True if something was taken.
     fn end_graces(&mut self, actions: &mut Vec<Action>) -> bool {
+        self.ledger.forget_vacated();
         let mut taken = false;
-        for index in 0..self.ledger.arrival.len() {
-            let slot = self.ledger.arrival[index];
+        for index in 0..self.ledger.vacating.len() {
+            let slot = self.ledger.vacating[index];
             let (now, grace) = (self.now, self.settings.grace_ns);
             let account = self.ledger.account_mut(slot);
             let over = |since: Nanos, grace: Nanos| now >= since.saturating_add(grace);
@@ -371,12 +419,9 @@ impl Engine {
     /// Marks as many free processors as unmanaged load takes, beside those that are marked already: siblings of marked ones first,
     /// then the last ones in hardware order.
     fn mark_unmanaged(&mut self) {
-        let marked = |ledger: &Ledger| ledger.pus.iter().filter(|pu| pu.state == PuState::Unmanaged).count();
-        let wanted = (self.unmanaged as usize).min(self.ledger.usable.len() - 1);
-        if self.unmanaged == 0 {
-            return;
-        }
-        for _ in marked(&self.ledger)..wanted {
+        let pus = self.ledger.pus.iter();
+        let marked = pus.filter(|pu| pu.state == PuState::Unmanaged).count();
+        for _ in marked..(self.unmanaged as usize).min(self.ledger.usable.len() - 1) {
             let pus = &self.ledger.pus;
             let free = pus
                 .iter()
@@ -387,7 +432,7 @@ impl Engine {
                 siblings.any(|sibling| pus[sibling.index()].state == PuState::Unmanaged)
             };
             let Some((index, _)) = free.max_by_key(|&(index, _)| (beside(index), index)) else { return };
-            self.ledger.pus[index].state = PuState::Unmanaged;
+            self.ledger.set_unmanaged(PuId(index as u32), true);
         }
     }
 }

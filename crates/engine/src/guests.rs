@@ -32,13 +32,18 @@ impl Guests {
 
     /// Everybody in `order` is on every processor there is.
     pub(crate) fn everywhere(ledger: &mut Ledger, order: &[Slot]) {
+        let places = ledger.pus.iter().filter(|pu| is_place(pu.state)).count();
         for &slot in order {
+            if ledger.account(slot).guest_of.len() == places {
+                continue;
+            }
             for index in 0..ledger.pus.len() {
                 let pu = PuId(index as u32);
                 if is_place(ledger.pus[index].state) && !ledger.account(slot).guest_of.contains(pu) {
                     ledger.account_mut(slot).guest_of.insert(pu);
                     ledger.pus[index].guests += 1;
-                    ledger.account_mut(slot).dirty = true;
+                    ledger.written.pus.push(pu);
+                    ledger.mark(slot);
                 }
             }
         }
@@ -176,14 +181,21 @@ fn remove(ledger: &mut Ledger, slot: Slot, pu: PuId) {
 
 /// Everybody on this processor may have to be told whether it is shared.
 fn touch(ledger: &mut Ledger, slot: Slot, pu: PuId) {
-    ledger.account_mut(slot).dirty = true;
+    ledger.mark(slot);
+    ledger.changed(slot);
+    ledger.written.pus.push(pu);
     let entry = ledger.pus[pu.index()];
     for owner in [entry.owner, entry.next].into_iter().flatten() {
-        ledger.account_mut(owner).dirty = true;
+        ledger.mark(owner);
     }
-    for account in
-        ledger.accounts.iter_mut().filter(|account| account.phase == Phase::Running && account.guest_of.contains(pu))
-    {
-        account.dirty = true;
+    if entry.guests == 0 {
+        return;
+    }
+    for index in 0..ledger.started.len() {
+        let other = ledger.started[index];
+        let account = ledger.account(other);
+        if account.phase == Phase::Running && account.guest_of.contains(pu) {
+            ledger.mark(other);
+        }
     }
 }

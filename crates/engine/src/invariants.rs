@@ -8,7 +8,8 @@
 //! * G6 work conservation, where the share part promises it: no processor is free while somebody could use it;
 //! * G7 whoever was started has processors, is a guest, or is next for some that are being vacated.
 //!
-//! The cheap ones (linear in processors and applications) are checked always, those that look into sets only in debug builds.
+//! Always checked is what the step has written: every such processor with its owner's and its heir's sets, every such application. In debug
+//! builds everything is checked after every step, so that nothing is written without being noted.
 
 use crate::engine::Engine;
 use crate::ledger::Phase;
@@ -16,41 +17,73 @@ use numaestro_policy::{PuState, Slot};
 use numaestro_topology::PuId;
 
 impl Engine {
-    pub(crate) fn check(&self) {
-        self.check_processors();
-        self.check_applications();
+    pub(crate) fn check(&mut self) {
+        for &pu in &self.ledger.written.pus {
+            self.check_processor(pu);
+            self.check_membership(pu);
+        }
+        for &slot in &self.ledger.written.apps {
+            self.check_application(slot);
+        }
+        let (allocated, usable) = (self.ledger.allocated as usize, self.ledger.usable.len());
+        assert!(allocated <= usable, "G2: {allocated} of {usable} allocated");
+        self.ledger.written.pus.clear();
+        self.ledger.written.apps.clear();
         if cfg!(debug_assertions) {
-            self.check_sets();
+            self.check_everything();
         }
     }
 
-    /// G1, by processor.
-    fn check_processors(&self) {
-        for (index, pu) in self.ledger.pus.iter().enumerate() {
-            let right = match pu.state {
-                PuState::Owned => pu.owner.is_some() && pu.next == pu.owner,
-                PuState::Leaving => pu.owner.is_some() && pu.next != pu.owner,
-                _ => pu.owner.is_none() && pu.next.is_none(),
-            };
-            assert!(right, "G1: PU {index} is {:?}, its owner {:?}, next {:?}", pu.state, pu.owner, pu.next);
+    fn check_everything(&self) {
+        for index in 0..self.ledger.pus.len() as u32 {
+            self.check_processor(PuId(index));
+        }
+        for &slot in &self.ledger.started {
+            self.check_application(slot);
+        }
+        for waiting in self.ledger.queue.waiting() {
+            self.check_application(waiting.app);
+        }
+        let allocations = self.ledger.apps.iter().map(|app| app.allocation);
+        assert!(allocations.sum::<u32>() == self.ledger.allocated, "G2: the sum is wrong");
+        self.check_sets();
+    }
+
+    /// G1: state, owner and next fit together.
+    fn check_processor(&self, pu: PuId) {
+        let entry = &self.ledger.pus[pu.index()];
+        let right = match entry.state {
+            PuState::Owned => entry.owner.is_some() && entry.next == entry.owner,
+            PuState::Leaving => entry.owner.is_some() && entry.next != entry.owner,
+            _ => entry.owner.is_none() && entry.next.is_none(),
+        };
+        assert!(right, "G1: PU {pu} is {:?}, its owner {:?}, next {:?}", entry.state, entry.owner, entry.next);
+    }
+
+    /// G1 and G2: it is in the sets of its owner and of the one that is next.
+    fn check_membership(&self, pu: PuId) {
+        let entry = &self.ledger.pus[pu.index()];
+        if let Some(owner) = entry.owner {
+            let account = self.ledger.account(owner);
+            let sets = (account.owned.contains(pu), account.leaving.contains(pu));
+            assert!(sets == (entry.state == PuState::Owned, entry.state == PuState::Leaving), "G1: PU {pu} in the wrong set");
+        }
+        if let Some(next) = entry.next {
+            assert!(self.ledger.app(next).own.contains(pu), "G2: PU {pu} in the wrong set");
         }
     }
 
-    /// G2, G4 and G7, by application.
-    fn check_applications(&self) {
-        let mut allocated = 0;
-        for &slot in &self.ledger.arrival {
-            let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
-            allocated += app.allocation as usize;
-            if account.phase == Phase::Running {
-                let served = app.allocation > 0 || !account.guest_of.is_empty();
-                assert!(served, "G7: application {} runs nowhere", app.id);
-            } else {
-                let nothing = app.allocation == 0 && account.owned.is_empty() && account.leaving.is_empty();
-                assert!(nothing, "G4: application {} has {} and does not run", app.id, app.own);
-            }
+    /// G2, G4 and G7.
+    fn check_application(&self, slot: Slot) {
+        let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+        assert!(app.own.len() == app.allocation as usize, "G2: application {}", app.id);
+        if account.phase == Phase::Running {
+            let served = app.allocation > 0 || !account.guest_of.is_empty();
+            assert!(served, "G7: application {} runs nowhere", app.id);
+        } else {
+            let nothing = app.allocation == 0 && account.owned.is_empty() && account.leaving.is_empty();
+            assert!(nothing, "G4: application {} has {} and does not run", app.id, app.own);
         }
-        assert!(allocated <= self.ledger.usable.len(), "G2: {allocated} of {} allocated", self.ledger.usable.len());
     }
 
     /// G1 and G2, by set; G3 and G6.
@@ -78,7 +111,6 @@ impl Engine {
         }
         for &slot in &self.order {
             let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
-            assert!(app.own.len() == app.allocation as usize, "G2: application {}", app.id);
             let most =
                 if account.sequential { account.parallel_count.max(1) } else { app.request.max(app.min).min(app.max) };
             let decided = account.phase == Phase::Running && self.decided_last(slot);

@@ -59,6 +59,7 @@ struct Head {
     recovery_ns: Nanos,
     reserved: String,
     move_for_rounding: bool,
+    positions: u32,
     host_requests: bool,
     host_speedup: bool,
     host_bandwidth: bool,
@@ -88,6 +89,7 @@ pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String 
         recovery_ns: settings.recovery_ns,
         reserved: settings.reserved.to_string(),
         move_for_rounding: settings.move_for_rounding,
+        positions: settings.positions,
         host_requests: settings.host.requests,
         host_speedup: settings.host.speedup,
         host_bandwidth: settings.host.bandwidth,
@@ -123,6 +125,7 @@ pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError>
             preemption: head.host_preemption,
         },
         move_for_rounding: head.move_for_rounding,
+        positions: head.positions,
     };
     Ok((head.machine.machine()?, settings, head.seed))
 }

@@ -5,6 +5,7 @@
 //! So a processor never has two owners, and deciding again before the owner has answered only changes who is next.
 
 use crate::event::Nanos;
+use crate::queue::Queue;
 use numaestro_policy::{App, AppId, Class, Former, PageHome, Plan, Processor, PuState, Slot};
 use numaestro_topology::{Machine, PuId, PuSet};
 
@@ -69,9 +70,11 @@ pub(crate) struct Account {
     pub leaving_grace: Nanos,
     /// When and for which epoch it was forced, if it still has to vacate something.
     pub forced: Option<(Nanos, u32)>,
+    /// It is in `Ledger::vacating`.
+    pub listed: bool,
     /// It arrived with a claim that still holds.
     pub pinned: bool,
-    /// Its target may have changed.
+    /// Its target may have changed, and it is in `Ledger::dirty`.
     pub dirty: bool,
     /// Its place in the queue as last told; 0 = not told.
     pub position: u32,
@@ -98,6 +101,7 @@ impl Account {
             leaving_since: None,
             leaving_grace: 0,
             forced: None,
+            listed: false,
             pinned: false,
             dirty: false,
             position: 0,
@@ -115,12 +119,52 @@ pub(crate) struct Ledger {
     pub leave_epoch: Vec<u32>,
     pub apps: Vec<App>,
     pub accounts: Vec<Account>,
-    /// Live applications in order of arrival.
-    pub arrival: Vec<Slot>,
+    /// Applications that have been started, in order of arrival.
+    pub started: Vec<Slot>,
+    /// Those that wait.
+    pub queue: Queue,
     vacant: Vec<Slot>,
     scratch: Vec<PuId>,
     /// Processors that may be owned, unmanaged ones included.
     pub usable: PuSet,
+    /// Sum of all allocations.
+    pub allocated: u32,
+    /// Whose target may have changed in this step, in no order; some of them may be gone.
+    pub dirty: Vec<Slot>,
+    /// All that have something to vacate, among others that had.
+    pub vacating: Vec<Slot>,
+    /// Who takes part in the division has changed.
+    pub regrouped: bool,
+    /// False only if nobody is pinned; and if nobody is blocked; and if no processor is marked as unmanaged.
+    pub some: Rare,
+    /// What the plan does not know yet.
+    pub news: News,
+    /// What has been written in this step, to be checked.
+    pub written: Written,
+}
+
+/// Things that are seldom there: while they are not, nobody has to look for them.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Rare {
+    pub pinned: bool,
+    pub blocked: bool,
+    pub unmanaged: bool,
+}
+
+/// What has changed since the plan was in step with the ledger.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// Processors that have another `next`, or can be given or not, other than before.
+    pub pus: Vec<PuId>,
+    /// Applications with another home.
+    pub homes: Vec<Slot>,
+}
+
+/// What one step has written.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    pub pus: Vec<PuId>,
+    pub apps: Vec<Slot>,
 }
 
 impl Ledger {
@@ -141,17 +185,47 @@ impl Ledger {
             leave_epoch: vec![0; count],
             apps: Vec::new(),
             accounts: Vec::new(),
-            arrival: Vec::new(),
+            started: Vec::new(),
+            queue: Queue::default(),
             vacant: Vec::new(),
             scratch: Vec::new(),
             usable,
+            allocated: 0,
+            dirty: Vec::new(),
+            vacating: Vec::new(),
+            regrouped: true,
+            some: Rare::default(),
+            news: News { pus: (0..count as u32).map(PuId).collect(), homes: Vec::new() },
+            written: Written::default(),
         }
+    }
+
+    /// PUs that may be given to applications now or when they come back.
+    pub(crate) fn not_reserved(&self) -> PuSet {
+        let there = self.pus.iter().enumerate().filter(|(_, pu)| pu.state != PuState::Reserved);
+        there.map(|(index, _)| PuId(index as u32)).collect()
     }
 
     /// The slot of a live application.
     pub(crate) fn slot(&self, app: AppId) -> Option<Slot> {
-        let at = self.arrival.binary_search_by_key(&app, |slot| self.apps[slot.index()].id).ok()?;
-        Some(self.arrival[at])
+        let id = |slot: Slot| self.apps[slot.index()].id;
+        if let Ok(at) = self.started.binary_search_by_key(&app, |&slot| id(slot)) {
+            return Some(self.started[at]);
+        }
+        let at = self.queue.waiting().binary_search_by_key(&app, |waiting| id(waiting.app)).ok()?;
+        Some(self.queue.waiting()[at].app)
+    }
+
+    /// Its place in the queue, counted from 0.
+    pub(crate) fn place_in_queue(&self, slot: Slot) -> Option<usize> {
+        let id = self.app(slot).id;
+        self.queue.position(slot, |other| self.app(other).id < id)
+    }
+
+    /// Where it is or would be in `order`, which is in order of arrival.
+    pub(crate) fn place_in(&self, order: &[Slot], slot: Slot) -> usize {
+        let id = self.app(slot).id;
+        order.partition_point(|&other| self.app(other).id < id)
     }
 
     pub(crate) fn app(&self, slot: Slot) -> &App {
@@ -166,7 +240,27 @@ impl Ledger {
         &mut self.accounts[slot.index()]
     }
 
-    /// A slot for the latest arrival, all of its sets empty.
+    /// Its target may have changed.
+    pub(crate) fn mark(&mut self, slot: Slot) {
+        let account = &mut self.accounts[slot.index()];
+        if !account.dirty {
+            account.dirty = true;
+            self.dirty.push(slot);
+        }
+    }
+
+    /// It takes part from now on, or is a wrapper.
+    pub(crate) fn start(&mut self, slot: Slot, phase: Phase, now: Nanos) {
+        let at = self.place_in(&self.started, slot);
+        self.started.insert(at, slot);
+        self.apps[slot.index()].started_ns = now;
+        let account = self.account_mut(slot);
+        (account.phase, account.position) = (phase, 0);
+        self.mark(slot);
+        self.written.apps.push(slot);
+    }
+
+    /// A slot for the latest arrival, all of its sets empty; it neither waits nor has it been started.
     pub(crate) fn enter(&mut self, id: AppId, class: Class) -> Slot {
         let slot = self.vacant.pop().unwrap_or_else(|| {
             let pus = self.pus.len();
@@ -191,16 +285,23 @@ impl Ledger {
             Slot(self.apps.len() as u32 - 1)
         });
         let app = &mut self.apps[slot.index()];
-        (app.id, app.class, app.home, app.cpu_ns, app.started_ns, app.estimate_ns) = (id, class, None, 0, 0, None);
+        (app.id, app.class, app.home, app.cpu_ns, app.started_ns, app.placeable) = (id, class, None, 0, 0, u32::MAX);
         app.speedup.clear();
         app.held.clear();
-        self.arrival.push(slot);
         slot
     }
 
     /// The application is gone: what it has goes to those that are next, or is free.
     pub(crate) fn leave(&mut self, slot: Slot, now: Nanos) {
         self.give_up_all(slot, now);
+        if let Some(at) = self.place_in_queue(slot) {
+            self.queue.remove(at);
+        } else {
+            let at = self.place_in(&self.started, slot);
+            debug_assert_eq!(self.started.get(at), Some(&slot));
+            self.started.remove(at);
+            self.regrouped = true;
+        }
         let account = self.account_mut(slot);
         account.phase = Phase::Gone;
         account.blocked = false;
@@ -210,32 +311,39 @@ impl Ledger {
         (account.adopted, account.sequential, account.pinned, account.dirty, account.position) =
             (0, false, false, false, 0);
         (account.team, account.pages) = (0, PageHome::FirstTouch);
-        self.apps[slot.index()].home = None;
-        self.arrival.retain(|&other| other != slot);
+        if self.apps[slot.index()].home.take().is_some() {
+            self.news.homes.push(slot);
+        }
         self.vacant.push(slot);
     }
 
     /// Everything it owns or is to own is free or somebody else's, at once.
     pub(crate) fn give_up_all(&mut self, slot: Slot, now: Nanos) {
-        for index in 0..self.pus.len() {
-            let pu = PuId(index as u32);
-            if self.pus[index].next == Some(slot) {
+        let mut pus = std::mem::take(&mut self.scratch);
+        let account = self.account(slot);
+        for set in [&self.app(slot).own, &account.owned, &account.leaving] {
+            pus.extend(set.iter());
+        }
+        for pu in pus.drain(..) {
+            if self.pus[pu.index()].next == Some(slot) {
                 self.assign(pu, None, now);
             }
-            if self.pus[index].owner == Some(slot) {
+            if self.pus[pu.index()].owner == Some(slot) {
                 self.let_go(pu, now);
             }
         }
+        self.scratch = pus;
         self.settle_leaving(slot);
     }
 
     /// It vacates everything, as if others were next.
     pub(crate) fn lend_all(&mut self, slot: Slot, now: Nanos) {
-        for index in 0..self.pus.len() {
-            if self.pus[index].next == Some(slot) {
-                self.assign(PuId(index as u32), None, now);
-            }
+        let mut pus = std::mem::take(&mut self.scratch);
+        pus.extend(self.app(slot).own.iter());
+        for pu in pus.drain(..) {
+            self.assign(pu, None, now);
         }
+        self.scratch = pus;
     }
 
     /// Notes which of its processors an application has nothing to run on. True if that is news.
@@ -250,8 +358,8 @@ impl Ledger {
 
     /// Everybody's target may have changed.
     pub(crate) fn dirty_all(&mut self) {
-        for slot in &self.arrival {
-            self.accounts[slot.index()].dirty = true;
+        for index in 0..self.started.len() {
+            self.mark(self.started[index]);
         }
     }
 
@@ -259,7 +367,7 @@ impl Ledger {
     pub(crate) fn carry_out(&mut self, plan: &Plan, now: Nanos) {
         for &slot in plan.rehomed() {
             self.apps[slot.index()].home = plan.home(slot);
-            self.accounts[slot.index()].dirty = true;
+            self.mark(slot);
         }
         for &pu in plan.touched() {
             self.assign(pu, plan.next(pu), now);
@@ -274,16 +382,22 @@ impl Ledger {
             return;
         }
         let owner = entry.owner;
+        self.news.pus.push(pu);
+        self.written.pus.push(pu);
         if let Some(slot) = before {
             let app = &mut self.apps[slot.index()];
             app.own.remove(pu);
             app.allocation -= 1;
+            self.allocated -= 1;
+            self.changed(slot);
         }
         if let Some(slot) = next {
             let app = &mut self.apps[slot.index()];
             app.own.insert(pu);
             app.allocation += 1;
-            self.account_mut(slot).dirty = true;
+            self.allocated += 1;
+            self.changed(slot);
+            self.mark(slot);
         }
         match (owner, next) {
             (None, Some(slot)) => self.take(pu, slot, now),
@@ -300,6 +414,13 @@ impl Ledger {
         }
     }
 
+    /// It is to be checked at the end of the step.
+    pub(crate) fn changed(&mut self, slot: Slot) {
+        if self.written.apps.last() != Some(&slot) {
+            self.written.apps.push(slot);
+        }
+    }
+
     /// Nobody's becomes somebody's.
     fn take(&mut self, pu: PuId, slot: Slot, now: Nanos) {
         let entry = &mut self.pus[pu.index()];
@@ -307,7 +428,7 @@ impl Ledger {
         self.apps[slot.index()].held.remove(pu);
         let account = self.account_mut(slot);
         account.owned.insert(pu);
-        account.dirty = true;
+        self.mark(slot);
     }
 
     /// The owner will have to vacate it, once it is told.
@@ -317,7 +438,7 @@ impl Ledger {
         let account = self.account_mut(owner);
         account.owned.remove(pu);
         account.leaving.insert(pu);
-        account.dirty = true;
+        self.mark(owner);
     }
 
     /// The owner keeps it after all.
@@ -326,7 +447,7 @@ impl Ledger {
         let account = self.account_mut(owner);
         account.leaving.remove(pu);
         account.owned.insert(pu);
-        account.dirty = true;
+        self.mark(owner);
         self.settle_leaving(owner);
     }
 
@@ -341,7 +462,9 @@ impl Ledger {
         let account = self.account_mut(owner);
         account.owned.remove(pu);
         account.leaving.remove(pu);
-        account.dirty = true;
+        self.mark(owner);
+        self.written.pus.push(pu);
+        self.changed(owner);
         if let Some(slot) = next {
             self.take(pu, slot, now);
         }
@@ -388,6 +511,23 @@ impl Ledger {
                 (account.leaving_since, account.leaving_grace) = (Some(now), left.min(grace));
             }
         }
+        if account.leaving_since.is_some() && !std::mem::replace(&mut account.listed, true) {
+            self.vacating.push(slot);
+        }
+    }
+
+    /// Leaves in `vacating`, in order of arrival, only those that still have something to vacate.
+    pub(crate) fn forget_vacated(&mut self) {
+        if self.vacating.is_empty() {
+            return;
+        }
+        let accounts = &mut self.accounts;
+        self.vacating.retain(|slot| {
+            let account = &mut accounts[slot.index()];
+            account.listed = account.leaving_since.is_some() || account.forced.is_some();
+            account.listed
+        });
+        self.vacating.sort_unstable_by_key(|slot| self.apps[slot.index()].id);
     }
 
     fn settle_leaving(&mut self, slot: Slot) {
@@ -407,9 +547,23 @@ impl Ledger {
         let entry = &mut self.pus[pu.index()];
         (entry.state, entry.guests) = (PuState::Offline, 0);
         self.usable.remove(pu);
-        for account in &mut self.accounts {
-            account.dirty |= account.guest_of.remove(pu);
+        self.news.pus.push(pu);
+        self.written.pus.push(pu);
+        for index in 0..self.started.len() {
+            let slot = self.started[index];
+            if self.account_mut(slot).guest_of.remove(pu) {
+                self.mark(slot);
+                self.changed(slot);
+            }
         }
+    }
+
+    /// Leaves a free processor to load that is not managed, or gives it back.
+    pub(crate) fn set_unmanaged(&mut self, pu: PuId, unmanaged: bool) {
+        self.pus[pu.index()].state = if unmanaged { PuState::Unmanaged } else { PuState::Free };
+        self.some.unmanaged |= unmanaged;
+        self.news.pus.push(pu);
+        self.written.pus.push(pu);
     }
 
     /// A processor is back.
@@ -417,5 +571,7 @@ impl Ledger {
         let entry = &mut self.pus[pu.index()];
         (entry.state, entry.since_ns) = (PuState::Free, now);
         self.usable.insert(pu);
+        self.news.pus.push(pu);
+        self.written.pus.push(pu);
     }
 }

@@ -27,6 +27,7 @@ mod hysteresis;
 mod invariants;
 pub mod journal;
 mod ledger;
+mod queue;
 mod settings;
 mod snapshot;
 mod targets;

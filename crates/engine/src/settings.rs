@@ -25,6 +25,8 @@ pub struct Settings {
     pub host: Needs,
     /// Whether processors move between running applications when only rounding asks for it. Default false.
     pub move_for_rounding: bool,
+    /// How many at the head of the queue are told when their place changes; everybody is told the first one. Default all.
+    pub positions: u32,
 }
 
 impl Default for Settings {
@@ -38,6 +40,7 @@ impl Default for Settings {
             reserved: PuSet::new(),
             host: Needs { requests: true, preemption: true, ..Needs::NONE },
             move_for_rounding: false,
+            positions: u32::MAX,
         }
     }
 }

@@ -124,9 +124,11 @@ pub struct Snapshot {
 impl Engine {
     /// Everything there is to see. Allocates; not for the hot path.
     pub fn snapshot(&self) -> Snapshot {
-        let arrival = &self.ledger.arrival;
+        let queue = self.ledger.queue.waiting().iter().map(|waiting| waiting.app);
+        let mut arrival = self.ledger.started.clone();
+        arrival.extend(queue.clone());
         let id = |&slot: &Slot| self.ledger.app(slot).id;
-        let waits = |slot: &&Slot| self.ledger.account(**slot).phase == Phase::Waiting;
+        arrival.sort_unstable_by_key(id);
         let lacks = |slot: &&Slot| {
             let (app, account) = (self.ledger.app(**slot), self.ledger.account(**slot));
             account.phase == Phase::Running && app.allocation < app.request.min(app.max)
@@ -139,7 +141,7 @@ impl Engine {
             decisions: self.decisions,
             apps: arrival.iter().map(|&slot| self.app_snapshot(slot)).collect(),
             pus: (0..self.ledger.pus.len() as u32).map(|pu| self.pu_snapshot(PuId(pu))).collect(),
-            queue: arrival.iter().filter(waits).map(id).collect(),
+            queue: queue.map(|slot| id(&slot)).collect(),
             work_list: arrival.iter().filter(lacks).map(id).collect(),
         }
     }
@@ -166,15 +168,20 @@ impl Engine {
             lent: account.sent.lent,
             epoch: account.sent.epoch,
             adopted: account.adopted,
-            position: account.position,
+            position: self.position(slot),
             why: self.why(slot),
         }
+    }
+
+    /// Its place in the queue, counted from 1; 0 = not in it.
+    fn position(&self, slot: Slot) -> u32 {
+        self.ledger.place_in_queue(slot).map_or(0, |at| at as u32 + 1)
     }
 
     fn pu_snapshot(&self, pu: PuId) -> PuSnapshot {
         let entry = &self.ledger.pus[pu.index()];
         let id = |slot: Slot| self.ledger.app(slot).id;
-        let guests = self.ledger.arrival.iter().filter(|&&slot| self.ledger.account(slot).guest_of.contains(pu));
+        let guests = self.ledger.started.iter().filter(|&&slot| self.ledger.account(slot).guest_of.contains(pu));
         PuSnapshot {
             pu,
             state: entry.state,
@@ -192,9 +199,9 @@ impl Engine {
         match account.phase {
             Phase::Gone => String::new(),
             Phase::Waiting if account.limits.wait == Some(true) => {
-                format!("waits, as wished, for processors of its own: number {} in the queue", account.position)
+                format!("waits, as wished, for processors of its own: number {} in the queue", self.position(slot))
             }
-            Phase::Waiting => format!("waits for processors of its own: number {} in the queue", account.position),
+            Phase::Waiting => format!("waits for processors of its own: number {} in the queue", self.position(slot)),
             Phase::Wrapper => "its children run; it holds no processors itself".to_owned(),
             Phase::Running if account.pinned => "keeps what it had when the manager was started again".to_owned(),
             Phase::Running if account.blocked => {

@@ -21,29 +21,51 @@ struct Wanted<'a> {
 impl Engine {
     /// Appends the targets that have changed.
     pub(crate) fn tell(&mut self, actions: &mut Vec<Action>) {
-        for index in 0..self.ledger.arrival.len() {
-            let slot = self.ledger.arrival[index];
-            let account = self.ledger.account(slot);
-            if account.dirty && account.leaving.iter().any(|pu| self.ledger.leave_epoch[pu.index()] == 0) {
-                self.tell_one(slot, actions);
-                let epoch = self.ledger.account(slot).sent.epoch;
-                let grace = match (self.policy.share.preempts(), self.reclaims) {
-                    (true, _) => 0,
-                    (false, true) => self.settings.reclaim_ns,
-                    (false, false) => self.settings.grace_ns,
-                };
-                self.ledger.announced(slot, epoch, self.now, grace);
-                if self.ledger.app(slot).class == Class::Fold {
-                    self.ledger.release_announced(slot, epoch, self.now);
-                }
-            }
+        if self.ledger.dirty.is_empty() {
+            return;
         }
-        for index in 0..self.ledger.arrival.len() {
-            let slot = self.ledger.arrival[index];
+        let mut slots = std::mem::take(&mut self.ledger.dirty);
+        self.in_order_of_arrival(&mut slots);
+        for &slot in &slots {
+            self.tell_leaving(slot, actions);
+        }
+        // Heirs of those that have left at once.
+        slots.append(&mut self.ledger.dirty);
+        self.in_order_of_arrival(&mut slots);
+        for &slot in &slots {
             if std::mem::take(&mut self.ledger.account_mut(slot).dirty) {
                 self.tell_pages(slot, actions);
                 self.tell_one(slot, actions);
             }
+        }
+        slots.clear();
+        self.ledger.dirty = slots;
+    }
+
+    fn in_order_of_arrival(&self, slots: &mut [Slot]) {
+        let id = |slot: &Slot| self.ledger.app(*slot).id;
+        if !slots.is_sorted_by_key(id) {
+            slots.sort_unstable_by_key(id);
+        }
+    }
+
+    /// Tells one that has to vacate something, if it has not been told.
+    fn tell_leaving(&mut self, slot: Slot, actions: &mut Vec<Action>) {
+        let account = self.ledger.account(slot);
+        let untold = |pu: PuId| self.ledger.leave_epoch[pu.index()] == 0;
+        if !account.dirty || !account.leaving.iter().any(untold) {
+            return;
+        }
+        self.tell_one(slot, actions);
+        let epoch = self.ledger.account(slot).sent.epoch;
+        let grace = match (self.policy.share.preempts(), self.reclaims) {
+            (true, _) => 0,
+            (false, true) => self.settings.reclaim_ns,
+            (false, false) => self.settings.grace_ns,
+        };
+        self.ledger.announced(slot, epoch, self.now, grace);
+        if self.ledger.app(slot).class == Class::Fold {
+            self.ledger.release_announced(slot, epoch, self.now);
         }
     }
 
@@ -111,5 +133,5 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
 /// Whether a guest of this processor uses it: one that waits for something outside does not.
 fn runs_a_guest(ledger: &Ledger, pu: PuId) -> bool {
     let is_there = |account: &Account| account.phase == Phase::Running && account.guest_of.contains(pu);
-    ledger.accounts.iter().any(|account| is_there(account) && !account.blocked)
+    ledger.started.iter().map(|&slot| ledger.account(slot)).any(|account| is_there(account) && !account.blocked)
 }
