@@ -12,7 +12,7 @@ use crate::Nanos;
 use crate::dist::Dist;
 use crate::speedup::Curve;
 pub use numaestro_engine::Class;
-pub(crate) use read::all;
+pub(crate) use read::{PROCESSORS_MAX, all};
 pub use read::read;
 
 /// Index into [`Program::data`].

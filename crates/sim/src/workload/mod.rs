@@ -1,8 +1,13 @@
 //! Which applications arrive when. Knows nothing of how they run.
 
 pub mod batch;
+pub mod downey;
+pub mod elastisim;
+mod expression;
+pub mod lublin;
 pub mod offered;
 mod open;
+pub mod rtapp;
 mod streams;
 pub mod swf;
 

@@ -183,7 +183,7 @@ impl Record {
 
     fn write(&self, out: &mut String) {
         let whole = |value: Option<u64>| value.map_or(-1, |value| value as i64);
-        let mut time = |out: &mut String, value: Option<Nanos>| {
+        let time = |out: &mut String, value: Option<Nanos>| {
             let _ = match value {
                 None => write!(out, "-1 "),
                 Some(ns) if ns % SECOND == 0 => write!(out, "{} ", ns / SECOND),

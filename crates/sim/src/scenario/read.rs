@@ -1,0 +1,204 @@
+//! Scenarios as TOML. All points of a sweep are read at once, so that no mistake shows up half way through a comparison.
+
+use super::parts::{Loaded, Parts};
+use super::sweep::{self, Choice, Sweep};
+use super::{Point, Scenario, machine, workload};
+use crate::machine::Model;
+use crate::memory::Contention;
+use crate::program::{self, Body, PagePlace, Program, Split};
+use crate::read::fields::{Field, Fields};
+use crate::read::tree::Node;
+use crate::read::{Files, Mistake, Text};
+use crate::speedup::Curve;
+use numaestro_engine::{Needs, Settings};
+use std::sync::Arc;
+
+/// What a modelled machine can feed a policy.
+const HOST: Needs = Needs { requests: true, speedup: false, bandwidth: false, page_control: true, preemption: true };
+/// Seeds of a comparison, where nothing is said.
+const SEEDS: u32 = 10;
+
+impl Scenario {
+    /// Reads a scenario; `files` gives the texts that it names.
+    ///
+    /// # Errors
+    /// The first mistake, also one that only a point of its sweep has.
+    pub fn read(text: Text<'_>, files: &dyn Files) -> Result<Self, Mistake> {
+        let loaded = Loaded::new(files);
+        let tree = Node::toml(text)?;
+        let dimensions = match tree.get("sweep") {
+            Some(node) => sweep::read(&Field::root(text, node).called("sweep"))?,
+            None => Default::default(),
+        };
+        let (sweep, dimensions) = dimensions;
+        let mut scenario = one(text, &tree, &loaded, sweep.policies.first())?;
+        if !dimensions.is_empty() {
+            for choices in sweep::combinations(&dimensions) {
+                scenario.points.push(point(text, &tree, &loaded, &choices)?);
+            }
+        }
+        scenario.sweep = sweep;
+        Ok(scenario)
+    }
+}
+
+fn point(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, choices: &[&Choice]) -> Result<Point, Mistake> {
+    let mut tree = tree.clone();
+    for choice in choices {
+        sweep::set(&mut tree, &choice.name, &choice.value)
+            .map_err(|problem| text.mistake(choice.value.span.clone(), format!("sweep.{}", choice.name), problem))?;
+    }
+    let scenario = one(text, &tree, loaded, None)?;
+    let label: Vec<String> = choices.iter().map(|choice| format!("{}={}", choice.name, choice.shown)).collect();
+    let values = choices.iter().filter(|choice| choice.name != "policy");
+    let values = values.map(|choice| (choice.name.clone(), choice.shown.clone())).collect();
+    Ok(Point { label: label.join(" "), values, scenario })
+}
+
+fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>) -> Result<Scenario, Mistake> {
+    let mut fields = Field::root(text, tree).fields()?;
+    let name = fields.read("name", |field| Ok(field.text()?.to_owned()))?.unwrap_or_else(|| text.name.to_owned());
+    let about = fields.read("about", |field| Ok(field.text()?.to_owned()))?.unwrap_or_default();
+    let machine = machine::read(&fields.need("machine", "the name of a machine, or its file")?, loaded)?;
+    let policy = match fields.get("policy") {
+        Some(field) => checked_policy(&field)?,
+        None => policy.cloned().unwrap_or_else(|| "equi".to_owned()),
+    };
+    let contention = fields.read("contention", |field| field.one_of(&CONTENTIONS))?.unwrap_or_default();
+    let seed = fields.read("seed", |field| field.whole(0..=i64::MAX as u64))?.unwrap_or(1);
+    let seeds = fields.read("seeds", |field| field.whole32(1..=1 << 20))?.unwrap_or(SEEDS);
+    let warmup = fields.read("warmup", |field| field.number(0.0..=0.9, "a share of the jobs from 0 to 0.9"))?;
+    let until = fields.read("until", |field| field.nanos())?;
+    let settings = settings(&mut fields, &policy, &machine)?;
+    let programs = programs(&mut fields, loaded, &machine)?;
+    let mut parts = Parts { loaded, programs, pus: usable(&machine), notes: Vec::new(), until };
+    remarks(&mut parts, &machine);
+    let workload = workload::read(fields.get("workload"), &mut parts)?;
+    if parts.programs.is_empty() && matches!(&workload, workload::Workload::List(arrivals) if arrivals.is_empty()) {
+        return Err(fields.mistake("nothing would run: there are no [[program]] tables and no [workload]"));
+    }
+    let _ = fields.get("sweep");
+    fields.finish()?;
+    Ok(Scenario {
+        name,
+        about,
+        machine,
+        policy,
+        contention,
+        programs: parts.programs,
+        workload,
+        seed,
+        seeds,
+        warmup: warmup.unwrap_or(0.0),
+        until: parts.until,
+        settings,
+        sweep: Sweep::default(),
+        notes: parts.notes,
+        points: Vec::new(),
+    })
+}
+
+const CONTENTIONS: [(&str, Contention); 3] =
+    [("none", Contention::None), ("max-min", Contention::MaxMin), ("amva", Contention::Amva)];
+
+fn checked_policy(field: &Field<'_>) -> Result<String, Mistake> {
+    let text = field.text()?;
+    let policy = numaestro_policy::Policy::parse(text, 0).map_err(|rejected| field.mistake(rejected.reason))?;
+    policy.check(HOST).map_err(|rejected| field.mistake(rejected.reason))?;
+    Ok(text.to_owned())
+}
+
+fn settings(fields: &mut Fields<'_>, policy: &str, machine: &Model) -> Result<Settings, Mistake> {
+    let mut settings =
+        Settings { policy: policy.to_owned(), host: HOST, reserved: machine.reserved.clone(), ..Settings::default() };
+    let Some(field) = fields.get("engine") else { return Ok(settings) };
+    let mut fields = field.fields()?;
+    for (name, time) in [
+        ("grace", &mut settings.grace_ns),
+        ("reclaim", &mut settings.reclaim_ns),
+        ("cooldown", &mut settings.cooldown_ns),
+        ("recovery", &mut settings.recovery_ns),
+    ] {
+        *time = fields.read(name, |field| field.nanos())?.unwrap_or(*time);
+    }
+    let rounding = fields.read("move_for_rounding", |field| field.yes())?;
+    settings.move_for_rounding = rounding.unwrap_or(settings.move_for_rounding);
+    fields.finish()?;
+    Ok(settings)
+}
+
+/// `[[program]]` tables here, and those of the files of `programs`.
+fn programs(fields: &mut Fields<'_>, loaded: &Loaded<'_>, machine: &Model) -> Result<Vec<Arc<Program>>, Mistake> {
+    let mut programs = Vec::new();
+    if let Some(list) = fields.get("programs") {
+        for file in list.items().map_err(|_| list.wrong("a list of files with [[program]] tables"))? {
+            let text = loaded.text(&file)?;
+            for program in program::read(Text::new(file.text()?, &text))? {
+                add(program, &file, &mut programs, machine)?;
+            }
+        }
+    }
+    if let Some(tables) = fields.get("program") {
+        for program in program::all(&tables)? {
+            add(program, &tables, &mut programs, machine)?;
+        }
+    }
+    Ok(programs)
+}
+
+fn add(program: Program, from: &Field<'_>, all: &mut Vec<Arc<Program>>, machine: &Model) -> Result<(), Mistake> {
+    if all.iter().any(|other| other.name == program.name) {
+        return Err(from.mistake(format!("there are two programs called `{}`", program.name)));
+    }
+    let nodes = machine.topology.numa_nodes().len();
+    for data in &program.data {
+        if let PagePlace::Node(node) = data.place
+            && node as usize >= nodes
+        {
+            let mistake = format!(
+                "data `{}` of `{}` is on node {node}, but {} has {nodes} nodes, counted from 0",
+                data.name, program.name, machine.name
+            );
+            return Err(from.mistake(mistake));
+        }
+    }
+    if let Body::Curve { curve: Curve::Rigid(size), .. } = &program.body
+        && (*size > usable(machine) || *size > program.processors)
+    {
+        let mistake = format!(
+            "`{}` is rigid on {size} processors, but can have {} at most",
+            program.name,
+            usable(machine).min(program.processors)
+        );
+        return Err(from.mistake(mistake));
+    }
+    all.push(Arc::new(program));
+    Ok(())
+}
+
+/// What is allowed but may not be meant.
+fn remarks(parts: &mut Parts<'_>, machine: &Model) {
+    let memory = machine.node_pages.saturating_mul(machine.topology.numa_nodes().len() as u64);
+    for program in &parts.programs {
+        let (name, pus) = (&program.name, parts.pus);
+        if program.processors > pus {
+            let wants = program.processors;
+            parts.notes.push(format!("`{name}` wants {wants} processors; {} has {pus} to give", machine.name));
+        }
+        if program.min > pus {
+            parts
+                .notes
+                .push(format!("`{name}` cannot do with fewer than {} processors: it is held to {pus}", program.min));
+        }
+        let parts_of = |split| if split == Split::PerThread { u64::from(program.processors.min(pus)) } else { 1 };
+        let pages: u64 = program.data.iter().map(|data| data.pages.saturating_mul(parts_of(data.split))).sum();
+        if pages > memory {
+            parts.notes.push(format!("`{name}` has {pages} pages; all of {}'s memory is {memory}", machine.name));
+        }
+    }
+}
+
+/// Processors that applications can have.
+pub(super) fn usable(machine: &Model) -> u32 {
+    (machine.topology.pu_count() - machine.reserved.len()) as u32
+}
