@@ -4,7 +4,7 @@ use crate::Nanos;
 use serde::Serialize;
 
 /// One application that has ended.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct JobRecord {
     /// Its number in the workload.
     pub job: u64,
@@ -82,6 +82,8 @@ pub struct Outcome {
     pub thread_events: u64,
     /// Events given to the engine.
     pub engine_events: u64,
-    /// Fingerprint of the event log (FNV-1a over its lines): equal runs have equal ones.
+    /// Applications that the engine refused for good.
+    pub refusals: u64,
+    /// Fingerprint of the event log (as FNV-1a, over the fields of its lines): equal runs have equal ones.
     pub fingerprint: u64,
 }

@@ -1,0 +1,119 @@
+//! The queue of events that happen at a time of their own. Knows nothing of what they mean.
+//!
+//! Events are ordered by (time, class, sequence): the order of simultaneous events is part of the simulator's contract, and no two events are
+//! ever equal. What ends on a processor is not here but in [`super::slots`].
+
+use crate::Nanos;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What comes first at the same nanosecond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(super) enum Rank {
+    /// A segment of work, a pause, or a limit of spinning ends.
+    Segment = 0,
+    /// A meeting releases its team.
+    Meeting = 1,
+    /// An application ends.
+    End = 2,
+    /// An application arrives.
+    Arrival = 3,
+    /// A thread's slice ends.
+    Slice = 4,
+    /// The time that the engine has asked for.
+    Deadline = 5,
+    /// What the engine has decided reaches applications.
+    Decision = 6,
+}
+
+/// Time and class in one number that orders as the pair does. Times stay below 2^61 ns, which is 73 years.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key(u64);
+
+impl Key {
+    /// Later than everything.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// Of a time and a class.
+    pub fn new(at: Nanos, rank: Rank) -> Self {
+        if at >= Nanos::MAX >> 3 { Self::NEVER } else { Self(at << 3 | rank as u64) }
+    }
+
+    /// Its time.
+    pub fn at(self) -> Nanos {
+        if self == Self::NEVER { Nanos::MAX } else { self.0 >> 3 }
+    }
+
+    /// Whether it is the end of a slice.
+    pub fn is_slice(self) -> bool {
+        self.0 & 7 == Rank::Slice as u64
+    }
+}
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Happening {
+    /// The team of this application goes on.
+    Meeting(u32),
+    /// It has nothing more to do.
+    End(u32),
+    /// What stands at this place of the arrivals arrives.
+    Arrival(u32),
+    /// The pause of this application is over.
+    Resume(u32),
+    /// See [`Rank::Deadline`].
+    Deadline,
+    /// See [`Rank::Decision`].
+    Decision,
+}
+
+/// A queue of events. A trait so that another shape (radix heap, calendar) can be tried against this one.
+pub(super) trait EventQueue {
+    /// Adds an event; of equal time and class, the one that was added first comes first.
+    fn push(&mut self, at: Nanos, rank: Rank, what: Happening);
+    /// The key of the first one.
+    fn first(&self) -> Key;
+    /// Takes the first one.
+    fn pop(&mut self) -> Option<Happening>;
+}
+
+/// A binary heap.
+#[derive(Debug, Default)]
+pub(super) struct Heap {
+    heap: BinaryHeap<Reverse<(Key, u64, Happening)>>,
+    pushed: u64,
+}
+
+impl EventQueue for Heap {
+    fn push(&mut self, at: Nanos, rank: Rank, what: Happening) {
+        self.pushed += 1;
+        self.heap.push(Reverse((Key::new(at, rank), self.pushed, what)));
+    }
+
+    fn first(&self) -> Key {
+        self.heap.peek().map_or(Key::NEVER, |Reverse((key, ..))| *key)
+    }
+
+    fn pop(&mut self) -> Option<Happening> {
+        self.heap.pop().map(|Reverse((_, _, what))| what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_then_class_then_order() {
+        let mut heap = Heap::default();
+        heap.push(5, Rank::Decision, Happening::Decision);
+        heap.push(5, Rank::Meeting, Happening::Meeting(2));
+        heap.push(5, Rank::Meeting, Happening::Meeting(1));
+        heap.push(4, Rank::Deadline, Happening::Deadline);
+        assert_eq!(heap.first(), Key::new(4, Rank::Deadline));
+        let order: Vec<Happening> = std::iter::from_fn(|| heap.pop()).collect();
+        assert_eq!(order, [Happening::Deadline, Happening::Meeting(2), Happening::Meeting(1), Happening::Decision]);
+        assert_eq!(heap.first(), Key::NEVER);
+    }
+}

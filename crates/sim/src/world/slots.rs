@@ -1,0 +1,94 @@
+//! One completion slot for each processor (and each application that is only a curve), as a tournament tree: a change of pace changes a key
+//! and leaves nothing stale behind. Knows nothing of what completes.
+
+use super::queue::Key;
+
+/// The tree. Leaves are at `size..2 * size`; every inner node holds the lower key of its two.
+#[derive(Debug)]
+pub(super) struct Slots {
+    keys: Vec<Key>,
+    size: usize,
+}
+
+impl Slots {
+    /// Room for this many.
+    pub fn new(slots: usize) -> Self {
+        let size = slots.next_power_of_two().max(1);
+        Self { keys: vec![Key::NEVER; 2 * size], size }
+    }
+
+    /// Makes room for slot `index`.
+    pub fn reach(&mut self, index: usize) {
+        if index < self.size {
+            return;
+        }
+        let mut larger = Self::new(index + 1);
+        let from = larger.size;
+        larger.keys[from..from + self.size].copy_from_slice(&self.keys[self.size..]);
+        for node in (1..from).rev() {
+            larger.keys[node] = larger.keys[2 * node].min(larger.keys[2 * node + 1]);
+        }
+        *self = larger;
+    }
+
+    /// When the slot completes.
+    pub fn set(&mut self, index: usize, key: Key) {
+        let mut node = self.size + index;
+        if self.keys[node] == key {
+            return;
+        }
+        self.keys[node] = key;
+        while node > 1 {
+            let winner = self.keys[node].min(self.keys[node ^ 1]);
+            node >>= 1;
+            if self.keys[node] == winner {
+                return;
+            }
+            self.keys[node] = winner;
+        }
+    }
+
+    /// The lowest key.
+    pub fn first(&self) -> Key {
+        self.keys[1]
+    }
+
+    /// Whose key that is; of equals the lowest index.
+    pub fn winner(&self) -> usize {
+        let mut node = 1;
+        while node < self.size {
+            node *= 2;
+            if self.keys[node] > self.keys[node + 1] {
+                node += 1;
+            }
+        }
+        node - self.size
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::queue::Rank;
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    #[test]
+    fn the_lowest_key_of_random_changes() {
+        let mut stream = Stream::new(1, Purpose::System, 0);
+        let mut slots = Slots::new(5);
+        let mut keys = vec![Key::NEVER; 5];
+        for step in 0..2000 {
+            if step == 1000 {
+                slots.reach(20);
+                keys.resize(21, Key::NEVER);
+            }
+            let index = stream.below(keys.len() as u32) as usize;
+            let key = Key::new(u64::from(stream.below(50)), Rank::Segment);
+            slots.set(index, key);
+            keys[index] = key;
+            let lowest = keys.iter().copied().min().unwrap();
+            assert_eq!(slots.first(), lowest);
+            assert_eq!(slots.winner(), keys.iter().position(|&key| key == lowest).unwrap());
+        }
+    }
+}
