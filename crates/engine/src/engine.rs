@@ -244,6 +244,7 @@ impl Engine {
         self.ledger.account_mut(slot).blocked = false;
         Guests::forget(&mut self.ledger, slot);
         self.ledger.give_up_all(slot, self.now);
+        self.ledger.apps[slot.index()].home = None;
         if self.ledger.account(slot).phase == Phase::Waiting {
             if let Some(at) = self.ledger.place_in_queue(slot) {
                 self.ledger.queue.remove(at);

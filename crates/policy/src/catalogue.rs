@@ -32,6 +32,11 @@ pub(crate) const DEMAND: Info = Info {
     summary: "One for each thread that could run, as long as there are free ones; idle ones go back",
     source: "Koita et al. §2.2; Brecht 1997, §2",
 };
+pub(crate) const DYNAMIC: Info = Info {
+    name: "dynamic",
+    summary: "On demand, from who has most: free ones, then idle ones, then by preemption",
+    source: "McCann, Vaswani, Zahorjan 1993; DYN of Koita et al. §3.2",
+};
 pub(crate) const AFFINITY: Info = Info {
     name: "affinity",
     summary: "Back to the application it ran before, else to the nearest",
@@ -64,6 +69,21 @@ pub(crate) const SGI_MP: Info = Info {
     summary: "Everybody everywhere; each program guesses the load once a second and adapts its threads",
     source: "Martorell et al. 2000, §3.1",
 };
+pub(crate) const BASE_PRIORITY: Info = Info {
+    name: "base-priority",
+    summary: "Where it has been before, else where most of it is, else where most is free",
+    source: "Koita et al. §2.2",
+};
+pub(crate) const HOME: Info = Info {
+    name: "home",
+    summary: "A node to itself, and beyond it only nodes that are nobody's home",
+    source: "Koita et al. §2.1, §2.2.2",
+};
+pub(crate) const LIMITED: Info = Info {
+    name: "limited",
+    summary: "Inside one node for life; nodes are shared",
+    source: "Ohishi, Saisho, Fukuda 1997; LIM of Koita et al. §3.2",
+};
 pub(crate) const ALWAYS: Info =
     Info { name: "always", summary: "Everybody runs all the time, side by side", source: "Martorell et al. 2000, §1" };
 pub(crate) const FIRST_TOUCH: Info = Info {
@@ -71,6 +91,8 @@ pub(crate) const FIRST_TOUCH: Info = Info {
     summary: "A page goes to the node of the processor that touches it first",
     source: "Dist, Koita et al. §2.3",
 };
+pub(crate) const PAGES_HOME: Info =
+    Info { name: "home", summary: "All pages of an application go to its home", source: "Con, Koita et al. §2.3" };
 pub(crate) const ADMIT_SHARE: Info = Info {
     name: "share",
     summary: "Everybody starts; with more applications than processors several run on one",
@@ -129,6 +151,118 @@ pub(crate) const PRESETS: &[Preset] = &[
     pool_preset(EMPTY_POOL, "share=demand placement=empty-pool admission=fifo"),
     pool_preset(LOCALIZED, "share=demand placement=localized admission=fifo"),
     pool_preset(NO_POOL, "share=demand placement=worst-fit(level=machine) admission=fifo"),
+    Preset {
+        info: Info {
+            name: "FR-Dist",
+            summary: "On demand, idle processors are released",
+            source: "Koita et al. §2.2.1 (a), §2.3 (a)",
+        },
+        parts: "share=demand placement=base-priority admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "FR-Con",
+            summary: "On demand, idle processors are released; pages at home",
+            source: "Koita et al. §2.2.1 (a), §2.3 (b)",
+        },
+        parts: "share=demand placement=base-priority pages=home admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "FR-lazy-Dist",
+            summary: "On demand, idle processors stay until somebody wants them",
+            source: "Koita et al. §2.2.1 (a), read literally",
+        },
+        parts: "share=demand(idle=lazy) placement=base-priority admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "FH-Dist",
+            summary: "On demand, idle processors are held until the end",
+            source: "Koita et al. §2.2.1 (b), §2.3 (a)",
+        },
+        parts: "share=demand(idle=keep) placement=base-priority admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "FH-Con",
+            summary: "On demand, idle processors are held until the end; pages at home",
+            source: "Koita et al. §2.2.1 (b), §2.3 (b)",
+        },
+        parts: "share=demand(idle=keep) placement=base-priority pages=home admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "FP-Dist",
+            summary: "On demand, idle processors are held in the first processor's node",
+            source: "Koita et al. §2.2.1 (c), §2.3 (a)",
+        },
+        parts: "share=demand(idle=home) placement=base-priority admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "FP-Con",
+            summary: "On demand, idle processors are held in the first processor's node; pages at home",
+            source: "Koita et al. §2.2.1 (c), §2.3 (b)",
+        },
+        parts: "share=demand(idle=home) placement=base-priority pages=home admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "HB-Dist",
+            summary: "On demand from a node of its own, whose idle processors stay",
+            source: "Koita et al. §2.2.2 (d), §2.3 (a)",
+        },
+        parts: "share=demand(idle=home) placement=home admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "HB-Con",
+            summary: "On demand from a node of its own, whose idle processors stay; pages at home",
+            source: "Koita et al. §2.2.2 (d), §2.3 (b)",
+        },
+        parts: "share=demand(idle=home) placement=home pages=home admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "HS-Dist",
+            summary: "On demand from a node of its own, and what runs elsewhere slides home",
+            source: "Koita et al. §2.2.2 (e), §2.3 (a)",
+        },
+        parts: "share=demand(idle=slide) placement=home admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "HS-Con",
+            summary: "On demand from a node of its own, and what runs elsewhere slides home; pages at home",
+            source: "Koita et al. §2.2.2 (e), §2.3 (b)",
+        },
+        parts: "share=demand(idle=slide) placement=home pages=home admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "EQUI-Dist",
+            summary: "Everybody the same, kept while requests change",
+            source: "EQUI of Koita et al. §3.2",
+        },
+        parts: "share=equi(by=max) placement=base-priority admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "DYN-Dist",
+            summary: "On demand, from who has most, by preemption if need be",
+            source: "DYN of Koita et al. §3.2",
+        },
+        parts: "share=dynamic placement=base-priority admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "LIM-Dist",
+            summary: "On demand, inside one node for life",
+            source: "LIM of Koita et al. §3.2",
+        },
+        parts: "share=demand placement=limited admission=fifo",
+    },
     Preset { info: LINUX24, parts: "share=linux24" },
     Preset { info: SGI_MP, parts: "share=sgi-mp" },
 ];

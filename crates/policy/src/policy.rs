@@ -178,7 +178,9 @@ mod tests {
         for entry in crate::catalogue().iter().filter(|entry| entry.part != "preset" && entry.info.name != "batch") {
             let places = if entry.info.name == "fixed" { "(at=1-2-;--1-)" } else { "" };
             let share = if ["fcfs", "easy"].contains(&entry.info.name) { " share=batch" } else { "" };
-            let policy = parse(&format!("{}={}{places}{share}", entry.part, entry.info.name));
+            // Pages can go home only where there are homes.
+            let homes = if (entry.part, entry.info.name) == ("pages", "home") { " placement=home" } else { "" };
+            let policy = parse(&format!("{}={}{places}{share}{homes}", entry.part, entry.info.name));
             assert!(policy.in_full().contains(&format!("{}={}", entry.part, entry.info.name)));
             assert_eq!(parse(&policy.to_string()).in_full(), policy.in_full());
         }
@@ -190,6 +192,9 @@ mod tests {
             "placement=worst-fit(level=node)",
             "placement=first-fit(equal=6,tie=lowest)",
             "share=cluster(unit=2)",
+            "share=equi(by=max)",
+            "share=demand(idle=keep)",
+            "placement=home(tie=lowest)",
             "share=equip(leftover=worklist)",
             "placement=affinity(tie=random)",
             "placement=worst-fit(sizes=4+8)",
@@ -222,12 +227,13 @@ mod tests {
         assert!(reason("share=dss share=equi").contains("twice"));
         assert!(reason("share=batch").contains("admission=fifo"));
         assert!(reason("share=equi admission=easy").contains("share=batch"));
+        assert!(reason("share=demand(idle=home)").contains("placement=affinity gives none"));
         assert!(reason("placement=worst-fit(level=moon)").contains("llc, node"));
         assert!(reason("placement=worst-fit(colour=red)").contains("level, equal, sizes, levels, tie, in-pool"));
         assert!(reason("placement=worst-fit(equal=0)").contains("from 1"));
         assert!(reason("placement=worst-fit(equal=2,level=llc)").contains("one of them"));
         assert!(reason("placement=worst-fit(level=llc").contains("parenthesis"));
-        assert!(reason("share=equi(weight=2)").contains("no parameters"));
+        assert!(reason("share=dss(weight=2)").contains("no parameters"));
         assert!(reason("placement=worst-fit(sizes=4+0)").contains("sizes=4+8"));
         assert!(reason("placement=worst-fit(levels=llc/package)").contains("outermost first"));
         assert!(reason("placement=worst-fit(levels=4/12)").contains("outermost first"));

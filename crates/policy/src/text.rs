@@ -34,7 +34,10 @@ const fn answer(part: Part, info: Info, build: Build) -> Answer {
 
 /// All answers; the first of each part is its default.
 pub(crate) const ANSWERS: &[Answer] = &[
-    answer(Part::Share, info::EQUI, |_, _| Ok(Built::Share(Box::new(share::Equi::default())))),
+    answer(Part::Share, info::EQUI, |parameters, _| {
+        let by = parameters.choice("by", &share::By::ALL)?;
+        Ok(Built::Share(Box::new(share::Equi::new(by.unwrap_or_default()))))
+    }),
     answer(Part::Share, info::EQUIP, |parameters, _| {
         let leftover = parameters
             .choice("leftover", &[("idle", share::Leftover::Idle), ("worklist", share::Leftover::Worklist)])?;
@@ -52,6 +55,7 @@ pub(crate) const ANSWERS: &[Answer] = &[
     }),
     answer(Part::Share, info::LINUX24, |_, _| Ok(Built::Share(Box::new(share::Linux24)))),
     answer(Part::Share, info::SGI_MP, |_, seed| Ok(Built::Share(Box::new(share::SgiMp::new(seed))))),
+    answer(Part::Share, info::DYNAMIC, |_, _| Ok(Built::Share(Box::<share::Dynamic>::default()))),
     answer(Part::Placement, info::AFFINITY, |parameters, seed| {
         let tie = parameters.tie()?.unwrap_or(Tie::Lowest);
         Ok(Built::Placement(Box::new(placement::Affinity::new(tie, seed))))
@@ -71,8 +75,21 @@ pub(crate) const ANSWERS: &[Answer] = &[
         Ok(Built::Placement(Box::new(placement::Fixed::new(&at)?)))
     }),
     answer(Part::Placement, info::LOWEST, |_, _| Ok(Built::Placement(Box::<placement::Lowest>::default()))),
+    answer(Part::Placement, info::BASE_PRIORITY, |parameters, seed| {
+        let tie = parameters.tie()?.unwrap_or(Tie::Random);
+        Ok(Built::Placement(Box::new(placement::BasePriority::new(tie, seed))))
+    }),
+    answer(Part::Placement, info::HOME, |parameters, seed| {
+        let tie = parameters.tie()?.unwrap_or(Tie::Random);
+        Ok(Built::Placement(Box::new(placement::Home::new(tie, seed))))
+    }),
+    answer(Part::Placement, info::LIMITED, |parameters, seed| {
+        let tie = parameters.tie()?.unwrap_or(Tie::Random);
+        Ok(Built::Placement(Box::new(placement::Limited::new(tie, seed))))
+    }),
     answer(Part::Turns, info::ALWAYS, |_, _| Ok(Built::Turns(Box::new(turns::Always)))),
     answer(Part::Pages, info::FIRST_TOUCH, |_, _| Ok(Built::Pages(Box::new(pages::FirstTouch)))),
+    answer(Part::Pages, info::PAGES_HOME, |_, _| Ok(Built::Pages(Box::new(pages::Home)))),
     answer(Part::Admission, info::ADMIT_SHARE, |_, _| Ok(Built::Admission(Box::new(admission::Share)))),
     answer(Part::Admission, info::FIFO, |_, _| Ok(Built::Admission(Box::new(admission::Fifo)))),
     answer(Part::Admission, info::FCFS, |_, _| Ok(Built::Admission(Box::new(admission::Fcfs)))),

@@ -1,10 +1,14 @@
 //! Which processors each application gets. One answer a file; knows nothing of how many.
 
 mod affinity;
+mod base_priority;
 mod best_fit;
 mod empty_pool;
 mod first_fit;
 mod fixed;
+mod grants;
+mod home;
+mod limited;
 mod localized;
 mod lowest;
 mod pool_config;
@@ -17,10 +21,13 @@ mod worst_fit;
 mod worst_fit_jobs;
 
 pub use affinity::Affinity;
+pub use base_priority::BasePriority;
 pub use best_fit::{BestFit, BestFitRule};
 pub use empty_pool::{EmptyPool, EmptyPoolRule};
 pub use first_fit::{FirstFit, FirstFitRule};
 pub use fixed::Fixed;
+pub use home::Home;
+pub use limited::Limited;
 pub use localized::Localized;
 pub use lowest::Lowest;
 pub use pool_config::{InPool, Overflow, PoolConfig};

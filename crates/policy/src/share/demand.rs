@@ -153,7 +153,8 @@ impl Demand {
             (count >= app.min && count < app.allocation).then(|| count.saturating_sub(used))
         };
         while left > 0 {
-            let least = view.order.iter().filter_map(|&slot| Some((kept(shares, slot)?, view.app(slot).id, slot))).min();
+            let least =
+                view.order.iter().filter_map(|&slot| Some((kept(shares, slot)?, view.app(slot).id, slot))).min();
             let Some((_, _, slot)) = least else { return };
             shares.set(slot, shares.count(slot) + 1);
             left -= 1;

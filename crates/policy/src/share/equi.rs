@@ -12,21 +12,47 @@
 //!         too_much = sum of quota(j) - cap(j) where positive; too_little = sum of min(j) - quota(j) where positive
 //!         too_much ≥ too_little: fix those above their cap at it; else fix those below their minimum at it
 //! until none was fixed
+//! by=max: cap(j) = declared maximum in all of this, and at the end a(j) = min(request, share)
 //! round quotas down; what is left goes by largest remainder, then to who has more than that already, then by arrival
 //! ```
 //!
-//! **Differs from the paper**: weights, minimum, maximum and request bound the share; recomputed when a request changes.
+//! **Differs from the paper**: weights, minimum, maximum and request bound the share; recomputed when a request changes. With `by=max` the shares are
+//! those of the paper's time: they change when applications arrive and depart, not when requests change.
 //!
 //! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they really gain: `dss`.
 
 use crate::part::{Info, Share};
 use crate::shares::Shares;
-use crate::view::{Slot, View};
+use crate::view::{App, Slot, View};
 use std::cmp::Reverse;
 
-/// State: only buffers that are used again.
+/// What bounds a share from above. Default: the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum By {
+    /// The request: what one does not ask for the others get.
+    #[default]
+    Request,
+    /// The declared maximum: the share stays the same while requests change, and what one does not ask for stays free.
+    Max,
+}
+
+impl By {
+    /// With the words in policy texts.
+    pub const ALL: [(&'static str, Self); 2] = [("request", Self::Request), ("max", Self::Max)];
+
+    /// cap(j).
+    fn cap(self, view: &View<'_>, app: &App) -> u32 {
+        match self {
+            Self::Request => app.cap(view.capacity),
+            Self::Max => app.max.max(app.min).min(view.capacity).min(app.placeable),
+        }
+    }
+}
+
+/// Config and buffers.
 #[derive(Debug, Default)]
 pub struct Equi {
+    by: By,
     /// Served and not fixed yet.
     open: Vec<Slot>,
     /// Remainders, for rounding.
@@ -38,8 +64,12 @@ impl Share for Equi {
         crate::catalogue::EQUI
     }
 
+    fn parameters(&self) -> String {
+        if self.by == By::Max { "by=max".into() } else { String::new() }
+    }
+
     fn conserves_work(&self) -> bool {
-        true
+        self.by == By::Request
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
@@ -49,7 +79,7 @@ impl Share for Equi {
             && let Some(bound) = self.bound_to_fix(view, left, weight)
         {
             self.open.retain(|&slot| {
-                let Some(count) = bound.fixes(view, slot, left, weight) else { return true };
+                let Some(count) = bound.fixes(self.by, view, slot, left, weight) else { return true };
                 shares.set(slot, count);
                 shares.set_exact(slot, u64::from(count), 1);
                 false
@@ -58,6 +88,20 @@ impl Share for Equi {
             left = view.capacity - view.order.iter().map(|&slot| shares.count(slot)).sum::<u32>();
         }
         self.round(view, left, shares);
+        if self.by == By::Max {
+            clip(view, shares);
+        }
+    }
+}
+
+/// Nobody is given more than it asks for, whatever its share.
+fn clip(view: &View<'_>, shares: &mut Shares) {
+    for &slot in view.order {
+        let cap = view.app(slot).cap(view.capacity);
+        if shares.count(slot) > cap {
+            shares.set(slot, cap);
+            shares.set_exact(slot, u64::from(cap), 1);
+        }
     }
 }
 
@@ -70,12 +114,12 @@ enum Bound {
 
 impl Bound {
     /// The count at which this bound fixes an application, if its quota `left · w / weight` is beyond the bound.
-    fn fixes(self, view: &View<'_>, slot: Slot, left: u32, weight: u64) -> Option<u32> {
+    fn fixes(self, by: By, view: &View<'_>, slot: Slot, left: u32, weight: u64) -> Option<u32> {
         let app = view.app(slot);
         let quota = u64::from(left) * u64::from(app.weight_milli);
         match self {
             Self::Cap => {
-                let cap = app.cap(view.capacity);
+                let cap = by.cap(view, app);
                 (quota >= u64::from(cap) * weight).then_some(cap)
             }
             Self::Min => (quota < u64::from(app.min) * weight).then_some(app.min),
@@ -84,6 +128,11 @@ impl Bound {
 }
 
 impl Equi {
+    /// With what bounds a share.
+    pub fn new(by: By) -> Self {
+        Self { by, ..Self::default() }
+    }
+
     /// Opens those whose minimums fit, the heaviest first, of equals the earliest. With fewer processors than applications the light ones
     /// are left out: they will share, and the heavy ones need not.
     fn serve(&mut self, view: &View<'_>) {
@@ -115,7 +164,7 @@ impl Equi {
         for &slot in &self.open {
             let app = view.app(slot);
             let quota = u64::from(left) * u64::from(app.weight_milli);
-            let (cap, min) = (u64::from(app.cap(view.capacity)) * weight, u64::from(app.min) * weight);
+            let (cap, min) = (u64::from(self.by.cap(view, app)) * weight, u64::from(app.min) * weight);
             reached |= quota >= cap;
             too_much += quota.saturating_sub(cap);
             too_little += min.saturating_sub(quota);
@@ -198,7 +247,15 @@ mod tests {
     }
 
     #[test]
+    fn shares_by_maximum_do_not_depend_on_requests() {
+        let by_max = |case: &Case| case.divide(&mut Equi::new(By::Max));
+        assert_eq!(by_max(&Case::new(12).wants(&[12, 1, 3])), [4, 1, 3]);
+        assert_eq!(by_max(&Case::new(12).wants(&[12, 1, 3]).limits(2, 1, 2)), [5, 1, 2]);
+    }
+
+    #[test]
     fn conforms() {
         share_conformance(&mut Equi::default());
+        share_conformance(&mut Equi::new(By::Max));
     }
 }
