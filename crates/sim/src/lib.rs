@@ -7,6 +7,9 @@
 //! Reading order: [`scenario`] (what is put together), [`machine`], [`program`] and [`workload`] (what is modelled), [`world`] (the event
 //! loop: processors, threads, barriers, and the engine's shell), [`memory`] (what a reference costs), [`outcome`] (what was measured).
 
+// Times and sizes are drawn and scaled as `f64`; none of them is ever below 0.
+#![allow(clippy::cast_sign_loss)]
+
 pub mod dist;
 pub mod machine;
 pub mod memory;
