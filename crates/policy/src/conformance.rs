@@ -167,6 +167,9 @@ fn random_case(random: &mut Random) -> Case {
     for slot in 0..n as usize {
         let min = if random.below(4) == 0 { 1 + random.below(pus) } else { 1 };
         case = case.limits(slot, min, min + random.below(pus)).weigh(slot, 1 + random.below(4000));
+        if random.below(8) == 0 {
+            case.apps[slot].placeable = random.below(pus);
+        }
     }
     for pu in 0..pus {
         if n > 0 && random.below(3) > 0 {

@@ -140,6 +140,11 @@ impl App {
         self.request.clamp(self.min, self.max.max(self.min))
     }
 
+    /// Whether its minimum can be had of `left` processors where there are `capacity`.
+    pub fn has_its_minimum(&self, left: u32, capacity: u32) -> bool {
+        self.min <= left && self.min <= self.cap(capacity)
+    }
+
     /// Processors it can be given at most: its request within its own limits, the machine's and the placement's.
     pub fn cap(&self, capacity: u32) -> u32 {
         self.request.clamp(self.min, self.max.max(self.min)).min(capacity).min(self.placeable)

@@ -138,8 +138,9 @@ impl Equi {
     fn serve(&mut self, view: &View<'_>) {
         let heaviest_first = |&slot: &Slot| (Reverse(view.app(slot).weight_milli), view.app(slot).id);
         self.open.clear();
-        self.open.extend_from_slice(view.order);
-        let minimums: u64 = view.order.iter().map(|&slot| u64::from(view.app(slot).min)).sum();
+        let placeable = |slot: &Slot| view.app(*slot).has_its_minimum(view.capacity, view.capacity);
+        self.open.extend(view.order.iter().copied().filter(placeable));
+        let minimums: u64 = self.open.iter().map(|&slot| u64::from(view.app(slot).min)).sum();
         if minimums > u64::from(view.capacity) {
             let mut left = view.capacity;
             self.open.sort_unstable_by_key(heaviest_first);

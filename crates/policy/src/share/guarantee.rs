@@ -10,9 +10,9 @@ pub fn served(view: &View<'_>, out: &mut Vec<Slot>) {
     out.clear();
     let mut left = view.capacity;
     for &slot in view.order {
-        let min = view.app(slot).min;
-        if min <= left {
-            left -= min;
+        let app = view.app(slot);
+        if app.has_its_minimum(left, view.capacity) {
+            left -= app.min;
             out.push(slot);
         }
     }
