@@ -165,7 +165,7 @@ impl Engine {
         let limits = account.limits;
         let lowered = account.sequential && space_shares;
         account.team = if space_shares { 0 } else { account.team };
-        app.estimate_ns = limits.estimate_ns;
+        (app.placeable, app.estimate_ns) = (u32::MAX, limits.estimate_ns);
         // Where processors have no owners, counts are threads, of which there may be more than processors.
         let most = if space_shares { usable } else { u32::MAX };
         app.request = if lowered { 1 } else { limits.request.clamp(1, most) };
@@ -313,7 +313,7 @@ impl Engine {
 
     /// Asks what the share part would give it, and what of that the placement finds.
     fn may_start(&mut self, slot: Slot) -> bool {
-        let selective = self.policy.placement.selective();
+        let selective = self.policy.placement.selective() && self.policy.share.space_shares();
         if selective {
             self.divide_and_place();
         } else {

@@ -138,7 +138,8 @@ impl Engine {
         };
         if self.policy.share.conserves_work() && self.decisions > 0 && given < self.capacity {
             let idle = self.order.iter().find(wants_more).map(|&slot| self.ledger.app(slot).id);
-            assert!(idle.is_none(), "G6: {given} of {} given, application {idle:?} wants more", self.capacity);
+            let policy = &self.policy;
+            assert!(idle.is_none(), "G6: {given} of {} given, {idle:?} wants more, {policy}", self.capacity);
         }
     }
 }
