@@ -7,7 +7,7 @@ use crate::machine::Model;
 use crate::memory::Contention;
 use crate::program::{self, Body, PagePlace, Program, Split};
 use crate::read::fields::{Field, Fields};
-use crate::read::tree::Node;
+use crate::read::tree::{Node, Value};
 use crate::read::{Files, Mistake, Text};
 use crate::speedup::Curve;
 use numaestro_engine::{Needs, Settings};
@@ -24,8 +24,20 @@ impl Scenario {
     /// # Errors
     /// The first mistake, also one that only a point of its sweep has.
     pub fn read(text: Text<'_>, files: &dyn Files) -> Result<Self, Mistake> {
+        Self::read_changed(text, &[], files)
+    }
+
+    /// Reads a scenario with some of its fields changed first: their paths, as in a sweep, and their values as TOML.
+    ///
+    /// # Errors
+    /// The first mistake; one of a changed field stands at the text's beginning.
+    pub fn read_changed(text: Text<'_>, changes: &[(String, String)], files: &dyn Files) -> Result<Self, Mistake> {
         let loaded = Loaded::new(files);
-        let tree = Node::toml(text)?;
+        let mut tree = Node::toml(text)?;
+        for (path, value) in changes {
+            let value = changed_value(path, value)?;
+            sweep::set(&mut tree, path, &value).map_err(|problem| text.mistake_in_all(path, problem))?;
+        }
         let dimensions = match tree.get("sweep") {
             Some(node) => sweep::read(&Field::root(text, node).called("sweep"))?,
             None => Default::default(),
@@ -40,6 +52,26 @@ impl Scenario {
         scenario.sweep = sweep;
         Ok(scenario)
     }
+}
+
+/// A value that stands alone, as if it stood at the beginning of the text that it goes into.
+fn changed_value(path: &str, value: &str) -> Result<Node, Mistake> {
+    fn forget_places(node: &mut Node) {
+        node.span = 0..0;
+        match &mut node.value {
+            Value::List(items) => items.iter_mut().for_each(forget_places),
+            Value::Table(entries) => entries.iter_mut().for_each(|entry| {
+                entry.at = 0..0;
+                forget_places(&mut entry.node);
+            }),
+            _ => {}
+        }
+    }
+    let line = format!("value = {value}");
+    let tree = Node::toml(Text::new(path, &line))?;
+    let mut node = tree.get("value").cloned().unwrap_or(tree);
+    forget_places(&mut node);
+    Ok(node)
 }
 
 fn point(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, choices: &[&Choice]) -> Result<Point, Mistake> {
