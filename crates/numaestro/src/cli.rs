@@ -18,6 +18,7 @@ The manager starts by itself with the first `run` and ends when it is idle.
 Exit codes (except `run`, which becomes the program and passes on the program's own):
    0  done
    1  it did not work; the message says why and what to do next
+   2  `sim`: a file is wrong; the message says where and what was expected
   64  wrong usage
   69  there is no manager to ask, or it cannot be reached
   75  the manager refused; later it may be possible
@@ -110,6 +111,9 @@ pub enum Command {
     /// Measure what numaestro gains and costs on this machine.
     #[command(subcommand)]
     Bench(crate::bench::BenchCommand),
+    /// Run modelled programs on modelled machines under any policy, and compare policies.
+    #[command(subcommand)]
+    Sim(crate::sim::SimCommand),
     /// Draw the machine: packages, NUMA nodes, caches, cores, processing units.
     Topo(TopoArgs),
     /// End the manager in an orderly way: every affinity is restored.

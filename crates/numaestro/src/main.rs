@@ -22,6 +22,7 @@ mod run;
 mod say;
 mod shell;
 mod shim;
+mod sim;
 mod status;
 mod stop;
 mod target;
@@ -81,6 +82,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Doctor(args) => doctor::doctor(dir, &args),
         Command::Demo(args) => demo::demo(dir.as_deref(), &args),
         Command::Bench(what) => bench::run(&what).map(|code| u8::from(code != ExitCode::SUCCESS)),
+        Command::Sim(what) => sim::sim(&what),
         Command::Topo(args) => topo::topo(&args),
         Command::Stop => stop::stop(dir),
         Command::Daemon(args) => daemon::daemon(dir, &args),

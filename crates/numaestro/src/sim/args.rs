@@ -1,0 +1,185 @@
+//! The words of `numaestro sim`, and nothing that acts on them.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// `numaestro sim`.
+#[derive(Debug, Subcommand)]
+pub enum SimCommand {
+    /// Run a scenario under one policy, with as many seeds as it says.
+    Run(RunArgs),
+    /// Compare policies, over parameters, on the same jobs.
+    Compare(CompareArgs),
+    /// List the modelled machines, or describe one.
+    Machines(MachinesArgs),
+    /// How fast the simulator is on this machine.
+    Bench(BenchArgs),
+    /// Repeat a journal, of the manager or of a simulation: the same events must give the same actions.
+    Replay(ReplayArgs),
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 it did not work; 2 a file is wrong (file, line, field and what was expected are \
+                          said, and nothing has run); 64 wrong usage.";
+
+/// What is run, and how often.
+#[derive(Debug, Clone, Args)]
+pub struct ScenarioArgs {
+    /// The scenario's file.
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// Change a field of the scenario: its path and a TOML value (repeat for several).
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// First seed [default: the scenario's].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Number of seeds: replications that differ in everything that is random [default: the scenario's].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub seeds: Option<u32>,
+    /// Confidence of the intervals.
+    #[arg(long, value_name = "PERCENT", default_value_t = 90.0, value_parser = percent)]
+    pub level: f64,
+    /// Runs at the same time [default: one for each processor]. The results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+}
+
+/// `numaestro sim run`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = format!(
+    "Examples:\n  numaestro sim run scenarios/two-programs.toml\n  numaestro sim run scenarios/two-programs.toml --policy dss --seeds 30 --chart\n  \
+     numaestro sim run scenarios/pools.toml --set machine.delay=4 --json result.json\n  \
+     numaestro sim run scenarios/two-programs.toml --seeds 1 --journal run.journal && numaestro sim replay run.journal\n\n\
+     The log, the journal and the charts show the first seed.\n\n{EXIT_CODES}"
+))]
+pub struct RunArgs {
+    /// What to run.
+    #[command(flatten)]
+    pub what: ScenarioArgs,
+    /// Under this policy [default: the scenario's].
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<String>,
+    /// Go on with further seeds until the interval of the mean response time is this narrow (half its width in percent of the mean),
+    /// with at most --seeds.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub precision: Option<f64>,
+    /// Check conservation of time, work, threads and processors at every event (slow).
+    #[arg(long)]
+    pub checks: bool,
+    /// Draw who ran on which processor, over time.
+    #[arg(long)]
+    pub chart: bool,
+    /// Columns of the chart [default: as the terminal is wide].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(10..=1000))]
+    pub width: Option<u16>,
+    /// Write means, intervals and every run as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write one line for each seed as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write one line for each application that ended, as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub jobs: Option<PathBuf>,
+    /// Write one line for each event.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Write what the engine was told and what it decided, as the manager's --journal does.
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Write a report with plots into one file that needs no other.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// `numaestro sim compare`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = format!(
+    "Examples:\n  numaestro sim compare scenarios/two-programs.toml --policies equi,dss,batch\n  \
+     numaestro sim compare scenarios/pools.toml --baseline first-fit --html report.html\n  \
+     numaestro sim compare scenarios/pools.toml --state pools.jsonl            # stopped with Ctrl-C ...\n  \
+     numaestro sim compare scenarios/pools.toml --state pools.jsonl --resume   # ... goes on where it was\n\n\
+     Every policy gets the same jobs (common random numbers). `*` marks a difference that is real with 95 % confidence among all that \
+     are shown (Holm 1979).\n\nA policy text with commas goes into the scenario: [sweep] policies = [\"...\"].\n\n{EXIT_CODES} \
+     130 stopped by Ctrl-C; with --state, --resume goes on."
+))]
+pub struct CompareArgs {
+    /// What to run.
+    #[command(flatten)]
+    pub what: ScenarioArgs,
+    /// These policies [default: the scenario's sweep.policies, else its policy].
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    pub policies: Vec<String>,
+    /// Compare with this one [default: the first].
+    #[arg(long, value_name = "POLICY")]
+    pub baseline: Option<String>,
+    /// Write all means, intervals, differences and runs as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write one line for each run as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a report with plots into one file that needs no other.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Keep finished runs here, one JSON object a line [default: beside the report, JSON or CSV file; none without these].
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Go on with what the state file has.
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// `numaestro sim machines`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example: numaestro sim machines hector")]
+pub struct MachinesArgs {
+    /// Describe this one: a name from the list, or a machine's file.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `numaestro sim bench`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example: numaestro sim bench --swf NASA-iPSC-1993-3.1-cln.swf.gz\n\n\
+                  Processor time of one thread; medians. With --check, exit code 1 where a promised number is not kept.")]
+pub struct BenchArgs {
+    /// Also replay this log (Standard Workload Format, also .gz) under FCFS and EASY (repeat for several).
+    #[arg(long, value_name = "FILE")]
+    pub swf: Vec<PathBuf>,
+    /// Repetitions of each measurement.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
+    /// Shorter runs.
+    #[arg(long)]
+    pub quick: bool,
+    /// Exit with 1 if a promised number is not kept.
+    #[arg(long)]
+    pub check: bool,
+    /// Write every number into this file.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// `numaestro sim replay`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Example: numaestro daemon --journal run.journal   # later:\n         numaestro sim replay run.journal\n\n\
+                  Exit codes: 0 byte-equal; 1 the first difference is shown; 2 it is no journal."
+)]
+pub struct ReplayArgs {
+    /// The journal.
+    #[arg(value_name = "JOURNAL")]
+    pub journal: PathBuf,
+}
+
+/// More than 0 and less than 100.
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').parse::<f64>() {
+        Ok(x) if x > 0.0 && x < 100.0 => Ok(x),
+        _ => Err("a number between 0 and 100".to_owned()),
+    }
+}

@@ -1,0 +1,171 @@
+//! `numaestro sim compare`: policies, at every point of the scenario's sweep, on the same jobs.
+
+use super::args::CompareArgs;
+use super::files::{self, Loaded, quoted};
+use super::html::{self, Report};
+use super::progress::Progress;
+use super::recorder::Recorder;
+use super::results::{Cell, Comparison, Results};
+use super::run::{about, headline, notes};
+use super::runner::{self, Planned, Runner};
+use super::state::{Done, Origin, State};
+use super::{csv, document, stop, table};
+use crate::say::{self, Failure};
+use numaestro_sim::scenario::Scenario;
+use std::path::PathBuf;
+
+/// Columns of the report's chart.
+const COLUMNS: usize = 240;
+
+/// The subcommand.
+pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
+    let (loaded, baseline) = load(args)?;
+    let scenario = &loaded.scenario;
+    files::check_writable(&[&args.json, &args.csv, &args.html, &args.state].map(Option::as_ref))?;
+    let planned = plan(scenario);
+    runner::check(&planned)?;
+    notes(scenario);
+    let (state, done) = state(args, loaded.fingerprint)?;
+    let stop = stop::on_signal()?;
+    let Some(results) = simulate(args, scenario, &planned, state.as_ref(), &done, &stop)? else {
+        stop::say_how_to_go_on(state.as_ref().map(State::path));
+        return Ok(stop::STOPPED);
+    };
+    let comparisons = results.comparisons(&baseline);
+    let seeds = if scenario.seeds == 1 {
+        "1 seed".to_owned()
+    } else {
+        format!("{} seeds from {}", scenario.seeds, scenario.seed)
+    };
+    say::print(&format!("{}{}", headline(scenario, &seeds), table::of_comparison(&results, &comparisons, &baseline)))?;
+    write(args, scenario, &planned, &results, &baseline, &comparisons)?;
+    if let Some(state) = state.filter(|_| args.state.is_none()) {
+        state.remove()?;
+    }
+    Ok(say::OK)
+}
+
+/// The scenario with the policies of the command line, and the baseline, which is always among them.
+fn load(args: &CompareArgs) -> anyhow::Result<(Loaded, String)> {
+    let with = |policies: &[String]| {
+        let list: Vec<String> = policies.iter().map(|policy| quoted(policy)).collect();
+        let change = ("sweep.policies".to_owned(), format!("[{}]", list.join(", ")));
+        files::scenario(&args.what, &[change])
+    };
+    let given: Vec<String> = args.policies.iter().map(|policy| policy.trim().to_owned()).collect();
+    let mut loaded = if given.is_empty() { files::scenario(&args.what, &[])? } else { with(&given)? };
+    let mut policies = loaded.scenario.sweep.policies.clone();
+    if policies.is_empty() {
+        policies.push(loaded.scenario.policy.clone());
+    }
+    let baseline = args.baseline.clone().unwrap_or_else(|| policies[0].clone());
+    if !policies.contains(&baseline) {
+        policies.insert(0, baseline.clone());
+        loaded = with(&policies)?;
+    }
+    let points = loaded.scenario.sweep.parameters.iter().any(|parameter| parameter.values.len() > 1);
+    if policies.len() < 2 && !points {
+        return Err(Failure::error(
+            say::USAGE,
+            "there is one policy and nothing to compare it with",
+            "name others by --policies a,b or in the scenario's [sweep]; `numaestro sim run` runs one",
+        ));
+    }
+    Ok((loaded, baseline))
+}
+
+fn plan(scenario: &Scenario) -> Vec<Planned> {
+    let points = scenario.points().into_iter();
+    let planned = points.map(|point| Planned {
+        cell: Cell { parameters: point.values, policy: point.scenario.policy.clone() },
+        scenario: point.scenario,
+    });
+    planned.collect()
+}
+
+/// The state file, if there is one, and what it has.
+fn state(args: &CompareArgs, fingerprint: u64) -> anyhow::Result<(Option<State>, Done)> {
+    let beside = |path: &PathBuf| {
+        let mut name = path.clone().into_os_string();
+        name.push(".state.jsonl");
+        PathBuf::from(name)
+    };
+    let output = args.html.as_ref().or(args.json.as_ref()).or(args.csv.as_ref());
+    let Some(path) = args.state.clone().or_else(|| output.map(beside)) else {
+        if args.resume {
+            return Err(Failure::error(say::USAGE, "--resume needs the state file: add --state FILE", ""));
+        }
+        return Ok((None, Done::new()));
+    };
+    let origin = Origin::new(fingerprint)?;
+    if args.resume {
+        let (state, done) = State::resume(&path, &origin)?;
+        return Ok((Some(state), done));
+    }
+    Ok((Some(State::begin(&path, &origin)?), Done::new()))
+}
+
+fn simulate(
+    args: &CompareArgs,
+    scenario: &Scenario,
+    planned: &[Planned],
+    state: Option<&State>,
+    done: &Done,
+    stop: &stop::Stop,
+) -> anyhow::Result<Option<Results>> {
+    let seeds: Vec<u64> = (0..u64::from(scenario.seeds)).map(|number| scenario.seed.wrapping_add(number)).collect();
+    let jobs = planned.first().and_then(|one| one.scenario.source(scenario.seed).total());
+    let progress = Progress::new((planned.len() * seeds.len()) as u64, jobs);
+    let runner = Runner { progress: &progress, state, stop: stop.flag(), checks: false };
+    let runs = runner::pool(args.what.workers)?.install(|| runner.all(planned, &seeds, done))?;
+    let cells = planned.iter().map(|one| one.cell.clone()).collect();
+    Ok(runs.map(|runs| Results { cells, runs, level: args.what.level / 100.0 }))
+}
+
+fn write(
+    args: &CompareArgs,
+    scenario: &Scenario,
+    planned: &[Planned],
+    results: &Results,
+    baseline: &str,
+    comparisons: &[Comparison],
+) -> anyhow::Result<()> {
+    let about = about(scenario, &args.what.set);
+    if let Some(path) = &args.json {
+        files::write(path, &document::write(&about, results, Some((baseline, comparisons)))?)?;
+    }
+    if let Some(path) = &args.csv {
+        files::write(path, &csv::write(&scenario.name, results))?;
+    }
+    if let Some(path) = &args.html {
+        files::write(path, &report(&about, scenario, planned, results, baseline, comparisons)?)?;
+    }
+    Ok(())
+}
+
+/// The report, with the chart of the first cell's first seed, which is run once more for it.
+fn report(
+    about: &document::About,
+    scenario: &Scenario,
+    planned: &[Planned],
+    results: &Results,
+    baseline: &str,
+    comparisons: &[Comparison],
+) -> anyhow::Result<String> {
+    let first = &planned[0];
+    let mut recorder = Recorder::default();
+    recorder.collect_occupancy(first.scenario.machine.topology.pu_count());
+    let progress = Progress::new(1, None);
+    let never = std::sync::atomic::AtomicBool::new(false);
+    let runner = Runner { progress: &progress, state: None, stop: &never, checks: false };
+    let outcome = runner.run(first, scenario.seed, &mut recorder)?;
+    let grid = recorder.close()?.zip(outcome).map(|(mut seen, (_, outcome))| seen.grid(outcome.end, COLUMNS));
+    let title = format!("policy {} {}, seed {}", first.cell.policy, first.cell.point(), scenario.seed);
+    html::page(&Report {
+        about,
+        results,
+        comparisons: Some((baseline, comparisons)),
+        occupancy: grid.as_ref().map(|grid| (grid, title)),
+        machine: &first.scenario.machine.topology,
+    })
+}

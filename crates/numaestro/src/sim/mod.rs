@@ -1,0 +1,41 @@
+//! `numaestro sim`: scenarios on modelled machines, policies compared, journals repeated.
+//!
+//! The model itself is `numaestro-sim`, which knows neither files nor threads; here are both, and everything that is shown.
+
+mod args;
+mod bench;
+mod chart;
+mod compare;
+mod csv;
+mod document;
+mod files;
+mod html;
+mod machines;
+mod metric;
+mod occupancy;
+mod progress;
+mod recorder;
+mod replay;
+mod results;
+mod run;
+mod runner;
+mod state;
+mod stop;
+mod summary;
+mod table;
+
+pub use args::SimCommand;
+
+/// Exit code where a file is wrong: a scenario, a machine, a program, a journal.
+const WRONG_FILE: u8 = 2;
+
+/// The subcommand.
+pub fn sim(what: &SimCommand) -> anyhow::Result<u8> {
+    match what {
+        SimCommand::Replay(args) => replay::replay(args),
+        SimCommand::Machines(args) => machines::machines(args),
+        SimCommand::Run(args) => run::run(args),
+        SimCommand::Compare(args) => compare::compare(args),
+        SimCommand::Bench(args) => bench::bench(args),
+    }
+}

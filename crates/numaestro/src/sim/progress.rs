@@ -1,0 +1,57 @@
+//! How far it is, on a terminal: a bar with the time left. Silent where nobody looks on.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// A bar over applications, or over runs where their number is not known.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    /// Applications of each run.
+    jobs: Option<u64>,
+}
+
+impl Progress {
+    /// For this many runs, of this many applications each.
+    pub fn new(runs: u64, jobs: Option<u64>) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(runs * jobs.unwrap_or(1)), ProgressDrawTarget::stderr());
+        if std::io::stderr().is_terminal() {
+            let unit = if jobs.is_some() { "applications" } else { "runs" };
+            let template = format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}, {{elapsed}}, {{eta}} left");
+            if let Ok(style) = ProgressStyle::with_template(&template) {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+        } else {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        Self { bar, jobs }
+    }
+
+    /// An application has ended.
+    pub fn job(&self) {
+        if self.jobs.is_some() {
+            self.bar.inc(1);
+        }
+    }
+
+    /// A run has ended.
+    pub fn run(&self) {
+        if self.jobs.is_none() {
+            self.bar.inc(1);
+        }
+    }
+
+    /// A run was done before.
+    pub fn had(&self) {
+        self.bar.inc(self.jobs.unwrap_or(1));
+        self.bar.reset_eta();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

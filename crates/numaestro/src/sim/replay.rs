@@ -1,0 +1,64 @@
+//! `numaestro sim replay`: the journal of the manager or of a simulation, repeated by this program's engine.
+//!
+//! The same events must give the same actions, byte for byte: that is what makes a result of the simulator say something about the
+//! manager. The journal is read line by line, however long it is.
+
+use super::WRONG_FILE;
+use super::args::ReplayArgs;
+use crate::say::{self, Failure};
+use anyhow::Context;
+use numaestro_engine::journal::Replay;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+
+/// The subcommand.
+pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
+    let name = args.journal.display();
+    let place = || format!("cannot read {name}");
+    let mut lines = BufReader::new(File::open(&args.journal).with_context(place)?).lines();
+    let wrong = |line: u64, problem: &str| {
+        let next = "a journal is written by `numaestro daemon --journal` or `numaestro sim run --journal`";
+        Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), next)
+    };
+    let head = lines.next().transpose().with_context(place)?.ok_or_else(|| wrong(1, "it is empty"))?;
+    let mut replay = Replay::new(&head).map_err(|error| wrong(1, &error.problem))?;
+    let mut steps = 0_u64;
+    let mut waiting: Option<String> = None;
+    for line in lines {
+        if let Some(line) = waiting.replace(line.with_context(place)?) {
+            steps += 1;
+            if let Some(code) = step(&mut replay, &line, steps, &args.journal.display().to_string())? {
+                return Ok(code);
+            }
+        }
+    }
+    if let Some(line) = waiting {
+        steps += 1;
+        // The last line of a manager that was killed may be cut off; it was not carried out either.
+        let cut_off = numaestro_engine::journal::decode(&line).is_err();
+        if cut_off {
+            say::note(&format!("the last line, {}, is cut off and not repeated", steps + 1));
+            steps -= 1;
+        } else if let Some(code) = step(&mut replay, &line, steps, &args.journal.display().to_string())? {
+            return Ok(code);
+        }
+    }
+    let snapshot = replay.engine().snapshot();
+    say::print(&format!(
+        "{name}: byte-equal: {steps} events, {} decisions, policy {}\n",
+        snapshot.decisions, snapshot.policy
+    ))?;
+    Ok(say::OK)
+}
+
+/// Repeats one step; the exit code where it differs.
+fn step(replay: &mut Replay, line: &str, steps: u64, name: &str) -> anyhow::Result<Option<u8>> {
+    if let Err(error) = replay.step(line) {
+        if numaestro_engine::journal::decode(line).is_err() {
+            return Err(Failure::error(WRONG_FILE, format!("{name}:{}: {}", steps + 1, error.problem), ""));
+        }
+        say::print(&format!("{name}:{}: the first difference, at event {steps}:\n{}\n", steps + 1, error.problem))?;
+        return Ok(Some(say::FAILED));
+    }
+    Ok(None)
+}

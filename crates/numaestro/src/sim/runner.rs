@@ -1,0 +1,126 @@
+//! Runs of scenarios on all processors of this machine. Which run ends first changes nothing in what comes out.
+
+use super::WRONG_FILE;
+use super::progress::Progress;
+use super::recorder::Recorder;
+use super::results::Cell;
+use super::state::{Done, State};
+use super::summary::Summary;
+use crate::say::Failure;
+use anyhow::Context;
+use numaestro_sim::outcome::Outcome;
+use numaestro_sim::scenario::Scenario;
+use numaestro_sim::world::World;
+use numaestro_topology::{PuId, PuSet};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A cell and its scenario.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// Under which name its results are kept.
+    pub cell: Cell,
+    /// What is run.
+    pub scenario: Scenario,
+}
+
+/// What every run has in common.
+#[derive(Clone, Copy)]
+pub struct Runner<'a> {
+    /// Told of everything that ends.
+    pub progress: &'a Progress,
+    /// Where finished runs are kept.
+    pub state: Option<&'a State>,
+    /// Set when no more runs should begin, and those that go on should end.
+    pub stop: &'a AtomicBool,
+    /// Conservation is checked at every event.
+    pub checks: bool,
+}
+
+/// Refuses what cannot run, before anything does.
+///
+/// # Errors
+/// Exit code 2: why the engine refuses the policy.
+pub fn check(planned: &[Planned]) -> anyhow::Result<()> {
+    for one in planned {
+        let scenario = &one.scenario;
+        World::new(scenario.setup(scenario.seed), scenario.source(scenario.seed))
+            .map_err(|rejected| refused(&one.cell.policy, &rejected.to_string()))?;
+    }
+    Ok(())
+}
+
+/// A policy that cannot run; exit code 2.
+pub fn refused(policy: &str, reason: &str) -> anyhow::Error {
+    Failure::error(WRONG_FILE, format!("policy `{policy}`: {reason}"), "`numaestro policy list` names all")
+}
+
+/// Processors that applications may have.
+pub fn managed(scenario: &Scenario) -> PuSet {
+    let reserved = &scenario.settings.reserved;
+    let pus = 0..scenario.machine.topology.pu_count();
+    pus.map(|pu| PuId(u32::try_from(pu).unwrap_or(u32::MAX))).filter(|&pu| !reserved.contains(pu)).collect()
+}
+
+/// How many run at the same time, and so how many are asked for.
+pub fn pool(workers: Option<u16>) -> anyhow::Result<rayon::ThreadPool> {
+    // 0 = as many as there are processors that this process may use.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(workers.unwrap_or(0)));
+    pool.thread_name(|number| format!("sim-{number}")).build().context("cannot start workers")
+}
+
+impl Runner<'_> {
+    /// Runs all of these seeds of all of these cells but those that are done; one list for each cell, in order of seeds.
+    ///
+    /// # Errors
+    /// A state file that cannot be written. `Ok(None)` if it was stopped.
+    pub fn all(&self, planned: &[Planned], seeds: &[u64], done: &Done) -> anyhow::Result<Option<Vec<Vec<Summary>>>> {
+        let tasks: Vec<(&Planned, u64)> =
+            planned.iter().flat_map(|one| seeds.iter().map(move |&seed| (one, seed))).collect();
+        let one = |&(planned, seed): &(&Planned, u64)| -> anyhow::Result<Option<Summary>> {
+            if let Some(found) = done.get(&(planned.cell.clone(), seed)) {
+                self.progress.had();
+                return Ok(Some(found.clone()));
+            }
+            let tick = || self.progress.job();
+            let mut recorder = Recorder::default();
+            recorder.tick = Some(&tick);
+            let Some(summary) = self.run(planned, seed, &mut recorder)?.map(|(summary, _)| summary) else {
+                return Ok(None);
+            };
+            if let Some(state) = self.state {
+                state.add(&planned.cell, &summary)?;
+            }
+            self.progress.run();
+            Ok(Some(summary))
+        };
+        let found = tasks.par_iter().map(one).collect::<anyhow::Result<Vec<Option<Summary>>>>()?;
+        let Some(all) = found.into_iter().collect::<Option<Vec<Summary>>>() else { return Ok(None) };
+        Ok(Some(all.chunks(seeds.len().max(1)).map(<[Summary]>::to_vec).collect()))
+    }
+
+    /// One run. `Ok(None)` if it was stopped.
+    pub fn run(
+        &self,
+        planned: &Planned,
+        seed: u64,
+        recorder: &mut Recorder,
+    ) -> anyhow::Result<Option<(Summary, Outcome)>> {
+        let scenario = &planned.scenario;
+        let mut setup = scenario.setup(seed);
+        setup.checks = self.checks;
+        let mut world = World::new(setup, scenario.source(seed))
+            .map_err(|rejected| refused(&planned.cell.policy, &rejected.to_string()))?;
+        // Steps are short; looking at the flag after each few thousand is often enough.
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            if !(0..4096).all(|_| world.step(recorder)) {
+                break;
+            }
+        }
+        let outcome = world.outcome();
+        Ok(Some((Summary::of(&outcome, seed, scenario.warmup, &managed(scenario)), outcome)))
+    }
+}
