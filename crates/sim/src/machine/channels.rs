@@ -59,7 +59,7 @@ fn entry(item: &Field<'_>, topology: &Machine, cache: &Cache, channels: &mut Vec
         (Some(each), _) => return Err(each.mistake("expected none: every node has its controller and its link")),
         (None, _) => Level::NumaNode,
     };
-    let per_us = match (fields.get("per_us"), fields.get("gb_s")) {
+    let rate = match (fields.get("per_us"), fields.get("gb_s")) {
         (Some(_), Some(gb_s)) => return Err(gb_s.mistake("expected either `per_us` or `gb_s`, found both")),
         (Some(field), None) => field.number(0.001..=1e9, "transactions per microsecond, at least 0.001")?,
         (None, Some(field)) => {
@@ -68,7 +68,7 @@ fn entry(item: &Field<'_>, topology: &Machine, cache: &Cache, channels: &mut Vec
         (None, None) => return Err(fields.mistake("`per_us` is missing: transactions per microsecond (or `gb_s`)")),
     };
     fields.finish()?;
-    let per_ms = (per_us * 1e3).round().max(1.0) as u64;
+    let per_ms = (rate * 1e3).round().max(1.0) as u64;
     let overs: Vec<Over> = match kind {
         Kind::Controller => nodes(topology).map(Over::Controller).collect(),
         Kind::Link => nodes(topology)

@@ -9,7 +9,7 @@
 //! * time for a microsecond of work = 1 / rate alone + Σ v (R − S), X = its inverse,
 //! * q = X v R,
 //!
-//! until no X changes by more than [`CLOSE`]. It begins with the queues of the last answer. A converged answer never uses more than the
+//! until no X and no queue changes by more than [`CLOSE`]. It begins with the queues of the last answer. A converged answer never uses more than the
 //! capacity; one that is not yet there is scaled down.
 
 use super::field::Field;
@@ -17,7 +17,7 @@ use super::pace::Pace;
 use super::solver::Solver;
 use numaestro_topology::PuId;
 
-/// Relative change of rates at which they have converged.
+/// Relative change of rates and queues at which they have converged.
 const CLOSE: f64 = 1e-6;
 /// Iterations after which the answer is taken as it is.
 const ITERATIONS_MAX: usize = 1000;
@@ -90,7 +90,7 @@ impl Amva {
         }
     }
 
-    /// One step for all classes; gives the largest relative change of a rate.
+    /// One step for all classes; gives the largest relative change of a rate or a queue.
     fn iterate(&mut self, field: &Field) -> f64 {
         let mut change: f64 = 0.0;
         self.used.fill(0.0);
@@ -109,6 +109,10 @@ impl Amva {
                 stay.queue = rate * stay.per_us * self.service_us[stay.channel] * (1.0 + others);
                 self.used[stay.channel] += f64::from(class.threads) * stay.queue;
             }
+        }
+        // Rates alone could stand still for one step while queues are still those of the last answer.
+        for (new, old) in self.used.iter().zip(&self.queue) {
+            change = change.max((new - old).abs() / (1.0 + old));
         }
         std::mem::swap(&mut self.queue, &mut self.used);
         change

@@ -79,7 +79,7 @@ impl Field {
     }
 
     /// Begins to use channels, at the rate of one who is alone.
-    pub fn start(&mut self, pu: PuId, pace: Pace) {
+    pub fn start(&mut self, pu: PuId, pace: &Pace) {
         let at = pu.index();
         assert!(!self.running[at], "something runs on processor {pu} already");
         self.running[at] = true;
@@ -93,7 +93,7 @@ impl Field {
             state.peak = state.peak.max(state.demand);
             self.users[channel * self.words + at / 64] |= 1 << (at % 64);
         }
-        self.paces[at] = pace;
+        self.paces[at] = *pace;
     }
 
     /// Ends what runs.

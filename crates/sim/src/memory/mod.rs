@@ -61,6 +61,8 @@ pub struct Memory {
     changed: Vec<PuId>,
     /// Whether a PU is in `changed`.
     listed: Vec<bool>,
+    /// Whether what runs on a PU has started since the last answer of the solver: its rate is only a guess.
+    guessed: Vec<bool>,
 }
 
 impl Memory {
@@ -86,6 +88,7 @@ impl Memory {
             found: Vec::with_capacity(pus),
             changed: Vec::with_capacity(pus),
             listed: vec![false; pus],
+            guessed: vec![false; pus],
             model,
         }
     }
@@ -121,13 +124,14 @@ impl Memory {
     /// # Panics
     /// If something else does.
     pub fn start(&mut self, pu: PuId, pace: Pace) {
-        self.field.start(pu, pace);
-        if pace.len() > 0
+        self.field.start(pu, &pace);
+        if !pace.is_empty()
             && let Some(solver) = &mut self.solver
         {
             solver.moved(&self.field, pu);
             let rate = solver.guess(&self.field, pu);
             self.field.tell(pu, rate);
+            self.guessed[pu.index()] = true;
         }
     }
 
@@ -136,7 +140,7 @@ impl Memory {
         if !self.field.runs(pu) {
             return;
         }
-        if self.field.pace(pu).len() > 0
+        if !self.field.pace(pu).is_empty()
             && let Some(solver) = &mut self.solver
         {
             solver.moved(&self.field, pu);
@@ -144,7 +148,8 @@ impl Memory {
         self.field.stop(pu);
     }
 
-    /// PUs whose [`Self::rate`] is another than when they were last told (at their start, or here). Cleared by [`Self::settle`].
+    /// PUs whose [`Self::rate`] is another than when they were last told (at their start, or here), those that have just been started
+    /// included if their first rate was a guess. Cleared by [`Self::settle`].
     ///
     /// Ask after the last of the starts and stops of one moment: what they do to each other is computed here, once.
     pub fn changed(&mut self) -> &[PuId] {
@@ -254,7 +259,8 @@ impl Memory {
         solver.solve(&self.field, &mut self.found);
         for &(pu, rate) in &self.found {
             let told = self.field.told(pu);
-            if (rate - told).abs() > told * CHANGE_TOLD {
+            let close = if std::mem::take(&mut self.guessed[pu.index()]) { 0.0 } else { told * CHANGE_TOLD };
+            if (rate - told).abs() > close {
                 self.field.tell(pu, rate);
                 if !self.listed[pu.index()] {
                     self.listed[pu.index()] = true;

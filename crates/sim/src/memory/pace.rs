@@ -7,8 +7,8 @@ use crate::machine::{Model, Picos};
 use crate::program::{Part, Refs};
 use numaestro_topology::{NumaNodeId, PuId};
 
-/// Most channels that the references of one thread can use: one inline list of them makes a pace a plain value.
-pub const CHANNELS_MAX: usize = 40;
+/// Most channels that the references of one thread can use: one inline list of them makes a pace a plain value of four cache lines.
+pub const CHANNELS_MAX: usize = 36;
 
 /// The pace of a thread: what it is slowed down by when nobody is in the way, and what it then asks of each channel.
 #[derive(Clone, Copy)]
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Pace {
             .field("local_per_us", &self.local_per_us)
             .field("remote_per_us", &self.remote_per_us)
             .field("demands", &self.demands().collect::<Vec<_>>())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -112,18 +112,15 @@ impl Mixer {
                 Part::All => Some(pages.all(what.data)),
             };
             let cost = |class: usize| -> Picos { model.access.classes[class].cost_ps[what.op as usize] };
-            match spread.filter(|spread| spread.total > 0) {
-                Some(Spread { by_node, total }) => {
-                    for &(node, here) in by_node {
-                        let refs = misses * here as f64 / *total as f64;
-                        let class = self.send(&mut pace, pu, usize::from(node), refs);
-                        stall_ps += refs * cost(class) as f64;
-                    }
-                }
-                None => {
-                    let class = self.send(&mut pace, pu, model.node_of(pu).index(), misses);
-                    stall_ps += misses * cost(class) as f64;
-                }
+            let Some(Spread { by_node, total }) = spread.filter(|spread| spread.total > 0) else {
+                let class = self.send(&mut pace, pu, model.node_of(pu).index(), misses);
+                stall_ps += misses * cost(class) as f64;
+                continue;
+            };
+            for &(node, here) in by_node {
+                let share = misses * here as f64 / *total as f64;
+                let class = self.send(&mut pace, pu, usize::from(node), share);
+                stall_ps += share * cost(class) as f64;
             }
         }
         pace.alone = 1.0 / (1.0 + stall_ps / 1e6);

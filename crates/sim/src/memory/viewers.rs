@@ -66,7 +66,7 @@ impl Viewers {
 /// The channels that a reference from a processor to a node's memory uses.
 pub fn channels(model: &Model, pu: PuId, node: NumaNodeId) -> Vec<u16> {
     let home = model.node_of(pu);
-    let uses = |over: &Over| match over {
+    let is_on_the_way = |over: &Over| match over {
         Over::Bus(pus) => pus.contains(pu),
         Over::Controller(at) => *at == node,
         Over::Link(at) => *at == home && node != home,
@@ -76,6 +76,6 @@ pub fn channels(model: &Model, pu: PuId, node: NumaNodeId) -> Vec<u16> {
             groups.iter().position(|group| group.contains(pu)) != of_memory
         }
     };
-    let used = model.channels.iter().enumerate().filter(|(_, channel)| uses(&channel.over));
+    let used = model.channels.iter().enumerate().filter(|(_, channel)| is_on_the_way(&channel.over));
     used.map(|(index, _)| index as u16).collect()
 }
