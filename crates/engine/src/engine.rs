@@ -244,7 +244,9 @@ impl Engine {
         self.ledger.account_mut(slot).blocked = false;
         Guests::forget(&mut self.ledger, slot);
         self.ledger.give_up_all(slot, self.now);
-        self.ledger.apps[slot.index()].home = None;
+        if self.ledger.apps[slot.index()].home.take().is_some() {
+            self.ledger.news.homes.push(slot);
+        }
         if self.ledger.account(slot).phase == Phase::Waiting {
             if let Some(at) = self.ledger.place_in_queue(slot) {
                 self.ledger.queue.remove(at);
