@@ -1,0 +1,223 @@
+//! Placements without and with delay: table 1.3, figures 1.4, 1.6 and 1.7, the multiprogrammed remark and the conclusion.
+
+use super::delays;
+use crate::hector::{Alone, Kernel, per_run};
+use crate::lab::Experiment;
+use crate::{Estimate, Figure, Finding, Judge, Lab, Shape, Trouble, improvement, ratio};
+use numaestro_sim::memory::Contention;
+
+/// All on station 3 (figure 1.2).
+pub const LOCALIZED: &str = "----/----/----/1234";
+/// On stations 1, 2 and 3.
+pub const ON_TWELVE: &str = "----/---3/--42/---1";
+/// On stations 2 and 3 (section 7.3).
+pub const ON_EIGHT: &str = "----/----/--43/--21";
+/// As [`ON_TWELVE`], but parent and first child have changed places (section 7.4).
+pub const CHILD_BESIDE: &str = "----/---3/--41/---2";
+
+/// Improvement by localization in percent of the non-localized time.
+pub fn gain(lab: &Lab, kernel: Kernel, delay: u32) -> Result<Estimate, Trouble> {
+    let localized = Alone::new(kernel, LOCALIZED, delay).seconds(lab)?;
+    let spread = Alone::new(kernel, ON_TWELVE, delay).seconds(lab)?;
+    Ok(improvement(&localized, &spread))
+}
+
+fn name(kernel: Kernel) -> String {
+    kernel.name().to_owned()
+}
+
+/// Bars of normalised times: non-localized = 1.
+fn normalised(lab: &Lab, title: &str, delay: u32, said: &str) -> Result<Figure, Trouble> {
+    let mut localized = Vec::new();
+    for kernel in Kernel::ALL {
+        let near = Alone::new(kernel, LOCALIZED, delay).seconds(lab)?;
+        let far = Alone::new(kernel, ON_TWELVE, delay).seconds(lab)?;
+        localized.push((name(kernel), ratio(&near, &far)));
+    }
+    let ones = Kernel::ALL.map(|kernel| (name(kernel), Estimate::exact(1.0)));
+    Ok(Figure::new(Shape::Bars, title, "application", "normalised execution time", said)
+        .with("localized", localized)
+        .with("non-localized", ones))
+}
+
+/// B93-Tab1.3.
+pub fn table_1_3(lab: &Lab) -> Result<Finding, Trouble> {
+    let mut judge = Judge::new();
+    let mut printed_gains = Vec::new();
+    for kernel in Kernel::ALL {
+        let gain = gain(lab, kernel, 0)?;
+        judge.value(format!("I({})", kernel.name()), "%", gain);
+        if let Some((far, near)) = kernel.seconds_printed() {
+            let printed = 100.0 * (1.0 - near / far);
+            let what = format!("I({}) within 2 points", kernel.name());
+            judge.demand(what, format!("{printed:.1} %"), format!("{gain} %"), (gain.mean - printed).abs() <= 2.0);
+            let seconds = Estimate::of(&Alone::new(kernel, LOCALIZED, 0).seconds(lab)?);
+            judge.value(format!("T({}) localized, printed {near}", kernel.name()), "s", seconds);
+            printed_gains.push((kernel, gain.mean));
+        }
+        judge.demand(format!("I({}) ≤ 10 %", kernel.name()), "not large", format!("{gain} %"), gain.mean <= 10.0);
+    }
+    let largest = printed_gains.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|&(kernel, _)| kernel);
+    let largest_name = largest.map_or("none", Kernel::name);
+    judge.demand("MM largest of the three", "MM", largest_name, largest == Some(Kernel::Mm));
+    judge.figure(normalised(lab, "Figure 1.3: normalised times, d = 0", 0, "Improvements are not large.")?);
+    Ok(judge.fitted(
+        "the localized times and improvements of FFT, MM and PDE set the constants of these kernels (times, numbers of references)",
+    ))
+}
+
+/// B93-Fig1.4.
+pub fn figure_1_4(lab: &Lab) -> Result<Finding, Trouble> {
+    let mut judge = Judge::new();
+    let at_least = |judge: &mut Judge, kernel: Kernel, least: f64, paper: &str| -> Result<f64, Trouble> {
+        let gain = gain(lab, kernel, 16)?;
+        judge.value(format!("I({})", kernel.name()), "%", gain);
+        let what = format!("I({}) ≥ {least} %", kernel.name());
+        judge.demand(what, paper, format!("{gain} %"), gain.mean >= least);
+        Ok(gain.mean)
+    };
+    let order = [
+        at_least(&mut judge, Kernel::Mm, 45.0, "> 50 %")?,
+        at_least(&mut judge, Kernel::Fft, 20.0, "> 25 %")?,
+        at_least(&mut judge, Kernel::Pde, 17.0, "> 20 %")?,
+        at_least(&mut judge, Kernel::Hough, 12.0, "> 15 %")?,
+    ];
+    let falls = order.windows(2).all(|pair| pair[0] > pair[1]);
+    let shown = order.map(|gain| format!("{gain:.1}")).join(" > ");
+    judge.demand("MM > FFT > PDE > HOUGH", "50, 25, 20, 15", shown, falls);
+    let neural = gain(lab, Kernel::Neural, 16)?;
+    judge.value("I(NEURAL)", "%", neural);
+    judge.demand("|I(NEURAL)| ≤ 3 %", "not significant", format!("{neural} %"), neural.mean.abs() <= 3.0);
+    let simplex = gain(lab, Kernel::Simplex, 16)?;
+    judge.value("I(SIMPLEX)", "%", simplex);
+    judge.demand("I(SIMPLEX) > 3 %", "benefits", format!("{simplex} %"), simplex.mean > 3.0);
+    let said = "MM improves by more than 50 %, FFT 25 %, PDE 20 %, HOUGH 15 %; only NEURAL not significantly.";
+    judge.figure(normalised(lab, "Figure 1.4: normalised times, d = 16", 16, said)?);
+    Ok(judge.fitted("\"more than 50 %\" of MM, with its 6.1 % of table 1.3, sets the ring's mean distance and MM's own constants"))
+}
+
+/// B93-mp0.
+pub fn multiprogrammed(lab: &Lab) -> Result<Finding, Trouble> {
+    let mut judge = Judge::new();
+    for trio in [[Kernel::Fft, Kernel::Hough, Kernel::Mm], [Kernel::Neural, Kernel::Pde, Kernel::Simplex]] {
+        let run = |contention| -> Result<Vec<f64>, Trouble> {
+            let outcomes = lab.outcomes(&side_by_side(trio, contention)?)?;
+            Ok(per_run(&outcomes, |_| true))
+        };
+        let (with, without) = (run(Contention::Amva)?, run(Contention::None)?);
+        let added = ratio(&with, &without);
+        let percent = Estimate { mean: 100.0 * (added.mean - 1.0), half: 100.0 * added.half, runs: added.runs };
+        let names = trio.map(Kernel::name).join(", ");
+        judge.value(format!("added by queueing, {names}"), "%", percent);
+        judge.demand(format!("{names}: < 2 %"), "not significant", format!("{percent} %"), percent.mean < 2.0);
+    }
+    Ok(judge.verdict(""))
+}
+
+/// Three kernels at once, each localized on a station of its own; queueing, if any, on buses and the ring.
+fn side_by_side(kernels: [Kernel; 3], contention: Contention) -> Result<Experiment, Trouble> {
+    const APART: &str = "fixed(at=----/1234/----/----;----/----/1234/----;----/----/----/1234)";
+    let streams = crate::hector::Streams {
+        kernels: &kernels,
+        parallelism: 4,
+        streams: 3,
+        repetitions: 1,
+        placement: APART,
+        delay: 0,
+        contention,
+        channels: &["ring", "station bus"],
+    };
+    streams.experiment()
+}
+
+/// B93-Fig1.6.
+pub fn figure_1_6(lab: &Lab) -> Result<Finding, Trouble> {
+    let mut judge = Judge::new();
+    let (mut small_steps, mut four, mut eight, mut twelve) = (0, Vec::new(), Vec::new(), Vec::new());
+    for kernel in Kernel::ALL {
+        let seconds = |placement| Alone::new(kernel, placement, 16).seconds(lab);
+        let (t4, t8, t12) = (seconds(LOCALIZED)?, seconds(ON_EIGHT)?, seconds(ON_TWELVE)?);
+        let [m4, m8, m12] = [&t4, &t8, &t12].map(|times| Estimate::of(times).mean);
+        four.push((name(kernel), Estimate::exact(1.0)));
+        eight.push((name(kernel), ratio(&t8, &t4)));
+        twelve.push((name(kernel), ratio(&t12, &t4)));
+        let shown = format!("{m4:.2}, {m8:.2}, {m12:.2} s");
+        if kernel == Kernel::Neural {
+            let within = [m8, m12].iter().all(|time| (time / m4 - 1.0).abs() <= 0.03);
+            judge.demand("NEURAL within 3 %", "no benefit", shown, within);
+            continue;
+        }
+        let what = format!("{}: T(4) < T(8) ≤ T(12)", kernel.name());
+        judge.demand(what, "grows", &shown, m4 < m8 && m8 <= m12);
+        let step = (m12 - m8) / (m8 - m4);
+        judge.value(format!("step from 8 to 12 over step from 4 to 8, {}", kernel.name()), "", Estimate::exact(step));
+        small_steps += u32::from(step <= 0.5);
+    }
+    judge.demand("T(12)-T(8) ≤ half of T(8)-T(4) for the majority", "small", format!("{small_steps} of 5"), small_steps >= 3);
+    judge.figure(
+        Figure::new(
+            Shape::Bars,
+            "Figure 1.6: systems of 4, 8 and 12 processors, d = 16",
+            "application",
+            "time over localized time",
+            "The benefit of localization grows with the size of the system for all but NEURAL; 8 and 12 differ little.",
+        )
+        .with("4: localized", four)
+        .with("8: --43 --21", eight)
+        .with("12: ---3 --42 ---1", twelve),
+    );
+    Ok(judge.verdict(""))
+}
+
+/// B93-Fig1.7.
+pub fn figure_1_7(lab: &Lab) -> Result<Finding, Trouble> {
+    let mut judge = Judge::new();
+    let (mut apart, mut beside) = (Vec::new(), Vec::new());
+    for kernel in [Kernel::Mm, Kernel::Pde, Kernel::Fft, Kernel::Hough, Kernel::Neural, Kernel::Simplex] {
+        let far = Alone::new(kernel, ON_TWELVE, 16).seconds(lab)?;
+        let near = Alone::new(kernel, CHILD_BESIDE, 16).seconds(lab)?;
+        let gain = improvement(&near, &far);
+        judge.value(format!("faster with a child beside the parent, {}", kernel.name()), "%", gain);
+        let shown = format!("{gain} %");
+        if matches!(kernel, Kernel::Mm | Kernel::Pde) {
+            let holds = (10.0..=20.0).contains(&gain.mean);
+            judge.demand(format!("{}: 10 to 20 % faster", kernel.name()), "15 %", shown, holds);
+        } else {
+            judge.demand(format!("{}: faster", kernel.name()), "affected", shown, gain.mean > 0.0);
+        }
+        apart.push((name(kernel), Estimate::exact(1.0)));
+        beside.push((name(kernel), ratio(&near, &far)));
+    }
+    judge.figure(
+        Figure::new(
+            Shape::Bars,
+            "Figure 1.7: children relative to the parent, d = 16",
+            "application",
+            "normalised execution time",
+            "MM and PDE differ by 15 %.",
+        )
+        .with("---3 --42 ---1", apart)
+        .with("---3 --41 ---2", beside),
+    );
+    Ok(judge.verdict(
+        "Changing places brings one of three children to the parent's station. At most a third of what remoteness costs can go, and \
+         of PDE that is a third of 20 to 25 % of its time (figure 1.4): 7 to 8 %, not 15. Where threads have equal parts and meet, even that \
+         is not seen, because the slowest still is remote.",
+    ))
+}
+
+/// B93-concl.
+pub fn conclusion(lab: &Lab) -> Result<Finding, Trouble> {
+    let mut judge = Judge::new();
+    for (what, finding) in [
+        ("table 1.3: minor without delay", table_1_3(lab)?),
+        ("figure 1.4: large at d = 16", figure_1_4(lab)?),
+        ("figure 1.5a: grows with d", delays::benefit_grows(lab)?),
+        ("figure 1.6: grows with the size", figure_1_6(lab)?),
+    ] {
+        let holds = finding.evidence.iter().all(|demand| demand.holds);
+        let missed = finding.evidence.iter().filter(|demand| !demand.holds).count();
+        judge.demand(what, "holds", format!("{missed} of {} demands missed", finding.evidence.len()), holds);
+    }
+    Ok(judge.verdict(""))
+}

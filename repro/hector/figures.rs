@@ -1,0 +1,59 @@
+//! Who has which processor, in the papers' notation. Knows no claim.
+
+use crate::lab::{Experiment, Lab, Trouble};
+use numaestro_sim::Nanos;
+use numaestro_sim::world::{Observer, Occupant};
+use numaestro_topology::PuId;
+
+/// Processors of Hector.
+const PROCESSORS: usize = 16;
+
+/// Who runs where at regular times.
+#[derive(Debug, Clone)]
+pub struct Snapshots {
+    every: Nanos,
+    next: Nanos,
+    now: [Option<u64>; PROCESSORS],
+    /// Jobs by processor, one entry for each time.
+    pub taken: Vec<[Option<u64>; PROCESSORS]>,
+}
+
+impl Snapshots {
+    fn new(every: Nanos) -> Self {
+        Self { every, next: every, now: [None; PROCESSORS], taken: Vec::new() }
+    }
+
+    /// Jobs on a station at one time, each once.
+    pub fn jobs_on(taken: &[Option<u64>; PROCESSORS], station: u32) -> Vec<u64> {
+        let first = (station * super::STATION) as usize;
+        let mut jobs: Vec<u64> = taken[first..first + super::STATION as usize].iter().flatten().copied().collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs
+    }
+
+    /// As in Brecht 1997, figure 6: a letter for each job, stations 1 to 3 apart by blanks.
+    pub fn written(taken: &[Option<u64>; PROCESSORS]) -> String {
+        let letter = |job: &Option<u64>| job.map_or('-', |job| char::from(b'a' + (job % 26) as u8));
+        let stations = super::STATIONS.map(|station| {
+            let first = (station * super::STATION) as usize;
+            taken[first..first + super::STATION as usize].iter().map(letter).collect::<String>()
+        });
+        stations.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Observer for Snapshots {
+    fn runs(&mut self, at: Nanos, pu: PuId, what: Occupant) {
+        while self.next <= at {
+            self.taken.push(self.now);
+            self.next += self.every;
+        }
+        self.now[pu.index()] = what.map(|(_, job, _)| job);
+    }
+}
+
+/// Snapshots of every run at regular times.
+pub fn snapshots(lab: &Lab, experiment: &Experiment, every: Nanos) -> Result<Vec<Snapshots>, Trouble> {
+    Ok(lab.observed(experiment, || Snapshots::new(every))?.into_iter().map(|(snapshots, _)| snapshots).collect())
+}

@@ -1,0 +1,174 @@
+//! Runs on Hector: one kernel alone on given processors, and streams of kernels under a policy. Knows no claim.
+
+use super::Kernel;
+use crate::lab::{Experiment, Lab, Outcomes, Trouble};
+use numaestro_engine::Settings;
+use numaestro_sim::dist::Dist;
+use numaestro_sim::machine;
+use numaestro_sim::memory::Contention;
+use numaestro_sim::outcome::{JobRecord, Outcome};
+use numaestro_sim::workload::{Order, Source, StreamPlan, Streams as Source_};
+use numaestro_sim::world::Setup;
+use std::sync::Arc;
+
+/// Runs of each placement (Brecht 1993, §7).
+const RUNS_ALONE: u32 = 8;
+/// Runs of each workload, with seeds of their own.
+const RUNS_STREAMS: u32 = 10;
+/// The pause between two applications of a stream: "unpredictable but small" (Brecht 1997, §5.2). Nanoseconds.
+const GAP: (f64, f64) = (0.0, 100e6);
+
+/// What is common to all runs: the machine with this delay.
+fn setup(policy: &str, delay: u32, contention: Contention, channels: &[&str]) -> Result<Setup, Trouble> {
+    let mut model = machine::named("hector", delay).ok_or_else(|| Trouble::new("hector", "there is no such machine"))?;
+    if !channels.is_empty() {
+        model.channels.retain(|channel| channels.iter().any(|kept| channel.name.starts_with(kept)));
+    }
+    Ok(Setup {
+        model: Arc::new(model),
+        settings: Settings { policy: policy.to_owned(), ..Settings::default() },
+        seed: 0,
+        contention,
+        until: None,
+        checks: false,
+    })
+}
+
+/// One kernel alone, its processes on given processors.
+#[derive(Debug, Clone, Copy)]
+pub struct Alone {
+    pub kernel: Kernel,
+    /// Processes in all.
+    pub processes: u32,
+    /// In the notation of Brecht 1993, figure 1.2, with `/` for blanks.
+    pub placement: &'static str,
+    /// Of the delay switches, cycles.
+    pub delay: u32,
+    /// Whether processors are in each other's way.
+    pub contention: Contention,
+}
+
+impl Alone {
+    /// Four processes, nobody in anybody's way.
+    pub const fn new(kernel: Kernel, placement: &'static str, delay: u32) -> Self {
+        Self { kernel, processes: 4, placement, delay, contention: Contention::None }
+    }
+
+    /// As something the lab can run.
+    pub fn experiment(self) -> Result<Experiment, Trouble> {
+        let Self { kernel, processes, placement, delay, contention } = self;
+        let policy = format!("share=demand placement=fixed(at={placement}) admission=fifo");
+        let program = kernel.program(processes)?;
+        let make = move |seed| -> Box<dyn Source> {
+            let start = Dist::Constant(0.0);
+            let plan = StreamPlan {
+                programs: vec![Arc::clone(&program)],
+                repetitions: Some(1),
+                start,
+                gap: Dist::Constant(0.0),
+            };
+            Box::new(Source_::new(vec![plan], Order::Given, seed))
+        };
+        Ok(Experiment {
+            name: format!("{} alone, {processes} at {placement}, delay {delay}, {contention:?}", kernel.name()),
+            setup: setup(&policy, delay, contention, &[])?,
+            source: Arc::new(make),
+            runs: RUNS_ALONE,
+        })
+    }
+
+    /// Seconds of each run.
+    pub fn seconds(self, lab: &Lab) -> Result<Vec<f64>, Trouble> {
+        let outcomes = lab.outcomes(&self.experiment()?)?;
+        Ok(per_run(&outcomes, |_| true))
+    }
+}
+
+/// Streams of kernels, one after the other, side by side (Brecht 1997, §5.2).
+#[derive(Debug, Clone, Copy)]
+pub struct Streams<'a> {
+    /// Which kernels a stream runs, in an order of its own.
+    pub kernels: &'a [Kernel],
+    /// Processes of each.
+    pub parallelism: u32,
+    /// Streams side by side.
+    pub streams: u32,
+    /// How often each stream runs its kernels.
+    pub repetitions: u32,
+    /// The placement, in the words of a policy.
+    pub placement: &'a str,
+    /// Of the delay switches, cycles.
+    pub delay: u32,
+    /// Whether processors are in each other's way, and on which channels; none named = all.
+    pub contention: Contention,
+    pub channels: &'a [&'static str],
+}
+
+impl<'a> Streams<'a> {
+    /// The usual workload with this parallelism: as many streams as 12 processors have room for.
+    pub const fn usual(parallelism: u32, placement: &'a str, delay: u32) -> Self {
+        let (streams, repetitions) = match parallelism {
+            2 => (6, 10),
+            4 => (3, 15),
+            _ => (1, 25),
+        };
+        Self {
+            kernels: &Kernel::FIVE,
+            parallelism,
+            streams,
+            repetitions,
+            placement,
+            delay,
+            contention: Contention::None,
+            channels: &[],
+        }
+    }
+
+    /// As something the lab can run.
+    pub fn experiment(&self) -> Result<Experiment, Trouble> {
+        let policy = format!("share=demand placement={} admission=fifo", self.placement);
+        let programs =
+            self.kernels.iter().map(|kernel| kernel.program(self.parallelism)).collect::<Result<Vec<_>, _>>()?;
+        let plan = StreamPlan {
+            programs,
+            repetitions: Some(self.repetitions),
+            start: Dist::Constant(0.0),
+            gap: Dist::Uniform(GAP.0, GAP.1),
+        };
+        let plans = vec![plan; self.streams as usize];
+        let make = move |seed| -> Box<dyn Source> { Box::new(Source_::new(plans.clone(), Order::Shuffled, seed)) };
+        let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name()).collect();
+        Ok(Experiment {
+            name: format!(
+                "{} x {} x {} of {} processes, {policy}, delay {}, {:?} {:?}",
+                self.streams,
+                self.repetitions,
+                names.join("+"),
+                self.parallelism,
+                self.delay,
+                self.contention,
+                self.channels,
+            ),
+            setup: setup(&policy, self.delay, self.contention, self.channels)?,
+            source: Arc::new(make),
+            runs: RUNS_STREAMS,
+        })
+    }
+
+    /// The outcomes of every run.
+    pub fn outcomes(&self, lab: &Lab) -> Result<Outcomes, Trouble> {
+        lab.outcomes(&self.experiment()?)
+    }
+}
+
+/// Mean response of the jobs of a run that are meant, in seconds: one value for each run.
+pub fn per_run(outcomes: &[Outcome], meant: impl Fn(&JobRecord) -> bool) -> Vec<f64> {
+    outcomes.iter().map(|outcome| mean_seconds(outcome, &meant)).collect()
+}
+
+/// Mean response of the jobs that are meant, in seconds.
+pub fn mean_seconds(outcome: &Outcome, meant: &impl Fn(&JobRecord) -> bool) -> f64 {
+    let times: Vec<f64> =
+        outcome.jobs.iter().filter(|job| meant(job)).map(|job| job.response() as f64 / 1e9).collect();
+    times.iter().sum::<f64>() / times.len().max(1) as f64
+}
