@@ -88,27 +88,23 @@ impl Engine {
 
     /// G1 and G2, by set; G3 and G6.
     fn check_sets(&self) {
-        for index in 0..self.ledger.pus.len() {
-            let (pu, entry) = (PuId(index as u32), &self.ledger.pus[index]);
-            for (number, account) in self.ledger.accounts.iter().enumerate() {
-                let slot = Some(Slot(number as u32));
-                let (owned, leaving) = (account.owned.contains(pu), account.leaving.contains(pu));
-                assert!(
-                    owned == (entry.state == PuState::Owned && entry.owner == slot),
-                    "G1: PU {pu} in the wrong set"
-                );
-                assert!(
-                    leaving == (entry.state == PuState::Leaving && entry.owner == slot),
-                    "G1: PU {pu} in the wrong set"
-                );
-                assert!(
-                    self.ledger.apps[number].own.contains(pu) == (entry.next == slot),
-                    "G2: PU {pu} in the wrong set"
-                );
-            }
-            let guests = self.ledger.accounts.iter().filter(|account| account.guest_of.contains(pu)).count();
-            assert!(guests == entry.guests as usize, "G1: PU {pu} has {guests} guests, not {}", entry.guests);
+        let mut guests = 0;
+        for (number, account) in self.ledger.accounts.iter().enumerate() {
+            let (slot, app) = (Slot(number as u32), &self.ledger.apps[number]);
+            let entry = |pu: PuId| &self.ledger.pus[pu.index()];
+            let is = |pu: PuId, state| entry(pu).state == state && entry(pu).owner == Some(slot);
+            assert!(account.owned.iter().all(|pu| is(pu, PuState::Owned)), "G1: {} in the wrong set", account.owned);
+            assert!(account.leaving.iter().all(|pu| is(pu, PuState::Leaving)), "G1: {} in the wrong set", account.leaving);
+            assert!(app.own.iter().all(|pu| entry(pu).next == Some(slot)), "G2: {} in the wrong set", app.own);
+            assert!(account.guest_of.iter().all(|pu| entry(pu).guests > 0), "G1: {} have no guests", account.guest_of);
+            guests += account.guest_of.len();
         }
+        // Every member is where it belongs; these say that nobody is missing.
+        for index in 0..self.ledger.pus.len() as u32 {
+            self.check_membership(PuId(index));
+        }
+        let counted: usize = self.ledger.pus.iter().map(|pu| pu.guests as usize).sum();
+        assert!(guests == counted, "G1: {guests} guests, not {counted}");
         for &slot in &self.order {
             let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
             let most =

@@ -109,6 +109,39 @@ fn steady_state() {
     }
 }
 
+/// Rigid jobs of 1–16 processors come and go while hundreds wait.
+#[test]
+fn a_long_queue() {
+    for policy in ["fcfs", "easy", "easy placement=affinity", "fifo"] {
+        let mut host = Host::new(policy);
+        let mut jobs: Vec<AppId> = Vec::new();
+        let mut allocations = 0;
+        for number in 1..1200 {
+            let processors = number % 16 + 1;
+            let wish = Wish {
+                request: processors,
+                min: processors,
+                max: processors,
+                weight_milli: 1000,
+                class: Class::Fold,
+                wait: None,
+                estimate_ns: Some(u64::from(number * 7919 % 1_000_000)),
+                claim: None,
+            };
+            let app = AppId(u64::from(number));
+            jobs.push(app);
+            let (mut count, _) = host.step(&Event::Arrive { app, wish });
+            if jobs.len() > 300 {
+                // The oldest runs: in every one of these policies the head of the queue starts first.
+                count += host.step(&Event::Depart { app: jobs.remove(0) }).0;
+            }
+            allocations += if number < 700 { 0 } else { count };
+        }
+        assert!(host.engine.snapshot().queue.len() > 200, "{policy}");
+        assert_eq!(allocations, 0, "{policy}");
+    }
+}
+
 #[test]
 fn the_counter_counts() {
     let (count, _) = counted(|| std::hint::black_box(Box::new(1)));
