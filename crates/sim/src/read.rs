@@ -62,7 +62,7 @@ impl<'a> Text<'a> {
     /// A mistake in the bytes of `span`.
     pub fn mistake(&self, span: Range<usize>, field: impl Into<String>, problem: impl Into<String>) -> Mistake {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() as u32 + 1;
+        let line = before.split(|&byte| byte == b'\n').count() as u32;
         Mistake { file: self.name.to_owned(), line, field: field.into(), problem: problem.into() }
     }
 

@@ -92,7 +92,7 @@ impl<'t> Field<'t> {
         let found = match self.node.value {
             Value::Whole(number) => u64::try_from(number).ok(),
             // JSON writers give 16.0 and 1e6 for whole numbers.
-            Value::Real(number) if number >= 0.0 && number < 9e15 && number == number.trunc() => Some(number as u64),
+            Value::Real(number) if (0.0..9e15).contains(&number) && number % 1.0 == 0.0 => Some(number as u64),
             _ => None,
         };
         found.filter(|number| range.contains(number)).ok_or_else(|| {

@@ -34,7 +34,7 @@ pub(super) fn read(field: &Field<'_>, loaded: &Loaded<'_>) -> Result<Arc<Model>,
 }
 
 fn is_file(text: &str) -> bool {
-    text.ends_with(".toml")
+    text.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("toml"))
 }
 
 fn named(field: &Field<'_>, delay: u32, loaded: &Loaded<'_>) -> Result<Arc<Model>, Mistake> {

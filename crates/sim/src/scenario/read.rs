@@ -2,7 +2,7 @@
 
 use super::parts::{Loaded, Parts};
 use super::sweep::{self, Choice, Sweep};
-use super::{Point, Scenario, machine, workload};
+use super::{Point, Scenario, Workload, machine, workload};
 use crate::machine::Model;
 use crate::memory::Contention;
 use crate::program::{self, Body, PagePlace, Program, Split};
@@ -106,11 +106,13 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
     let mut parts = Parts { loaded, programs, pus: usable(&machine), notes: Vec::new(), until };
     remarks(&mut parts, &machine);
     let workload = workload::read(fields.get("workload"), &mut parts)?;
-    if parts.programs.is_empty() && matches!(&workload, workload::Workload::List(arrivals) if arrivals.is_empty()) {
-        return Err(fields.mistake("nothing would run: there are no [[program]] tables and no [workload]"));
-    }
+    let idle = parts.programs.is_empty() && matches!(&workload, Workload::List(arrivals) if arrivals.is_empty());
+    let nothing = fields.mistake("nothing would run: there are no [[program]] tables and no [workload]");
     let _ = fields.get("sweep");
     fields.finish()?;
+    if idle {
+        return Err(nothing);
+    }
     Ok(Scenario {
         name,
         about,

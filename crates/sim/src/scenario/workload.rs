@@ -170,7 +170,7 @@ fn streams(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mista
         let programs = match (fields.get("programs"), usual) {
             (Some(names), _) => parts.programs_named(&names)?,
             (None, Some(usual)) => usual.programs.clone(),
-            (None, None) => parts.programs.to_vec(),
+            (None, None) => parts.programs.clone(),
         };
         let repetitions = match fields.get("repetitions") {
             Some(field) if matches!(field.text(), Ok("forever")) => None,

@@ -256,16 +256,16 @@ fn gamma_cdf(x: f64, shape: f64) -> f64 {
         }
         return sum * front;
     }
-    let mut b = x + 1.0 - shape;
-    let (mut c, mut d) = (1e300, 1.0 / b);
-    let mut fraction = d;
+    let mut partial = x + 1.0 - shape;
+    let (mut above, mut below) = (1e300, 1.0 / partial);
+    let mut fraction = below;
     for n in 1..STEPS {
         let a = -f64::from(n) * (f64::from(n) - shape);
-        b += 2.0;
-        d = 1.0 / (a * d + b);
-        c = b + a / c;
-        fraction *= c * d;
-        if (c * d - 1.0).abs() < EPS {
+        partial += 2.0;
+        below = 1.0 / (a * below + partial);
+        above = partial + a / above;
+        fraction *= above * below;
+        if (above * below - 1.0).abs() < EPS {
             break;
         }
     }

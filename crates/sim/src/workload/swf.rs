@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
     /// Its number.
-    pub number: i64,
+    pub number: Option<u64>,
     /// When it was submitted, from the start of the log.
     pub submit: Option<Nanos>,
     /// From its submission to its start.
@@ -182,30 +182,40 @@ impl Record {
     }
 
     fn write(&self, out: &mut String) {
-        let whole = |value: Option<u64>| value.map_or(-1, |value| value as i64);
-        let time = |out: &mut String, value: Option<Nanos>| {
-            let _ = match value {
-                None => write!(out, "-1 "),
-                Some(ns) if ns % SECOND == 0 => write!(out, "{} ", ns / SECOND),
-                Some(ns) => {
-                    let fraction = format!("{:09}", ns % SECOND);
-                    write!(out, "{}.{} ", ns / SECOND, fraction.trim_end_matches('0'))
-                }
-            };
-        };
-        let _ = write!(out, "{} ", self.number);
-        time(out, self.submit);
-        time(out, self.wait);
-        time(out, self.run);
-        let _ = write!(out, "{} ", whole(self.allocated));
-        time(out, self.cpu);
-        let _ = write!(out, "{} {} ", whole(self.memory), whole(self.requested));
-        time(out, self.requested_run);
-        let _ = write!(out, "{} {}", whole(self.requested_memory), whole(self.status));
-        for value in self.rest {
-            let _ = write!(out, " {}", whole(value));
+        whole(out, self.number);
+        for value in [self.submit, self.wait, self.run] {
+            time(out, value);
         }
+        whole(out, self.allocated);
+        time(out, self.cpu);
+        whole(out, self.memory);
+        whole(out, self.requested);
+        time(out, self.requested_run);
+        whole(out, self.requested_memory);
+        whole(out, self.status);
+        for value in self.rest {
+            whole(out, value);
+        }
+        // The last field ends the line.
+        out.pop();
         out.push('\n');
+    }
+}
+
+fn whole(out: &mut String, value: Option<u64>) {
+    let _ = match value {
+        None => write!(out, "-1 "),
+        Some(value) => write!(out, "{value} "),
+    };
+}
+
+/// Seconds, with a fraction only where there is one.
+fn time(out: &mut String, value: Option<Nanos>) {
+    whole(out, value.map(|ns| ns / SECOND));
+    if let Some(fraction) = value.map(|ns| ns % SECOND).filter(|&fraction| fraction > 0) {
+        out.pop();
+        let digits = format!("{fraction:09}");
+        let _ = write!(out, ".{} ", digits.trim_end_matches('0'));
     }
 }
 
@@ -233,21 +243,22 @@ const NAMES: [&str; 18] = [
 /// A field's name and what is wrong with it.
 type Problem = (&'static str, String);
 
+/// The whole and the billionths of a field; `None` = unknown.
+type Decimal = Option<(u64, u64)>;
+
 fn record(line: &str) -> Result<Record, Problem> {
     let mut words = line.split_ascii_whitespace();
     let mut position = 0;
-    let mut next = || -> Result<Option<(u64, u64)>, Problem> {
+    let mut read = || -> Result<Decimal, Problem> {
         let name = NAMES[position];
         position += 1;
         let word = words.next().ok_or_else(|| (name, format!("expected 18 numbers, found {}", position - 1)))?;
-        decimal(word).ok_or_else(|| (name, format!("expected a number, found \"{word}\"")))
+        decimal(word).map_err(|NoNumber| (name, format!("expected a number, found \"{word}\"")))
     };
-    let number = next()?.map_or(-1, |(whole, _)| whole as i64);
-    let mut read = || Ok::<_, Problem>(next()?);
-    let time = |value: Option<(u64, u64)>| value.map(|(whole, ns)| whole.saturating_mul(SECOND).saturating_add(ns));
-    let whole = |value: Option<(u64, u64)>| value.map(|(whole, _)| whole);
+    let time = |value: Decimal| value.map(|(whole, ns)| whole.saturating_mul(SECOND).saturating_add(ns));
+    let whole = |value: Decimal| value.map(|(whole, _)| whole);
     Ok(Record {
-        number,
+        number: whole(read()?),
         submit: time(read()?),
         wait: time(read()?),
         run: time(read()?),
@@ -258,43 +269,43 @@ fn record(line: &str) -> Result<Record, Problem> {
         requested_run: time(read()?),
         requested_memory: whole(read()?),
         status: whole(read()?),
-        rest: [
-            whole(read()?),
-            whole(read()?),
-            whole(read()?),
-            whole(read()?),
-            whole(read()?),
-            whole(read()?),
-            whole(read()?),
-        ],
+        rest: {
+            let mut rest = [None; 7];
+            for value in &mut rest {
+                *value = whole(read()?);
+            }
+            rest
+        },
     })
 }
 
-/// A number as whole and billionths; `Some(None)` if negative, which means unknown. Made for speed: logs have millions of them.
-fn decimal(word: &str) -> Option<Option<(u64, u64)>> {
+struct NoNumber;
+
+/// A number; negative ones mean unknown. Made for speed: logs have millions of them.
+fn decimal(word: &str) -> Result<Decimal, NoNumber> {
     let bytes = word.as_bytes();
-    let (negative, digits) = match bytes {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, bytes),
-    };
+    let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let (mut whole, mut fraction, mut unit) = (0u64, 0, SECOND);
     let mut rest = digits.iter();
     let mut any = false;
     for &byte in rest.by_ref() {
         match byte {
-            b'0'..=b'9' => whole = whole.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?,
+            b'0'..=b'9' => {
+                let more = whole.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(byte - b'0')));
+                whole = more.ok_or(NoNumber)?;
+            }
             b'.' => break,
-            _ => return None,
+            _ => return Err(NoNumber),
         }
         any = true;
     }
     for &byte in rest {
         if !byte.is_ascii_digit() {
-            return None;
+            return Err(NoNumber);
         }
         unit /= 10;
         fraction += unit * u64::from(byte - b'0');
         any = true;
     }
-    any.then_some((!negative).then_some((whole, fraction)))
+    if any { Ok((digits.len() == bytes.len()).then_some((whole, fraction))) } else { Err(NoNumber) }
 }
