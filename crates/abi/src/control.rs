@@ -79,6 +79,8 @@ pub struct Options {
     pub class: Class,
     /// `Some(true)`: wait in the queue for processors of its own; `Some(false)`: never wait; `None`: as the policy says.
     pub wait: Option<bool>,
+    /// The user's estimate of its run time, nanoseconds: for backfilling.
+    pub estimate_ns: Option<u64>,
 }
 
 /// What the manager answers.

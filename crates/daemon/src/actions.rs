@@ -98,7 +98,7 @@ impl Manager {
             weight_milli: entry.options.weight_milli.unwrap_or(1000).max(1),
             class: entry.class,
             wait: entry.options.wait,
-            estimate_ns: None,
+            estimate_ns: entry.options.estimate_ns,
             claim,
         }
     }

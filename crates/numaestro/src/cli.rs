@@ -5,6 +5,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const AFTER_HELP: &str = "\
 Start here:
@@ -183,6 +184,9 @@ pub struct RunArgs {
     /// Never wait: share processors if need be.
     #[arg(long, overrides_with = "wait")]
     pub no_wait: bool,
+    /// How long it will run at most, as far as you know: `90s`, `10m`, `1.5h`. With the policy `easy` short programs may overtake.
+    #[arg(long, value_name = "DURATION", value_parser = parse_time)]
+    pub time: Option<Duration>,
     /// Only say what would be done.
     #[arg(long)]
     pub dry_run: bool,
@@ -374,5 +378,28 @@ fn parse_weight(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x.is_finite() && (0.001..=1000.0).contains(&x) => Ok(x),
         _ => Err("a number from 0.001 to 1000, 1 is usual".to_owned()),
+    }
+}
+
+/// A positive number with `s`, `m`, `h` or `d`.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    const UNITS: [(char, f64); 4] = [('s', 1.0), ('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
+    let wrong = || "a number with its unit: 90s, 10m, 1.5h or 2d".to_owned();
+    let (_, seconds) = UNITS.into_iter().find(|&(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
+    let number: f64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds).ok().filter(|time| !time.is_zero()).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("1.5h"), Ok(Duration::from_secs(5400)));
+        for wrong in ["", "s", "90", "-1s", "0s", "nanh", "infd", "1e30d", "1 m", "5µ"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What is to be started, and how.
 #[derive(Debug)]
@@ -37,7 +38,8 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
         _ => None,
     };
     let path = target::find(&args.command[0], std::env::var_os("PATH"))?;
-    let plan = Plan::new(args.command.clone(), &path, &args.wish, wait)?;
+    let mut plan = Plan::new(args.command.clone(), &path, &args.wish, wait)?;
+    plan.options.estimate_ns = args.time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
 
@@ -79,6 +81,7 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
             Some(ClassArg::Fold) => Class::Fold,
         },
         wait: None,
+        estimate_ns: None,
     })
 }
 
@@ -226,9 +229,10 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
     let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
     let class = plan.class.unwrap_or("auto");
     let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
+    let time = wish.estimate_ns.map(|ns| format!(", time {:?}", Duration::from_nanos(ns))).unwrap_or_default();
     writeln!(
         text,
-        "wishes       min {}, max {}, weight {weight}, class {class}",
+        "wishes       min {}, max {}, weight {weight}, class {class}{time}",
         or(wish.min, "1"),
         or(wish.max, "all")
     )?;
