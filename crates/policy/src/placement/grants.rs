@@ -203,7 +203,11 @@ impl Grants {
             let mut leaving = own.map(|(index, _)| PuId(index as u32));
             if let Some(pu) = leaving.find(|&pu| plan.free().contains(pu) && self.may_be(view, plan, slot, pu, allowed))
             {
-                self.vacating[slot.index()] -= 1;
+                if self.free.remove(pu) {
+                    self.free_in[view.machine.pu(pu).node.index()] -= 1;
+                } else {
+                    self.vacating[slot.index()] -= 1;
+                }
                 plan.give(pu, slot);
                 return true;
             }
