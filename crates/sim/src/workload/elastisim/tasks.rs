@@ -90,7 +90,9 @@ impl Job {
             let compute = value(&flops)? * share.of_node(nodes) / self.platform.flops;
             let over = if spread { f64::from(nodes) } else { 1.0 };
             let communicate = if nodes > 1 { value(&bytes)? / over / network } else { 0.0 };
-            Ok(compute.max(communicate))
+            // What is below 0 or no number must not hide behind the other.
+            let fine = compute >= 0.0 && communicate >= 0.0;
+            Ok(if fine { compute.max(communicate) } else { f64::NAN })
         })
     }
 
