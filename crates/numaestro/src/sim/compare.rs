@@ -160,7 +160,8 @@ fn report(
     let runner = Runner { progress: &progress, state: None, stop: &never, checks: false };
     let outcome = runner.run(first, scenario.seed, &mut recorder)?;
     let grid = recorder.close()?.zip(outcome).map(|(mut seen, (_, outcome))| seen.grid(outcome.end, COLUMNS));
-    let title = format!("policy {} {}, seed {}", first.cell.policy, first.cell.point(), scenario.seed);
+    let point = if first.cell.parameters.is_empty() { String::new() } else { format!(", {}", first.cell.point()) };
+    let title = format!("policy {}{point}, seed {}", first.cell.policy, scenario.seed);
     html::page(&Report {
         about,
         results,

@@ -45,7 +45,7 @@ pub struct Grid {
 impl Occupancy {
     /// For this many processors.
     pub fn new(processors: usize) -> Self {
-        Self { bin_ns: 1000, rows: (0..processors).map(|_| Row::default()).collect(), programs: BTreeMap::new() }
+        Self { bin_ns: 1, rows: (0..processors).map(|_| Row::default()).collect(), programs: BTreeMap::new() }
     }
 
     /// From now on this application runs on this processor, or nobody.
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_long_run_keeps_its_picture_in_bounded_memory() {
         let mut seen = Occupancy::new(1);
-        // A second each, for 2000 seconds: far more than the bins of a microsecond.
+        // A second each, for 2000 seconds: far more than bins of a nanosecond.
         for second in 0..2000_u64 {
             seen.runs(second * 1_000_000_000, 0, Some(second / 500));
         }

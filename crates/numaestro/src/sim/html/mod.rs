@@ -55,8 +55,8 @@ pub fn page(report: &Report) -> anyhow::Result<String> {
     rankings(&mut body, report)?;
     sweeps(&mut body, report)?;
     comparison_table(&mut body, report);
-    metric_table(&mut body, report);
     occupancy(&mut body, report)?;
+    metric_tables(&mut body, report);
     let style = include_str!("page.css");
     Ok(format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
@@ -190,14 +190,18 @@ fn comparison_table(body: &mut String, report: &Report) {
         writeln!(body, "</table></div>\n<p class=\"dim\">Same jobs for every policy; * p ≤ 0.05 among all rows.</p>");
 }
 
-/// Every metric of every policy, at each point.
-fn metric_table(body: &mut String, report: &Report) {
+/// Every metric of every policy, at each point; folded away but for the first.
+fn metric_tables(body: &mut String, report: &Report) {
     let results = report.results;
-    for (point, cells) in points(results) {
+    for (shown, (point, cells)) in points(results).into_iter().enumerate() {
         let at = if point.is_empty() { String::new() } else { format!(" at {}", escaped(&point)) };
         let names: String =
             cells.iter().map(|&cell| format!("<th>{}</th>", escaped(&results.cells[cell].policy))).collect();
-        let _ = writeln!(body, "<h2>All numbers{at}</h2>\n<div class=\"wide\"><table><tr><th></th>{names}</tr>");
+        let open = if shown == 0 { " open" } else { "" };
+        let _ = writeln!(
+            body,
+            "<details{open}><summary>All numbers{at}</summary>\n<div class=\"wide\"><table><tr><th></th>{names}</tr>"
+        );
         for metric in METRICS {
             let value = |&cell: &usize| {
                 Estimate::of(&samples(&results.runs[cell], metric.of), results.level).map_or(String::new(), |found| {
@@ -208,7 +212,7 @@ fn metric_table(body: &mut String, report: &Report) {
             let values: String = cells.iter().map(|cell| format!("<td>{}</td>", value(cell))).collect();
             let _ = writeln!(body, "<tr><td>{}</td>{values}</tr>", escaped(metric.title.trim()));
         }
-        body.push_str("</table></div>\n");
+        body.push_str("</table></div></details>\n");
     }
 }
 

@@ -21,7 +21,7 @@ pub const COLOURS: [RGBColor; 8] = [
 ];
 
 /// Width of every plot in its own units: narrow, so that its letters stay readable on a phone.
-const WIDTH: u32 = 520;
+const WIDTH: u32 = 440;
 const FONT: (&str, u32) = ("sans-serif", 14);
 
 /// A value with an interval.
@@ -109,7 +109,7 @@ pub fn lines(x: &[f64], series: &[Vec<Option<Point>>], titles: [&str; 2]) -> any
             let bars = found.iter().filter(|(_, point)| point.half_width > 0.0);
             chart.draw_series(bars.map(|(x, point)| {
                 let (low, high) = (point.mean - point.half_width, point.mean + point.half_width);
-                ErrorBar::new_vertical(*x, low, point.mean, high, style.stroke_width(2), 6)
+                PathElement::new([(*x, low), (*x, high)], style.stroke_width(3))
             }))?;
         }
         Ok(())
@@ -118,11 +118,11 @@ pub fn lines(x: &[f64], series: &[Vec<Option<Point>>], titles: [&str; 2]) -> any
 
 /// Who ran where: one row for each processor (equal neighbours as one), time across, a colour for each application.
 pub fn occupancy(grid: &Grid, machine: &Machine) -> anyhow::Result<String> {
-    const LABELS: i32 = 92;
+    const LABELS: i32 = 84;
     let bands = bands(grid, machine);
     // A machine of a thousand processors still fits a page: rows become thin, and only some are named.
-    let row = (720 / i32::try_from(bands.len().max(1))?).clamp(3, 16);
-    let named = (12 + row - 1) / row;
+    let row = (720 / i32::try_from(bands.len().max(1))?).clamp(3, 18);
+    let named = (15 + row - 1) / row;
     let height = row * i32::try_from(bands.len())? + 34;
     let (left, right) = (LABELS, i32::try_from(WIDTH)? - 8);
     let columns = i32::try_from(grid.rows.first().map_or(1, Vec::len).max(1))?;
@@ -131,7 +131,7 @@ pub fn occupancy(grid: &Grid, machine: &Machine) -> anyhow::Result<String> {
         for (number, band) in (0..).zip(&bands) {
             let top = 4 + row * number;
             if number % named == 0 {
-                area.draw(&Text::new(label(band), (4, top - 1), ("sans-serif", 11).into_font()))?;
+                area.draw(&Text::new(label(band), (4, top - 1), ("sans-serif", 13).into_font()))?;
             }
             let bottom = top + if row > 4 { row - 2 } else { row };
             for (from, to, job) in stretches(band.cells) {
@@ -146,7 +146,7 @@ pub fn occupancy(grid: &Grid, machine: &Machine) -> anyhow::Result<String> {
             (i32::midpoint(left, right) - 20, duration(grid.end / 2)),
             (right - 48, duration(grid.end)),
         ] {
-            area.draw(&Text::new(time, (x, base + 6), ("sans-serif", 12).into_font()))?;
+            area.draw(&Text::new(time, (x, base + 6), ("sans-serif", 13).into_font()))?;
         }
         Ok(())
     })
@@ -176,7 +176,7 @@ fn upper(high: f64) -> f64 {
 
 /// A long policy's text, cut where the plot ends.
 fn shortened(name: &str) -> String {
-    const MOST: usize = 64;
+    const MOST: usize = 56;
     if name.chars().count() <= MOST { name.to_owned() } else { name.chars().take(MOST - 1).chain(['…']).collect() }
 }
 
