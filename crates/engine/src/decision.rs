@@ -29,7 +29,9 @@ impl Engine {
         self.decisions += 1;
         self.refresh();
         let nobody_started = !self.admit(actions);
-        if nobody_started && self.only_queue {
+        // A trial has changed what a selective placement can give; only a decision sets that right.
+        let tried = !self.ledger.queue.is_empty() && self.policy.placement.selective();
+        if nobody_started && self.only_queue && !tried {
             // Those that run are the same, with the same wishes, on the same processors.
             return;
         }
@@ -292,9 +294,7 @@ impl Engine {
             self.tell_place(at, actions);
         }
         let mut new = len;
-        let told = |engine: &Self, at: usize| {
-            engine.ledger.account(engine.ledger.queue.waiting()[at].app).position > 0
-        };
+        let told = |engine: &Self, at: usize| engine.ledger.account(engine.ledger.queue.waiting()[at].app).position > 0;
         while new > moved.max(known) && !told(self, new - 1) {
             new -= 1;
         }
