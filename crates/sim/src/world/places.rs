@@ -14,6 +14,10 @@ impl World {
         self.note(Line::Target, app, count, epoch);
         let entry = &mut self.apps[app as usize];
         let floats = shared && pus.len() > 1 && pus.len() == self.usable;
+        if entry.stand == Stand::Over {
+            // It leaves in this very moment; what it has is free then.
+            return;
+        }
         let first = entry.told.epoch == 0;
         entry.told.owes |= !entry.set.is_subset(pus);
         (entry.told.epoch, entry.told.count, entry.told.shared) = (epoch, count.max(1), shared);
