@@ -153,6 +153,11 @@ impl Engine {
         &self.settings
     }
 
+    /// How many wait.
+    pub fn queue_len(&self) -> usize {
+        self.ledger.queue.len()
+    }
+
     /// What the policy sees.
     pub fn view(&self) -> View<'_> {
         View {
