@@ -156,7 +156,7 @@ fn unexpected(change: (&str, &str), line: u32, field: &str, problem: &str) -> Op
 }
 
 #[test]
-fn mistakes() {
+fn mistakes_in_programs() {
     let mut found: Vec<String> = Vec::new();
     found.extend(unexpected(("processors = 8", "procesors = 8"), 2, "program.mm", "`processors` is missing"));
     found.extend(unexpected(("min = 2", "min = 9"), 5, "program.mm.min", "a whole number from 1 to 8, found 9"));
@@ -186,6 +186,12 @@ fn mistakes() {
         "program.mm.data[1].place",
         "\"round-robin\", \"master\" or { node",
     ));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn mistakes_in_phases_and_curves() {
+    let mut found: Vec<String> = Vec::new();
     found.extend(unexpected(
         ("do = \"serial\"", "do = \"serially\""),
         19,

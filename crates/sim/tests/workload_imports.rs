@@ -61,7 +61,7 @@ fn a_malleable_job() {
     }
     let Phase::Repeat { times: 3, phases } = waits else { panic!("{waits:?}") };
     assert!(
-        matches!(&phases[..], [Phase::Parallel { work: Work::Each(Dist::Constant(each)), curve: None, .. }] if *each == 2e9)
+        matches!(&phases[..], [Phase::Parallel { work: Work::Each(Dist::Constant(each)), curve: None, .. }] if each.total_cmp(&2e9).is_eq())
     );
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(
@@ -147,10 +147,10 @@ fn threads_alone_and_teams() {
     assert_eq!(set.arrivals[2].program.processors, 4);
     let [Phase::Repeat { times: 10, phases }] = phases_of(&set.arrivals[2]) else { panic!("{:?}", set.arrivals[2]) };
     assert!(
-        matches!(&phases[0], Phase::Parallel { width: 4, iterations: 7, work: Work::Each(Dist::Constant(ns)), locked: None, .. } if *ns == 200e3)
+        matches!(&phases[0], Phase::Parallel { width: 4, iterations: 7, work: Work::Each(Dist::Constant(ns)), locked: None, .. } if ns.total_cmp(&200e3).is_eq())
     );
     assert!(
-        matches!(&phases[1], Phase::Parallel { iterations: 1, locked: Some(Dist::Constant(ns)), .. } if *ns == 5e3)
+        matches!(&phases[1], Phase::Parallel { iterations: 1, locked: Some(Dist::Constant(ns)), .. } if ns.total_cmp(&5e3).is_eq())
     );
     assert_eq!(notes.len(), 2, "{notes:?}");
     assert!(notes[0].contains("`priority` is not used") && notes[1].contains("timer"), "{notes:?}");

@@ -33,7 +33,7 @@ fn published_sizes(table: &lublin::Parameters) -> (f64, f64) {
             let size = power.exp2().round();
             let weight = share / f64::from(STEPS);
             mean += weight * (rounded * (power + 0.5).floor().exp2() + (1.0 - rounded) * size);
-            let happens = (size as u64).is_power_of_two();
+            let happens = size.log2() % 1.0 == 0.0;
             power_of_two += weight * (rounded + (1.0 - rounded) * f64::from(u8::from(happens)));
         }
     }

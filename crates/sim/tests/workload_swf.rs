@@ -48,7 +48,8 @@ fn header_and_jobs() {
 
 #[test]
 fn without_a_header_the_machine_is_as_large_as_its_largest_job() {
-    let text: String = SMALL.lines().filter(|line| !line.starts_with(';')).map(|line| format!("{line}\n")).collect();
+    let text: Vec<&str> = SMALL.lines().filter(|line| !line.starts_with(';')).collect();
+    let text = text.join("\n");
     assert_eq!(read(&text).processors(), 32);
     assert_eq!(read("").processors(), 1);
 }

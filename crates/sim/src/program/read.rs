@@ -1,4 +1,39 @@
 //! Programs as TOML: `[[program]]` tables. Every mistake has its line and field, and nothing is half-read.
+//!
+//! ```toml
+//! [[program]]
+//! name = "mm"                                   # one of a kind
+//! processors = 4                                # that it wants: its largest team
+//! min = 1                                       # from here on what need not be said, with what is then taken
+//! weight = 1.0
+//! class = "malleable"                           # or "setter", "fold"
+//! asks = "once"                                 # or "runnable", "creation"
+//! vacates = "region"                            # or "task", "at-once"
+//! creation = 0                                  # time for each thread created; times: "20 us", "2 ms", "1.5 s", or nanoseconds
+//! footprint = 0                                 # lines of a thread's working set
+//! data = [
+//!     { name = "a", pages = 10, split = "whole", place = "policy" },   # or split = "per-thread"; place = "first-touch",
+//! ]                                             # "round-robin", "master", { node = 0 }
+//!
+//! [[program.phases]]
+//! do = "serial"                                 # the master alone
+//! work = { exponential = "2 ms" }               # or a plain time, { mean = .., cv = .. }, { uniform = [.., ..] }, { geometric = .. },
+//!                                               # { choice = [[value, weight], ..] }, { lognormal = [mean, cv] }
+//! refs = [{ data = "a", part = "own", op = "line", per_us = 0.5, hits = 0 }]   # or part = "all", "master"; op = "load", ...
+//!
+//! [[program.phases]]
+//! do = "parallel"                               # the team; meets at the end of each iteration
+//! work = "40 ms"                                # of an iteration, divided among the team, or `work_each` of each thread
+//! width = 4                                     # largest team; `processors` if not given
+//! iterations = 1
+//! cv = 0                                        # how much the threads' parts differ
+//! wait = "spin"                                 # or "block", { spin_then_block = "50 us" }
+//! locked = "3 us"                               # optional: a critical section in each thread's iteration
+//! curve = { amdahl = 0.1 }                      # optional; also { downey = [A, sigma] }, { sevcik = [phi, alpha, beta] },
+//!                                               # { table = [[processors, speedup], ..] }
+//! ```
+//! and `do = "tasks"` (`count`, `work`, `refs`), `"pause"` (`time`), `"request"` (`processors`), `"repeat"` (`times`, `phases`). Instead of
+//! phases a program may have `work` (on one processor), `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
 
 use super::amount::{self, Unit};
 use super::phases;

@@ -1,4 +1,31 @@
 //! Scenarios as TOML. All points of a sweep are read at once, so that no mistake shows up half way through a comparison.
+//!
+//! ```toml
+//! name = "example"                              # what need not be said is marked with (what is then taken)
+//! about = "What it shows"                       # ("")
+//! machine = "hector"                            # or "FILE.toml"; or { name = .., delay = 8 }, { file = .. }, { inline = { .. } }
+//! policy = "equi"                               # (the first of the sweep, or equi)
+//! contention = "max-min"                        # (max-min) or "none", "amva"
+//! seed = 1                                      # (1) the first; a comparison takes `seeds` (10) from there on
+//! warmup = 0.1                                  # (0) share of the jobs that statistics leave out
+//! until = "10 s"                                # (until nothing is left to do)
+//! programs = ["FILE.toml"]                      # (none) files of [[program]] tables; more may stand here
+//! engine = { grace = "10 ms", reclaim = "0.3 ms", cooldown = "100 ms", recovery = "2 s", move_for_rounding = false }
+//!
+//! [workload]                                    # (every program once, at the start)
+//! kind = "streams"                              # streams, order ("given", "rotated", "shuffled"), programs, repetitions (or "forever"),
+//!                                               # start, gap; or [[workload.stream]] tables with the last four
+//! # kind = "open"                               # programs or mix = [["a", 3], ..]; interarrival; jobs; load or scale
+//! # kind = "list"                               # arrivals = [{ at, program, estimate, count }, ..]
+//! # kind = "swf"                                # file, skip, jobs, load or scale, sizes ("keep", "scale"), turn, estimates
+//! # kind = "lublin"                             # types, and as above; kind = "downey": work, average, sigma, interarrival
+//! # kind = "elastisim"                          # file, flops, network, pfs, burst_buffer
+//! # kind = "rt-app"                             # file
+//!
+//! [sweep]                                       # every combination is a point
+//! policies = ["equi", "dss"]
+//! machine.delay = [0, 4, 8]                     # any path, as in workload.load, program.mm.processors, program.mm.phases[0].work
+//! ```
 
 use super::parts::{Loaded, Parts};
 use super::sweep::{self, Choice, Sweep};
@@ -234,5 +261,5 @@ fn remarks(parts: &mut Parts<'_>, machine: &Model) {
 
 /// Processors that applications can have.
 pub(super) fn usable(machine: &Model) -> u32 {
-    (machine.topology.pu_count() - machine.reserved.len()) as u32
+    machine.topology.allowed().difference(&machine.reserved).len() as u32
 }

@@ -230,8 +230,8 @@ fn open(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake>
     }
     let interarrival = fields.read("interarrival", |field| amount::dist(&field, Unit::Time))?;
     let jobs = fields.read("jobs", |field| field.whole(1..=JOBS_MAX))?;
-    let mut scale = scale(fields)?;
-    let interarrival = match (interarrival, load(fields)?) {
+    let (mut scale, load) = intensity(fields)?;
+    let interarrival = match (interarrival, load) {
         (Some(interarrival), None) => interarrival,
         (interarrival, Some(load)) => {
             // Only the shape of what is given counts.
@@ -241,7 +241,7 @@ fn open(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake>
             if work <= 0.0 || interarrival.mean() <= 0.0 {
                 return Err(fields.mistake("a load needs programs with work and intervals above 0"));
             }
-            scale *= work / (load * f64::from(parts.pus) * interarrival.mean());
+            scale = work / (load * f64::from(parts.pus) * interarrival.mean());
             interarrival
         }
         (None, None) => return Err(fields.mistake("`interarrival` (time between arrivals) or `load` is missing")),
@@ -252,13 +252,15 @@ fn open(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake>
     Ok(Workload::Open { mix, interarrival, scale, jobs })
 }
 
-fn scale(fields: &mut Fields<'_>) -> Result<f64, Mistake> {
+/// The factor of intervals, and the load that replaces it.
+fn intensity(fields: &mut Fields<'_>) -> Result<(f64, Option<f64>), Mistake> {
     let scale = fields.read("scale", |field| field.number(1e-9..=1e9, "a factor for intervals, above 0"))?;
-    Ok(scale.unwrap_or(1.0))
-}
-
-fn load(fields: &mut Fields<'_>) -> Result<Option<f64>, Mistake> {
-    fields.read("load", |field| field.number(1e-6..=1e3, "an offered load above 0; 1 is all of the machine"))
+    let Some(field) = fields.get("load") else { return Ok((scale.unwrap_or(1.0), None)) };
+    if scale.is_some() {
+        return Err(field.mistake("a load makes the intervals by itself: leave out `scale`"));
+    }
+    let load = field.number(1e-6..=1e3, "an offered load above 0; 1 is all of the machine")?;
+    Ok((1.0, Some(load)))
 }
 
 fn list(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake> {
@@ -345,8 +347,9 @@ fn batch(
     };
     let turn = fields.read("turn", |field| turn(&field))?.unwrap_or(Turn::Rigid);
     let estimates = fields.read("estimates", |field| field.one_of(&ESTIMATES))?.unwrap_or(Estimates::Log);
-    let fit = Fit { pus: parts.pus, sizes, intervals: scale(fields)?, turn, estimates };
-    Ok(Workload::Batch { jobs, count, fit, load: load(fields)? })
+    let (intervals, load) = intensity(fields)?;
+    let fit = Fit { pus: parts.pus, sizes, intervals, turn, estimates };
+    Ok(Workload::Batch { jobs, count, fit, load })
 }
 
 const ESTIMATES: [(&str, Estimates); 3] =
