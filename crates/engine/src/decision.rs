@@ -153,7 +153,8 @@ impl Engine {
             }
         }
         let usable = self.ledger.usable.len() as u32;
-        let unmanaged = self.unmanaged.min(usable - 1);
+        // Where processors have no owners, none is left to anybody in particular.
+        let unmanaged = if self.policy.share.space_shares() { self.unmanaged.min(usable - 1) } else { 0 };
         self.capacity = (usable - unmanaged).saturating_sub(pinned);
         self.unmark_unmanaged(unmanaged as usize);
     }

@@ -133,7 +133,7 @@ pub enum Action {
         app: AppId,
         /// Grows by one with every target of this application.
         epoch: u32,
-        /// Processors, at least 1.
+        /// Threads it should have, at least 1: the number of its processors, unless those have no owners.
         count: u32,
         /// Which ones.
         pus: PuSet,

@@ -207,6 +207,9 @@ impl Engine {
             Phase::Running if account.blocked => {
                 "it waits for something outside: its processors are lent until it opens a parallel region".to_owned()
             }
+            Phase::Running if account.team > 0 && app.allocation == 0 => {
+                format!("share={share} gives nobody processors: {} threads wherever they like", account.team)
+            }
             Phase::Running if app.allocation == 0 && app.min > 1 => {
                 format!("its minimum of {} is not to be had, so it shares with others", app.min)
             }
