@@ -13,46 +13,27 @@
 //! capacity; one that is not yet there is scaled down.
 
 use super::field::Field;
-use super::pace::Pace;
+use super::pace::CHANNELS_MAX;
 use super::solver::Solver;
-use numaestro_topology::PuId;
 
 /// Relative change of rates and queues at which they have converged.
-const CLOSE: f64 = 1e-6;
+const CLOSE: f64 = 1e-5;
 /// Iterations after which the answer is taken as it is.
 const ITERATIONS_MAX: usize = 1000;
-
-#[derive(Debug)]
-struct Class {
-    /// One of its threads.
-    model: PuId,
-    threads: u32,
-    rate: f64,
-    /// Into `Amva::stays`.
-    from: usize,
-}
-
-/// What one thread of a class does on one channel.
-#[derive(Debug, Clone, Copy)]
-struct Stay {
-    channel: usize,
-    per_us: f64,
-    /// Mean number there.
-    queue: f64,
-}
 
 /// See the module.
 #[derive(Debug)]
 pub struct Amva {
     stale: bool,
     service_us: Vec<f64>,
-    /// Mean number of transactions at each channel.
+    /// By channel: the mean number of transactions there, and what the next step makes of it.
     queue: Vec<f64>,
-    used: Vec<f64>,
-    classes: Vec<Class>,
-    stays: Vec<Stay>,
-    /// Class of each PU that runs something.
-    class_of: Vec<u32>,
+    sum: Vec<f64>,
+    /// Classes that run something, filled for each answer.
+    live: Vec<u32>,
+    /// By class: its rate, and the mean number that one of its threads has at each channel of its pace.
+    rate: Vec<f64>,
+    own: Vec<[f64; CHANNELS_MAX]>,
 }
 
 impl Amva {
@@ -63,114 +44,104 @@ impl Amva {
             stale: false,
             service_us: (0..channels).map(|channel| 1.0 / field.capacity(channel)).collect(),
             queue: vec![0.0; channels],
-            used: vec![0.0; channels],
-            classes: Vec::with_capacity(field.pu_count()),
-            stays: Vec::new(),
-            class_of: vec![0; field.pu_count()],
+            sum: vec![0.0; channels],
+            live: Vec::with_capacity(field.classes_max()),
+            rate: vec![1.0; field.classes_max()],
+            own: vec![[0.0; CHANNELS_MAX]; field.classes_max()],
         }
     }
 
-    fn classify(&mut self, field: &Field) {
-        self.classes.clear();
-        self.stays.clear();
-        for pu in field.runners().filter(|&pu| !field.pace(pu).is_empty()) {
-            let pace = field.pace(pu);
-            let known = self.classes.iter().position(|class| is_same(field.pace(class.model), pace));
-            let class = known.unwrap_or_else(|| {
-                self.classes.push(Class { model: pu, threads: 0, rate: field.told(pu), from: self.stays.len() });
-                let stay = |(channel, per_us): (usize, f32)| {
-                    let per_us = f64::from(per_us);
-                    Stay { channel, per_us, queue: field.told(pu) * per_us * self.service_us[channel] }
-                };
-                self.stays.extend(pace.demands().map(stay));
-                self.classes.len() - 1
-            });
-            self.classes[class].threads += 1;
-            self.class_of[pu.index()] = class as u32;
+    /// Which classes there are now, and the queues that follow from what was found for them last.
+    fn begin(&mut self, field: &Field) {
+        self.live.clear();
+        self.queue.fill(0.0);
+        for class in (0..field.classes_max()).filter(|&class| field.threads(class) > 0) {
+            self.live.push(class as u32);
+            let threads = f64::from(field.threads(class));
+            for ((channel, _), own) in field.pace(class).demands().zip(&self.own[class]) {
+                self.queue[channel] += threads * own;
+            }
         }
     }
 
     /// One step for all classes; gives the largest relative change of a rate or a queue.
     fn iterate(&mut self, field: &Field) -> f64 {
         let mut change: f64 = 0.0;
-        self.used.fill(0.0);
-        for class in &mut self.classes {
-            let pace = field.pace(class.model);
-            let stays = &mut self.stays[class.from..class.from + pace.len()];
+        self.sum.fill(0.0);
+        for class in self.live.iter().map(|&class| class as usize) {
+            let pace = field.pace(class);
+            let threads = f64::from(field.threads(class));
+            let own = &mut self.own[class];
             let mut time = 1.0 / pace.rate_alone();
-            for stay in &*stays {
-                time += stay.per_us * self.service_us[stay.channel] * (self.queue[stay.channel] - stay.queue).max(0.0);
+            for ((channel, per_us), own) in pace.demands().zip(&*own) {
+                time += f64::from(per_us) * self.service_us[channel] * (self.queue[channel] - own).max(0.0);
             }
             let rate = 1.0 / time;
-            change = change.max((rate - class.rate).abs() / class.rate);
-            class.rate = rate;
-            for stay in stays {
-                let others = (self.queue[stay.channel] - stay.queue).max(0.0);
-                stay.queue = rate * stay.per_us * self.service_us[stay.channel] * (1.0 + others);
-                self.used[stay.channel] += f64::from(class.threads) * stay.queue;
+            change = change.max((rate - self.rate[class]).abs() * time);
+            self.rate[class] = rate;
+            for ((channel, per_us), own) in pace.demands().zip(own) {
+                let others = (self.queue[channel] - *own).max(0.0);
+                *own = rate * f64::from(per_us) * self.service_us[channel] * (1.0 + others);
+                self.sum[channel] += threads * *own;
             }
         }
-        // Rates alone could stand still for one step while queues are still those of the last answer.
-        for (new, old) in self.used.iter().zip(&self.queue) {
+        // Rates alone could stand still for one step while queues do not.
+        for (new, old) in self.sum.iter().zip(&self.queue) {
             change = change.max((new - old).abs() / (1.0 + old));
         }
-        std::mem::swap(&mut self.queue, &mut self.used);
+        std::mem::swap(&mut self.queue, &mut self.sum);
         change
     }
 
-    /// Keeps every channel within its capacity.
+    /// Keeps every channel within its capacity, which an answer that has not converged may not do.
     fn bound(&mut self, field: &Field) {
-        self.used.fill(0.0);
-        for class in &self.classes {
-            for (channel, per_us) in field.pace(class.model).demands() {
-                self.used[channel] +=
-                    f64::from(class.threads) * class.rate * f64::from(per_us) * self.service_us[channel];
+        self.sum.fill(0.0);
+        for class in self.live.iter().map(|&class| class as usize) {
+            let rate = f64::from(field.threads(class)) * self.rate[class];
+            for (channel, per_us) in field.pace(class).demands() {
+                self.sum[channel] += rate * f64::from(per_us) * self.service_us[channel];
             }
         }
-        for class in &mut self.classes {
-            let most = field.pace(class.model).demands().map(|(channel, _)| self.used[channel]).fold(1.0, f64::max);
-            class.rate /= most;
+        for class in self.live.iter().map(|&class| class as usize) {
+            let most = field.pace(class).demands().map(|(channel, _)| self.sum[channel]).fold(1.0, f64::max);
+            self.rate[class] /= most;
         }
     }
 }
 
 impl Solver for Amva {
-    fn moved(&mut self, _: &Field, _: PuId) {
+    fn moved(&mut self, _: &Field, _: usize) {
         self.stale = true;
     }
 
-    fn guess(&self, field: &Field, pu: PuId) -> f64 {
-        let pace = field.pace(pu);
-        let waits: f64 = pace
-            .demands()
-            .map(|(channel, per_us)| f64::from(per_us) * self.service_us[channel] * self.queue[channel])
-            .sum();
-        1.0 / (1.0 / pace.rate_alone() + waits)
+    fn guess(&mut self, field: &Field, class: usize) -> f64 {
+        let pace = field.pace(class);
+        let wait = |(channel, per_us): (usize, f32)| f64::from(per_us) * self.service_us[channel] * self.queue[channel];
+        let rate = 1.0 / (1.0 / pace.rate_alone() + pace.demands().map(wait).sum::<f64>());
+        self.rate[class] = rate;
+        for ((channel, per_us), own) in pace.demands().zip(&mut self.own[class]) {
+            *own = rate * f64::from(per_us) * self.service_us[channel] * (1.0 + self.queue[channel]);
+        }
+        rate
     }
 
     fn is_stale(&self) -> bool {
         self.stale
     }
 
-    fn solve(&mut self, field: &Field, found: &mut Vec<(PuId, f64)>) {
+    fn solve(&mut self, field: &Field, found: &mut Vec<(usize, f64)>) {
         self.stale = false;
-        self.classify(field);
+        self.begin(field);
         for _ in 0..ITERATIONS_MAX {
             if self.iterate(field) < CLOSE {
                 break;
             }
         }
         self.bound(field);
-        for pu in field.runners().filter(|&pu| !field.pace(pu).is_empty()) {
-            found.push((pu, self.classes[self.class_of[pu.index()] as usize].rate));
-        }
+        found.extend(self.live.iter().map(|&class| (class as usize, self.rate[class as usize])));
     }
 
-    fn wait_us(&self, _: &Field, channels: &[u16], _: f64) -> f64 {
+    fn wait_us(&self, channels: &[u16], _: f64) -> f64 {
         channels.iter().map(|&channel| self.service_us[usize::from(channel)] * self.queue[usize::from(channel)]).sum()
     }
-}
-
-fn is_same(a: &Pace, b: &Pace) -> bool {
-    a.rate_alone().to_bits() == b.rate_alone().to_bits() && a.len() == b.len() && a.demands().eq(b.demands())
 }

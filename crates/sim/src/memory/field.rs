@@ -4,6 +4,7 @@
 //! when it was added, so sums are exact however long a run is.
 
 use super::CHANGE_TOLD;
+use super::classes::Classes;
 use super::pace::Pace;
 use crate::Nanos;
 use crate::machine::Model;
@@ -36,18 +37,29 @@ struct Channel {
     peak: Flow,
 }
 
-/// What runs on a machine.
+/// What the world knows of what runs on a PU.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    runs: bool,
+    rate: f64,
+    local_remote_per_us: (f64, f64),
+}
+
+const IDLE: Told = Told { runs: false, rate: 1.0, local_remote_per_us: (0.0, 0.0) };
+
+/// What runs on a machine. Threads that use no channel are in no class.
 #[derive(Debug)]
 pub struct Field {
     now: Nanos,
     channels: Vec<Channel>,
-    /// A bitmap of PUs for each channel, `words` each.
+    classes: Classes,
+    /// A bitmap of classes for each channel, `words` each.
     users: Vec<u64>,
     words: usize,
-    /// By PU: whether something runs, how, and the rate that the world knows.
-    running: Vec<bool>,
-    paces: Vec<Pace>,
-    told: Vec<f64>,
+    /// By PU.
+    told: Vec<Told>,
+    /// By class: the rate that the world knows of all its threads.
+    rates: Vec<f64>,
 }
 
 impl Field {
@@ -70,92 +82,126 @@ impl Field {
         Self {
             now: 0,
             channels: model.channels.iter().map(channel).collect(),
+            classes: Classes::new(pus),
             users: vec![0; words * model.channels.len()],
             words,
-            running: vec![false; pus],
-            paces: vec![Pace::FREE; pus],
-            told: vec![1.0; pus],
+            told: vec![IDLE; pus],
+            rates: vec![1.0; pus],
         }
     }
 
-    /// Begins to use channels, at the rate of one who is alone.
-    pub fn start(&mut self, pu: PuId, pace: &Pace) {
-        let at = pu.index();
-        assert!(!self.running[at], "something runs on processor {pu} already");
-        self.running[at] = true;
-        self.told[at] = pace.rate_alone();
+    /// A thread begins, at the rate of its class; alone if that is new. Gives the class and whether it is new; none if it uses no channel.
+    pub fn start(&mut self, pu: PuId, pace: &Pace) -> Option<(usize, bool)> {
+        let told = &mut self.told[pu.index()];
+        assert!(!told.runs, "something runs on processor {pu} already");
+        *told = Told { runs: true, rate: pace.rate_alone(), local_remote_per_us: pace.local_remote_per_us() };
+        if pace.is_empty() {
+            return None;
+        }
+        let class = self.classes.join(pu, pace);
+        let is_new = self.classes.threads(class) == 1;
+        if is_new {
+            self.rates[class] = pace.rate_alone();
+        }
+        let rate = self.rates[class];
+        told.rate = rate;
         for (channel, per_us) in pace.demands() {
-            let amount = flow(per_us, pace.rate_alone());
             let state = &mut self.channels[channel];
             state.carry_until(self.now);
-            state.demand += amount;
-            state.used += amount;
+            state.demand += flow(per_us, pace.rate_alone());
+            state.used += flow(per_us, rate);
             state.peak = state.peak.max(state.demand);
-            self.users[channel * self.words + at / 64] |= 1 << (at % 64);
+            if is_new {
+                self.users[channel * self.words + class / 64] |= 1 << (class % 64);
+            }
         }
-        self.paces[at] = *pace;
+        Some((class, is_new))
     }
 
-    /// Ends what runs.
+    /// Ends what runs on a PU.
     pub fn stop(&mut self, pu: PuId) {
-        let at = pu.index();
-        let pace = &self.paces[at];
+        let told = std::mem::replace(&mut self.told[pu.index()], IDLE);
+        if self.classes.of(pu).is_none() {
+            return;
+        }
+        let class = self.classes.part(pu);
+        let is_gone = self.classes.threads(class) == 0;
+        let pace = self.classes.pace(class);
         for (channel, per_us) in pace.demands() {
             let state = &mut self.channels[channel];
             state.carry_until(self.now);
             state.demand -= flow(per_us, pace.rate_alone());
-            state.used -= flow(per_us, self.told[at]);
-            self.users[channel * self.words + at / 64] &= !(1 << (at % 64));
+            state.used -= flow(per_us, told.rate);
+            if is_gone {
+                self.users[channel * self.words + class / 64] &= !(1 << (class % 64));
+            }
         }
-        self.running[at] = false;
-        self.told[at] = 1.0;
     }
 
-    /// From now on it runs at this rate.
-    pub fn tell(&mut self, pu: PuId, rate: f64) {
-        let at = pu.index();
-        for (channel, per_us) in self.paces[at].demands() {
+    /// From now on all threads of a class run at this rate; `each` is given their PUs.
+    pub fn tell(&mut self, class: usize, rate: f64, mut each: impl FnMut(PuId)) {
+        let threads = u64::from(self.classes.threads(class));
+        let before = std::mem::replace(&mut self.rates[class], rate);
+        for (channel, per_us) in self.classes.pace(class).demands() {
             let state = &mut self.channels[channel];
             state.carry_until(self.now);
-            state.used = state.used - flow(per_us, self.told[at]) + flow(per_us, rate);
+            state.used = state.used - threads * flow(per_us, before) + threads * flow(per_us, rate);
         }
-        self.told[at] = rate;
+        for pu in self.classes.members(class) {
+            self.told[pu.index()].rate = rate;
+            each(pu);
+        }
     }
 
     /// Whether something runs there.
     pub fn runs(&self, pu: PuId) -> bool {
-        self.running[pu.index()]
+        self.told[pu.index()].runs
     }
 
-    /// How what runs there runs; what ran last where nothing does.
-    pub fn pace(&self, pu: PuId) -> &Pace {
-        &self.paces[pu.index()]
+    /// The class of what runs on a PU, if that uses channels.
+    pub fn class_of(&self, pu: PuId) -> Option<usize> {
+        self.classes.of(pu)
     }
 
     /// The rate that the world knows; 1 where nothing runs.
     pub fn told(&self, pu: PuId) -> f64 {
-        self.told[pu.index()]
+        self.told[pu.index()].rate
     }
 
-    /// The PUs that run something, in order.
-    pub fn runners(&self) -> impl Iterator<Item = PuId> {
-        self.running.iter().enumerate().filter(|&(_, &runs)| runs).map(|(at, _)| PuId(at as u32))
+    /// References per microsecond of work, local and remote, of what runs there.
+    pub fn local_remote_per_us(&self, pu: PuId) -> (f64, f64) {
+        self.told[pu.index()].local_remote_per_us
     }
 
-    /// The PUs whose threads use a channel, in order.
-    pub fn users(&self, channel: usize) -> impl Iterator<Item = PuId> {
+    /// The rate that the world knows of the threads of a class.
+    pub fn rate(&self, class: usize) -> f64 {
+        self.rates[class]
+    }
+
+    /// What the threads of a class have in common.
+    pub fn pace(&self, class: usize) -> &Pace {
+        self.classes.pace(class)
+    }
+
+    /// How many threads a class has; 0 if there is no such class now.
+    pub fn threads(&self, class: usize) -> u32 {
+        self.classes.threads(class)
+    }
+
+    /// The classes whose threads use a channel, in order.
+    pub fn users(&self, channel: usize) -> impl Iterator<Item = usize> {
         let words = &self.users[channel * self.words..(channel + 1) * self.words];
-        words.iter().enumerate().flat_map(|(index, &word)| Bits(word).map(move |bit| PuId(index as u32 * 64 + bit)))
+        words.iter().enumerate().flat_map(|(index, &word)| Bits(word).map(move |bit| index * 64 + bit as usize))
+    }
+
+    /// Most classes there can be.
+    pub fn classes_max(&self) -> usize {
+        self.rates.len()
     }
 
     /// How many channels there are.
     pub fn channel_count(&self) -> usize {
         self.channels.len()
-    }
-
-    /// How many PUs there are.
-    pub fn pu_count(&self) -> usize {
-        self.running.len()
     }
 
     /// Transactions per microsecond that may be given away.
@@ -201,8 +247,8 @@ impl Field {
                 return Err(format!("{name} carries {} of {} flow units", channel.used, channel.limit));
             }
             let (mut demand, mut used) = (0, 0);
-            for pu in self.runners() {
-                let pace = self.pace(pu);
+            for pu in (0..self.told.len() as u32).map(PuId) {
+                let Some(pace) = self.class_of(pu).map(|class| self.pace(class)) else { continue };
                 for (_, per_us) in pace.demands().filter(|&(of, _)| of == index) {
                     demand += flow(per_us, pace.rate_alone());
                     used += flow(per_us, self.told(pu));

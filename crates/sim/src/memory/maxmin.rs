@@ -16,14 +16,25 @@
 //! As long as all channels are large enough before and after, nothing is computed at all.
 
 use super::field::Field;
+use super::pace::Pace;
 use super::solver::Solver;
-use numaestro_topology::PuId;
 
 /// Rounds after which levels are only lowered. Levels of coupled channels settle in three or four.
 const SWEEPS_MAX: usize = 16;
 
 /// Bits of a level's mantissa that are kept.
 const LEVEL_BITS: u32 = 8;
+
+/// What holds a class back.
+#[derive(Debug, Clone, Copy)]
+struct Rests {
+    /// Its rate.
+    rate: f64,
+    /// The channel that holds it; none if its own demand does.
+    by: usize,
+    /// Its rate without that channel.
+    without: f64,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -35,9 +46,9 @@ pub struct MaxMin {
     any_stale: bool,
     /// Channels whose level is another than in the last answer.
     moved: Vec<bool>,
-    /// What users of one channel would take.
-    wants: Vec<f64>,
-    /// PUs that are already in the answer.
+    /// What one thread of each class on a channel would take, and how many there are.
+    wants: Vec<(f64, f64)>,
+    /// Classes that are already in the answer.
     answered: Vec<bool>,
 }
 
@@ -50,22 +61,14 @@ impl MaxMin {
             stale: vec![false; channels],
             any_stale: false,
             moved: vec![false; channels],
-            wants: Vec::with_capacity(field.pu_count()),
-            answered: vec![false; field.pu_count()],
+            wants: Vec::with_capacity(field.classes_max()),
+            answered: vec![false; field.classes_max()],
         }
     }
 
-    /// The rate of what runs on `pu`, held by all channels but one.
-    fn rate_but(&self, field: &Field, pu: PuId, but: usize) -> f64 {
-        let pace = field.pace(pu);
-        let mut rate = pace.rate_alone();
-        for (channel, per_us) in pace.demands() {
-            let level = self.level[channel];
-            if channel != but && level < rate * f64::from(per_us) {
-                rate = level / f64::from(per_us);
-            }
-        }
-        rate
+    /// The rate of a class at these levels.
+    fn rate(&self, field: &Field, class: usize) -> f64 {
+        self.rests(field.pace(class), usize::MAX).0.rate
     }
 
     /// The level at which a channel is exactly full; infinite if it cannot be.
@@ -74,9 +77,9 @@ impl MaxMin {
         let mut wants = std::mem::take(&mut self.wants);
         wants.clear();
         if field.is_short(channel) {
-            wants.extend(field.users(channel).map(|pu| {
-                let (_, per_us) = field.pace(pu).demands().find(|&(of, _)| of == channel).expect("it is a user");
-                f64::from(per_us) * self.rate_but(field, pu, channel)
+            wants.extend(field.users(channel).map(|class| {
+                let (rests, per_us) = self.rests(field.pace(class), channel);
+                (per_us * rests.rate, f64::from(field.threads(class)))
             }));
         }
         let level = level_of(&mut wants, capacity);
@@ -85,19 +88,42 @@ impl MaxMin {
     }
 
     fn set(&mut self, field: &Field, channel: usize, level: f64) {
-        if level.to_bits() == self.level[channel].to_bits() {
+        let old = std::mem::replace(&mut self.level[channel], level);
+        if level.to_bits() == old.to_bits() {
             return;
         }
-        self.level[channel] = level;
         self.moved[channel] = true;
-        for pu in field.users(channel) {
-            for (other, _) in field.pace(pu).demands() {
-                if other != channel && (field.is_short(other) || self.level[other].is_finite()) {
+        for class in field.users(channel) {
+            let pace = field.pace(class);
+            let (rests, per_us) = self.rests(pace, channel);
+            for (other, _) in pace.demands() {
+                let rest = if other == rests.by { rests.without } else { rests.rate };
+                let is_held = rest.min(old / per_us) > rest.min(level / per_us)
+                    || rest.min(old / per_us) < rest.min(level / per_us);
+                if other != channel && is_held && (field.is_short(other) || self.level[other].is_finite()) {
                     self.stale[other] = true;
                     self.any_stale = true;
                 }
             }
         }
+    }
+
+    /// What holds a class apart from one channel that it uses, and its transactions there.
+    fn rests(&self, pace: &Pace, but: usize) -> (Rests, f64) {
+        let alone = pace.rate_alone();
+        let (mut rests, mut there) = (Rests { rate: alone, by: usize::MAX, without: alone }, 0.0);
+        for (channel, per_us) in pace.demands() {
+            let per_us = f64::from(per_us);
+            let held = self.level[channel] / per_us;
+            if channel == but {
+                there = per_us;
+            } else if held < rests.rate {
+                rests = Rests { rate: held, by: channel, without: rests.rate };
+            } else if held < rests.without {
+                rests.without = held;
+            }
+        }
+        (rests, there)
     }
 
     fn settle(&mut self, field: &Field) {
@@ -125,8 +151,8 @@ impl MaxMin {
 }
 
 impl Solver for MaxMin {
-    fn moved(&mut self, field: &Field, pu: PuId) {
-        for (channel, _) in field.pace(pu).demands() {
+    fn moved(&mut self, field: &Field, class: usize) {
+        for (channel, _) in field.pace(class).demands() {
             if field.is_short(channel) || self.level[channel].is_finite() {
                 self.stale[channel] = true;
                 self.any_stale = true;
@@ -134,49 +160,49 @@ impl Solver for MaxMin {
         }
     }
 
-    fn guess(&self, field: &Field, pu: PuId) -> f64 {
-        self.rate_but(field, pu, usize::MAX)
+    fn guess(&mut self, field: &Field, class: usize) -> f64 {
+        self.rate(field, class)
     }
 
     fn is_stale(&self) -> bool {
         self.any_stale
     }
 
-    fn solve(&mut self, field: &Field, found: &mut Vec<(PuId, f64)>) {
+    fn solve(&mut self, field: &Field, found: &mut Vec<(usize, f64)>) {
         self.settle(field);
         for channel in 0..self.level.len() {
             if !std::mem::take(&mut self.moved[channel]) {
                 continue;
             }
-            for pu in field.users(channel) {
-                if !std::mem::replace(&mut self.answered[pu.index()], true) {
-                    found.push((pu, self.rate_but(field, pu, usize::MAX)));
+            for class in field.users(channel) {
+                if !std::mem::replace(&mut self.answered[class], true) {
+                    found.push((class, self.rate(field, class)));
                 }
             }
         }
-        for &(pu, _) in &*found {
-            self.answered[pu.index()] = false;
+        for &(class, _) in &*found {
+            self.answered[class] = false;
         }
     }
 
-    fn wait_us(&self, _: &Field, channels: &[u16], alone_us: f64) -> f64 {
+    fn wait_us(&self, channels: &[u16], alone_us: f64) -> f64 {
         let level = channels.iter().map(|&channel| self.level[usize::from(channel)]).fold(f64::INFINITY, f64::min);
         (1.0 / level - alone_us).max(0.0)
     }
 }
 
-/// The level at which what these take is `capacity`, if they take the level or, where that is less, what they want.
-fn level_of(wants: &mut Vec<f64>, capacity: f64) -> f64 {
-    if wants.iter().sum::<f64>() <= capacity {
+/// The level at which what these take is `capacity`, if each takes the level or, where that is less, what it wants.
+fn level_of(wants: &mut Vec<(f64, f64)>, capacity: f64) -> f64 {
+    if wants.iter().map(|(want, threads)| want * threads).sum::<f64>() <= capacity {
         return f64::INFINITY;
     }
     let mut left = capacity;
     loop {
-        let level = left / wants.len() as f64;
+        let level = left / wants.iter().map(|(_, threads)| threads).sum::<f64>();
         let before = wants.len();
-        wants.retain(|&want| {
+        wants.retain(|&(want, threads)| {
             if want <= level {
-                left -= want;
+                left -= want * threads;
             }
             want > level
         });

@@ -8,6 +8,7 @@
 
 mod amva;
 mod caches;
+mod classes;
 mod field;
 mod maxmin;
 mod pace;
@@ -57,11 +58,11 @@ pub struct Memory {
     field: Field,
     solver: Option<Box<dyn Solver>>,
     /// New rates from the solver, on their way.
-    found: Vec<(PuId, f64)>,
+    found: Vec<(usize, f64)>,
     changed: Vec<PuId>,
     /// Whether a PU is in `changed`.
     listed: Vec<bool>,
-    /// Whether what runs on a PU has started since the last answer of the solver: its rate is only a guess.
+    /// By class: whether it is newer than the last answer of the solver, so that its rate is only a guess.
     guessed: Vec<bool>,
 }
 
@@ -124,26 +125,20 @@ impl Memory {
     /// # Panics
     /// If something else does.
     pub fn start(&mut self, pu: PuId, pace: Pace) {
-        self.field.start(pu, &pace);
-        if !pace.is_empty()
-            && let Some(solver) = &mut self.solver
-        {
-            solver.moved(&self.field, pu);
-            let rate = solver.guess(&self.field, pu);
-            self.field.tell(pu, rate);
-            self.guessed[pu.index()] = true;
+        let Some((class, is_new)) = self.field.start(pu, &pace) else { return };
+        let Some(solver) = &mut self.solver else { return };
+        solver.moved(&self.field, class);
+        if is_new {
+            let rate = solver.guess(&self.field, class);
+            self.field.tell(class, rate, |_| ());
+            self.guessed[class] = true;
         }
     }
 
     /// What ran there does not any more. Nothing happens if nothing did.
     pub fn stop(&mut self, pu: PuId) {
-        if !self.field.runs(pu) {
-            return;
-        }
-        if !self.field.pace(pu).is_empty()
-            && let Some(solver) = &mut self.solver
-        {
-            solver.moved(&self.field, pu);
+        if let (Some(solver), Some(class)) = (&mut self.solver, self.field.class_of(pu)) {
+            solver.moved(&self.field, class);
         }
         self.field.stop(pu);
     }
@@ -179,7 +174,7 @@ impl Memory {
 
     /// References that leave the cache, per microsecond of *work* of what runs there: to the nearest class of memory, and to all others.
     pub fn local_remote_per_us(&self, pu: PuId) -> (f64, f64) {
-        if self.field.runs(pu) { self.field.pace(pu).local_remote_per_us() } else { (0.0, 0.0) }
+        self.field.local_remote_per_us(pu)
     }
 
     /// Lines that have come into the cache of this PU so far, as [`Self::enter_lines`] was told.
@@ -207,7 +202,7 @@ impl Memory {
         let cost_ps = self.model.cost_ps(pu, node, Op::Line) as f64;
         let waits_ps = self.solver.as_ref().map_or(0.0, |solver| {
             let route = self.mixer.route(pu, node);
-            solver.wait_us(&self.field, route, cost_ps / 1e6) * 1e6
+            solver.wait_us(route, cost_ps / 1e6) * 1e6
         });
         ((cost_ps + waits_ps) * lines as f64 / 1e3 + 0.5) as Nanos
     }
@@ -257,15 +252,16 @@ impl Memory {
         let Some(solver) = self.solver.as_mut().filter(|solver| solver.is_stale()) else { return };
         self.found.clear();
         solver.solve(&self.field, &mut self.found);
-        for &(pu, rate) in &self.found {
-            let told = self.field.told(pu);
-            let close = if std::mem::take(&mut self.guessed[pu.index()]) { 0.0 } else { told * CHANGE_TOLD };
+        for &(class, rate) in &self.found {
+            let told = self.field.rate(class);
+            let close = if std::mem::take(&mut self.guessed[class]) { 0.0 } else { told * CHANGE_TOLD };
             if (rate - told).abs() > close {
-                self.field.tell(pu, rate);
-                if !self.listed[pu.index()] {
-                    self.listed[pu.index()] = true;
-                    self.changed.push(pu);
-                }
+                let (listed, changed) = (&mut self.listed, &mut self.changed);
+                self.field.tell(class, rate, |pu| {
+                    if !std::mem::replace(&mut listed[pu.index()], true) {
+                        changed.push(pu);
+                    }
+                });
             }
         }
     }

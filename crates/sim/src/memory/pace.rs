@@ -16,6 +16,7 @@ pub struct Pace {
     alone: f64,
     local_per_us: f64,
     remote_per_us: f64,
+    fingerprint: u64,
     len: u32,
     /// By increasing index.
     channels: [u16; CHANNELS_MAX],
@@ -29,6 +30,7 @@ impl Pace {
         alone: 1.0,
         local_per_us: 0.0,
         remote_per_us: 0.0,
+        fingerprint: 0,
         len: 0,
         channels: [0; CHANNELS_MAX],
         per_us: [0.0; CHANNELS_MAX],
@@ -51,6 +53,27 @@ impl Pace {
             .iter()
             .zip(&self.per_us[..count])
             .map(|(&channel, &per_us)| (usize::from(channel), per_us))
+    }
+
+    /// A number that is the same for all that ask the same of the same channels.
+    pub const fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn mix(&self) -> u64 {
+        let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        self.demands().fold(self.alone.to_bits(), |hash, (channel, per_us)| {
+            step(hash, (channel as u64) << 32 | u64::from(per_us.to_bits()))
+        })
+    }
+
+    /// Whether both ask the same of the same channels.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        let count = self.len as usize;
+        self.alone.to_bits() == other.alone.to_bits()
+            && self.len == other.len
+            && self.channels[..count] == other.channels[..count]
+            && self.per_us[..count] == other.per_us[..count]
     }
 
     /// How many channels it uses.
@@ -125,6 +148,7 @@ impl Mixer {
         }
         pace.alone = 1.0 / (1.0 + stall_ps / 1e6);
         self.collect(&mut pace);
+        pace.fingerprint = pace.mix();
         pace
     }
 

@@ -85,6 +85,8 @@ struct Nodes {
     used: Vec<u64>,
     /// For each node all nodes, nearest first: where its overflow goes.
     nearest: Vec<Vec<u16>>,
+    /// Whether the whole machine has ever been too small.
+    was_full: bool,
 }
 
 impl Nodes {
@@ -104,6 +106,7 @@ impl Nodes {
                 return;
             }
         }
+        self.was_full = true;
         self.used[node.index()] += left;
         spread.add(node.index(), left);
     }
@@ -144,6 +147,7 @@ impl Pages {
                 capacity: model.node_pages,
                 used: vec![0; count],
                 nearest: (0..count).map(nearest).collect(),
+                was_full: false,
             },
             all: (0..count as u32).map(NumaNodeId).collect(),
             apps: Vec::new(),
@@ -237,10 +241,8 @@ impl Pages {
                 used[usize::from(node)] += pages;
             }
         }
-        let room = self.nodes.capacity * used.len() as u64;
-        let full = used.iter().sum::<u64>() > room;
         for (node, (&here, &kept)) in used.iter().zip(&self.nodes.used).enumerate() {
-            if here != kept || (here > self.nodes.capacity && !full) {
+            if here != kept || (here > self.nodes.capacity && !self.nodes.was_full) {
                 return Err(format!(
                     "node {node}: applications have {here} pages, {kept} of {} are kept",
                     self.nodes.capacity

@@ -1,26 +1,25 @@
 //! What the ways of computing contention have in common. Knows no pages, caches and times.
 
 use super::field::Field;
-use numaestro_topology::PuId;
 use std::fmt::Debug;
 
-/// Divides channels among those that use them.
+/// Divides channels among the classes of threads that use them.
 ///
 /// The field says what runs and what it asks for; a solver keeps what it found, so that the next answer begins there.
 pub trait Solver: Debug + Send {
-    /// What runs on `pu` has just been started in the field, or is about to be stopped.
-    fn moved(&mut self, field: &Field, pu: PuId);
+    /// A thread of this class has just been started in the field, or is about to be stopped.
+    fn moved(&mut self, field: &Field, class: usize);
 
-    /// The rate of what has just been started, until everything is computed.
-    fn guess(&self, field: &Field, pu: PuId) -> f64;
+    /// The rate of a class that is new, until everything is computed.
+    fn guess(&mut self, field: &Field, class: usize) -> f64;
 
     /// Whether what has moved since the last [`Self::solve`] can have changed anything.
     fn is_stale(&self) -> bool;
 
-    /// Rates of all PUs that may have another one than after the last call. At these rates no channel carries more than
+    /// Rates of all classes that may have another one than after the last call. At these rates no channel carries more than
     /// [`Field::capacity`].
-    fn solve(&mut self, field: &Field, found: &mut Vec<(PuId, f64)>);
+    fn solve(&mut self, field: &Field, found: &mut Vec<(usize, f64)>);
 
     /// Microseconds that one more transaction over these channels takes longer than `alone_us`, which it takes when nobody is in the way.
-    fn wait_us(&self, field: &Field, channels: &[u16], alone_us: f64) -> f64;
+    fn wait_us(&self, channels: &[u16], alone_us: f64) -> f64;
 }
