@@ -1,7 +1,8 @@
 //! The steady state allocates nothing: neither decisions that change nothing nor, with recycled actions, those that do.
 
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
-use numaestro_topology::synthetic;
+use numaestro_policy::{Needs, catalogue};
+use numaestro_topology::{PuSet, synthetic};
 
 /// Allocations of this thread while `work` runs, and what it gives.
 fn counted<T>(work: impl FnOnce() -> T) -> (u64, T) {
@@ -14,13 +15,17 @@ struct Host {
     engine: Engine,
     actions: Vec<Action>,
     now: u64,
+    /// Processors that applications say they have nothing to run on.
+    idle: PuSet,
 }
 
 impl Host {
     fn new(policy: &str) -> Self {
         let machine = synthetic::parse("pack:2 numa:2 l3:2 core:4 pu:2").unwrap();
-        let settings = Settings { policy: policy.into(), ..Settings::default() };
-        Self { engine: Engine::new(machine, settings, 1).unwrap(), actions: Vec::new(), now: 0 }
+        let host = Needs { page_control: true, ..Settings::default().host };
+        let settings = Settings { policy: policy.into(), host, ..Settings::default() };
+        let idle = "1,3,5-8,20-30".parse().unwrap();
+        Self { engine: Engine::new(machine, settings, 1).unwrap(), actions: Vec::new(), now: 0, idle }
     }
 
     /// Allocations of one step and of giving its actions back.
@@ -66,6 +71,8 @@ impl Host {
             arrive,
             Event::Request { app, processors: 3 },
             Event::Request { app, processors: 64 },
+            Event::Demand { app, processors: 5, idle: self.idle.clone() },
+            Event::Demand { app: AppId(1), processors: 7, idle: self.idle.clone() },
             Event::Sequential { app },
             Event::Parallel { app },
             Event::Unmanaged { processors: 2 },
@@ -76,36 +83,48 @@ impl Host {
     }
 }
 
-#[test]
-fn steady_state() {
+/// Combinations of shares and placements that there are no presets for, all presets, and what only parameters show.
+fn policies() -> Vec<String> {
+    let mut out = Vec::new();
     for share in ["equi", "equip", "cluster", "dss", "batch admission=fifo"] {
         for placement in ["affinity", "first-fit", "best-fit", "worst-fit", "worst-fit-jobs"] {
-            let policy = format!("share={share} placement={placement}");
-            let mut host = Host::new(&policy);
-            let mut newest = 0;
-            for _ in 0..5 {
-                newest += 1;
-                let wish = Wish {
-                    request: 9,
-                    min: 1,
-                    max: 64,
-                    weight_milli: 1000,
-                    class: Class::Malleable,
-                    wait: None,
-                    estimate_ns: None,
-                    claim: None,
-                };
-                host.settle(&Event::Arrive { app: AppId(newest), wish });
-            }
-            for _ in 0..20 {
-                host.day(&mut newest);
-            }
-            // Nothing changes: nobody wants another number.
-            assert_eq!(host.settle(&Event::Request { app: AppId(2), processors: 9 }), 0, "{policy}");
-            assert_eq!(host.settle(&Event::Timer), 0, "{policy}");
-            let day = host.day(&mut newest);
-            assert_eq!(day, 0, "{policy}: allocations on an ordinary day");
+            out.push(format!("share={share} placement={placement}"));
         }
+    }
+    let presets = catalogue().into_iter().filter(|entry| entry.part == "preset");
+    out.extend(presets.map(|entry| entry.info.name.to_owned()));
+    out.push("worst-fit placement=worst-fit(levels=package/llc,in-pool=affinity)".to_owned());
+    out.push(format!("worst-fit placement=fixed(at=123{};---1{})", "-".repeat(61), "-".repeat(60)));
+    out
+}
+
+#[test]
+fn steady_state() {
+    for policy in policies() {
+        let mut host = Host::new(&policy);
+        let mut newest = 0;
+        for _ in 0..5 {
+            newest += 1;
+            let wish = Wish {
+                request: 9,
+                min: 1,
+                max: 64,
+                weight_milli: 1000,
+                class: Class::Malleable,
+                wait: None,
+                estimate_ns: None,
+                claim: None,
+            };
+            host.settle(&Event::Arrive { app: AppId(newest), wish });
+        }
+        for _ in 0..20 {
+            host.day(&mut newest);
+        }
+        // Nothing changes: nobody wants another number.
+        assert_eq!(host.settle(&Event::Request { app: AppId(2), processors: 9 }), 0, "{policy}");
+        assert_eq!(host.settle(&Event::Timer), 0, "{policy}");
+        let day = host.day(&mut newest);
+        assert_eq!(day, 0, "{policy}: allocations on an ordinary day");
     }
 }
 

@@ -79,11 +79,11 @@ impl Plan {
     }
 
     fn is_as_if_reset(&self, view: &View<'_>) -> bool {
-        let pus = view.pus.iter().enumerate();
+        let mut pus = view.pus.iter().enumerate();
         let same = |(index, pu): (usize, &Processor)| {
             self.next[index] == pu.next && self.free.contains(PuId(index as u32)) == is_free(pu)
         };
-        pus.map(same).all(|same| same)
+        pus.all(same)
             && view.apps.iter().map(|app| app.allocation).eq(self.count.iter().copied())
             && view.apps.iter().map(|app| app.home).eq(self.homes.iter().copied())
     }
