@@ -7,6 +7,9 @@ mod placements;
 
 use crate::{Claim, Kind, Paper};
 
+pub(crate) use machines::table_1_4;
+pub(crate) use placements::LOCALIZED;
+
 /// On Hector, one application alone, four processes on stations 1 to 3.
 pub const PAPER: Paper = Paper {
     key: "brecht1993-placement",

@@ -1,8 +1,7 @@
 //! Placements without and with delay: table 1.3, figures 1.4, 1.6 and 1.7, the multiprogrammed remark and the conclusion.
 
 use super::delays;
-use crate::hector::{Alone, Kernel, per_run};
-use crate::lab::Experiment;
+use crate::hector::{Alone, Kernel, per_run, side_by_side};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Shape, Trouble, improvement, ratio};
 use numaestro_sim::memory::Contention;
 
@@ -112,22 +111,6 @@ pub fn multiprogrammed(lab: &Lab) -> Result<Finding, Trouble> {
         judge.demand(format!("{names}: < 2 %"), "not significant", format!("{percent} %"), percent.mean < 2.0);
     }
     Ok(judge.verdict(""))
-}
-
-/// Three kernels at once, each localized on a station of its own; queueing, if any, on buses and the ring.
-fn side_by_side(kernels: [Kernel; 3], contention: Contention) -> Result<Experiment, Trouble> {
-    const APART: &str = "fixed(at=----/1234/----/----;----/----/1234/----;----/----/----/1234)";
-    let streams = crate::hector::Streams {
-        kernels: &kernels,
-        parallelism: 4,
-        streams: 3,
-        repetitions: 1,
-        placement: APART,
-        delay: 0,
-        contention,
-        channels: &["ring", "station bus"],
-    };
-    streams.experiment()
 }
 
 /// B93-Fig1.6.

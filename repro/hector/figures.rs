@@ -4,6 +4,7 @@ use crate::lab::{Experiment, Lab, Trouble};
 use numaestro_sim::Nanos;
 use numaestro_sim::world::{Observer, Occupant};
 use numaestro_topology::PuId;
+use std::collections::BTreeMap;
 
 /// Processors of Hector.
 const PROCESSORS: usize = 16;
@@ -56,4 +57,35 @@ impl Observer for Snapshots {
 /// Snapshots of every run at regular times.
 pub fn snapshots(lab: &Lab, experiment: &Experiment, every: Nanos) -> Result<Vec<Snapshots>, Trouble> {
     Ok(lab.observed(experiment, || Snapshots::new(every))?.into_iter().map(|(snapshots, _)| snapshots).collect())
+}
+
+/// Where the processes of each job first ran.
+#[derive(Debug, Clone, Default)]
+pub struct Placed {
+    /// Processor by process, by job; process 0 is the parent.
+    pub jobs: BTreeMap<u64, BTreeMap<u32, PuId>>,
+}
+
+impl Placed {
+    /// Processes of a job on each station.
+    pub fn by_station(processes: &BTreeMap<u32, PuId>) -> [u32; 4] {
+        let mut counts = [0; 4];
+        for pu in processes.values() {
+            counts[Self::station(*pu)] += 1;
+        }
+        counts
+    }
+
+    /// The station of a processor.
+    pub const fn station(pu: PuId) -> usize {
+        (pu.0 / super::STATION) as usize
+    }
+}
+
+impl Observer for Placed {
+    fn runs(&mut self, _at: Nanos, pu: PuId, what: Occupant) {
+        if let Some((_, job, process)) = what {
+            self.jobs.entry(job).or_default().entry(process).or_insert(pu);
+        }
+    }
 }

@@ -6,9 +6,9 @@ mod figures;
 mod kernels;
 mod runs;
 
-pub use figures::{Snapshots, snapshots};
+pub use figures::{Placed, Snapshots, snapshots};
 pub use kernels::Kernel;
-pub use runs::{Alone, Streams, mean_seconds, per_run};
+pub use runs::{Alone, Streams, of_widths, per_run, side_by_side};
 
 /// Stations 1 to 3, as the papers number them; station 0 is the system's.
 pub const STATIONS: std::ops::Range<u32> = 1..4;

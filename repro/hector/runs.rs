@@ -1,13 +1,13 @@
 //! Runs on Hector: one kernel alone on given processors, and streams of kernels under a policy. Knows no claim.
 
-use super::Kernel;
+use super::{Kernel, STATION};
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
 use numaestro_engine::Settings;
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine;
 use numaestro_sim::memory::Contention;
 use numaestro_sim::outcome::{JobRecord, Outcome};
-use numaestro_sim::workload::{Order, Source, StreamPlan, Streams as Source_};
+use numaestro_sim::workload::{self, Order, Source, StreamPlan};
 use numaestro_sim::world::Setup;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Alone {
                 start,
                 gap: Dist::Constant(0.0),
             };
-            Box::new(Source_::new(vec![plan], Order::Given, seed))
+            Box::new(workload::Streams::new(vec![plan], Order::Given, seed))
         };
         Ok(Experiment {
             name: format!("{} alone, {processes} at {placement}, delay {delay}, {contention:?}", kernel.name()),
@@ -82,6 +82,29 @@ impl Alone {
         let outcomes = lab.outcomes(&self.experiment()?)?;
         Ok(per_run(&outcomes, |_| true))
     }
+}
+
+/// Three kernels at once, once each, on stations 1, 2 and 3; queueing, if any, on buses and the ring.
+pub fn side_by_side(kernels: [Kernel; 3], contention: Contention) -> Result<Experiment, Trouble> {
+    const APART: &str = "fixed(at=----/1234/----/----;----/----/1234/----;----/----/----/1234)";
+    let policy = format!("share=demand placement={APART} admission=fifo");
+    let mut plans = Vec::new();
+    for kernel in kernels {
+        let none = Dist::Constant(0.0);
+        plans.push(StreamPlan {
+            programs: vec![kernel.program(STATION)?],
+            repetitions: Some(1),
+            start: none.clone(),
+            gap: none,
+        });
+    }
+    let make = move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Given, seed)) };
+    Ok(Experiment {
+        name: format!("{} side by side, {contention:?}", kernels.map(Kernel::name).join(", ")),
+        setup: setup(&policy, 0, contention, &["ring", "station bus"])?,
+        source: Arc::new(make),
+        runs: RUNS_ALONE,
+    })
 }
 
 /// Streams of kernels, one after the other, side by side (Brecht 1997, §5.2).
@@ -136,7 +159,7 @@ impl<'a> Streams<'a> {
             gap: Dist::Uniform(GAP.0, GAP.1),
         };
         let plans = vec![plan; self.streams as usize];
-        let make = move |seed| -> Box<dyn Source> { Box::new(Source_::new(plans.clone(), Order::Shuffled, seed)) };
+        let make = move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Shuffled, seed)) };
         let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name()).collect();
         Ok(Experiment {
             name: format!(
@@ -159,6 +182,27 @@ impl<'a> Streams<'a> {
     pub fn outcomes(&self, lab: &Lab) -> Result<Outcomes, Trouble> {
         lab.outcomes(&self.experiment()?)
     }
+}
+
+/// A stream for each width, whose jobs have as many processes; d = 16.
+pub fn of_widths(widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<Experiment, Trouble> {
+    let policy = format!("share=demand placement={placement} admission=fifo");
+    let mut plans = Vec::new();
+    for &width in widths {
+        plans.push(StreamPlan {
+            programs: kernels.iter().map(|kernel| kernel.program(width)).collect::<Result<Vec<_>, _>>()?,
+            repetitions: Some(15),
+            start: Dist::Constant(0.0),
+            gap: Dist::Uniform(GAP.0, GAP.1),
+        });
+    }
+    let make = move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Shuffled, seed)) };
+    Ok(Experiment {
+        name: format!("streams of {widths:?} processes, {policy}"),
+        setup: setup(&policy, 16, Contention::None, &[])?,
+        source: Arc::new(make),
+        runs: RUNS_STREAMS,
+    })
 }
 
 /// Mean response of the jobs of a run that are meant, in seconds: one value for each run.

@@ -1,0 +1,23 @@
+//! Table 2: how well the kernels use a station.
+
+use crate::brecht1993_placement::LOCALIZED;
+use crate::hector::{Alone, Kernel};
+use crate::{Finding, Judge, Lab, Trouble, ratio};
+
+/// One process on a processor of station 3.
+const ONE: &str = "----/----/----/1---";
+
+/// B97-Tab2.
+pub fn speedups(lab: &Lab) -> Result<Finding, Trouble> {
+    let mut judge = Judge::new();
+    for kernel in Kernel::ALL {
+        let one = Alone { processes: 1, ..Alone::new(kernel, ONE, 0) }.seconds(lab)?;
+        let four = Alone::new(kernel, LOCALIZED, 0).seconds(lab)?;
+        let speedup = ratio(&one, &four);
+        let printed = kernel.speedup_printed();
+        judge.value(format!("S(4) {}", kernel.name()), "", speedup);
+        let near = (speedup.mean / printed - 1.0).abs() <= 0.05;
+        judge.demand(format!("S(4) of {} within 5 %", kernel.name()), printed.to_string(), speedup, near);
+    }
+    Ok(judge.fitted("S(4) sets the serial share of every kernel but MM"))
+}
