@@ -184,7 +184,7 @@ impl Engine {
                 self.with(*app, |engine, slot| engine.request(slot, *processors, actions))
             }
             Event::Demand { app, processors, idle } => self.with(*app, |engine, slot| {
-                let idled = engine.ledger.idle(slot, idle);
+                let idled = engine.ledger.idle(slot, idle, engine.now);
                 engine.request(slot, (*processors).max(1), actions) || idled
             }),
             Event::Class { app, class } => self.with(*app, |engine, slot| {

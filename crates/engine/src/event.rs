@@ -56,7 +56,8 @@ pub enum Event {
         app: AppId,
         /// How many; 0 counts as 1.
         processors: u32,
-        /// Those of its own that are idle; others are left out. What the policy takes of them is free at once.
+        /// Those of its own that are idle, and those it has been told to vacate and has left already though not yet all of them; others
+        /// are left out. What the policy takes of the former is free at once, and the latter are.
         idle: PuSet,
     },
     /// How it can be steered was found out.

@@ -346,12 +346,24 @@ impl Ledger {
         self.scratch = pus;
     }
 
-    /// Notes which of its processors an application has nothing to run on. True if that is news.
-    pub(crate) fn idle(&mut self, slot: Slot, idle: &PuSet) -> bool {
+    /// Notes which of its processors an application has nothing to run on; those that it was to vacate, it has vacated. True if that is news.
+    pub(crate) fn idle(&mut self, slot: Slot, idle: &PuSet, now: Nanos) -> bool {
         let mut news = false;
         for pu in &self.accounts[slot.index()].owned {
             let entry = &mut self.pus[pu.index()];
             news |= std::mem::replace(&mut entry.idle, idle.contains(pu)) != entry.idle;
+        }
+        if self.account(slot).leaving.intersects(idle) {
+            let leave_epoch = &self.leave_epoch;
+            let vacated = |pu: &PuId| idle.contains(*pu) && leave_epoch[pu.index()] > 0;
+            let mut pus = std::mem::take(&mut self.scratch);
+            pus.extend(self.accounts[slot.index()].leaving.iter().filter(vacated));
+            for pu in pus.drain(..) {
+                self.let_go(pu, now);
+                news = true;
+            }
+            self.scratch = pus;
+            self.settle_leaving(slot);
         }
         news
     }

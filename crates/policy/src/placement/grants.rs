@@ -52,7 +52,7 @@ pub(super) struct Grants {
     /// Those that lack processors.
     lacking: Vec<Slot>,
     /// What one could lose.
-    losses: Vec<((u32, u64, u32), PuId)>,
+    losses: Vec<((bool, u32, u64, u32), PuId)>,
 }
 
 impl Grants {
@@ -78,7 +78,8 @@ impl Grants {
         if self.tie == Tie::Random { String::new() } else { "tie=lowest".into() }
     }
 
-    /// Takes what each has above its count: the smallest class first, of equals what it has had longest.
+    /// Takes what each has above its count: what others have still to leave for it first, then the smallest class, of equals what it has had
+    /// longest.
     pub(super) fn release_surplus(
         &mut self,
         view: &View<'_>,
@@ -93,7 +94,8 @@ impl Grants {
             }
             self.losses.clear();
             let own = view.app(slot).own.iter().filter(|&pu| plan.next(pu) == Some(slot));
-            self.losses.extend(own.map(|pu| ((class(slot, pu), view.pu(pu).since_ns, pu.0), pu)));
+            let key = |pu: PuId| (view.pu(pu).owner == Some(slot), class(slot, pu), view.pu(pu).since_ns, pu.0);
+            self.losses.extend(own.map(|pu| (key(pu), pu)));
             if surplus < self.losses.len() {
                 self.losses.select_nth_unstable(surplus);
                 self.losses.truncate(surplus);
@@ -173,6 +175,21 @@ impl Grants {
         }
     }
 
+    /// Takes idle processors that could only be for threads which still run on what they have to vacate: those end where they are.
+    pub(super) fn release_unneeded(&mut self, view: &View<'_>, plan: &mut Plan, may_lose: impl Fn(Slot, PuId) -> bool) {
+        for &slot in view.order {
+            if self.vacating[slot.index()] == 0 {
+                continue;
+            }
+            for pu in &view.app(slot).own {
+                let spare = plan.count(slot) + self.vacating[slot.index()] > useful(view, slot);
+                if spare && plan.next(pu) == Some(slot) && view.pu(pu).idle && may_lose(slot, pu) {
+                    self.evict(view, plan, slot, pu);
+                }
+            }
+        }
+    }
+
     /// Gives one processor to each that has none, in order of arrival, and then one a turn to each that has fewer than its count.
     pub(super) fn serve(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan, allowed: Where) {
         let mut lacking = std::mem::take(&mut self.lacking);
@@ -194,26 +211,22 @@ impl Grants {
         slot: Slot,
         allowed: Where,
     ) -> bool {
-        let lacks = shares.count(slot).saturating_sub(plan.count(slot));
-        if lacks == 0 {
+        if plan.count(slot) >= shares.count(slot) {
             return false;
         }
         if self.vacating[slot.index()] > 0 {
             let own = view.pus.iter().enumerate().filter(|(_, pu)| pu.owner == Some(slot));
             let mut leaving = own.map(|(index, _)| PuId(index as u32));
-            if let Some(pu) = leaving.find(|&pu| plan.free().contains(pu) && self.may_be(view, plan, slot, pu, allowed))
-            {
-                if self.free.remove(pu) {
-                    self.free_in[view.machine.pu(pu).node.index()] -= 1;
-                } else {
-                    self.vacating[slot.index()] -= 1;
-                }
+            if let Some(pu) = leaving.find(|&pu| {
+                plan.free().contains(pu) && !self.free.contains(pu) && self.may_be(view, plan, slot, pu, allowed)
+            }) {
+                self.vacating[slot.index()] -= 1;
                 plan.give(pu, slot);
                 return true;
             }
         }
         // What it has still to leave keeps a thread of it busy meanwhile; another processor would be one too many.
-        if allowed != Where::Anywhere && lacks <= self.vacating[slot.index()] {
+        if allowed != Where::Anywhere && plan.count(slot) + self.vacating[slot.index()] >= useful(view, slot) {
             return false;
         }
         self.find_eligible(view, plan, slot, allowed);
@@ -328,4 +341,10 @@ impl Grants {
 fn is_free_now(view: &View<'_>, pu: PuId) -> bool {
     let entry = view.pu(pu);
     entry.owner.is_none() || entry.state == PuState::Owned && entry.idle
+}
+
+/// Processors that it has threads for, within its own limits.
+fn useful(view: &View<'_>, slot: Slot) -> u32 {
+    let app = view.app(slot);
+    app.request.clamp(app.min, app.max.max(app.min))
 }

@@ -95,8 +95,11 @@ impl Placement for Home {
         };
         self.grants.release_surplus(view, shares, plan, class);
         self.grants.look(view, plan);
+        let outside = |slot: Slot, pu: PuId| view.app(slot).home != Some(view.machine.pu(pu).node);
+        self.grants.release_unneeded(view, plan, outside);
         self.settle(view, shares, plan);
         self.evict(view, plan);
+        self.grants.release_unneeded(view, plan, outside);
         self.grants.serve(view, shares, plan, Where::HomeFirst);
     }
 }
