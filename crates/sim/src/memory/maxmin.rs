@@ -96,11 +96,12 @@ impl MaxMin {
         for class in field.users(channel) {
             let pace = field.pace(class);
             let (rests, per_us) = self.rests(pace, channel);
-            for (other, _) in pace.demands() {
+            let (before, after) = (old / per_us, level / per_us);
+            for (other, _) in pace.demands().filter(|&(other, _)| other != channel) {
+                // What the class wants there, if it is held by this channel now or was.
                 let rest = if other == rests.by { rests.without } else { rests.rate };
-                let is_held = rest.min(old / per_us) > rest.min(level / per_us)
-                    || rest.min(old / per_us) < rest.min(level / per_us);
-                if other != channel && is_held && (field.is_short(other) || self.level[other].is_finite()) {
+                let differs = rest.min(before).to_bits() != rest.min(after).to_bits();
+                if differs && (field.is_short(other) || self.level[other].is_finite()) {
                     self.stale[other] = true;
                     self.any_stale = true;
                 }
@@ -114,13 +115,13 @@ impl MaxMin {
         let (mut rests, mut there) = (Rests { rate: alone, by: usize::MAX, without: alone }, 0.0);
         for (channel, per_us) in pace.demands() {
             let per_us = f64::from(per_us);
-            let held = self.level[channel] / per_us;
+            let level = self.level[channel];
             if channel == but {
                 there = per_us;
-            } else if held < rests.rate {
-                rests = Rests { rate: held, by: channel, without: rests.rate };
-            } else if held < rests.without {
-                rests.without = held;
+            } else if level < rests.rate * per_us {
+                rests = Rests { rate: level / per_us, by: channel, without: rests.rate };
+            } else if level < rests.without * per_us {
+                rests.without = level / per_us;
             }
         }
         (rests, there)

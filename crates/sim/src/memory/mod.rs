@@ -115,7 +115,8 @@ impl Memory {
         self.pages.touch(&self.model, app, data, part, by)
     }
 
-    /// How fast a thread is on a processor, and what it asks of channels: when a segment begins, its thread moves, or pages are placed.
+    /// How fast a thread is on a processor, and what it asks of channels. It stays right until the thread moves or pages of its data are
+    /// placed, so whoever repeats a segment keeps it.
     pub fn pace(&mut self, app: AppMemory, refs: &[Refs], part: u32, master_part: u32, pu: PuId) -> Pace {
         self.mixer.pace(&self.model, self.pages.of(app), refs, part, master_part, pu)
     }
