@@ -30,12 +30,13 @@ fn read(text: &str, pus: u32) -> Vec<Job> {
     let lines = text.lines().filter(|line| !line.starts_with(';'));
     let mut jobs: Vec<Job> = lines
         .filter_map(|line| {
-            let fields: Vec<i64> = line.split_whitespace().map(|field| field.parse().unwrap_or(-1)).collect();
-            let positive = |at: usize| fields.get(at).copied().filter(|&value| value > 0).map(|value| value as u64);
-            let run = (*fields.get(3)?).max(0) as u64;
+            // Negative numbers mean unknown.
+            let fields: Vec<u64> = line.split_whitespace().map(|field| field.parse().unwrap_or(0)).collect();
+            let positive = |at: usize| fields.get(at).copied().filter(|&value| value > 0);
+            let run = *fields.get(3)?;
             let processors = positive(4).or(positive(7))?;
             Some(Job {
-                submit: (*fields.get(1)?).max(0) as u64 * SECOND,
+                submit: *fields.get(1)? * SECOND,
                 run: run * SECOND,
                 estimate: positive(8).unwrap_or(run) * SECOND,
                 processors: (processors as u32).min(pus),

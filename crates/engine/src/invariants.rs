@@ -66,7 +66,10 @@ impl Engine {
         if let Some(owner) = entry.owner {
             let account = self.ledger.account(owner);
             let sets = (account.owned.contains(pu), account.leaving.contains(pu));
-            assert!(sets == (entry.state == PuState::Owned, entry.state == PuState::Leaving), "G1: PU {pu} in the wrong set");
+            assert!(
+                sets == (entry.state == PuState::Owned, entry.state == PuState::Leaving),
+                "G1: PU {pu} in the wrong set"
+            );
         }
         if let Some(next) = entry.next {
             assert!(self.ledger.app(next).own.contains(pu), "G2: PU {pu} in the wrong set");
@@ -94,7 +97,11 @@ impl Engine {
             let entry = |pu: PuId| &self.ledger.pus[pu.index()];
             let is = |pu: PuId, state| entry(pu).state == state && entry(pu).owner == Some(slot);
             assert!(account.owned.iter().all(|pu| is(pu, PuState::Owned)), "G1: {} in the wrong set", account.owned);
-            assert!(account.leaving.iter().all(|pu| is(pu, PuState::Leaving)), "G1: {} in the wrong set", account.leaving);
+            assert!(
+                account.leaving.iter().all(|pu| is(pu, PuState::Leaving)),
+                "G1: {} in the wrong set",
+                account.leaving
+            );
             assert!(app.own.iter().all(|pu| entry(pu).next == Some(slot)), "G2: {} in the wrong set", app.own);
             assert!(account.guest_of.iter().all(|pu| entry(pu).guests > 0), "G1: {} have no guests", account.guest_of);
             guests += account.guest_of.len();
