@@ -20,6 +20,7 @@ Exit codes (except `run`, which becomes the program and passes on the program's 
    0  done
    1  it did not work; the message says why and what to do next
    2  `sim`: a file is wrong; the message says where and what was expected
+      `repro`: there is no such claim
   64  wrong usage
   69  there is no manager to ask, or it cannot be reached
   75  the manager refused; later it may be possible
@@ -115,6 +116,9 @@ pub enum Command {
     /// Run modelled programs on modelled machines under any policy, and compare policies.
     #[command(subcommand)]
     Sim(crate::sim::SimCommand),
+    /// Check the claims of the papers that this project builds on.
+    #[command(subcommand)]
+    Repro(crate::repro::ReproCommand),
     /// Draw the machine: packages, NUMA nodes, caches, cores, processing units.
     Topo(TopoArgs),
     /// End the manager in an orderly way: every affinity is restored.

@@ -18,6 +18,7 @@ mod occupancy;
 mod pages;
 mod policy;
 mod profile;
+mod repro;
 mod run;
 mod say;
 mod shell;
@@ -83,6 +84,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Demo(args) => demo::demo(dir.as_deref(), &args),
         Command::Bench(what) => bench::run(&what).map(|code| u8::from(code != ExitCode::SUCCESS)),
         Command::Sim(what) => sim::sim(&what),
+        Command::Repro(what) => repro::repro(&what),
         Command::Topo(args) => topo::topo(&args),
         Command::Stop => stop::stop(dir),
         Command::Daemon(args) => daemon::daemon(dir, &args),
