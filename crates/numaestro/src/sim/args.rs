@@ -47,9 +47,9 @@ pub struct ScenarioArgs {
 /// `numaestro sim run`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = format!(
-    "Examples:\n  numaestro sim run scenarios/two-programs.toml\n  numaestro sim run scenarios/two-programs.toml --policy dss --seeds 30 --chart\n  \
-     numaestro sim run scenarios/pools.toml --set machine.delay=4 --json result.json\n  \
-     numaestro sim run scenarios/two-programs.toml --seeds 1 --journal run.journal && numaestro sim replay run.journal\n\n\
+    "Examples:\n  numaestro sim run scenarios/two-openmp.toml\n  numaestro sim run scenarios/two-openmp.toml --policy dss --seeds 30 --chart\n  \
+     numaestro sim run scenarios/pools-hector.toml --set machine.delay=4 --json result.json\n  \
+     numaestro sim run scenarios/two-openmp.toml --seeds 1 --journal run.journal && numaestro sim replay run.journal\n\n\
      The log, the journal and the charts show the first seed.\n\n{EXIT_CODES}"
 ))]
 pub struct RunArgs {
@@ -95,10 +95,10 @@ pub struct RunArgs {
 /// `numaestro sim compare`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = format!(
-    "Examples:\n  numaestro sim compare scenarios/two-programs.toml --policies equi,dss,batch\n  \
-     numaestro sim compare scenarios/pools.toml --baseline first-fit --html report.html\n  \
-     numaestro sim compare scenarios/pools.toml --state pools.jsonl            # stopped with Ctrl-C ...\n  \
-     numaestro sim compare scenarios/pools.toml --state pools.jsonl --resume   # ... goes on where it was\n\n\
+    "Examples:\n  numaestro sim compare scenarios/two-openmp.toml --policies equi,dss,batch\n  \
+     numaestro sim compare scenarios/pools-hector.toml --baseline first-fit --html report.html\n  \
+     numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl            # stopped with Ctrl-C ...\n  \
+     numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl --resume   # ... goes on where it was\n\n\
      Every policy gets the same jobs (common random numbers). `*` marks a difference that is real with 95 % confidence among all that \
      are shown (Holm 1979).\n\nA policy text with commas goes into the scenario: [sweep] policies = [\"...\"].\n\n{EXIT_CODES} \
      130 stopped by Ctrl-C; with --state, --resume goes on."
