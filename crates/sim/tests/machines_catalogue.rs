@@ -150,3 +150,19 @@ fn present_day_machines_have_their_sizes() {
     assert_eq!((xeon.topology.pu_count(), xeon.system), (4, System::Linux24));
     assert_eq!(xeon.channels.iter().map(|channel| channel.per_ms).collect::<Vec<_>>(), [29_400]);
 }
+
+#[test]
+fn people_see_tree_costs_and_channels() {
+    let text = machine::describe(&named("hector-worst", 16));
+    for line in [
+        "Machine (16 PUs, 16 cores",
+        "  kept for the system: 0-3",
+        "A reference costs, in cycles of 60 ns (delay switches: 16):",
+        "               load     store      line writeback",
+        "  ring         59.0      33.0      85.0     106.0",
+        "Channel ring: 11.11 transactions/us",
+        "System: round robin, time slice 100 ms",
+    ] {
+        assert!(text.contains(line), "`{line}` is not in\n{text}");
+    }
+}

@@ -147,10 +147,10 @@ fn machines_all_of_whose_memory_costs_the_same_do_not_care_for_places() {
     let mut memory = Memory::new(Arc::clone(&model), Contention::default());
     let app = touched(&mut memory, &model, &[0, 5, 10, 15]);
     let wanted = [refs(Part::Own, Op::Line, 3.0, 0.1)];
-    let first = memory.pace(app, &wanted, 0, 0, PuId(0)).rate_alone();
+    let first = memory.pace(app, &wanted, 0, 0, PuId(0)).rate_alone().to_bits();
     for pu in 0..16 {
         for part in 0..4 {
-            assert_eq!(memory.pace(app, &wanted, part, 0, PuId(pu)).rate_alone(), first);
+            assert_eq!(memory.pace(app, &wanted, part, 0, PuId(pu)).rate_alone().to_bits(), first);
         }
     }
     assert_eq!(model.class(PuId(0), NumaNodeId(3)), 0);

@@ -115,3 +115,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn distances_can_be_added() {
+    let id = numaestro_topology::NumaNodeId;
+    let machine = parse("numa:2 core:2 pu:1").with_node_distances(vec![10, 21, 32, 10]).unwrap();
+    assert!(machine.distances_reported());
+    assert_eq!((machine.node_distance(id(0), id(1)), machine.node_distance(id(1), id(0))), (21, 32));
+    for wrong in [vec![10, 20, 20], vec![10, 20, 20, 30]] {
+        let error = parse("numa:2 core:2 pu:1").with_node_distances(wrong).unwrap_err();
+        assert!(matches!(error, TopologyError::Inconsistent { .. }), "{error}");
+    }
+}

@@ -21,7 +21,7 @@ struct Class {
 /// as PUs.
 #[derive(Debug)]
 pub struct Classes {
-    classes: Vec<Class>,
+    slots: Vec<Class>,
     free: u32,
     /// Chains by fingerprint.
     buckets: Vec<u32>,
@@ -35,7 +35,7 @@ impl Classes {
     /// None; there are `pus` PUs.
     pub fn new(pus: usize) -> Self {
         Self {
-            classes: Vec::with_capacity(pus),
+            slots: Vec::with_capacity(pus),
             free: NONE,
             buckets: vec![NONE; (2 * pus).next_power_of_two()],
             of: vec![NONE; pus],
@@ -51,17 +51,17 @@ impl Classes {
 
     /// What its threads have in common.
     pub fn pace(&self, class: usize) -> &Pace {
-        &self.classes[class].pace
+        &self.slots[class].pace
     }
 
     /// How many threads it has; 0 where there is no such class now.
     pub fn threads(&self, class: usize) -> u32 {
-        self.classes.get(class).map_or(0, |class| class.threads)
+        self.slots.get(class).map_or(0, |class| class.threads)
     }
 
     /// The PUs that run it.
     pub fn members(&self, class: usize) -> impl Iterator<Item = PuId> {
-        let first = Some(self.classes[class].first).filter(|&pu| pu != NONE);
+        let first = Some(self.slots[class].first).filter(|&pu| pu != NONE);
         std::iter::successors(first, |&pu| Some(self.next[pu as usize]).filter(|&next| next != NONE)).map(PuId)
     }
 
@@ -71,7 +71,7 @@ impl Classes {
         let bucket = self.bucket(fingerprint);
         let mut class = self.buckets[bucket];
         while class != NONE {
-            let known = &self.classes[class as usize];
+            let known = &self.slots[class as usize];
             if known.fingerprint == fingerprint && known.pace.is_alike(pace) {
                 break;
             }
@@ -79,10 +79,10 @@ impl Classes {
         }
         if class == NONE {
             class = self.take(pace, fingerprint);
-            self.classes[class as usize].chain = std::mem::replace(&mut self.buckets[bucket], class);
+            self.slots[class as usize].chain = std::mem::replace(&mut self.buckets[bucket], class);
         }
         let at = pu.index();
-        let joined = &mut self.classes[class as usize];
+        let joined = &mut self.slots[class as usize];
         joined.threads += 1;
         let second = std::mem::replace(&mut joined.first, pu.0);
         self.next[at] = second;
@@ -99,7 +99,7 @@ impl Classes {
         let at = pu.index();
         let class = std::mem::replace(&mut self.of[at], NONE);
         let (previous, next) = (self.previous[at], self.next[at]);
-        let parted = &mut self.classes[class as usize];
+        let parted = &mut self.slots[class as usize];
         parted.threads -= 1;
         if previous == NONE {
             parted.first = next;
@@ -122,28 +122,28 @@ impl Classes {
     fn take(&mut self, pace: &Pace, fingerprint: u64) -> u32 {
         let class = Class { pace: *pace, fingerprint, threads: 0, first: NONE, chain: NONE };
         if self.free == NONE {
-            self.classes.push(class);
-            return self.classes.len() as u32 - 1;
+            self.slots.push(class);
+            return self.slots.len() as u32 - 1;
         }
         let slot = self.free;
-        self.free = self.classes[slot as usize].chain;
-        self.classes[slot as usize] = class;
+        self.free = self.slots[slot as usize].chain;
+        self.slots[slot as usize] = class;
         slot
     }
 
     fn give(&mut self, class: u32) {
-        let bucket = self.bucket(self.classes[class as usize].fingerprint);
-        let after = self.classes[class as usize].chain;
+        let bucket = self.bucket(self.slots[class as usize].fingerprint);
+        let after = self.slots[class as usize].chain;
         if self.buckets[bucket] == class {
             self.buckets[bucket] = after;
         } else {
             let mut at = self.buckets[bucket];
-            while self.classes[at as usize].chain != class {
-                at = self.classes[at as usize].chain;
+            while self.slots[at as usize].chain != class {
+                at = self.slots[at as usize].chain;
             }
-            self.classes[at as usize].chain = after;
+            self.slots[at as usize].chain = after;
         }
-        self.classes[class as usize].chain = self.free;
+        self.slots[class as usize].chain = self.free;
         self.free = class;
     }
 }

@@ -186,9 +186,9 @@ impl Solver for MaxMin {
         }
     }
 
-    fn wait_us(&self, channels: &[u16], alone_us: f64) -> f64 {
+    fn wait_us(&self, channels: &[u16], alone: f64) -> f64 {
         let level = channels.iter().map(|&channel| self.level[usize::from(channel)]).fold(f64::INFINITY, f64::min);
-        (1.0 / level - alone_us).max(0.0)
+        (1.0 / level - alone).max(0.0)
     }
 }
 

@@ -14,8 +14,9 @@ pub const CHANNELS_MAX: usize = 36;
 #[derive(Clone, Copy)]
 pub struct Pace {
     alone: f64,
-    local_per_us: f64,
-    remote_per_us: f64,
+    /// References that leave the cache, per microsecond of work.
+    local: f64,
+    remote: f64,
     fingerprint: u64,
     len: u32,
     /// By increasing index.
@@ -28,8 +29,8 @@ impl Pace {
     /// Of a thread that refers to nothing.
     pub const FREE: Self = Self {
         alone: 1.0,
-        local_per_us: 0.0,
-        remote_per_us: 0.0,
+        local: 0.0,
+        remote: 0.0,
         fingerprint: 0,
         len: 0,
         channels: [0; CHANNELS_MAX],
@@ -43,7 +44,7 @@ impl Pace {
 
     /// References that leave the cache, per microsecond of work: to the nearest class, and to all others.
     pub const fn local_remote_per_us(&self) -> (f64, f64) {
-        (self.local_per_us, self.remote_per_us)
+        (self.local, self.remote)
     }
 
     /// Transactions per microsecond of work on each channel it uses, by increasing index.
@@ -91,8 +92,8 @@ impl std::fmt::Debug for Pace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pace")
             .field("alone", &self.alone)
-            .field("local_per_us", &self.local_per_us)
-            .field("remote_per_us", &self.remote_per_us)
+            .field("local", &self.local)
+            .field("remote", &self.remote)
             .field("demands", &self.demands().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
@@ -156,9 +157,9 @@ impl Mixer {
     fn send(&mut self, pace: &mut Pace, pu: PuId, node: usize, refs: f64) -> usize {
         let (class, channels) = self.viewers.route(pu, node);
         if class == 0 {
-            pace.local_per_us += refs;
+            pace.local += refs;
         } else {
-            pace.remote_per_us += refs;
+            pace.remote += refs;
         }
         for &channel in channels {
             let demand = &mut self.demand[usize::from(channel)];

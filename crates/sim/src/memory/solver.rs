@@ -20,6 +20,7 @@ pub trait Solver: Debug + Send {
     /// [`Field::capacity`].
     fn solve(&mut self, field: &Field, found: &mut Vec<(usize, f64)>);
 
-    /// Microseconds that one more transaction over these channels takes longer than `alone_us`, which it takes when nobody is in the way.
-    fn wait_us(&self, channels: &[u16], alone_us: f64) -> f64;
+    /// Microseconds that one more transaction over these channels takes longer than the `alone` microseconds that it takes when nobody is
+    /// in the way.
+    fn wait_us(&self, channels: &[u16], alone: f64) -> f64;
 }
