@@ -1,7 +1,8 @@
-//! Every scenario that comes with the project can be read, with all its points, and gives arrivals in order.
+//! Every scenario that comes with the project can be read, with all its points, gives arrivals in order, and runs.
 
 use numaestro_sim::read::{Files, Text};
 use numaestro_sim::scenario::Scenario;
+use numaestro_sim::world::{Setup, World};
 use std::path::{Path, PathBuf};
 
 struct Folder(PathBuf);
@@ -59,6 +60,21 @@ fn points_of_the_same_parameters_see_the_same_arrivals_under_every_policy() {
                 assert!(arrival.at >= last, "{name}: arrivals in order of time");
                 last = arrival.at;
             }
+        }
+    }
+}
+
+#[test]
+fn every_point_runs_with_nothing_lost() {
+    // Not to its end, which takes a while without optimisation.
+    const STEPS: u32 = 2_000;
+    for (name, scenario) in examples() {
+        for point in scenario.points() {
+            let setup = Setup { checks: true, ..point.scenario.setup(3) };
+            let world = World::new(setup, point.scenario.source(3));
+            let mut world = world.unwrap_or_else(|rejected| panic!("{name}, {}: {rejected}", point.label));
+            let steps = (0..STEPS).take_while(|_| world.step(&mut ())).count();
+            assert!(steps > 10 && world.now() > 0, "{name}, {}: {steps} steps", point.label);
         }
     }
 }
