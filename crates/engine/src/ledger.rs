@@ -489,8 +489,9 @@ impl Ledger {
             return false;
         }
         account.adopted = epoch;
+        let left = account.leaving.len();
         self.release_announced(slot, epoch, now);
-        true
+        self.account(slot).leaving.len() < left
     }
 
     /// Lets go of everything whose vacating was announced with `epoch` or before.

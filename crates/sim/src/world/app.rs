@@ -189,7 +189,9 @@ pub(super) struct App {
     pub team: Vec<u32>,
     /// Its processors, as told last.
     pub set: PuSet,
-    /// The same in rising order.
+    /// What it has been told to leave since it last said that all of that is left.
+    pub leaving: PuSet,
+    /// `set` in rising order.
     pub list: Vec<PuId>,
     /// NUMA nodes of those.
     pub nodes: Vec<NumaNodeId>,
@@ -229,6 +231,7 @@ impl App {
             region: Region::default(),
             team: Vec::new(),
             set: PuSet::new(),
+            leaving: PuSet::new(),
             list: Vec::new(),
             nodes: Vec::new(),
             floats: false,
@@ -244,6 +247,11 @@ impl App {
             given: 0,
             done: 0,
         }
+    }
+
+    /// Whether tasks of it run where it has been told not to be.
+    pub fn waits_to_leave(&self) -> bool {
+        self.told.owes && self.stand == Stand::Tasks
     }
 
     /// Whether it has work to do that is shared by several threads.

@@ -26,6 +26,10 @@ impl World {
             self.change_curve(app, pus);
         }
         let entry = &mut self.apps[app as usize];
+        entry.leaving.or_with(&entry.set);
+        entry.leaving.subtract(pus);
+        // Nothing has been said yet of what it has just been given.
+        entry.said.idle.and_with(&entry.set);
         entry.set.clone_from(pus);
         entry.list.clear();
         entry.list.extend(pus.iter());
@@ -33,7 +37,6 @@ impl World {
         entry.nodes.extend(pus.iter().map(|pu| self.model.node_of(pu)));
         entry.nodes.sort_unstable();
         entry.nodes.dedup();
-        entry.said.idle.and_with(pus);
         entry.moved |= changed;
         entry.floats = floats;
         if first {
@@ -66,8 +69,8 @@ impl World {
         let at_once = entry.program.vacates == Vacates::AtOnce || !parallel || unbound;
         if at_once {
             self.settle_target(app);
-        } else if self.outside(app) == 0 || self.slide(app) {
-            self.adopt(app);
+        } else {
+            self.slide(app);
         }
         self.start_runners(app);
     }
@@ -78,23 +81,28 @@ impl World {
         team.iter().filter(|&&id| self.threads[id as usize].is_active() && self.is_outside(id)).count()
     }
 
-    /// Threads outside move to processors of its own that have nothing to do, if there are enough of them.
-    fn slide(&mut self, app: u32) -> bool {
-        let mut idle = std::mem::take(&mut self.scratch);
-        self.idle_of(app, &mut idle);
-        let fits = idle.len() >= self.outside(app);
-        if fits {
+    /// Threads outside move to processors of its own that have nothing to do even though all that can start has been started; when none is
+    /// outside, it has done what it was told.
+    pub(super) fn slide(&mut self, app: u32) {
+        let mut outside = self.outside(app);
+        if outside > 0 {
+            self.start_runners(app);
+            let mut idle = std::mem::take(&mut self.scratch);
+            self.idle_of(app, &mut idle);
             for number in 0..self.apps[app as usize].team.len() {
                 let id = self.apps[app as usize].team[number];
                 if self.threads[id as usize].is_active() && self.is_outside(id) {
                     let Some(pu) = idle.first() else { break };
                     idle.remove(pu);
                     self.move_to(id, pu.0, false);
+                    outside -= 1;
                 }
             }
+            self.scratch = idle;
         }
-        self.scratch = idle;
-        fits
+        if outside == 0 {
+            self.adopt(app);
+        }
     }
 
     /// Its own processors on which it has nothing to run.
@@ -105,6 +113,21 @@ impl World {
             let thread = &self.threads[id as usize];
             if thread.doing != Doing::Nothing && thread.pu != NONE {
                 idle.remove(PuId(thread.pu));
+            }
+        }
+    }
+
+    /// The same, and what it has been told to leave and has left.
+    pub(super) fn unused_of(&self, app: u32, unused: &mut PuSet) {
+        self.idle_of(app, unused);
+        let entry = &self.apps[app as usize];
+        if entry.told.owes {
+            unused.or_with(&entry.leaving);
+            for &id in &entry.team {
+                let thread = &self.threads[id as usize];
+                if thread.doing != Doing::Nothing && thread.pu != NONE {
+                    unused.remove(PuId(thread.pu));
+                }
             }
         }
     }
@@ -128,7 +151,9 @@ impl World {
 
     /// Says `Adopted`, if it owes that.
     fn adopt(&mut self, app: u32) {
-        if std::mem::take(&mut self.apps[app as usize].told.owes) {
+        let entry = &mut self.apps[app as usize];
+        if std::mem::take(&mut entry.told.owes) {
+            entry.leaving.clear();
             self.say_adopted(app);
         }
     }

@@ -125,12 +125,20 @@ impl World {
             actions.clear();
             self.engine_events += 1;
             self.engine.step(self.now, &event, &mut actions);
+            let demands = match &event {
+                Event::Demand { app, .. } => self.by_id.get(app).copied(),
+                _ => None,
+            };
             if let Some(journal) = &mut self.journal {
                 journal.push((self.now, event, actions.clone()));
             }
             if latency == 0 {
                 self.carry_out(&actions);
                 self.engine.recycle(&mut actions);
+                if let Some(app) = demands.filter(|&app| self.apps[app as usize].waits_to_leave()) {
+                    // What it was left of its idle processors is for those that have to leave others.
+                    self.slide(app);
+                }
             } else {
                 self.decided.extend(actions.drain(..).map(|action| (self.now + latency, action)));
             }
@@ -273,7 +281,7 @@ impl World {
     /// How many processors it could use now, and which of its own are idle. True if that is news.
     pub(super) fn say_demand(&mut self, app: u32, processors: u32) -> bool {
         let mut idle = std::mem::take(&mut self.scratch);
-        self.idle_of(app, &mut idle);
+        self.unused_of(app, &mut idle);
         let entry = &mut self.apps[app as usize];
         let most = entry.program.processors.max(1);
         let processors = processors.clamp(1, most);

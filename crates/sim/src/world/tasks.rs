@@ -46,7 +46,8 @@ impl World {
         }
         for at in 0..entry.told.count as usize {
             let entry = &self.apps[app as usize];
-            if entry.region.tasks == 0 || entry.region.running >= entry.told.count {
+            // Where nobody owns processors, the count says how many run; else every processor of its own may.
+            if entry.region.tasks == 0 || entry.floats && entry.region.running >= entry.told.count {
                 break;
             }
             let Some(&pu) = entry.list.get(at % entry.list.len().max(1)) else { break };
@@ -90,7 +91,7 @@ impl World {
         let entry = &mut self.apps[app as usize];
         entry.region.running -= 1;
         let (left, running) = (entry.region.tasks, entry.region.running);
-        let surplus = running >= entry.told.count;
+        let surplus = entry.floats && running >= entry.told.count;
         if left > 0 && !surplus && !self.is_outside(id) {
             self.take_task(id);
             self.say_runnable(app);
