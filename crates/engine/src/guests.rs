@@ -7,7 +7,7 @@
 
 use crate::ledger::{Ledger, Phase};
 use numaestro_policy::{PuState, Slot};
-use numaestro_topology::{Machine, PuId};
+use numaestro_topology::{Machine, PuId, PuSet};
 
 /// Buffers for spreading guests.
 #[derive(Debug, Default)]
@@ -25,9 +25,19 @@ pub(crate) struct Guests {
 impl Guests {
     /// Takes an application from the processors it is a guest of.
     pub(crate) fn forget(ledger: &mut Ledger, slot: Slot) {
-        while let Some(pu) = ledger.account(slot).guest_of.first() {
-            remove(ledger, slot, pu);
+        let mut left = std::mem::take(&mut ledger.account_mut(slot).guest_of);
+        if !left.is_empty() {
+            ledger.mark(slot);
+            ledger.changed(slot);
+            for pu in &left {
+                ledger.pus[pu.index()].guests -= 1;
+                mark_owners(ledger, pu);
+            }
+            mark_guests(ledger, |guest_of| guest_of.intersects(&left));
         }
+        // Its memory is used again.
+        left.clear();
+        ledger.account_mut(slot).guest_of = left;
     }
 
     /// Everybody in `order` is on every processor there is.
@@ -183,18 +193,25 @@ fn remove(ledger: &mut Ledger, slot: Slot, pu: PuId) {
 fn touch(ledger: &mut Ledger, slot: Slot, pu: PuId) {
     ledger.mark(slot);
     ledger.changed(slot);
+    mark_owners(ledger, pu);
+    if ledger.pus[pu.index()].guests > 0 {
+        mark_guests(ledger, |guest_of| guest_of.contains(pu));
+    }
+}
+
+fn mark_owners(ledger: &mut Ledger, pu: PuId) {
     ledger.written.pus.push(pu);
     let entry = ledger.pus[pu.index()];
     for owner in [entry.owner, entry.next].into_iter().flatten() {
         ledger.mark(owner);
     }
-    if entry.guests == 0 {
-        return;
-    }
+}
+
+fn mark_guests(ledger: &mut Ledger, there: impl Fn(&PuSet) -> bool) {
     for index in 0..ledger.started.len() {
         let other = ledger.started[index];
         let account = ledger.account(other);
-        if account.phase == Phase::Running && account.guest_of.contains(pu) {
+        if account.phase == Phase::Running && there(&account.guest_of) {
             ledger.mark(other);
         }
     }
