@@ -120,11 +120,12 @@ impl Program {
     }
 
     /// What is idle and not its own any more it has left already.
-    fn leave_idle(&mut self, pus: &PuSet) {
+    fn leave_idle(&mut self, pus: &PuSet, shared: bool) {
         let lost = self.idle.difference(pus);
         let latest = self.targets.last().map(|(_, pus, _)| pus.clone()).unwrap_or_default();
+        let given = if shared { PuSet::new() } else { pus.difference(&latest) };
         self.targets.iter_mut().for_each(|(_, pus, _)| pus.subtract(&lost));
-        self.idle = self.idle.difference(&lost).difference(&pus.difference(&latest));
+        self.idle = self.idle.difference(&lost).difference(&given);
     }
 
     /// Where it may be as an owner that was promised to be alone.
@@ -243,7 +244,7 @@ impl World {
                 assert!(program.started);
                 let before = program.targets.last().map_or(0, |(epoch, ..)| *epoch);
                 assert_eq!(*epoch, before + 1);
-                program.leave_idle(pus);
+                program.leave_idle(pus, *shared);
                 program.targets.push((*epoch, pus.clone(), *shared));
             }
             Action::Pages { app, .. } => assert!(self.programs[app].started, "{app} has pages before its start"),
