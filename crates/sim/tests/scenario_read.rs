@@ -195,6 +195,8 @@ fn mistakes_have_file_line_field_and_what_was_expected() {
         &with("[workload]\nkind = \"streams\"\nprograms = [\"mm\"]\n"),
         "s.toml:4: workload.programs[0]: no program is called \"mm\"; there is none",
     ));
+    let both = "[workload]\nkind = \"lublin\"\njobs = 9\nscale = 2\nload = 1\n";
+    found.extend(unexpected(&with(both), "s.toml:6: workload.load: a load makes the intervals by itself"));
     let open = with(&format!("{PROGRAM}[workload]\nkind = \"open\"\n"));
     found.extend(unexpected(&open, "s.toml:6: workload: `interarrival` (time between arrivals) or `load` is missing"));
     found.extend(unexpected(

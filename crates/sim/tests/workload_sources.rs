@@ -116,9 +116,11 @@ fn open_arrivals() {
     let share = once.iter().filter(|arrival| arrival.program.name == "a").count() as f64 / 40_000.0;
     assert!((share - 0.75).abs() < 0.015, "{share}");
     // Another load changes only the times.
-    for (one, half) in once.iter().zip(arrivals(0.5)) {
-        assert!(half.at.abs_diff(one.at / 2) <= 1);
-        assert_eq!(one.program, half.program);
+    let half = arrivals(0.5);
+    for (one, half) in once.windows(2).zip(half.windows(2)) {
+        let (whole, halved) = (one[1].at - one[0].at, half[1].at - half[0].at);
+        assert!(halved.abs_diff(whole / 2) <= 1, "{halved} is half of {whole}");
+        assert_eq!(one[1].program, half[1].program);
     }
 }
 

@@ -12,8 +12,8 @@ use crate::Nanos;
 use crate::dist::Dist;
 use crate::speedup::Curve;
 pub use numaestro_engine::Class;
-pub(crate) use read::{PROCESSORS_MAX, all};
 pub use read::read;
+pub(crate) use read::{PROCESSORS_MAX, all};
 
 /// Index into [`Program::data`].
 pub type DataId = usize;

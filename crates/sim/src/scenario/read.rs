@@ -170,8 +170,13 @@ fn checked_policy(field: &Field<'_>) -> Result<String, Mistake> {
 }
 
 fn settings(fields: &mut Fields<'_>, policy: &str, machine: &Model) -> Result<Settings, Mistake> {
-    let mut settings =
-        Settings { policy: policy.to_owned(), host: HOST, reserved: machine.reserved.clone(), positions: 0, ..Settings::default() };
+    let mut settings = Settings {
+        policy: policy.to_owned(),
+        host: HOST,
+        reserved: machine.reserved.clone(),
+        positions: 0,
+        ..Settings::default()
+    };
     let Some(field) = fields.get("engine") else { return Ok(settings) };
     let mut fields = field.fields()?;
     for (name, time) in [

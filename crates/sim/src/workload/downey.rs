@@ -5,6 +5,7 @@
 //! **Not from there**: the default ranges, which are this project's: the paper fits them to each site.
 
 use super::batch::{BatchJob, Demand, downey_most};
+use crate::Nanos;
 use crate::random::{Purpose, Stream};
 use crate::speedup::Curve;
 
@@ -36,13 +37,13 @@ const ENTITY: u64 = u64::MAX - 1;
 pub struct Downey {
     parameters: Parameters,
     random: Stream,
-    now: f64,
+    now: Nanos,
 }
 
 impl Downey {
     /// Jobs with these parameters.
     pub fn new(parameters: Parameters, seed: u64) -> Self {
-        Self { parameters, random: Stream::new(seed, Purpose::Generator, ENTITY), now: 0.0 }
+        Self { parameters, random: Stream::new(seed, Purpose::Generator, ENTITY), now: 0 }
     }
 
     fn log_uniform(&mut self, (low, high): (f64, f64)) -> f64 {
@@ -54,13 +55,13 @@ impl Iterator for Downey {
     type Item = BatchJob;
 
     fn next(&mut self) -> Option<BatchJob> {
-        self.now += self.parameters.interval * self.random.exponential();
+        self.now += libm::round(self.parameters.interval * self.random.exponential()) as Nanos;
         let work_ns = self.log_uniform(self.parameters.work).max(1.0) as u64;
         let average = self.log_uniform(self.parameters.average).max(1.0);
         let (low, high) = self.parameters.sigma;
         let sigma = low + (high - low) * self.random.unit();
         let most = downey_most(average, sigma) as u32;
         let demand = Demand::Malleable { work_ns, curve: Curve::Downey { average, sigma }, most };
-        Some(BatchJob { submit: self.now as u64, demand, estimate_ns: None })
+        Some(BatchJob { submit: self.now, demand, estimate_ns: None })
     }
 }

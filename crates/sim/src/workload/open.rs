@@ -16,7 +16,7 @@ pub struct Open {
     jobs: Option<u64>,
     intervals: Stream,
     choices: Stream,
-    now: f64,
+    now: Nanos,
     next: u64,
 }
 
@@ -30,7 +30,7 @@ impl Open {
         assert!(mix.iter().map(|(_, weight)| weight).sum::<f64>() > 0.0, "a mix without weight");
         let intervals = Stream::new(seed, Purpose::Arrivals, 0);
         let choices = Stream::new(seed, Purpose::Arrivals, 1);
-        Self { mix, interarrival, scale, jobs, intervals, choices, now: 0.0, next: 0 }
+        Self { mix, interarrival, scale, jobs, intervals, choices, now: 0, next: 0 }
     }
 
     fn choose(&mut self) -> Arc<Program> {
@@ -51,11 +51,11 @@ impl Source for Open {
         if self.jobs.is_some_and(|jobs| self.next >= jobs) {
             return None;
         }
-        // The sum is kept unrounded, so that rounding does not change the load.
-        self.now += self.interarrival.draw(&mut self.intervals) * self.scale;
+        // Rounded to the nearest, so that the load does not change.
+        self.now += libm::round(self.interarrival.draw(&mut self.intervals) * self.scale) as Nanos;
         let job = self.next;
         self.next += 1;
-        Some(Arrival { at: self.now as Nanos, job, stream: 0, program: self.choose(), estimate_ns: None })
+        Some(Arrival { at: self.now, job, stream: 0, program: self.choose(), estimate_ns: None })
     }
 
     fn total(&self) -> Option<u64> {

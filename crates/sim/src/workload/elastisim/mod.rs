@@ -202,7 +202,11 @@ impl Job {
 
 fn count(field: &Field<'_>, value: f64) -> Result<u32, Mistake> {
     // The manual's default of 0 means once.
-    if (0.0..4e9).contains(&value) { Ok((value as u32).max(1)) } else { Err(field.mistake(format!("{value} is no number of times"))) }
+    if (0.0..4e9).contains(&value) {
+        Ok((value as u32).max(1))
+    } else {
+        Err(field.mistake(format!("{value} is no number of times")))
+    }
 }
 
 fn repeated(times: u32, phases: Vec<Phase>) -> Vec<Phase> {
