@@ -258,6 +258,12 @@ fn mistakes_in_phases_and_curves() {
         "program.mm.phases[1].phases[4].processors",
         "from 1 to 8",
     ));
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn mistakes_in_curves_and_names() {
+    let mut found: Vec<String> = Vec::new();
     found.extend(unexpected(
         ("[[\"1 s\", 1], [\"3 s\", 0.5]]", "[[\"1 s\", 0]]"),
         37,
