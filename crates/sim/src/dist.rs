@@ -89,7 +89,7 @@ fn with_cv(cv: f64, stream: &mut Stream) -> f64 {
     }
 }
 
-/// Gamma with this shape (at least 1) and scale 1 (Marsaglia and Tsang 2000).
+/// Gamma with this shape (above 0) and scale 1 (Marsaglia and Tsang 2000; below shape 1 by their boost).
 pub fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         let boosted = gamma(shape + 1.0, stream);
