@@ -91,8 +91,9 @@ fn float_time(line: &str) -> Option<&str> {
     line.match_indices(": f64").find_map(|(end, _)| {
         let start = line[..end].rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |before| before + 1);
         let name = &line[start..end];
+        let is_rate = name.split('_').any(|word| word == "per");
         let is_time = TIME_NAMES.contains(&name) || TIME_ENDINGS.iter().any(|ending| name.ends_with(ending));
-        is_time.then_some(name)
+        (is_time && !is_rate).then_some(name)
     })
 }
 
@@ -127,6 +128,7 @@ mod tests {
         assert_eq!(found(ENGINE, "struct A { quantum_ns: f64 }"), 1);
         assert_eq!(found(ENGINE, "fn f(now: f64) {}"), 1);
         assert_eq!(found(ENGINE, "struct A { speedup: f64 }"), 0);
+        assert_eq!(found(ENGINE, "struct A { refs_per_us: f64 }"), 0, "a rate");
     }
 
     #[test]
