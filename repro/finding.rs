@@ -112,6 +112,7 @@ impl Judge {
     }
 
     /// Something that must hold, with the paper's number and ours.
+    #[allow(clippy::needless_pass_by_value)] // Texts, numbers and estimates alike, without a `&` at every call.
     pub fn demand(
         &mut self,
         what: impl Into<String>,
@@ -150,9 +151,9 @@ impl Judge {
         self.with(status)
     }
 
-    /// Fitted: the demands are shown, and prove nothing. If one fails, that is said instead.
-    pub fn fitted(self, which: &str) -> Finding {
-        if self.holds() { self.with(Status::Fitted(which.to_owned())) } else { self.verdict(which) }
+    /// Fitted, by `which` numbers: the demands are shown, and prove nothing. If one fails, that is said instead, with the reason.
+    pub fn fitted(self, which: &str, reason: &str) -> Finding {
+        if self.holds() { self.with(Status::Fitted(which.to_owned())) } else { self.verdict(reason) }
     }
 
     /// With a status given.
@@ -177,7 +178,7 @@ mod tests {
     fn a_fit_that_misses_is_no_fit() {
         let mut judge = Judge::new();
         judge.demand("a", "1", 2, false);
-        assert_eq!(judge.fitted("T(4)").status.word(), "not reproduced");
-        assert_eq!(Judge::new().fitted("T(4)").status.word(), "fitted");
+        assert_eq!(judge.fitted("T(4)", "").status.word(), "not reproduced");
+        assert_eq!(Judge::new().fitted("T(4)", "").status.word(), "fitted");
     }
 }

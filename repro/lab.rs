@@ -123,10 +123,8 @@ impl Lab {
             .values()
             .flat_map(|&experiment| (0..u64::from(self.runs(experiment.runs))).map(move |run| (experiment, run)))
             .collect();
-        let outcomes: Vec<Result<Outcome, Trouble>> = tasks
-            .par_iter()
-            .map(|(experiment, run)| run_once(experiment, Self::FIRST_SEED + run, &mut ()))
-            .collect();
+        let outcomes: Vec<Result<Outcome, Trouble>> =
+            tasks.par_iter().map(|(experiment, run)| run_once(experiment, Self::FIRST_SEED + run, &mut ())).collect();
         let mut by_name: BTreeMap<&str, Vec<Outcome>> = BTreeMap::new();
         for ((experiment, _), outcome) in tasks.iter().zip(outcomes) {
             by_name.entry(&experiment.name).or_default().push(outcome?);

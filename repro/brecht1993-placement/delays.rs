@@ -1,6 +1,6 @@
 //! Figure 1.5: the delay switches from 0 to 64 cycles.
 
-use super::placements::{LOCALIZED, ON_TWELVE, gain};
+use super::placements::{LOCALIZED, ON_TWELVE, gain, percent_over_one};
 use crate::hector::{Alone, Kernel};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Shape, Trouble, ratio};
 use numaestro_sim::memory::Contention;
@@ -24,7 +24,12 @@ pub fn benefit_grows(lab: &Lab) -> Result<Finding, Trouble> {
         let gains = DELAYS.iter().map(|&delay| gain(lab, kernel, delay)).collect::<Result<Vec<_>, _>>()?;
         let rises = gains.windows(2).all(|pair| pair[0].mean < pair[1].mean);
         let shown: Vec<String> = gains.iter().map(|gain| format!("{:.1}", gain.mean)).collect();
-        judge.demand(format!("I({}) rises over 0, 4, 8, 16, 32, 64", kernel.name()), "increases", shown.join(" < "), rises);
+        judge.demand(
+            format!("I({}) rises over 0, 4, 8, 16, 32, 64", kernel.name()),
+            "increases",
+            shown.join(" < "),
+            rises,
+        );
         judge.value(format!("I({}) at d=64", kernel.name()), "%", gains[DELAYS.len() - 1]);
         figure = figure.with(kernel.name(), DELAYS.iter().map(ToString::to_string).zip(gains));
     }
@@ -91,7 +96,7 @@ pub fn neural_worse(lab: &Lab) -> Result<Finding, Trouble> {
             Alone { contention: Contention::Amva, ..Alone::new(Kernel::Neural, placement, delay) }.seconds(lab)
         };
         let worse = ratio(&seconds(LOCALIZED)?, &seconds(ON_TWELVE)?);
-        let percent = Estimate { mean: 100.0 * (worse.mean - 1.0), half: 100.0 * worse.half, runs: worse.runs };
+        let percent = percent_over_one(worse);
         judge.value(format!("localized slower by, d={delay}"), "%", percent);
         let holds = (0.0..=10.0).contains(&percent.mean);
         judge.demand(format!("0 to 10 % slower at d={delay}"), "slightly worse", format!("{percent} %"), holds);

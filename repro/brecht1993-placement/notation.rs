@@ -55,7 +55,8 @@ pub fn levels(lab: &Lab) -> Result<Finding, Trouble> {
 /// Sixteen processors with a memory each, apart by hops.
 fn mesh() -> Result<Machine, Trouble> {
     let trouble = |reason: String| Trouble::new("mesh", reason);
-    let machine = numaestro_topology::synthetic::parse("numa:16 core:1 pu:1").map_err(|error| trouble(error.to_string()))?;
+    let machine =
+        numaestro_topology::synthetic::parse("numa:16 core:1 pu:1").map_err(|error| trouble(error.to_string()))?;
     let place = |node: u32| (node / MESH, node % MESH);
     let apart = |a: u32, b: u32| {
         let ((x, y), (u, v)) = (place(a), place(b));
@@ -150,7 +151,12 @@ pub fn placements(lab: &Lab) -> Result<Finding, Trouble> {
         let runs = lab.observed(&Alone::new(Kernel::Pde, at, 0).experiment()?, Begun::default)?;
         let drawn: Vec<String> = runs.iter().map(|(begun, _)| drawing(&begun.0)).collect();
         let there = drawn.iter().all(|drawn| drawn == at);
-        judge.demand(format!("{at} is where PDE's processes are"), at, drawn.first().cloned().unwrap_or_default(), there);
+        judge.demand(
+            format!("{at} is where PDE's processes are"),
+            at,
+            drawn.first().cloned().unwrap_or_default(),
+            there,
+        );
     }
     judge.value("placements", "", Estimate::exact(4.0));
     Ok(judge.verdict(""))

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 fn at_once(lab: &Lab, jobs: u32, processes: u32, placement: &str) -> Result<Vec<Placed>, Trouble> {
     let streams = Streams {
         kernels: &[Kernel::Hough],
-        streams: jobs,
+        count: jobs,
         repetitions: 1,
         parallelism: processes,
         ..Streams::usual(4, placement, 16)
@@ -41,9 +41,19 @@ pub fn two_wide_jobs(lab: &Lab) -> Result<Finding, Trouble> {
         let what = format!("pools of {size}: 4 on a station of its own and 2 on the third, for both");
         judge.demand(what, "as drawn", format!("{as_drawn} of {} runs", runs.len()), as_drawn == runs.len());
         if size == 4 {
-            judge.demand("pools of 4: parent on the station with most", "always", format!("{share:.2}"), with_most == jobs);
+            judge.demand(
+                "pools of 4: parent on the station with most",
+                "always",
+                format!("{share:.2}"),
+                with_most == jobs,
+            );
         } else {
-            judge.demand("pools of 6: parent on the station with most", "not always", format!("{share:.2}"), with_most < jobs);
+            judge.demand(
+                "pools of 6: parent on the station with most",
+                "not always",
+                format!("{share:.2}"),
+                with_most < jobs,
+            );
         }
     }
     Ok(judge.verdict(""))

@@ -48,7 +48,11 @@ fn by_delay(lab: &Lab, title: &str, said: &str, kernel: Option<Kernel>) -> Resul
 }
 
 fn by_parallelism(lab: &Lab, title: &str, said: &str, kernel: Option<Kernel>) -> Result<Figure, Trouble> {
-    figure(title, said, [2, 4, 8].map(|processes| (format!("{processes} processes"), by_size(lab, processes, 16, kernel))))
+    figure(
+        title,
+        said,
+        [2, 4, 8].map(|processes| (format!("{processes} processes"), by_size(lab, processes, 16, kernel))),
+    )
 }
 
 /// B97-Fig1a.
@@ -76,7 +80,8 @@ pub fn gain_grows(lab: &Lab) -> Result<Finding, Trouble> {
     let four = Estimate::of(&response(lab, 4, 4, 16, None)?);
     let twelve = Estimate::of(&response(lab, 4, 12, 16, None)?);
     judge.demand("intervals disjoint at d=16", "", format!("{four} and {twelve} s"), four.clearly_below(&twelve));
-    let said = "Without delay no significant improvement; with delay it grows; the closer the pool size is to 4 the better.";
+    let said =
+        "Without delay no significant improvement; with delay it grows; the closer the pool size is to 4 the better.";
     judge.figure(by_delay(lab, "Figure 1, COMBINED: response by pool size", said, None)?);
     Ok(judge.verdict(""))
 }
@@ -144,9 +149,8 @@ pub fn both_are_no_pools(lab: &Lab) -> Result<Finding, Trouble> {
 pub fn eight_not_affected(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
     let all = sizes(lab, 8, None)?;
-    let (least, most) = all.iter().fold((f64::MAX, 0.0_f64), |(low, high), response| {
-        (low.min(response.mean), high.max(response.mean))
-    });
+    let (least, most) =
+        all.iter().fold((f64::MAX, 0.0_f64), |(low, high), response| (low.min(response.mean), high.max(response.mean)));
     let spread = 100.0 * (most - least) / least;
     judge.value("(max - min)/min", "%", Estimate::exact(spread));
     for (size, response) in SIZES.iter().zip(all) {

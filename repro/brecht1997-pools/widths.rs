@@ -9,7 +9,7 @@ fn response(lab: &Lab, size: u32, kernel: Option<Kernel>) -> Result<Vec<f64>, Tr
     let placement = format!("worst-fit(equal={size})");
     let streams = Streams {
         kernels: &Kernel::SIX_WIDE,
-        streams: 2,
+        count: 2,
         repetitions: 15,
         parallelism: 6,
         ..Streams::usual(4, &placement, 16)

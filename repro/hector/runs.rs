@@ -18,9 +18,13 @@ const RUNS_STREAMS: u32 = 10;
 /// The pause between two applications of a stream: "unpredictable but small" (Brecht 1997, §5.2). Nanoseconds.
 const GAP: (f64, f64) = (0.0, 100e6);
 
+/// Channels that applications on different stations have in common.
+const BUSES_AND_RING: &[&str] = &["ring", "station bus"];
+
 /// What is common to all runs: the machine with this delay.
 fn setup(policy: &str, delay: u32, contention: Contention, channels: &[&str]) -> Result<Setup, Trouble> {
-    let mut model = machine::named("hector", delay).ok_or_else(|| Trouble::new("hector", "there is no such machine"))?;
+    let mut model =
+        machine::named("hector", delay).ok_or_else(|| Trouble::new("hector", "there is no such machine"))?;
     if !channels.is_empty() {
         model.channels.retain(|channel| channels.iter().any(|kept| channel.name.starts_with(kept)));
     }
@@ -46,17 +50,24 @@ pub struct Alone {
     pub delay: u32,
     /// Whether processors are in each other's way.
     pub contention: Contention,
+    /// On which channels; none named = all.
+    pub channels: &'static [&'static str],
 }
 
 impl Alone {
     /// Four processes, nobody in anybody's way.
     pub const fn new(kernel: Kernel, placement: &'static str, delay: u32) -> Self {
-        Self { kernel, processes: 4, placement, delay, contention: Contention::None }
+        Self { kernel, processes: 4, placement, delay, contention: Contention::None, channels: &[] }
+    }
+
+    /// The same, in each other's way on buses and the ring.
+    pub const fn queueing(self) -> Self {
+        Self { contention: Contention::Amva, channels: BUSES_AND_RING, ..self }
     }
 
     /// As something the lab can run.
     pub fn experiment(self) -> Result<Experiment, Trouble> {
-        let Self { kernel, processes, placement, delay, contention } = self;
+        let Self { kernel, processes, placement, delay, contention, channels } = self;
         let policy = format!("share=demand placement=fixed(at={placement}) admission=fifo");
         let program = kernel.program(processes)?;
         let make = move |seed| -> Box<dyn Source> {
@@ -70,8 +81,11 @@ impl Alone {
             Box::new(workload::Streams::new(vec![plan], Order::Given, seed))
         };
         Ok(Experiment {
-            name: format!("{} alone, {processes} at {placement}, delay {delay}, {contention:?}", kernel.name()),
-            setup: setup(&policy, delay, contention, &[])?,
+            name: format!(
+                "{} alone, {processes} at {placement}, delay {delay}, {contention:?} {channels:?}",
+                kernel.name()
+            ),
+            setup: setup(&policy, delay, contention, channels)?,
             source: Arc::new(make),
             runs: RUNS_ALONE,
         })
@@ -84,8 +98,8 @@ impl Alone {
     }
 }
 
-/// Three kernels at once, once each, on stations 1, 2 and 3; queueing, if any, on buses and the ring.
-pub fn side_by_side(kernels: [Kernel; 3], contention: Contention) -> Result<Experiment, Trouble> {
+/// Three kernels at once, once each, on stations 1, 2 and 3; queueing on buses and the ring.
+pub fn side_by_side(kernels: [Kernel; 3]) -> Result<Experiment, Trouble> {
     const APART: &str = "fixed(at=----/1234/----/----;----/----/1234/----;----/----/----/1234)";
     let policy = format!("share=demand placement={APART} admission=fifo");
     let mut plans = Vec::new();
@@ -100,8 +114,8 @@ pub fn side_by_side(kernels: [Kernel; 3], contention: Contention) -> Result<Expe
     }
     let make = move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Given, seed)) };
     Ok(Experiment {
-        name: format!("{} side by side, {contention:?}", kernels.map(Kernel::name).join(", ")),
-        setup: setup(&policy, 0, contention, &["ring", "station bus"])?,
+        name: format!("{} side by side", kernels.map(Kernel::name).join(", ")),
+        setup: setup(&policy, 0, Contention::Amva, BUSES_AND_RING)?,
         source: Arc::new(make),
         runs: RUNS_ALONE,
     })
@@ -115,7 +129,7 @@ pub struct Streams<'a> {
     /// Processes of each.
     pub parallelism: u32,
     /// Streams side by side.
-    pub streams: u32,
+    pub count: u32,
     /// How often each stream runs its kernels.
     pub repetitions: u32,
     /// The placement, in the words of a policy.
@@ -130,7 +144,7 @@ pub struct Streams<'a> {
 impl<'a> Streams<'a> {
     /// The usual workload with this parallelism: as many streams as 12 processors have room for.
     pub const fn usual(parallelism: u32, placement: &'a str, delay: u32) -> Self {
-        let (streams, repetitions) = match parallelism {
+        let (count, repetitions) = match parallelism {
             2 => (6, 10),
             4 => (3, 15),
             _ => (1, 25),
@@ -138,7 +152,7 @@ impl<'a> Streams<'a> {
         Self {
             kernels: &Kernel::FIVE,
             parallelism,
-            streams,
+            count,
             repetitions,
             placement,
             delay,
@@ -158,13 +172,14 @@ impl<'a> Streams<'a> {
             start: Dist::Constant(0.0),
             gap: Dist::Uniform(GAP.0, GAP.1),
         };
-        let plans = vec![plan; self.streams as usize];
-        let make = move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Shuffled, seed)) };
+        let plans = vec![plan; self.count as usize];
+        let make =
+            move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Shuffled, seed)) };
         let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name()).collect();
         Ok(Experiment {
             name: format!(
                 "{} x {} x {} of {} processes, {policy}, delay {}, {:?} {:?}",
-                self.streams,
+                self.count,
                 self.repetitions,
                 names.join("+"),
                 self.parallelism,
@@ -196,7 +211,8 @@ pub fn of_widths(widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<
             gap: Dist::Uniform(GAP.0, GAP.1),
         });
     }
-    let make = move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Shuffled, seed)) };
+    let make =
+        move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Shuffled, seed)) };
     Ok(Experiment {
         name: format!("streams of {widths:?} processes, {policy}"),
         setup: setup(&policy, 16, Contention::None, &[])?,
@@ -212,7 +228,6 @@ pub fn per_run(outcomes: &[Outcome], meant: impl Fn(&JobRecord) -> bool) -> Vec<
 
 /// Mean response of the jobs that are meant, in seconds.
 pub fn mean_seconds(outcome: &Outcome, meant: &impl Fn(&JobRecord) -> bool) -> f64 {
-    let times: Vec<f64> =
-        outcome.jobs.iter().filter(|job| meant(job)).map(|job| job.response() as f64 / 1e9).collect();
+    let times: Vec<f64> = outcome.jobs.iter().filter(|job| meant(job)).map(|job| job.response() as f64 / 1e9).collect();
     times.iter().sum::<f64>() / times.len().max(1) as f64
 }
