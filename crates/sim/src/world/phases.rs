@@ -215,6 +215,7 @@ impl World {
         };
         let entry = &mut self.apps[app as usize];
         entry.team.push(id);
+        entry.spread = 0;
         entry.record.threads = entry.record.threads.max(number + 1);
         entry.record.children += u32::from(number > 0);
         self.threads[id as usize].floats = entry.floats;

@@ -169,7 +169,7 @@ impl World {
     pub(super) fn spread(&mut self, app: u32) {
         let entry = &mut self.apps[app as usize];
         entry.moved = false;
-        entry.spread = entry.region.size;
+        entry.spread = if entry.stand == Stand::Region { entry.region.size } else { 0 };
         let floats = entry.floats;
         let many = match entry.stand {
             Stand::Region | Stand::Tasks => entry.team.len(),

@@ -116,12 +116,20 @@ impl World {
 
     /// Gives the engine all that was said, and carries out what it says.
     pub(super) fn feed(&mut self) {
-        if self.events.is_empty() {
+        if self.events.is_empty() && self.answers.is_empty() {
             return;
         }
         let latency = self.model.costs.decision_ns;
         let mut actions = std::mem::take(&mut self.actions);
-        while let Some(event) = self.events.pop_front() {
+        loop {
+            let Some(event) = self.events.pop_front() else {
+                // All that was asked has been decided: whoever waits for it goes on, and may ask again.
+                if self.answers.is_empty() || latency > 0 {
+                    break;
+                }
+                self.answer();
+                continue;
+            };
             actions.clear();
             self.engine_events += 1;
             self.engine.step(self.now, &event, &mut actions);
@@ -141,9 +149,6 @@ impl World {
                 }
             } else {
                 self.decided.extend(actions.drain(..).map(|action| (self.now + latency, action)));
-            }
-            if self.events.is_empty() && latency == 0 {
-                self.answer();
             }
         }
         self.actions = actions;
