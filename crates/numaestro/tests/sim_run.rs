@@ -217,6 +217,22 @@ fn precision_takes_as_many_seeds_as_it_needs() {
     assert!(wide <= 0.2 && narrow <= 0.04 && coarse < fine && fine < 200, "{coarse} {wide} {fine} {narrow}");
 }
 
+#[test]
+fn every_example_runs() {
+    let user = User::new();
+    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut ran = 0;
+    for entry in std::fs::read_dir(examples).expect("the examples").flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|ending| ending == "toml") {
+            let output = user.output(["sim", "run", &path.display().to_string(), "--seeds", "1"]);
+            assert_eq!(output.status.code(), Some(0), "{}: {}", path.display(), text(&output.stderr));
+            ran += 1;
+        }
+    }
+    assert!(ran >= 3, "{ran}");
+}
+
 // Mistakes.
 
 #[test]

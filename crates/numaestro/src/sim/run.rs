@@ -35,7 +35,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     runner::check(std::slice::from_ref(&planned))?;
     notes(&planned.scenario);
     let stop = stop::on_signal()?;
-    let Some((runs, grid)) = simulate(args, &planned, &stop)? else { return Ok(stop::STOPPED) };
+    let Some((runs, grid)) = simulate(args, &planned, &stop)? else {
+        say::note("stopped; a log or journal that was asked for ends where it was");
+        return Ok(stop::STOPPED);
+    };
     let results = Results { cells: vec![planned.cell.clone()], runs: vec![runs], level: args.what.level / 100.0 };
     say::print(&shown(&planned.scenario, &results))?;
     if let Some(grid) = grid.as_ref().filter(|_| args.chart) {
