@@ -17,13 +17,13 @@ use std::sync::Arc;
 #[derive(Debug)]
 struct Streams {
     program: Arc<Program>,
-    streams: u32,
+    count: u32,
     given: u64,
 }
 
 impl Source for Streams {
     fn next(&mut self) -> Option<Arrival> {
-        if self.given == u64::from(self.streams) {
+        if self.given == u64::from(self.count) {
             return None;
         }
         self.given += 1;
@@ -80,7 +80,7 @@ fn main() {
     let millions: f64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(4.0);
     let model = Arc::new(machine::named(&name, 0).expect("a machine of the catalogue"));
     let processors = model.topology.pu_count() as u32;
-    let source = Streams { program: Arc::new(program(processors, Wait::Spin)), streams: 16, given: 0 };
+    let source = Streams { program: Arc::new(program(processors, Wait::Spin)), count: 16, given: 0 };
     let settings = numaestro_engine::Settings { policy, ..Default::default() };
     let setup = Setup { model, settings, seed: 1, contention: Contention::MaxMin, until: None, checks: false };
     let mut world = World::new(setup, Box::new(source)).expect("a policy");

@@ -15,7 +15,9 @@ impl World {
         let entry = &mut self.apps[app as usize];
         let floats = shared && pus.len() > 1 && pus.len() == self.usable;
         if entry.stand == Stand::Over {
-            // It leaves in this very moment; what it has is free then.
+            // It leaves in this very moment, and none of its threads is anywhere.
+            (entry.told.epoch, entry.told.shared) = (epoch, shared);
+            entry.set.clone_from(pus);
             return;
         }
         let first = entry.told.epoch == 0;

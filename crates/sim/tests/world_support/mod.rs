@@ -72,6 +72,7 @@ pub struct Listed(VecDeque<Arrival>);
 
 impl Listed {
     /// In order of time.
+    #[allow(clippy::unnecessary_box_returns)] // A world wants it boxed.
     pub fn new(programs: Vec<(u64, Program)>) -> Box<Self> {
         let arrival = |(job, (at, program))| Arrival {
             at,
