@@ -32,6 +32,8 @@ impl World {
     /// Its processors begin to take tasks.
     pub(super) fn begin_tasks(&mut self, app: u32) {
         self.apps[app as usize].stand = Stand::Tasks;
+        // The team of a region before this may still wait for the next one.
+        self.park(app, 1);
         let master = self.apps[app as usize].team[0];
         self.settle_target(app);
         self.take_task(master);
