@@ -145,7 +145,7 @@ fn write(
 
 /// The report, with the chart of the first cell's first seed, which is run once more for it.
 fn report(
-    about: &document::About,
+    about: &document::Subject,
     scenario: &Scenario,
     planned: &[Planned],
     results: &Results,

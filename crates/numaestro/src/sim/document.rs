@@ -11,7 +11,7 @@ pub const VERSION: u32 = 1;
 
 /// What was run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct About {
+pub struct Subject {
     /// The scenario's name.
     pub scenario: String,
     /// What it is, in its own words.
@@ -33,7 +33,7 @@ struct Document<'a> {
     numaestro_sim: u32,
     version: &'static str,
     #[serde(flatten)]
-    about: &'a About,
+    about: &'a Subject,
     level: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<&'a str>,
@@ -53,7 +53,7 @@ struct CellDocument<'a> {
 }
 
 /// Everything, as one object.
-pub fn write(about: &About, results: &Results, baseline: Option<(&str, &[Comparison])>) -> anyhow::Result<String> {
+pub fn write(about: &Subject, results: &Results, baseline: Option<(&str, &[Comparison])>) -> anyhow::Result<String> {
     let cells = results.cells.iter().zip(&results.runs).enumerate().map(|(number, (cell, runs))| CellDocument {
         policy: &cell.policy,
         parameters: cell.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_shape_of_a_comparison() {
-        let about = About {
+        let about = Subject {
             scenario: "s".to_owned(),
             about: String::new(),
             machine: "hector".to_owned(),

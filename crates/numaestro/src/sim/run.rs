@@ -1,7 +1,7 @@
 //! `numaestro sim run`: one scenario, one policy, several seeds.
 
 use super::args::RunArgs;
-use super::document::{self, About};
+use super::document::{self, Subject};
 use super::files::{self, Loaded, quoted};
 use super::html::{self, Report};
 use super::metric::{METRICS, samples};
@@ -130,8 +130,8 @@ fn terminal_columns() -> usize {
 }
 
 /// What was run, for the head of everything shown.
-pub fn about(scenario: &Scenario, set: &[String]) -> About {
-    About {
+pub fn about(scenario: &Scenario, set: &[String]) -> Subject {
+    Subject {
         scenario: scenario.name.clone(),
         about: scenario.about.clone(),
         machine: scenario.machine.name.clone(),

@@ -172,7 +172,9 @@ mod tests {
         let results = example();
         let state = State::begin(path, &origin()).expect("begins");
         for (cell, runs) in results.cells.iter().zip(&results.runs) {
-            runs.iter().for_each(|run| state.add(cell, run).expect("writes"));
+            for run in runs {
+                state.add(cell, run).expect("writes");
+            }
         }
         results.runs.iter().map(Vec::len).sum()
     }

@@ -264,7 +264,7 @@ pub mod tests {
         let summary = Summary::of(&outcome(jobs), 7, 0.0, &managed());
         assert!((summary.response_s - 25.0).abs() < 1e-9 && (summary.wait_s - 5.0).abs() < 1e-9);
         // 40 s after 30 s of running, and 10 s after 10 s.
-        assert!((summary.slowdown - (40.0 / 30.0 + 1.0) / 2.0).abs() < 1e-9);
+        assert!((summary.slowdown - f64::midpoint(40.0 / 30.0, 1.0)).abs() < 1e-9);
         assert!((summary.utilisation - 0.9).abs() < 1e-9, "the reserved processor does not count: {summary:?}");
         assert!((summary.remote_share - 0.25).abs() < 1e-9 && summary.migrations == 6);
         assert_eq!(summary.fingerprint, "00000000000000ff");

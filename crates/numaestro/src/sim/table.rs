@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// One policy: every metric over the seeds, and the programs.
 pub fn of_runs(runs: &[Summary], level: f64) -> String {
     let percent = percent(level);
-    let mut rows = vec![["".to_owned(), "mean".to_owned(), format!("± {percent}"), "from".to_owned(), "to".to_owned()]];
+    let mut rows = vec![[String::new(), "mean".to_owned(), format!("± {percent}"), "from".to_owned(), "to".to_owned()]];
     for metric in METRICS {
         let Some(estimate) = Estimate::of(&samples(runs, metric.of), level) else { continue };
         if metric.key == "thread_events" || (estimate.max == 0.0 && OPTIONAL.contains(&metric.key)) {

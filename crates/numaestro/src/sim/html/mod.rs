@@ -2,7 +2,7 @@
 
 mod plots;
 
-use super::document::About;
+use super::document::Subject;
 use super::metric::{Estimate, METRICS, samples};
 use super::occupancy::Grid;
 use super::results::{Cell, Comparison, Results};
@@ -24,7 +24,7 @@ pub const LIMITS: &str = "The model has no coherence traffic beyond the referenc
 #[derive(Debug)]
 pub struct Report<'a> {
     /// What was run.
-    pub about: &'a About,
+    pub about: &'a Subject,
     /// The results.
     pub results: &'a Results,
     /// The baseline and the comparisons, of `compare`.
@@ -195,8 +195,9 @@ fn metric_tables(body: &mut String, report: &Report) {
     let results = report.results;
     for (shown, (point, cells)) in points(results).into_iter().enumerate() {
         let at = if point.is_empty() { String::new() } else { format!(" at {}", escaped(&point)) };
-        let names: String =
+        let names: Vec<String> =
             cells.iter().map(|&cell| format!("<th>{}</th>", escaped(&results.cells[cell].policy))).collect();
+        let names = names.concat();
         let open = if shown == 0 { " open" } else { "" };
         let _ = writeln!(
             body,
@@ -209,7 +210,8 @@ fn metric_tables(body: &mut String, report: &Report) {
                     number(found.mean) + &half.map_or(String::new(), |half| format!(" ± {}", number(half)))
                 })
             };
-            let values: String = cells.iter().map(|cell| format!("<td>{}</td>", value(cell))).collect();
+            let values: Vec<String> = cells.iter().map(|cell| format!("<td>{}</td>", value(cell))).collect();
+            let values = values.concat();
             let _ = writeln!(body, "<tr><td>{}</td>{values}</tr>", escaped(metric.title.trim()));
         }
         body.push_str("</table></div></details>\n");
@@ -239,7 +241,10 @@ fn keys(names: &[&str]) -> String {
             escaped(name)
         )
     };
-    format!("<figcaption class=\"keys\">{}</figcaption>", names.iter().enumerate().map(entry).collect::<String>())
+    format!(
+        "<figcaption class=\"keys\">{}</figcaption>",
+        names.iter().enumerate().map(entry).collect::<Vec<_>>().concat()
+    )
 }
 
 fn response(results: &Results, cell: usize) -> Option<Point> {
@@ -303,8 +308,8 @@ mod tests {
     use super::super::results::tests::example;
     use super::*;
 
-    fn about() -> About {
-        About {
+    fn about() -> Subject {
+        Subject {
             scenario: "two <programs>".to_owned(),
             about: "a & b".to_owned(),
             machine: "hector".to_owned(),
