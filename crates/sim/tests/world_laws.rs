@@ -34,8 +34,7 @@ fn two_threads_on_one_processor_take_twice_as_long() {
     let region = each(2, 1, Dist::Constant(100e6), Wait::Block);
     let serial = Phase::Serial { work: Dist::Constant(500e6), refs: Vec::new() };
     // The second one takes a processor away when the first is half done.
-    let outcome =
-        run(plain(2), "equi", vec![(0, program(2, vec![region])), (50 * MS, program(1, vec![serial]))]);
+    let outcome = run(plain(2), "equi", vec![(0, program(2, vec![region])), (50 * MS, program(1, vec![serial]))]);
     assert_eq!(outcome.jobs[0].response(), 150 * MS);
     assert_eq!(outcome.jobs[0].cpu_ns, 200 * MS);
 }
@@ -59,7 +58,9 @@ fn a_spinner_that_shares_its_processor_burns_its_slices() {
         run_with(setup(plain(2), "equi", seed), programs, &mut ()).jobs[0].response()
     };
     // A seed with one long and one short part.
-    let seed = (0..50).find(|&seed| (101 * MS - 10..=101 * MS).contains(&response(Wait::Block, seed))).expect("half of all seeds are uneven");
+    let seed = (0..50)
+        .find(|&seed| (101 * MS - 10..=101 * MS).contains(&response(Wait::Block, seed)))
+        .expect("half of all seeds are uneven");
     let spun = response(Wait::Spin, seed);
     assert!(spun > 180 * MS, "{spun}");
     // Spinning for 5 ms at most costs at most 5 ms.
@@ -71,8 +72,7 @@ fn a_spinner_that_shares_its_processor_burns_its_slices() {
 fn time_sharing_divides_a_processor() {
     let serial = || program(1, vec![Phase::Serial { work: Dist::Constant(300e6), refs: Vec::new() }]);
     for system in [System::RoundRobin, System::Linux24, System::Irix] {
-        let outcome =
-            run(machine(1, system, 10 * MS), "equi", vec![(0, serial()), (0, serial()), (0, serial())]);
+        let outcome = run(machine(1, system, 10 * MS), "equi", vec![(0, serial()), (0, serial()), (0, serial())]);
         let ends: Vec<u64> = outcome.jobs.iter().map(|job| job.ended).collect();
         assert_eq!(ends[2], 900 * MS, "{system:?}: nothing is lost");
         assert!(ends[0] >= 850 * MS, "{system:?}: {ends:?} end together");
