@@ -4,112 +4,12 @@
 //! has an owner becomes `LEAVING` and stays its owner's. [`Ledger::adopted`] (or a death) lets go of it, and the one that is next owns it.
 //! So a processor never has two owners, and deciding again before the owner has answered only changes who is next.
 
+use crate::account::Sent;
+pub(crate) use crate::account::{Account, Limits, Phase};
 use crate::event::Nanos;
 use crate::queue::Queue;
 use numaestro_policy::{App, AppId, Class, Former, PageHome, Plan, Processor, PuState, Slot};
 use numaestro_topology::{Machine, PuId, PuSet};
-
-/// What an application is doing, as far as processors go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// The slot is vacant.
-    Gone,
-    /// In the queue.
-    Waiting,
-    /// Takes part in the division.
-    Running,
-    /// Takes no part: its children do.
-    Wrapper,
-}
-
-/// What the user and the program wish, before any clamping.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
-    pub request: u32,
-    pub min: u32,
-    pub max: u32,
-    pub weight_milli: u32,
-    pub wait: Option<bool>,
-    pub estimate_ns: Option<Nanos>,
-}
-
-/// The latest `Action::Target`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
-    /// 0 = none yet.
-    pub epoch: u32,
-    pub count: u32,
-    pub pus: PuSet,
-    pub shared: bool,
-    pub lent: bool,
-}
-
-/// What the engine keeps of an application besides what policies see.
-#[derive(Debug, Clone)]
-#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own; all combinations occur.
-pub(crate) struct Account {
-    pub phase: Phase,
-    pub limits: Limits,
-    pub sequential: bool,
-    /// It waits for something outside, and lends everything.
-    pub blocked: bool,
-    /// Processors it had when its sequential phase began.
-    pub parallel_count: u32,
-    /// Owned and not leaving.
-    pub owned: PuSet,
-    /// Owned and leaving.
-    pub leaving: PuSet,
-    /// Processors of others that it runs on because it has none of its own.
-    pub guest_of: PuSet,
-    pub sent: Sent,
-    /// Largest epoch carried out.
-    pub adopted: u32,
-    /// When the first of the processors in `leaving` was announced.
-    pub leaving_since: Option<Nanos>,
-    /// How long it has for that, from then on.
-    pub leaving_grace: Nanos,
-    /// When and for which epoch it was forced, if it still has to vacate something.
-    pub forced: Option<(Nanos, u32)>,
-    /// It is in `Ledger::vacating`.
-    pub listed: bool,
-    /// It arrived with a claim that still holds.
-    pub pinned: bool,
-    /// Its target may have changed, and it is in `Ledger::dirty`.
-    pub dirty: bool,
-    /// Its place in the queue as last told; 0 = not told.
-    pub position: u32,
-    /// Threads it should have where processors have no owners; 0 = as many as its processors.
-    pub team: u32,
-    /// Where its pages go, as last told.
-    pub pages: PageHome,
-}
-
-impl Account {
-    pub(crate) fn vacant(pus: usize) -> Self {
-        let set = || PuSet::with_capacity(pus);
-        Self {
-            phase: Phase::Gone,
-            limits: Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None, estimate_ns: None },
-            sequential: false,
-            blocked: false,
-            parallel_count: 0,
-            owned: set(),
-            leaving: set(),
-            guest_of: set(),
-            sent: Sent { pus: set(), ..Sent::default() },
-            adopted: 0,
-            leaving_since: None,
-            leaving_grace: 0,
-            forced: None,
-            listed: false,
-            pinned: false,
-            dirty: false,
-            position: 0,
-            team: 0,
-            pages: PageHome::FirstTouch,
-        }
-    }
-}
 
 /// Dense arrays by processor and by slot.
 #[derive(Debug)]
@@ -124,7 +24,8 @@ pub(crate) struct Ledger {
     /// Those that wait.
     pub queue: Queue,
     vacant: Vec<Slot>,
-    scratch: Vec<PuId>,
+    /// A buffer, empty between uses.
+    pub scratch: Vec<PuId>,
     /// Processors that may be owned, unmanaged ones included.
     pub usable: PuSet,
     /// Sum of all allocations.
@@ -320,13 +221,12 @@ impl Ledger {
     /// Everything it owns or is to own is free or somebody else's, at once.
     pub(crate) fn give_up_all(&mut self, slot: Slot, now: Nanos) {
         let mut pus = std::mem::take(&mut self.scratch);
-        let account = self.account(slot);
-        for set in [&self.app(slot).own, &account.owned, &account.leaving] {
-            pus.extend(set.iter());
-        }
+        // What it owns is its own or leaving, so these are all.
+        pus.extend(self.app(slot).own.iter());
+        pus.extend(self.account(slot).leaving.iter());
         for pu in pus.drain(..) {
             if self.pus[pu.index()].next == Some(slot) {
-                self.assign(pu, None, now);
+                self.write_next(pu, None);
             }
             if self.pus[pu.index()].owner == Some(slot) {
                 self.let_go(pu, now);
@@ -388,12 +288,30 @@ impl Ledger {
 
     /// Writes down who is next.
     pub(crate) fn assign(&mut self, pu: PuId, next: Option<Slot>, now: Nanos) {
-        let entry = &mut self.pus[pu.index()];
-        let before = std::mem::replace(&mut entry.next, next);
-        if before == next {
+        let entry = &self.pus[pu.index()];
+        let owner = entry.owner;
+        if entry.next == next {
             return;
         }
-        let owner = entry.owner;
+        self.write_next(pu, next);
+        match (owner, next) {
+            (None, Some(slot)) => self.take(pu, slot, now),
+            (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
+            // What its owner has not been told of, or has nothing on, needs no vacating.
+            (Some(owner), _)
+                if self.pus[pu.index()].state == PuState::Owned
+                    && (self.pus[pu.index()].idle || !self.account(owner).sent.pus.contains(pu)) =>
+            {
+                self.let_go(pu, now);
+            }
+            (Some(owner), _) if self.pus[pu.index()].state == PuState::Owned => self.announce(pu, owner),
+            _ => {}
+        }
+    }
+
+    /// Another one is next, and nothing has followed from it yet.
+    fn write_next(&mut self, pu: PuId, next: Option<Slot>) {
+        let before = std::mem::replace(&mut self.pus[pu.index()].next, next);
         self.news.pus.push(pu);
         self.written.pus.push(pu);
         if let Some(slot) = before {
@@ -410,19 +328,6 @@ impl Ledger {
             self.allocated += 1;
             self.changed(slot);
             self.mark(slot);
-        }
-        match (owner, next) {
-            (None, Some(slot)) => self.take(pu, slot, now),
-            (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
-            // What its owner has not been told of, or has nothing on, needs no vacating.
-            (Some(owner), _)
-                if self.pus[pu.index()].state == PuState::Owned
-                    && (self.pus[pu.index()].idle || !self.account(owner).sent.pus.contains(pu)) =>
-            {
-                self.let_go(pu, now);
-            }
-            (Some(owner), _) if self.pus[pu.index()].state == PuState::Owned => self.announce(pu, owner),
-            _ => {}
         }
     }
 
@@ -464,7 +369,7 @@ impl Ledger {
     }
 
     /// The owner is not on it any more: the one that is next has it.
-    fn let_go(&mut self, pu: PuId, now: Nanos) {
+    pub(crate) fn let_go(&mut self, pu: PuId, now: Nanos) {
         let entry = &mut self.pus[pu.index()];
         let Some(owner) = entry.owner.take() else { return };
         (entry.state, entry.since_ns, entry.idle) = (PuState::Free, now, false);
@@ -479,74 +384,6 @@ impl Ledger {
         self.changed(owner);
         if let Some(slot) = next {
             self.take(pu, slot, now);
-        }
-    }
-
-    /// An application has carried `epoch` out. False if that is nothing new, or was never asked.
-    pub(crate) fn adopted(&mut self, slot: Slot, epoch: u32, now: Nanos) -> bool {
-        let account = self.account_mut(slot);
-        if epoch > account.sent.epoch || epoch <= account.adopted {
-            return false;
-        }
-        account.adopted = epoch;
-        let left = account.leaving.len();
-        self.release_announced(slot, epoch, now);
-        self.account(slot).leaving.len() < left
-    }
-
-    /// Lets go of everything whose vacating was announced with `epoch` or before.
-    pub(crate) fn release_announced(&mut self, slot: Slot, epoch: u32, now: Nanos) {
-        let mut vacated = std::mem::take(&mut self.scratch);
-        let announced = |pu: &PuId| (1..=epoch).contains(&self.leave_epoch[pu.index()]);
-        vacated.clear();
-        vacated.extend(self.account(slot).leaving.iter().filter(announced));
-        for &pu in &vacated {
-            self.let_go(pu, now);
-        }
-        self.scratch = vacated;
-        let account = self.account_mut(slot);
-        (account.leaving_since, account.forced) =
-            if account.leaving.is_empty() { (None, None) } else { (Some(now), None) };
-    }
-
-    /// The target with this epoch has told the owner what to vacate.
-    pub(crate) fn announced(&mut self, slot: Slot, epoch: u32, now: Nanos, grace: Nanos) {
-        let account = &mut self.accounts[slot.index()];
-        for pu in &account.leaving {
-            let announced = &mut self.leave_epoch[pu.index()];
-            if *announced == 0 {
-                *announced = epoch;
-                // A hurry shortens what time is left, never the other way round.
-                let left = match account.leaving_since {
-                    Some(since) => since.saturating_add(account.leaving_grace).saturating_sub(now),
-                    None => Nanos::MAX,
-                };
-                (account.leaving_since, account.leaving_grace) = (Some(now), left.min(grace));
-            }
-        }
-        if account.leaving_since.is_some() && !std::mem::replace(&mut account.listed, true) {
-            self.vacating.push(slot);
-        }
-    }
-
-    /// Leaves in `vacating`, in order of arrival, only those that still have something to vacate.
-    pub(crate) fn forget_vacated(&mut self) {
-        if self.vacating.is_empty() {
-            return;
-        }
-        let accounts = &mut self.accounts;
-        self.vacating.retain(|slot| {
-            let account = &mut accounts[slot.index()];
-            account.listed = account.leaving_since.is_some() || account.forced.is_some();
-            account.listed
-        });
-        self.vacating.sort_unstable_by_key(|slot| self.apps[slot.index()].id);
-    }
-
-    fn settle_leaving(&mut self, slot: Slot) {
-        let account = self.account_mut(slot);
-        if account.leaving.is_empty() {
-            (account.leaving_since, account.forced) = (None, None);
         }
     }
 

@@ -15,9 +15,11 @@
 //! engine.recycle(&mut actions);
 //! ```
 //!
-//! Reading order: `engine` (what an event leads to), `decision` (admission, counts, places), `ledger` (who owns what, and how a
-//! processor changes hands), `guests` (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
+//! Reading order: `engine` (what an event leads to), `decision` (counts, places), `admission` and `queue` (who may start), `ledger`
+//! and `vacating` (who owns what, and how a processor changes hands), `guests` (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
 
+mod account;
+mod admission;
 mod arrival;
 mod decision;
 mod engine;
@@ -31,6 +33,7 @@ mod queue;
 mod settings;
 mod snapshot;
 mod targets;
+mod vacating;
 
 pub use engine::Engine;
 pub use event::{Action, Class, Event, Nanos, PageHome, Wish};

@@ -21,6 +21,7 @@ impl Bitmap {
         Self { words: Vec::with_capacity(bits.div_ceil(BITS)) }
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, bit: u32) -> bool {
         let (word, mask) = place(bit);
         if word >= self.words.len() {
@@ -31,6 +32,7 @@ impl Bitmap {
         fresh
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, bit: u32) -> bool {
         let (word, mask) = place(bit);
         let Some(w) = self.words.get_mut(word) else { return false };
@@ -39,29 +41,35 @@ impl Bitmap {
         held
     }
 
+    #[inline]
     pub(crate) fn contains(&self, bit: u32) -> bool {
         let (word, mask) = place(bit);
         self.words.get(word).is_some_and(|w| w & mask != 0)
     }
 
+    #[inline]
     pub(crate) fn clear(&mut self) {
         self.words.clear();
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.words.iter().all(|&w| w == 0)
     }
 
     /// The words in use: the last one, if any, is not zero.
+    #[inline]
     pub(crate) fn words(&self) -> &[u64] {
         let used = self.words.iter().rposition(|&w| w != 0).map_or(0, |last| last + 1);
         &self.words[..used]
     }
 
+    #[inline]
     pub(crate) fn iter(&self) -> Bits<'_> {
         Bits { words: &self.words, next: 0, current: self.words.first().copied().unwrap_or(0) }
     }
@@ -110,6 +118,7 @@ impl Bitmap {
 }
 
 /// Word and mask of a bit.
+#[inline]
 const fn place(bit: u32) -> (usize, u64) {
     (bit as usize / BITS, 1 << (bit as usize % BITS))
 }
@@ -149,6 +158,7 @@ pub(crate) struct Bits<'a> {
 impl Iterator for Bits<'_> {
     type Item = u32;
 
+    #[inline]
     fn next(&mut self) -> Option<u32> {
         while self.current == 0 {
             self.next += 1;

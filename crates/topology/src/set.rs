@@ -24,36 +24,43 @@ macro_rules! set {
             }
 
             /// Adds one; true if it was not there.
+            #[inline]
             pub fn insert(&mut self, item: $item) -> bool {
                 self.0.insert($unwrap(item))
             }
 
             /// Takes one out; true if it was there.
+            #[inline]
             pub fn remove(&mut self, item: $item) -> bool {
                 self.0.remove($unwrap(item))
             }
 
             /// Whether it is there.
+            #[inline]
             pub fn contains(&self, item: $item) -> bool {
                 self.0.contains($unwrap(item))
             }
 
             /// Takes all out and keeps the capacity.
+            #[inline]
             pub fn clear(&mut self) {
                 self.0.clear();
             }
 
             /// Whether nothing is there.
+            #[inline]
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
 
             /// How many are there.
+            #[inline]
             pub fn len(&self) -> usize {
                 self.0.len()
             }
 
             /// The lowest.
+            #[inline]
             pub fn first(&self) -> Option<$item> {
                 self.iter().next()
             }
@@ -64,6 +71,7 @@ macro_rules! set {
             }
 
             /// All, in rising order.
+            #[inline]
             pub fn iter(&self) -> $iter<'_> {
                 $iter(self.0.iter())
             }
@@ -192,6 +200,7 @@ macro_rules! set {
         impl Iterator for $iter<'_> {
             type Item = $item;
 
+            #[inline]
             fn next(&mut self) -> Option<$item> {
                 self.0.next().map($wrap)
             }
