@@ -100,7 +100,7 @@ pub struct RunArgs {
      numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl            # stopped with Ctrl-C ...\n  \
      numaestro sim compare scenarios/pools-hector.toml --state pools.jsonl --resume   # ... goes on where it was\n\n\
      Every policy gets the same jobs (common random numbers). `*` marks a difference that is real with 95 % confidence among all that \
-     are shown (Holm 1979).\n\nA policy text with commas goes into the scenario: [sweep] policies = [\"...\"].\n\n{EXIT_CODES} \
+     are shown (Holm 1979).\n\nCommas inside parentheses belong to a policy: --policies 'equi,placement=worst-fit(equal=4,tie=lowest)'.\n\n{EXIT_CODES} \
      130 stopped by Ctrl-C; with --state, --resume goes on."
 ))]
 pub struct CompareArgs {
@@ -108,7 +108,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub what: ScenarioArgs,
     /// These policies [default: the scenario's sweep.policies, else its policy].
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,...")]
     pub policies: Vec<String>,
     /// Compare with this one [default: the first].
     #[arg(long, value_name = "POLICY")]

@@ -185,7 +185,8 @@ fn shown(found: &[Found]) -> String {
         .map(ToOwned::to_owned),
     ];
     for one in found {
-        let threads = one.thread_events > 0;
+        // A job of a log is one event.
+        let threads = one.thread_events > one.jobs as u64;
         let (promised, part) = match one.bound {
             Some(Bound::EventsPerSecond(least)) => {
                 (format!(">= {}/s", table::number(least)), format!("{:.2}", one.events_per_second / least))
@@ -200,7 +201,7 @@ fn shown(found: &[Found]) -> String {
             one.policy.to_owned(),
             one.processors.to_string(),
             one.jobs.to_string(),
-            one.thread_events.to_string(),
+            if threads { one.thread_events.to_string() } else { String::new() },
             table::number(one.median_s),
             if threads { table::number(one.events_per_second) } else { String::new() },
             table::number(one.jobs as f64 / one.median_s),
