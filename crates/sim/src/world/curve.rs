@@ -54,17 +54,22 @@ impl World {
         let entry = &mut self.apps[app as usize];
         entry.set = before;
         if shared {
-            let curves: Vec<u32> = self.by_id.values().copied().filter(|&other| other != app).collect();
-            for other in curves {
-                if self.apps[other as usize].stand == Stand::Curve {
-                    self.advance_curve(other);
-                    let own = std::mem::take(&mut self.apps[other as usize].set);
-                    self.rate_curve(other, &own);
-                    self.apps[other as usize].set = own;
-                }
-            }
+            self.rate_others(app);
         }
         self.rate_curve(app, pus);
+    }
+
+    /// Somebody has come to processors of other curves, or left them: their parts change though their sets do not.
+    fn rate_others(&mut self, app: u32) {
+        let curves: Vec<u32> = self.by_id.values().copied().filter(|&other| other != app).collect();
+        for other in curves {
+            if self.apps[other as usize].stand == Stand::Curve {
+                self.advance_curve(other);
+                let own = std::mem::take(&mut self.apps[other as usize].set);
+                self.rate_curve(other, &own);
+                self.apps[other as usize].set = own;
+            }
+        }
     }
 
     /// Adds to the number of curves on processors of `some` that are not in `others`. True if another curve is on one of them.
@@ -117,8 +122,11 @@ impl World {
         self.thread_events += 1;
         self.note(Line::Segment, app, 0, 0);
         let set = std::mem::take(&mut self.apps[app as usize].set);
-        self.occupy(app, &set, &PuSet::new(), -1);
+        let shared = self.occupy(app, &set, &PuSet::new(), -1);
         self.apps[app as usize].set = set;
+        if shared {
+            self.rate_others(app);
+        }
         self.queue.push(self.now, Rank::End, Happening::End(app));
     }
 }
