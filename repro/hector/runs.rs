@@ -139,6 +139,8 @@ pub struct Streams<'a> {
     /// Whether processors are in each other's way, and on which channels; none named = all.
     pub contention: Contention,
     pub channels: &'a [&'static str],
+    /// Runs under full statistics.
+    pub runs: u32,
 }
 
 impl<'a> Streams<'a> {
@@ -158,6 +160,7 @@ impl<'a> Streams<'a> {
             delay,
             contention: Contention::None,
             channels: &[],
+            runs: RUNS_STREAMS,
         }
     }
 
@@ -178,7 +181,7 @@ impl<'a> Streams<'a> {
         let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name()).collect();
         Ok(Experiment {
             name: format!(
-                "{} x {} x {} of {} processes, {policy}, delay {}, {:?} {:?}",
+                "{} x {} x {} of {} processes, {policy}, delay {}, {:?} {:?}, {} runs",
                 self.count,
                 self.repetitions,
                 names.join("+"),
@@ -186,10 +189,11 @@ impl<'a> Streams<'a> {
                 self.delay,
                 self.contention,
                 self.channels,
+                self.runs,
             ),
             setup: setup(&policy, self.delay, self.contention, self.channels)?,
             source: Arc::new(make),
-            runs: RUNS_STREAMS,
+            runs: self.runs,
         })
     }
 

@@ -26,10 +26,12 @@ pub struct ListArgs {
 
 /// `numaestro repro run`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples: numaestro repro run --quick\n          numaestro repro run B93-Tab1.3 B93-Fig1.4\n          \
+#[command(
+    after_help = "Examples: numaestro repro run --quick\n          numaestro repro run B93-Tab1.3 B93-Fig1.4\n          \
                         numaestro repro run --paper B97 --html b97.html\n\n\
                         A claim that is not reproduced is a finding, not a failure.\n\n\
-                        Exit codes: 0 the claims were checked, whatever came out; 2 there is no such claim or paper.")]
+                        Exit codes: 0 the claims were checked, whatever came out; 2 there is no such claim or paper."
+)]
 pub struct RunArgs {
     /// Claims, as `repro list` names them; without any, all.
     #[arg(value_name = "CLAIM")]

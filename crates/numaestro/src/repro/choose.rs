@@ -10,8 +10,7 @@ pub type Chosen = (&'static Paper, &'static Claim);
 /// The claims with these names, of this paper where one is given, in the papers' order.
 pub fn choose(names: &[String], paper: Option<&str>) -> anyhow::Result<Vec<Chosen>> {
     let paper = paper.map(find).transpose()?;
-    let of_paper: Vec<Chosen> =
-        claims().filter(|(of, _)| paper.is_none_or(|paper| paper.key == of.key)).collect();
+    let of_paper: Vec<Chosen> = claims().filter(|(of, _)| paper.is_none_or(|paper| paper.key == of.key)).collect();
     for name in names {
         if !of_paper.iter().any(|(_, claim)| claim.id.eq_ignore_ascii_case(name)) {
             return Err(unknown(name, &of_paper));

@@ -40,9 +40,8 @@ fn draw(root: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
         .y_label_area_size(58)
         .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, low..high)?;
     let label = |x: &f64| {
-        let nearest = x.round();
-        let near = (x - nearest).abs() < 0.01 && nearest >= 0.0;
-        if near { places.get(nearest as usize).cloned().unwrap_or_default() } else { String::new() }
+        let here = places.iter().enumerate().find(|(place, _)| (*x - *place as f64).abs() < 0.01);
+        here.map(|(_, name)| name.clone()).unwrap_or_default()
     };
     chart
         .configure_mesh()
@@ -68,7 +67,8 @@ fn draw(root: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
                 Rectangle::new([(x - half, low.max(0.0)), (x + half, estimate.mean)], colour.filled())
             }))?,
             Shape::Lines => {
-                chart.draw_series(at.iter().map(|&(x, estimate)| Circle::new((x, estimate.mean), 3, colour.filled())))?;
+                chart
+                    .draw_series(at.iter().map(|&(x, estimate)| Circle::new((x, estimate.mean), 3, colour.filled())))?;
                 chart.draw_series(LineSeries::new(
                     at.iter().map(|&(x, estimate)| (x, estimate.mean)),
                     colour.stroke_width(2),
@@ -103,11 +103,7 @@ fn places(figure: &Figure) -> Vec<String> {
     places
 }
 
-fn located<'a>(
-    series: &'a Series,
-    places: &[String],
-    shift: f64,
-) -> Vec<(f64, &'a numaestro_repro::Estimate)> {
+fn located<'a>(series: &'a Series, places: &[String], shift: f64) -> Vec<(f64, &'a numaestro_repro::Estimate)> {
     let place = |at: &str| places.iter().position(|place| place == at);
     series.points.iter().filter_map(|point| Some((place(&point.at)? as f64 + shift, &point.estimate))).collect()
 }
@@ -130,7 +126,9 @@ mod tests {
     fn both_shapes_are_drawn() {
         for shape in [Shape::Lines, Shape::Bars] {
             let points = |scale: f64| {
-                (0..4).map(move |x| (format!("place {x}"), Estimate::of(&[scale * f64::from(x), scale * f64::from(x) + 1.0])))
+                (0..4).map(move |x| {
+                    (format!("place {x}"), Estimate::of(&[scale * f64::from(x), scale * f64::from(x) + 1.0]))
+                })
             };
             let figure = Figure::new(shape, "title", "across", "up", "said")
                 .with("first <one>", points(1.0))

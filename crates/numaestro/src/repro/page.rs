@@ -61,11 +61,8 @@ pub fn page(judged: &[Judged], statistics: Statistics) -> String {
 }
 
 fn values(finding: &Finding) -> String {
-    let all: Vec<String> = finding
-        .ours
-        .iter()
-        .map(|value| format!("{} {}{}", value.name, value.estimate, unit(value.unit)))
-        .collect();
+    let all: Vec<String> =
+        finding.ours.iter().map(|value| format!("{} {}{}", value.name, value.estimate, unit(value.unit))).collect();
     all.join(", ")
 }
 

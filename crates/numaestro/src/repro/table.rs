@@ -32,8 +32,7 @@ pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
         if evidence {
             for demand in &finding.evidence {
                 let word = if demand.holds { "holds" } else { "missed" };
-                let paper =
-                    if demand.paper.is_empty() { String::new() } else { format!(" (paper: {})", demand.paper) };
+                let paper = if demand.paper.is_empty() { String::new() } else { format!(" (paper: {})", demand.paper) };
                 line(word, &format!("{}: {}{paper}", demand.what, demand.ours));
             }
         }
