@@ -15,6 +15,8 @@ pub mod lab;
 pub mod brecht1993_placement;
 #[path = "brecht1997-pools/claims.rs"]
 pub mod brecht1997_pools;
+#[path = "koita-home-cluster/claims.rs"]
+pub mod koita_home_cluster;
 
 mod hector;
 
@@ -25,7 +27,7 @@ pub use finding::{Finding, Judge, Status};
 pub use lab::{Experiment, Lab, Outcomes, Statistics, Trouble};
 
 /// Every paper there is.
-pub const PAPERS: [&Paper; 2] = [&brecht1993_placement::PAPER, &brecht1997_pools::PAPER];
+pub const PAPERS: [&Paper; 3] = [&brecht1993_placement::PAPER, &brecht1997_pools::PAPER, &koita_home_cluster::PAPER];
 
 /// Every claim with its paper.
 pub fn claims() -> impl Iterator<Item = (&'static Paper, &'static Claim)> {

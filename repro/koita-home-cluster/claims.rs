@@ -1,0 +1,118 @@
+//! Koita et al.: what is claimed, and what ours must be. How it is checked stands in the files beside it.
+
+mod existing;
+mod forks;
+mod loads;
+mod machine;
+mod runs;
+
+use crate::{Claim, Kind, Paper};
+
+/// On 64 processors in 16 clusters, synthetic processes that fork and join; the paper prints no numbers.
+pub const PAPER: Paper = Paper {
+    key: "koita-home-cluster",
+    short: "K",
+    citation: "T. Koita, T. Katayama, K. Saisho, A. Fukuda: Memory Conscious Scheduling for Cluster-based NUMA Multiprocessors",
+    claims: &CLAIMS,
+};
+
+/// Table 1.
+const TEN: [&str; 10] =
+    ["FR-Dist", "FR-Con", "FH-Dist", "FH-Con", "FP-Dist", "FP-Con", "HB-Dist", "HB-Con", "HS-Dist", "HS-Con"];
+/// Those of them that reserve nothing.
+const CLUSTER_FREE: [&str; 6] = ["FR-Dist", "FR-Con", "FH-Dist", "FH-Con", "FP-Dist", "FP-Con"];
+/// Those that reserve a home.
+const HOME_CLUSTER: [&str; 4] = ["HB-Dist", "HB-Con", "HS-Dist", "HS-Con"];
+/// The paper's best.
+const BEST: &str = "HS-Con";
+
+const CLAIMS: [Claim; 11] = [
+    Claim {
+        id: "K-Fig1",
+        kind: Kind::Positive,
+        setup: "The machine `k64`",
+        reported: "64 processors in 16 clusters, a memory module each; cache : local : remote = 1 : 1.3 : 4.8",
+        tolerance: "exact",
+        check: machine::model,
+    },
+    Claim {
+        id: "K-Tab1",
+        kind: Kind::Positive,
+        setup: "The presets",
+        reported: "Ten policies: FR, FH, FP, HB, HS, each with distributed and concentrated pages",
+        tolerance: "all ten by name, and each is the combination that its name says",
+        check: machine::ten_policies,
+    },
+    Claim {
+        id: "K-Fig2a",
+        kind: Kind::Neutral,
+        setup: "All ten at 25 %, forks of 4",
+        reported: "When the load level is low, the difference between the policies is small",
+        tolerance: "(max - min)/min ≤ 15 %",
+        check: loads::small_when_low,
+    },
+    Claim {
+        id: "K-Fig2b",
+        kind: Kind::Positive,
+        setup: "All ten at 75 and 100 %, forks of 8",
+        reported: "As the load level increases, the home-cluster policies become better than the cluster-free ones",
+        tolerance: "max(HB*, HS*) < min(FR*, FH*, FP*)",
+        check: loads::home_better,
+    },
+    Claim {
+        id: "K-Fig2c",
+        kind: Kind::Neutral,
+        setup: "FR, FH, FP at 75 %, forks of 8",
+        reported: "Among cluster-free policies the difference between concentrated and distributed pages is small",
+        tolerance: "|Con/Dist - 1| ≤ 15 %",
+        check: loads::pages_do_not_matter_without_home,
+    },
+    Claim {
+        id: "K-Fig2d",
+        kind: Kind::Positive,
+        setup: "HB, HS at 75, 100 and 125 %, forks of 8",
+        reported: "Among home-cluster policies concentrated pages are better",
+        tolerance: "HB-Con ≤ HB-Dist, HS-Con < HS-Dist",
+        check: loads::pages_matter_with_home,
+    },
+    Claim {
+        id: "K-Fig2e",
+        kind: Kind::Positive,
+        setup: "All ten at 25, 50, 75, 100 and 125 %, forks of 8",
+        reported: "HS-Con gives the smallest mean response time of all",
+        tolerance: "smallest at each load from 50 % on, within 3 % of the smallest below",
+        check: loads::best_of_ten,
+    },
+    Claim {
+        id: "K-Fig3a",
+        kind: Kind::Neutral,
+        setup: "All ten at the interval of 75 % with forks of 8; forks of 1",
+        reported: "When few threads are forked, the difference is small except for HS-Con and HS-Dist",
+        tolerance: "(max - min)/min of the other eight ≤ 15 %",
+        check: forks::small_when_few,
+    },
+    Claim {
+        id: "K-Fig3b",
+        kind: Kind::Positive,
+        setup: "The same; forks of 1, 2, 4, 8 and 16",
+        reported: "HS-Con gives the smallest mean response time over the entire range",
+        tolerance: "smallest at each point, within 3 %",
+        check: forks::best_over_the_range,
+    },
+    Claim {
+        id: "K-Fig4",
+        kind: Kind::Positive,
+        setup: "HS-Con, EQUI, DYN and LIM (these with distributed pages) at 25 to 125 %, forks of 8",
+        reported: "HS-Con is better than the existing policies, under every load",
+        tolerance: "smaller than each from 50 % on, at most 1.03 times below",
+        check: existing::better_than_existing,
+    },
+    Claim {
+        id: "K-mech",
+        kind: Kind::Positive,
+        setup: "All ten at 75 %, forks of 8: share of cache misses that go to remote memory",
+        reported: "With HS-Con scheduling and page placement reduce the overhead of remote access together",
+        tolerance: "remote(HS-Con) < 0.5 remote(HB-Con) and less than under each of the other nine",
+        check: loads::fewer_remote_references,
+    },
+];
