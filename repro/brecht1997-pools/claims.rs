@@ -46,7 +46,7 @@ const CLAIMS: [Claim; 22] = [
     Claim {
         id: "B97-Fig1b",
         kind: Kind::Positive,
-        setup: "The same, d = 0, 8, 16",
+        setup: "3 streams of 4 processes, pools of 1, 2, 4, 6, 12, d = 0, 8, 16",
         reported: "The gain grows with the delay and is substantial at 16",
         tolerance: "I(4 over 12) of all jobs increases 0 < 8 < 16; at 16 at least 10 %, significant",
         check: sizes::gain_grows,
@@ -54,7 +54,7 @@ const CLAIMS: [Claim; 22] = [
     Claim {
         id: "B97-Fig1c",
         kind: Kind::Positive,
-        setup: "The same, d = 16",
+        setup: "3 streams of 4 processes, pools of 1, 2, 4, 6, 12, d = 16",
         reported: "The closer the pool size is to 4, the better",
         tolerance: "R(4) < R(2) and R(4) < R(6); both at most 1.02 R(12); least at 4",
         check: sizes::best_at_four,
@@ -62,7 +62,7 @@ const CLAIMS: [Claim; 22] = [
     Claim {
         id: "B97-Fig1d",
         kind: Kind::Neutral,
-        setup: "The same, pools of 6 against 12, d = 16",
+        setup: "3 streams of 4 processes, pools of 6 against 12, d = 16",
         reported: "Two pools of six: a trend to better, not significant",
         tolerance: "R(6) ≤ 1.02 R(12); I(6 over 12) at most half of I(4 over 12)",
         check: sizes::six_hardly_better,
@@ -70,7 +70,7 @@ const CLAIMS: [Claim; 22] = [
     Claim {
         id: "B97-Fig1e",
         kind: Kind::Negative,
-        setup: "The same, NEURAL, d = 0, 8, 16",
+        setup: "3 streams of 4 processes, pools of 4 against 12, d = 0, 8, 16: NEURAL",
         reported: "NEURAL is not improved: system calls overshadow its locality",
         tolerance: "|I(4 over 12)| ≤ 4 % at every d",
         check: sizes::neural_not_improved,
@@ -78,7 +78,7 @@ const CLAIMS: [Claim; 22] = [
     Claim {
         id: "B97-Fig1f",
         kind: Kind::Neutral,
-        setup: "The same, 12 pools of 1 against 1 pool of 12, d = 16",
+        setup: "3 streams of 4 processes, 12 pools of 1 against 1 pool of 12, d = 0, 8, 16",
         reported: "Both are as without pools, but for the overhead of managing 12",
         tolerance: "within 5 % with random ties",
         check: sizes::both_are_no_pools,
@@ -126,7 +126,7 @@ const CLAIMS: [Claim; 22] = [
     Claim {
         id: "B97-Fig3b",
         kind: Kind::Positive,
-        setup: "The same, MM",
+        setup: "2 streams of HOUGH, MM, SIMPLEX with 6 processes, d = 16: MM",
         reported: "MM is clearly better with pools of 4 than of 6: architecture counts more than parallelism",
         tolerance: "R(4) ≤ 0.95 R(6), significant",
         check: widths::architecture_counts_more,
@@ -150,7 +150,7 @@ const CLAIMS: [Claim; 22] = [
     Claim {
         id: "B97-Fig6",
         kind: Kind::Positive,
-        setup: "The same, first-fit, who has which processor at regular times",
+        setup: "3 streams of 4 processes, pools of 4, d = 16, first-fit: who has which processor at regular times",
         reported: "Sometimes every application has a station of its own (lines 12-17), sometimes a station has processes of three (22-23)",
         tolerance: "both kinds occur; samples with 2 or more jobs on a station: at least 20 % first-fit, none worst-fit",
         check: fits::trace,

@@ -88,7 +88,7 @@ fn the_document_has_everything_and_no_time_or_place() {
     assert!(value["name"].is_string() && value["mean"].is_f64() && value["half"].is_f64() && value["runs"].is_u64());
     let demand = &claim["evidence"][0];
     assert!(demand["what"].is_string() && demand["paper"].is_string() && demand["holds"].is_boolean());
-    assert_eq!(claim["figure"]["series"].as_array().map(Vec::len), Some(2));
+    assert_eq!(claim["figure"]["series"].as_array().map(Vec::len), Some(3));
     assert_eq!(document["claims"][1]["status"], "not-reproduced");
 }
 

@@ -108,12 +108,12 @@ fn located<'a>(series: &'a Series, places: &[String], shift: f64) -> Vec<(f64, &
     series.points.iter().filter_map(|point| Some((place(&point.at)? as f64 + shift, &point.estimate))).collect()
 }
 
-/// From 0, or from the least value, to a little above the greatest.
+/// From 0, or from the least value, to as much above the greatest as the legend needs.
 fn range(figure: &Figure) -> (f64, f64) {
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let high = points().map(|point| point.estimate.high()).fold(0.0, f64::max);
     let low = points().map(|point| point.estimate.low()).fold(0.0, f64::min);
-    let room = ((high - low) * 0.25).max(1e-9);
+    let room = ((high - low) * 0.45).max(1e-9);
     (if low < 0.0 { low - room * 0.2 } else { 0.0 }, high + room)
 }
 
