@@ -156,3 +156,45 @@ fn run_once(experiment: &Experiment, seed: u64, observer: &mut dyn Observer) -> 
     let mut world = World::new(setup, (experiment.source)(seed)).map_err(|no| Trouble::rejected(experiment, no))?;
     Ok(world.run(observer))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hector::{Alone, Kernel};
+
+    const SPREAD: &str = "----/---3/--42/---1";
+
+    #[test]
+    fn an_experiment_is_run_once() {
+        let lab = Lab::new(Statistics::Quick);
+        let experiment = Alone::new(Kernel::Fft, SPREAD, 16).experiment().unwrap();
+        let first = lab.outcomes(&experiment).unwrap();
+        assert!(Arc::ptr_eq(&first, &lab.outcomes(&experiment).unwrap()));
+        let both = lab.all(&[experiment.clone(), experiment]).unwrap();
+        assert_eq!((both.len(), lab.experiments(), first.len()), (2, 1, 3));
+    }
+
+    #[test]
+    fn workers_make_no_difference() {
+        let with = |workers| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
+            pool.install(|| {
+                let experiment = Alone::new(Kernel::Mm, SPREAD, 16).experiment().unwrap();
+                let outcomes = Lab::new(Statistics::Full).outcomes(&experiment).unwrap();
+                outcomes.iter().map(|outcome| outcome.fingerprint).collect::<Vec<_>>()
+            })
+        };
+        let one = with(1);
+        assert_eq!(one, with(3));
+        assert!(one.windows(2).any(|pair| pair[0] != pair[1]), "seeds differ");
+    }
+
+    #[test]
+    fn what_cannot_be_run_says_why() {
+        let mut experiment = Alone::new(Kernel::Pde, SPREAD, 0).experiment().unwrap();
+        experiment.setup.settings.policy = "placement=nonsense".to_owned();
+        let trouble = Lab::new(Statistics::Quick).outcomes(&experiment).unwrap_err();
+        assert!(trouble.to_string().contains("nonsense"), "{trouble}");
+        assert!(trouble.to_string().starts_with("PDE alone"), "{trouble}");
+    }
+}

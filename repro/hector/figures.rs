@@ -89,3 +89,39 @@ impl Observer for Placed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_figure_6() {
+        // Line 22: abab zbab zzaz, with a = 0, b = 1, z = 25.
+        let line = [0, 1, 0, 1, 25, 1, 0, 1, 25, 25, 0, 25];
+        let mut taken = [None; PROCESSORS];
+        for (place, job) in line.into_iter().enumerate() {
+            taken[4 + place] = Some(job);
+        }
+        assert_eq!(Snapshots::written(&taken), "abab zbab zzaz");
+        assert_eq!(Snapshots::jobs_on(&taken, 2), [0, 1, 25]);
+        taken[4] = None;
+        assert!(Snapshots::written(&taken).starts_with("-bab"));
+    }
+
+    #[test]
+    fn samples_are_what_was_there_before_them() {
+        let mut snapshots = Snapshots::new(10);
+        let app = |job| Some((numaestro_engine::AppId(1), job, 0));
+        snapshots.runs(3, PuId(5), app(7));
+        snapshots.runs(10, PuId(5), None);
+        snapshots.runs(35, PuId(6), app(8));
+        let seen: Vec<Option<u64>> = snapshots.taken.iter().map(|taken| taken[5]).collect();
+        assert_eq!(seen, [Some(7), None, None]);
+    }
+
+    #[test]
+    fn stations_of_a_job() {
+        let processes = BTreeMap::from([(0, PuId(4)), (1, PuId(5)), (2, PuId(15))]);
+        assert_eq!(Placed::by_station(&processes), [0, 2, 0, 1]);
+    }
+}
