@@ -23,7 +23,7 @@ pub fn page(judged: &[Judged], statistics: Statistics) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\"><title>The papers' claims</title><style>{STYLE}</style></head><body>\n\
          <h1>The papers' claims</h1>\n<p>{}</p>\n<p>{} statistics; intervals are 90 %.</p>\n",
-        escape(&summary(judged.iter().map(|(_, finding)| finding))),
+        escape(&summary(judged)),
         if statistics == Statistics::Full { "Full" } else { "Quick" },
     );
     let mut before = "";

@@ -2,7 +2,7 @@
 
 use super::run::Judged;
 use crate::say::{Tone, paint};
-use numaestro_repro::{Finding, PAPERS, Status};
+use numaestro_repro::{Finding, Status};
 use std::fmt::Write;
 
 /// Columns of text below the line of a claim.
@@ -37,15 +37,14 @@ pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
             }
         }
     }
-    let _ = writeln!(text, "\n{}", summary(judged.iter().map(|(_, finding)| finding)));
+    let _ = writeln!(text, "\n{}", summary(judged));
     text
 }
 
-/// `31 reproduced, 3 not reproduced, 1 not applicable, 2 fitted of 37 claims`
-pub fn summary<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
-    let (mut counts, mut all) = ([0; 4], 0);
-    for finding in findings {
-        all += 1;
+/// `31 reproduced, 3 not reproduced, ... of 37 claims`
+pub fn summary(judged: &[Judged]) -> String {
+    let mut counts = [0; 4];
+    for (_, finding) in judged {
         counts[match finding.status {
             Status::Reproduced => 0,
             Status::NotReproduced(_) => 1,
@@ -56,8 +55,8 @@ pub fn summary<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let [reproduced, missed, inapplicable, fitted] = counts;
     format!(
         "{reproduced} reproduced, {missed} not reproduced, {inapplicable} not applicable, {fitted} fitted (used for \
-         calibration, do not count) of {all} claims of {} papers",
-        PAPERS.len()
+         calibration, do not count) of {} claims",
+        judged.len()
     )
 }
 
