@@ -313,6 +313,14 @@ impl World {
 
     /// Gives a thread work.
     pub(super) fn give(&mut self, id: u32, doing: Doing, work: Nanos) {
+        let thread = &self.threads[id as usize];
+        let pu = thread.pu;
+        if thread.state == State::Running && self.pus[pu as usize].stage == Stage::Work {
+            // It was moved in the instant in which its work ended and has begun a stage of nothing, whose end would be taken for that of
+            // the new work.
+            self.account(pu);
+            self.end_stage(pu);
+        }
         let thread = &mut self.threads[id as usize];
         (thread.doing, thread.left, thread.given) = (doing, work, work);
         let app = &mut self.apps[thread.app as usize];

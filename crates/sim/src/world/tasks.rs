@@ -60,6 +60,8 @@ impl World {
             let id = idle.unwrap_or_else(|| self.spawn(app));
             self.threads[id as usize].pu = pu.0;
             self.threads[id as usize].floats = self.apps[app as usize].floats;
+            // Threads are not where a team's would be any more: the next one is spread anew.
+            self.apps[app as usize].spread = 0;
             self.take_task(id);
         }
     }

@@ -1,0 +1,368 @@
+//! What must change in a known way, or not at all, when a scenario is changed in a known way: on random small scenarios, all of them with
+//! conservation checked at every event.
+
+mod support;
+mod world_support;
+
+use numaestro_sim::dist::Dist;
+use numaestro_sim::machine::{AccessClass, Costs, Model, Op, System};
+use numaestro_sim::outcome::Outcome;
+use numaestro_sim::program::{Asks, Class, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work};
+use numaestro_sim::world::Setup;
+use numaestro_topology::{PuId, synthetic};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use support::{Entry, cases, logged};
+use world_support::{Listed, machine, program, setup};
+
+/// Divides among up to eight threads without a remainder, and is above what is too short to be told when taken 120 times.
+const STEP: u64 = 840;
+
+/// Programs and when they arrive.
+type Jobs = Vec<(u64, Program)>;
+
+fn amount() -> impl Strategy<Value = Dist> {
+    let steps = || (120..4000u64).prop_map(|steps| (steps * STEP) as f64);
+    prop_oneof![
+        2 => steps().prop_map(Dist::Constant),
+        1 => (steps(), steps()).prop_map(|(one, other)| Dist::Choice(vec![(one, 0.7), (other, 0.3)])),
+    ]
+}
+
+fn wait() -> impl Strategy<Value = Wait> {
+    prop_oneof![Just(Wait::Spin), Just(Wait::Block), (1..2000u64).prop_map(|steps| Wait::SpinThenBlock(steps * STEP))]
+}
+
+fn region(wait: impl Strategy<Value = Wait>, refs: Vec<Refs>) -> impl Strategy<Value = Phase> {
+    let work = prop_oneof![amount().prop_map(|total| Work::Divided(total, 0.0)), amount().prop_map(Work::Each),];
+    (1..9u32, 1..5u32, work, wait, proptest::option::of(amount())).prop_map(
+        move |(width, iterations, work, wait, locked)| Phase::Parallel {
+            width,
+            iterations,
+            work,
+            refs: refs.clone(),
+            wait,
+            locked,
+            curve: None,
+        },
+    )
+}
+
+fn tasks(refs: Vec<Refs>) -> impl Strategy<Value = Phase> {
+    (1..10u32, amount()).prop_map(move |(count, work)| Phase::Tasks {
+        count: Dist::Constant(f64::from(count)),
+        work,
+        refs: refs.clone(),
+    })
+}
+
+fn phase() -> impl Strategy<Value = Phase> {
+    prop_oneof![
+        amount().prop_map(|work| Phase::Serial { work, refs: Vec::new() }),
+        amount().prop_map(|time| Phase::Pause { time }),
+        (1..9u32).prop_map(|processors| Phase::Request { processors }),
+        tasks(Vec::new()),
+        region(wait(), Vec::new()),
+    ]
+}
+
+fn asks() -> impl Strategy<Value = Asks> {
+    prop_oneof![Just(Asks::Once), Just(Asks::Runnable), Just(Asks::Creation)]
+}
+
+fn any_program() -> impl Strategy<Value = Program> {
+    let vacates = prop_oneof![Just(Vacates::AtOnce), Just(Vacates::Task), Just(Vacates::Region)];
+    let class = prop_oneof![Just(Class::Malleable), Just(Class::Fold)];
+    (1..9u32, asks(), vacates, class, 0..200u64, vec(phase(), 1..5)).prop_map(
+        |(processors, asks, vacates, class, creation, phases)| Program {
+            asks,
+            vacates,
+            class,
+            creation_ns: creation * STEP,
+            ..program(processors, phases)
+        },
+    )
+}
+
+/// Jobs in order of arrival.
+fn jobs(program: impl Strategy<Value = Program>, most: usize) -> impl Strategy<Value = Jobs> {
+    vec((0..6000u64, program), 1..most).prop_map(|mut jobs| {
+        jobs.sort_by_key(|(at, _)| *at);
+        jobs.into_iter().map(|(at, program)| (at * STEP, program)).collect()
+    })
+}
+
+fn run(setup: Setup, jobs: &Jobs) -> (Outcome, Vec<Entry>) {
+    logged(setup, Listed::new(jobs.clone()))
+}
+
+/// Arrival, start, end and processor time of each job, by its number.
+fn times(outcome: &Outcome) -> Vec<[u64; 5]> {
+    let mut times: Vec<[u64; 5]> =
+        outcome.jobs.iter().map(|job| [job.job, job.arrived, job.started, job.ended, job.cpu_ns]).collect();
+    times.sort_unstable();
+    times
+}
+
+/// A machine of this tree on which only references to memory cost anything: 1000, 3000, 7000 ns by class, or all the same.
+fn tree(text: &str, costs_ns: [u64; 3]) -> Model {
+    let topology = synthetic::parse(text).expect("a tree");
+    let nodes = topology.numa_nodes().len();
+    let mut model = machine(topology.pu_count(), System::RoundRobin, 1_000_000);
+    let class = |ns: &u64| AccessClass { name: ns.to_string(), cost_ps: [ns * 1000; Op::COUNT] };
+    model.access.classes = costs_ns.iter().map(class).collect();
+    let reach =
+        |pu: &numaestro_topology::Pu, node: usize| match (pu.node.index() == node, pu.node.index() / 2 == node / 2) {
+            (true, _) => 0,
+            (false, true) => 1,
+            (false, false) => 2,
+        };
+    let pus = topology.pus();
+    model.access.class_of = pus.iter().flat_map(|pu| (0..nodes).map(move |node| reach(pu, node))).collect();
+    model.topology = topology;
+    model
+}
+
+/// All times of a distribution, a phase, a program, so many times longer.
+fn longer(dist: &Dist, k: u64) -> Dist {
+    let k = k as f64;
+    match dist {
+        Dist::Constant(value) => Dist::Constant(value * k),
+        Dist::Choice(values) => Dist::Choice(values.iter().map(|(value, weight)| (value * k, *weight)).collect()),
+        other => panic!("{other:?} is rounded"),
+    }
+}
+
+fn longer_phase(phase: &Phase, k: u64) -> Phase {
+    let mut phase = phase.clone();
+    match &mut phase {
+        Phase::Serial { work, .. } | Phase::Tasks { work, .. } => *work = longer(work, k),
+        Phase::Pause { time } => *time = longer(time, k),
+        Phase::Parallel { work, wait, locked, .. } => {
+            match work {
+                Work::Divided(dist, _) | Work::Each(dist) => *dist = longer(dist, k),
+            }
+            if let Wait::SpinThenBlock(limit) = wait {
+                *limit *= k;
+            }
+            *locked = locked.as_ref().map(|locked| longer(locked, k));
+        }
+        Phase::Request { .. } | Phase::Repeat { .. } => {}
+    }
+    phase
+}
+
+fn longer_jobs(jobs: &Jobs, k: u64) -> Jobs {
+    let program = |program: &Program| {
+        let numaestro_sim::program::Body::Phases(phases) = &program.body else { panic!("phases") };
+        let phases = phases.iter().map(|phase| longer_phase(phase, k)).collect();
+        Program {
+            body: numaestro_sim::program::Body::Phases(phases),
+            creation_ns: program.creation_ns * k,
+            ..program.clone()
+        }
+    };
+    jobs.iter().map(|(at, job)| (at * k, program(job))).collect()
+}
+
+/// Policies without constants of their own.
+const POLICIES: [&str; 9] = ["equi", "dss", "equip", "cluster", "fifo", "linux24", "nopool", "localized", "DYN-Dist"];
+
+fn policy() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(POLICIES.to_vec())
+}
+
+proptest! {
+    #![proptest_config(cases(250))]
+
+    #[test]
+    fn a_clock_that_runs_slower_changes_nothing_but_times(
+        jobs in jobs(any_program(), 6),
+        pus in 1..9usize,
+        quantum in 100..6000u64,
+        costs in (0..20u64, 0..20u64, 0..40u64),
+        policy in policy(),
+        k in 2..10u64,
+        seed in any::<u64>(),
+    ) {
+        let run_with = |k: u64| {
+            let mut model = machine(pus, System::RoundRobin, quantum * STEP * k);
+            let (switch, migration, decision) = costs;
+            model.costs = Costs {
+                switch_ns: switch * STEP * k,
+                migration_ns: migration * STEP * k,
+                page_fault_ns: 0,
+                decision_ns: decision * STEP * k,
+            };
+            let mut setup = setup(model, policy, seed);
+            let settings = &mut setup.settings;
+            for time in [
+                &mut settings.grace_ns,
+                &mut settings.reclaim_ns,
+                &mut settings.cooldown_ns,
+                &mut settings.recovery_ns,
+            ] {
+                *time *= k;
+            }
+            run(setup, &longer_jobs(&jobs, k))
+        };
+        let ((plain, mut log), (slow, slow_log)) = (run_with(1), run_with(k));
+        for entry in &mut log {
+            entry.at *= k;
+        }
+        prop_assert_eq!(log, slow_log);
+        prop_assert_eq!(plain.end * k, slow.end);
+        for (plain, slow) in plain.pus.iter().zip(&slow.pus) {
+            let [plain, slow] = [plain, slow].map(|time| [time.work, time.spin, time.reload, time.overhead, time.idle]);
+            prop_assert_eq!(plain.map(|time| time * k), slow);
+        }
+    }
+
+    #[test]
+    fn processors_of_a_cluster_have_only_different_names(
+        jobs in jobs(any_program(), 6),
+        holes in [vec(0..4u32, 3..4), vec(0..4u32, 3..4)],
+        system in prop_oneof![Just(System::RoundRobin), Just(System::Linux24), Just(System::Irix)],
+        policy in prop::sample::select(vec![
+            "equi", "dss", "fifo", "linux24", "share=equi placement=lowest",
+            "share=demand placement=worst-fit(tie=lowest) admission=fifo",
+            "share=demand placement=localized(tie=lowest) admission=fifo",
+        ]),
+    ) {
+        // Three clusters of four, in each of which one is missing; the others are numbered through.
+        let run_without = |holes: &[u32]| {
+            let mut model = tree("numa:3 core:4 pu:1", [0; 3]);
+            model.system = system;
+            model.cache.lines = 1000;
+            model.reserved = holes.iter().enumerate().map(|(node, hole)| PuId(node as u32 * 4 + hole)).collect();
+            let names: Vec<PuId> = model.topology.pus().iter().map(|pu| pu.id).filter(|&pu| !model.reserved.contains(pu)).collect();
+            let (outcome, mut log) = run(setup(model, policy, 1), &jobs);
+            for entry in log.iter_mut().filter(|entry| entry.is_on_pu()) {
+                let known = names.iter().position(|name| name.0 == entry.value);
+                entry.value = known.expect("not a reserved one") as u32;
+            }
+            (times(&outcome), log)
+        };
+        let ((times, log), (other_times, other_log)) = (run_without(&holes[0]), run_without(&holes[1]));
+        prop_assert_eq!(log, other_log);
+        prop_assert_eq!(times, other_times);
+    }
+}
+
+/// References to all kinds of data, in every way.
+fn references() -> Vec<Refs> {
+    let refs = |data, part| Refs { data, part, op: Op::Line, per_us: 0.5, hits: 0.25 };
+    vec![refs(0, Part::Own), refs(1, Part::Own), refs(2, Part::All), refs(3, Part::Master)]
+}
+
+fn memory() -> Vec<Data> {
+    let data = |name: &str, split, place| Data { name: name.to_owned(), pages: 10, split, place };
+    vec![
+        data("shared", Split::Whole, PagePlace::Policy),
+        data("own", Split::PerThread, PagePlace::FirstTouch),
+        data("scattered", Split::Whole, PagePlace::RoundRobin),
+        data("master's", Split::Whole, PagePlace::Master),
+    ]
+}
+
+/// Programs that refer to memory.
+fn referring(asks: Asks) -> impl Strategy<Value = Program> {
+    let phase = prop_oneof![
+        amount().prop_map(|work| Phase::Serial { work, refs: references() }),
+        amount().prop_map(|time| Phase::Pause { time }),
+        tasks(references()),
+        region(Just(Wait::Spin), references()),
+    ];
+    of_phases(asks, phase)
+}
+
+/// The same without what makes a program lend processors: who takes lent ones has them a moment later than who takes free ones, and which
+/// of the two it takes is the placement's choice. For the same reason nothing is taken away from anybody where they are used.
+fn never_lending() -> impl Strategy<Value = Program> {
+    of_phases(Asks::Once, prop_oneof![tasks(references()), region(Just(Wait::Spin), references())])
+}
+
+fn of_phases(asks: Asks, phase: impl Strategy<Value = Phase>) -> impl Strategy<Value = Program> {
+    (1..9u32, vec(phase, 1..4)).prop_map(move |(processors, phases)| Program {
+        asks,
+        vacates: Vacates::Region,
+        data: memory(),
+        ..program(processors, phases)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(120))]
+
+    #[test]
+    fn one_cluster_is_uniform_memory(jobs in jobs(referring(Asks::Once), 5), policy in policy(), seed in any::<u64>()) {
+        let (one, one_log) = run(setup(tree("numa:1 core:8 pu:1", [1000, 3000, 7000]), policy, seed), &jobs);
+        let (uniform, uniform_log) = run(setup(tree("numa:1 core:8 pu:1", [1000; 3]), policy, seed), &jobs);
+        prop_assert_eq!(one_log, uniform_log);
+        prop_assert_eq!(one, uniform);
+    }
+
+    #[test]
+    fn without_distances_every_placement_takes_the_same_time(jobs in jobs(never_lending(), 6), seed in any::<u64>()) {
+        let times_under = |policy: &str| {
+            times(&run(setup(tree("numa:4 core:2 pu:1", [1000; 3]), policy, seed), &jobs).0)
+        };
+        let lowest = times_under("share=batch admission=fifo placement=lowest");
+        for placement in ["affinity", "localized", "base-priority", "worst-fit", "worst-fit(level=machine)"] {
+            let policy = format!("share=batch admission=fifo placement={placement}");
+            prop_assert_eq!(&lowest, &times_under(&policy), "{}", policy);
+        }
+    }
+
+    #[test]
+    fn a_pool_of_the_whole_machine_is_no_pool(jobs in jobs(any_program(), 6), seed in any::<u64>()) {
+        let run_with = |placement: &str| {
+            let policy = format!("share=demand placement={placement} admission=fifo");
+            run(setup(tree("numa:4 core:2 pu:1", [0; 3]), &policy, seed), &jobs)
+        };
+        // Where there is one pool, the rule of choosing one does not matter.
+        let lowest = run_with("worst-fit(level=machine,tie=lowest)");
+        for rule in ["first-fit", "best-fit", "worst-fit-jobs"] {
+            for formation in ["level=machine", "equal=1"] {
+                let placement = format!("{rule}({formation},tie=lowest)");
+                prop_assert_eq!(&lowest, &run_with(&placement), "{}", placement);
+            }
+        }
+    }
+}
+
+/// Jobs of one processor.
+fn small_jobs() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    vec((0..3_000_000u64, 1..4_000_000u64), 1..40)
+}
+
+/// When each of them starts and ends, first come first served; arrivals are brought together by `percent`.
+fn served(jobs: &[(u64, u64)], pus: usize, percent: u64, policy: &str) -> Vec<(u64, u64)> {
+    let mut at = 0;
+    let programs = jobs.iter().map(|&(gap, work)| {
+        at += gap * percent / 100;
+        (at, program(1, vec![Phase::Serial { work: Dist::Constant(work as f64), refs: Vec::new() }]))
+    });
+    let (outcome, _) = run(setup(machine(pus, System::RoundRobin, 1_000_000), policy, 1), &programs.collect());
+    times(&outcome).into_iter().map(|[_, arrived, started, ended, _]| (started - arrived, ended)).collect()
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn one_processor_more_makes_nobody_later(jobs in small_jobs(), pus in 1..6usize, policy in prop::sample::select(vec!["fcfs", "fifo", "easy"])) {
+        let (fewer, more) = (served(&jobs, pus, 100, policy), served(&jobs, pus + 1, 100, policy));
+        for (job, (fewer, more)) in fewer.iter().zip(&more).enumerate() {
+            prop_assert!(more.1 <= fewer.1, "job {}: {} is later than {}", job, more.1, fewer.1);
+        }
+    }
+
+    #[test]
+    fn more_load_makes_nobody_wait_less(jobs in small_jobs(), pus in 1..6usize, percent in 0..100u64) {
+        let (calm, busy) = (served(&jobs, pus, 100, "fcfs"), served(&jobs, pus, percent, "fcfs"));
+        for (job, (calm, busy)) in calm.iter().zip(&busy).enumerate() {
+            prop_assert!(busy.0 >= calm.0, "job {}: {} is less than {}", job, busy.0, calm.0);
+        }
+    }
+}

@@ -1,0 +1,582 @@
+//! A second, naive simulator: plain vectors, every event found by looking at everything. It has no queue, no slots, no shared processors, no
+//! random draws and no costs of the system; it drives the same engine. Where both can tell a story they must tell the same, line by line.
+//!
+//! It knows programs that ask once for processors of their own and leave them when their team meets.
+
+use super::support::Entry;
+use numaestro_engine::{Action, AppId, Engine, Event, Needs, Settings, Wish};
+use numaestro_sim::dist::Dist;
+use numaestro_sim::machine::Model;
+use numaestro_sim::program::{Body, PagePlace, Part, Phase, Program, Refs, Split, Work};
+use numaestro_topology::{NumaNodeId, PuId, PuSet};
+use std::collections::{BTreeMap, VecDeque};
+
+/// A thread. It has something to do (`busy`), and then works or waits for its team.
+#[derive(Default, Clone)]
+struct Thread {
+    pu: Option<PuId>,
+    busy: bool,
+    works: bool,
+    left: u64,
+    rate: f64,
+    since: u64,
+    part: u32,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Waiting,
+    Alone,
+    Team,
+    Tasks,
+    Curve,
+    Over,
+}
+
+struct App {
+    job: u64,
+    program: Program,
+    /// Phases still to come, repetitions written out.
+    phases: VecDeque<Phase>,
+    phase: Option<Phase>,
+    place: Place,
+    threads: Vec<Thread>,
+    set: PuSet,
+    count: u32,
+    epoch: u32,
+    owes: bool,
+    moved: bool,
+    /// Threads of the team, meetings so far, threads at the next one.
+    size: usize,
+    iteration: u32,
+    arrived: usize,
+    /// Tasks nobody has begun, and tasks being done.
+    tasks: u32,
+    running: u32,
+    /// Where each part of its data is.
+    pages: BTreeMap<(usize, u32), NumaNodeId>,
+    /// A curve's work, what it still pays, since when, and how fast.
+    work: (u64, u64, u64, f64),
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Resume(usize),
+    Meeting(usize),
+    End(usize),
+}
+
+/// The whole state.
+pub struct Naive {
+    model: Model,
+    engine: Engine,
+    now: u64,
+    jobs: Vec<(u64, Program)>,
+    apps: Vec<App>,
+    /// Time, class, sequence.
+    later: Vec<((u64, u8, usize), What)>,
+    sequence: usize,
+    said: VecDeque<Event>,
+    log: Vec<Entry>,
+    /// Somebody was a guest on somebody else's processor, for a moment until it has one of its own.
+    shared: bool,
+}
+
+/// Runs these jobs to their ends and gives the event log. `None` if somebody has to share a processor.
+pub fn run(model: Model, mut settings: Settings, seed: u64, jobs: Vec<(u64, Program)>) -> Option<Vec<Entry>> {
+    settings.host = Needs { requests: true, preemption: true, page_control: true, ..Needs::NONE };
+    let engine = Engine::new(model.topology.clone(), settings, seed).expect("a policy");
+    let (apps, later, said, log) = (Vec::new(), Vec::new(), VecDeque::new(), Vec::new());
+    let mut naive = Naive { model, engine, now: 0, jobs, apps, later, sequence: 0, said, log, shared: false };
+    while !naive.shared && naive.step() {}
+    (!naive.shared).then_some(naive.log)
+}
+
+fn constant(dist: &Dist) -> u64 {
+    let Dist::Constant(value) = dist else { panic!("{dist:?} would have to be drawn") };
+    value.round() as u64
+}
+
+fn written_out(phases: &[Phase]) -> VecDeque<Phase> {
+    let each = |phase: &Phase| match phase {
+        Phase::Repeat { times, phases } => (0..*times).flat_map(|_| written_out(phases)).collect(),
+        other => VecDeque::from([other.clone()]),
+    };
+    phases.iter().flat_map(each).collect()
+}
+
+/// When so much work is done at this rate.
+fn done_at(since: u64, left: u64, rate: f64) -> u64 {
+    since + (left as f64 / rate).ceil() as u64
+}
+
+impl Naive {
+    /// The next event: of the same time, work that ends comes first by processor, then curves; then pauses, meetings, ends, arrivals, timers.
+    fn step(&mut self) -> bool {
+        let mut first = (u64::MAX, 0, 0);
+        let mut thread_of_first = None;
+        for (app, entry) in self.apps.iter().enumerate() {
+            for (number, thread) in entry.threads.iter().enumerate().filter(|(_, thread)| thread.works) {
+                let key = (done_at(thread.since, thread.left, thread.rate), 0, thread.pu.expect("somewhere").index());
+                if key < first {
+                    (first, thread_of_first) = (key, Some((app, Some(number))));
+                }
+            }
+            let (left, stall, since, rate) = entry.work;
+            if entry.place == Place::Curve && rate > 0.0 {
+                let key = (done_at(since + stall, left, rate), 0, 1000 + app);
+                if key < first {
+                    (first, thread_of_first) = (key, Some((app, None)));
+                }
+            }
+        }
+        let later = self.later.iter().enumerate().map(|(at, (key, _))| ((key.0, key.1 + 1, key.2), at)).min();
+        let arrival = self.jobs.first().map(|(at, _)| ((*at).max(self.now), 4, 0));
+        let timer = self.engine.deadline().map(|at| (at.max(self.now), 5, 0));
+        let next = [Some(first), later.map(|(key, _)| key), arrival, timer].into_iter().flatten().min();
+        let next = next.expect("one of them is always there");
+        if next.0 == u64::MAX {
+            return false;
+        }
+        self.now = next.0;
+        if next == first {
+            match thread_of_first.expect("an end of work") {
+                (app, Some(number)) => self.work_ended(app, number),
+                (app, None) => self.curve_ended(app),
+            }
+        } else if let Some((_, at)) = later.filter(|(key, _)| *key == next) {
+            match self.later.remove(at).1 {
+                What::Resume(app) => {
+                    self.note("resume", app, 0, 0);
+                    self.advance(app);
+                }
+                What::Meeting(app) => self.meeting(app),
+                What::End(app) => {
+                    self.note("end", app, 0, 0);
+                    self.said.push_back(Event::Depart { app: AppId(app as u64 + 1) });
+                }
+            }
+        } else if Some(next) == arrival {
+            self.arrive();
+        } else {
+            self.said.push_back(Event::Timer);
+        }
+        self.decide();
+        true
+    }
+
+    fn note(&mut self, name: &str, app: usize, thread: u32, value: u32) {
+        let job = self.apps[app].job;
+        self.log.push(Entry { at: self.now, name: name.to_owned(), job, thread, value });
+    }
+
+    fn later(&mut self, at: u64, class: u8, what: What) {
+        self.sequence += 1;
+        self.later.push(((at, class, self.sequence), what));
+    }
+
+    fn arrive(&mut self) {
+        let (_, program) = self.jobs.remove(0);
+        let wish = Wish {
+            request: program.processors,
+            min: program.min,
+            max: u32::MAX,
+            weight_milli: program.weight_milli,
+            class: program.class,
+            wait: None,
+            estimate_ns: None,
+            claim: None,
+        };
+        let phases = match &program.body {
+            Body::Phases(phases) => written_out(phases),
+            Body::Curve { .. } => VecDeque::new(),
+        };
+        self.apps.push(App {
+            job: self.apps.len() as u64,
+            program,
+            phases,
+            phase: None,
+            place: Place::Waiting,
+            threads: Vec::new(),
+            set: PuSet::new(),
+            count: 0,
+            epoch: 0,
+            owes: false,
+            moved: false,
+            size: 0,
+            iteration: 0,
+            arrived: 0,
+            tasks: 0,
+            running: 0,
+            pages: BTreeMap::new(),
+            work: (0, 0, 0, 0.0),
+        });
+        self.note("arrive", self.apps.len() - 1, 0, 0);
+        self.said.push_back(Event::Arrive { app: AppId(self.apps.len() as u64), wish });
+    }
+
+    /// All that was said is decided, and done at once.
+    fn decide(&mut self) {
+        while let Some(event) = self.said.pop_front().filter(|_| !self.shared) {
+            let mut actions = Vec::new();
+            self.engine.step(self.now, &event, &mut actions);
+            for action in actions {
+                match action {
+                    Action::Target { app, epoch, count, pus, shared, .. } => {
+                        self.shared |= shared;
+                        self.target(app.0 as usize - 1, epoch, count, pus);
+                    }
+                    Action::Start { .. } | Action::Wait { .. } | Action::Pages { .. } => {}
+                    other => panic!("{other:?} does not happen here"),
+                }
+            }
+        }
+    }
+
+    fn target(&mut self, app: usize, epoch: u32, count: u32, pus: PuSet) {
+        self.note("target", app, count, epoch);
+        let now = self.now;
+        let entry = &mut self.apps[app];
+        let (before, old) = (entry.epoch, std::mem::replace(&mut entry.set, pus));
+        (entry.epoch, entry.count) = (epoch, count);
+        if entry.place == Place::Over {
+            return;
+        }
+        entry.owes |= !old.is_subset(&entry.set);
+        let changed = old != entry.set;
+        entry.moved |= changed;
+        if let Body::Curve { work, curve, resize_ns } = &entry.program.body {
+            let speed = curve.speedup(entry.set.len() as u32);
+            let (left, stall, since, rate) = entry.work;
+            let stalled = stall.min(now - since);
+            let done = ((now - since - stalled) as f64 * rate) as u64;
+            let pays = if old.len() == entry.set.len() { 0 } else { *resize_ns };
+            match before {
+                0 => entry.work = (constant(work), 0, now, speed),
+                _ if changed => entry.work = (left.saturating_sub(done), stall - stalled + pays, now, speed),
+                _ => {}
+            }
+            entry.place = Place::Curve;
+            if before == 0 {
+                self.note("start", app, 0, 0);
+            }
+            return self.adopt(app);
+        }
+        if before == 0 {
+            self.note("start", app, 0, 0);
+            let first = self.apps[app].set.first();
+            self.apps[app].threads.push(Thread { pu: first, ..Thread::default() });
+            self.apps[app].moved = false;
+            self.advance(app);
+        } else if changed {
+            match self.apps[app].place {
+                Place::Team | Place::Tasks => self.slide(app),
+                _ => self.settle(app),
+            }
+            self.start_tasks(app);
+        }
+    }
+
+    /// In a team or among tasks: what is outside of the set moves only to processors of its own that nobody can use otherwise.
+    fn slide(&mut self, app: usize) {
+        if self.outside(app) > 0 {
+            self.start_tasks(app);
+            for number in 0..self.apps[app].threads.len() {
+                let free = self.unused(app);
+                let thread = &self.apps[app].threads[number];
+                let strays =
+                    self.on_processor(app, number) && !self.apps[app].set.contains(thread.pu.expect("somewhere"));
+                if let (true, Some(pu)) = (strays, free.first()) {
+                    self.move_to(app, number, pu);
+                }
+            }
+        }
+        if self.outside(app) == 0 {
+            self.adopt(app);
+        }
+    }
+
+    /// Works, or waits for its team on the processor.
+    fn on_processor(&self, app: usize, number: usize) -> bool {
+        let entry = &self.apps[app];
+        let blocks = matches!(&entry.phase, Some(Phase::Parallel { wait: numaestro_sim::program::Wait::Block, .. }));
+        let thread = &entry.threads[number];
+        // The last one at a meeting does not get as far as leaving its processor.
+        thread.busy && (thread.works || !blocks || entry.arrived == entry.size)
+    }
+
+    fn outside(&self, app: usize) -> usize {
+        let entry = &self.apps[app];
+        let strays = |&number: &usize| {
+            self.on_processor(app, number) && entry.threads[number].pu.is_some_and(|pu| !entry.set.contains(pu))
+        };
+        (0..entry.threads.len()).filter(strays).count()
+    }
+
+    fn unused(&self, app: usize) -> PuSet {
+        let mut unused = self.apps[app].set.clone();
+        for thread in self.apps[app].threads.iter().filter(|thread| thread.busy) {
+            if let Some(pu) = thread.pu {
+                unused.remove(pu);
+            }
+        }
+        unused
+    }
+
+    fn adopt(&mut self, app: usize) {
+        if std::mem::take(&mut self.apps[app].owes) {
+            let epoch = self.apps[app].epoch;
+            self.note("adopted", app, 0, epoch);
+            self.said.push_back(Event::Adopted { app: AppId(app as u64 + 1), epoch });
+        }
+    }
+
+    /// Nothing holds its threads: those that take part and are not well where they are go to the least loaded of its processors, of equals the lowest.
+    fn settle(&mut self, app: usize) {
+        if std::mem::take(&mut self.apps[app].moved) {
+            self.spread(app);
+        }
+        self.adopt(app);
+    }
+
+    fn spread(&mut self, app: usize) {
+        let entry = &self.apps[app];
+        let takes_part = |number: usize| match entry.place {
+            Place::Team => number < entry.size,
+            Place::Tasks => number == 0 || entry.threads[number].busy,
+            _ => number == 0,
+        };
+        let numbers: Vec<usize> = (0..entry.threads.len()).filter(|&number| takes_part(number)).collect();
+        let mut load: Vec<(usize, PuId)> = entry.set.iter().map(|pu| (0, pu)).collect();
+        let most = numbers.len().div_ceil(load.len());
+        let mut movers = Vec::new();
+        for number in numbers {
+            match load.iter_mut().find(|(load, pu)| Some(*pu) == entry.threads[number].pu && *load < most) {
+                Some((load, _)) => *load += 1,
+                None => movers.push(number),
+            }
+        }
+        for number in movers {
+            let least = load.iter_mut().min().expect("a processor");
+            least.0 += 1;
+            let pu = least.1;
+            self.move_to(app, number, pu);
+        }
+    }
+
+    fn move_to(&mut self, app: usize, number: usize, pu: PuId) {
+        let now = self.now;
+        let thread = &mut self.apps[app].threads[number];
+        thread.pu = Some(pu);
+        if thread.works {
+            thread.left -= ((now - thread.since) as f64 * thread.rate) as u64;
+            thread.since = now;
+            let part = thread.part;
+            let rate = self.rate(app, part, pu);
+            self.apps[app].threads[number].rate = rate;
+        }
+    }
+
+    fn refs(&self, app: usize) -> Vec<Refs> {
+        match &self.apps[app].phase {
+            Some(Phase::Serial { refs, .. } | Phase::Parallel { refs, .. } | Phase::Tasks { refs, .. }) => refs.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Which part a reference is to.
+    fn part_of(&self, app: usize, refs: &Refs, part: u32) -> u32 {
+        let whole = self.apps[app].program.data[refs.data].split == Split::Whole;
+        if whole || refs.part == Part::Master { 0 } else { part }
+    }
+
+    /// It touches what it will refer to: parts that nobody has touched are placed now.
+    fn touch(&mut self, app: usize, number: usize, part: u32) {
+        self.apps[app].threads[number].part = part;
+        let here = self.model.node_of(self.apps[app].threads[number].pu.expect("somewhere"));
+        let master = self.model.node_of(self.apps[app].threads[0].pu.expect("somewhere"));
+        for refs in self.refs(app) {
+            if refs.part == Part::Own || part == 0 {
+                let key = (refs.data, self.part_of(app, &refs, part));
+                let entry = &mut self.apps[app];
+                let node = match entry.program.data[refs.data].place {
+                    PagePlace::Node(node) => NumaNodeId(node),
+                    PagePlace::Master => master,
+                    PagePlace::Policy | PagePlace::FirstTouch => here,
+                    PagePlace::RoundRobin => panic!("on several nodes"),
+                };
+                entry.pages.entry(key).or_insert(node);
+            }
+        }
+    }
+
+    /// A microsecond of work takes as long as that, and its references.
+    fn rate(&self, app: usize, part: u32, pu: PuId) -> f64 {
+        let stall = |refs: &Refs| {
+            let node = self.apps[app].pages[&(refs.data, self.part_of(app, refs, part))];
+            refs.per_us * self.model.cost_ps(pu, node, refs.op) as f64 / 1e6
+        };
+        1.0 / (1.0 + self.refs(app).iter().map(stall).sum::<f64>())
+    }
+
+    fn work(&mut self, app: usize, number: usize, work: u64) {
+        let thread = &self.apps[app].threads[number];
+        let rate = self.rate(app, thread.part, thread.pu.expect("somewhere"));
+        let since = self.now;
+        let thread = &mut self.apps[app].threads[number];
+        (thread.busy, thread.works, thread.left, thread.since, thread.rate) = (true, true, work, since, rate);
+    }
+
+    fn rest(&mut self, app: usize, from: usize) {
+        for thread in self.apps[app].threads.iter_mut().skip(from) {
+            (thread.busy, thread.works) = (false, false);
+        }
+    }
+
+    fn advance(&mut self, app: usize) {
+        let entry = &mut self.apps[app];
+        entry.phase = entry.phases.pop_front();
+        entry.place = Place::Alone;
+        match entry.phase.clone() {
+            Some(Phase::Serial { work, .. }) => {
+                self.rest(app, 1);
+                self.touch(app, 0, 0);
+                self.work(app, 0, constant(&work));
+                self.settle(app);
+            }
+            Some(Phase::Pause { time }) => {
+                self.rest(app, 0);
+                self.settle(app);
+                self.later(self.now + constant(&time), 0, What::Resume(app));
+            }
+            Some(Phase::Parallel { .. }) => {
+                (self.apps[app].iteration, self.apps[app].size) = (0, 0);
+                self.form_team(app);
+            }
+            Some(Phase::Tasks { count, .. }) => {
+                let count = constant(&count) as u32;
+                (self.apps[app].tasks, self.apps[app].running) = (count, 0);
+                self.apps[app].place = Place::Tasks;
+                self.rest(app, 1);
+                self.settle(app);
+                self.take_task(app, 0);
+                self.start_tasks(app);
+            }
+            Some(other) => panic!("{other:?}"),
+            None => {
+                self.rest(app, 0);
+                self.apps[app].place = Place::Over;
+                self.later(self.now, 2, What::End(app));
+            }
+        }
+    }
+
+    /// The team takes the size that it may have, and begins the next iteration.
+    fn form_team(&mut self, app: usize) {
+        let entry = &mut self.apps[app];
+        let Some(Phase::Parallel { width, work, .. }) = entry.phase.clone() else { panic!("a team") };
+        entry.place = Place::Team;
+        let before = entry.size;
+        entry.size = width.min(entry.count).max(1) as usize;
+        entry.arrived = 0;
+        let size = entry.size;
+        while entry.threads.len() < size {
+            entry.threads.push(Thread::default());
+        }
+        self.rest(app, size);
+        self.apps[app].moved = false;
+        self.spread(app);
+        self.adopt(app);
+        for number in before..size {
+            self.touch(app, number, number as u32);
+        }
+        for number in 0..size {
+            let work = match &work {
+                Work::Divided(Dist::Constant(total), _) => (total / size as f64).round() as u64,
+                Work::Each(each) => constant(each),
+                Work::Divided(..) => panic!("would have to be drawn"),
+            };
+            self.work(app, number, work);
+        }
+    }
+
+    fn meeting(&mut self, app: usize) {
+        let entry = &mut self.apps[app];
+        entry.iteration += 1;
+        let Some(Phase::Parallel { iterations, .. }) = entry.phase else { panic!("a team") };
+        let (size, over) = (entry.size as u32, entry.iteration == iterations);
+        self.note("meeting", app, size, u32::from(over));
+        if over { self.advance(app) } else { self.form_team(app) }
+    }
+
+    fn take_task(&mut self, app: usize, number: usize) {
+        let entry = &mut self.apps[app];
+        let Some(Phase::Tasks { count, work, .. }) = entry.phase.clone() else { panic!("tasks") };
+        let task = constant(&count) as u32 - entry.tasks;
+        (entry.tasks, entry.running) = (entry.tasks - 1, entry.running + 1);
+        self.touch(app, number, task);
+        self.work(app, number, constant(&work));
+    }
+
+    /// Every processor of its own without a task gets one while there are some.
+    fn start_tasks(&mut self, app: usize) {
+        if self.apps[app].place != Place::Tasks {
+            return;
+        }
+        for pu in &self.apps[app].set.clone() {
+            let entry = &mut self.apps[app];
+            let taken = entry.threads.iter().any(|thread| thread.busy && thread.pu == Some(pu));
+            if entry.tasks > 0 && !taken {
+                let number = entry.threads.iter().position(|thread| !thread.busy).unwrap_or(entry.threads.len());
+                entry.threads.resize(entry.threads.len().max(number + 1), Thread::default());
+                entry.threads[number].pu = Some(pu);
+                self.take_task(app, number);
+            }
+        }
+    }
+
+    fn work_ended(&mut self, app: usize, number: usize) {
+        let entry = &mut self.apps[app];
+        entry.threads[number].works = false;
+        let (place, pu) = (entry.place, entry.threads[number].pu.expect("somewhere"));
+        self.note(if place == Place::Tasks { "task" } else { "segment" }, app, number as u32, pu.0);
+        match place {
+            Place::Alone => self.advance(app),
+            Place::Team => {
+                self.apps[app].arrived += 1;
+                if self.apps[app].arrived == self.apps[app].size {
+                    self.later(self.now, 1, What::Meeting(app));
+                }
+                if self.apps[app].owes && self.outside(app) == 0 {
+                    self.adopt(app);
+                }
+            }
+            Place::Tasks => self.task_ended(app, number, pu),
+            Place::Waiting | Place::Curve | Place::Over => panic!("no thread works there"),
+        }
+    }
+
+    fn task_ended(&mut self, app: usize, number: usize, pu: PuId) {
+        let entry = &mut self.apps[app];
+        entry.running -= 1;
+        if entry.tasks > 0 && entry.set.contains(pu) {
+            return self.take_task(app, number);
+        }
+        if entry.tasks == 0 && entry.running == 0 {
+            self.settle(app);
+            self.apps[app].threads[number].busy = false;
+            return self.advance(app);
+        }
+        entry.threads[number].busy = false;
+        if entry.owes && self.outside(app) == 0 {
+            self.adopt(app);
+        }
+        self.start_tasks(app);
+    }
+
+    fn curve_ended(&mut self, app: usize) {
+        self.apps[app].place = Place::Over;
+        self.note("segment", app, 0, 0);
+        self.later(self.now, 2, What::End(app));
+    }
+}
