@@ -8,6 +8,7 @@ use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{AccessClass, Costs, Model, Op, System};
 use numaestro_sim::outcome::Outcome;
 use numaestro_sim::program::{Asks, Class, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work};
+use numaestro_sim::workload::offered::mean_work;
 use numaestro_sim::world::Setup;
 use numaestro_topology::{PuId, synthetic};
 use proptest::collection::vec;
@@ -246,6 +247,58 @@ proptest! {
         let ((times, log), (other_times, other_log)) = (run_without(&holes[0]), run_without(&holes[1]));
         prop_assert_eq!(log, other_log);
         prop_assert_eq!(times, other_times);
+    }
+}
+
+/// Programs of which it is known how much they have to do, whatever they get: nothing is each thread's own.
+fn of_known_work() -> impl Strategy<Value = Program> {
+    let constant = || (120..4000u64).prop_map(|steps| Dist::Constant((steps * STEP) as f64));
+    let phase = prop_oneof![
+        constant().prop_map(|work| Phase::Serial { work, refs: Vec::new() }),
+        constant().prop_map(|time| Phase::Pause { time }),
+        (1..9u32).prop_map(|processors| Phase::Request { processors }),
+        (1..10u32, constant()).prop_map(|(count, work)| Phase::Tasks {
+            count: Dist::Constant(f64::from(count)),
+            work,
+            refs: Vec::new()
+        }),
+        (1..9u32, 1..5u32, constant(), wait()).prop_map(|(width, iterations, total, wait)| Phase::Parallel {
+            width,
+            iterations,
+            work: Work::Divided(total, 0.0),
+            refs: Vec::new(),
+            wait,
+            locked: None,
+            curve: None
+        }),
+    ];
+    let vacates = prop_oneof![Just(Vacates::AtOnce), Just(Vacates::Task), Just(Vacates::Region)];
+    (1..9u32, asks(), vacates, vec(phase, 1..6)).prop_map(|(processors, asks, vacates, phases)| Program {
+        asks,
+        vacates,
+        ..program(processors, phases)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn processors_work_as_long_as_programs_have_to_do(
+        jobs in jobs(of_known_work(), 6),
+        pus in 1..9usize,
+        costs in (0..20_000u64, 0..20_000u64, 0..30_000u64),
+        policy in prop::sample::select([&POLICIES[..], &["sgi-mp", "HS-Dist", "FP-Dist", "batch", "easy"]].concat()),
+        seed in any::<u64>(),
+    ) {
+        let mut model = machine(pus, System::RoundRobin, 300_000);
+        let (switch_ns, migration_ns, decision_ns) = costs;
+        model.costs = Costs { switch_ns, migration_ns, page_fault_ns: 0, decision_ns };
+        let (outcome, _) = run(setup(model, policy, seed), &jobs);
+        prop_assume!(outcome.refusals == 0);
+        let given: f64 = jobs.iter().map(|(_, program)| mean_work(program)).sum();
+        let worked: u64 = outcome.pus.iter().map(|time| time.work).sum();
+        prop_assert_eq!(given as u64, worked);
     }
 }
 
