@@ -8,6 +8,9 @@ use crate::ledger::Phase;
 use numaestro_policy::{PuState, Slot, View};
 use numaestro_topology::PuId;
 
+/// Most threads of one application where processors have no owners, so that sums stay far from overflow.
+const THREADS_MAX: u32 = 1 << 16;
+
 /// The view, borrowed from parts of the engine so that the policy can be borrowed too.
 macro_rules! view {
     ($engine:ident) => {
@@ -172,7 +175,7 @@ impl Engine {
         account.team = if space_shares { 0 } else { account.team };
         (app.placeable, app.estimate_ns) = (u32::MAX, limits.estimate_ns);
         // Where processors have no owners, counts are threads, of which there may be more than processors.
-        let most = if space_shares { usable } else { u32::MAX };
+        let most = if space_shares { usable } else { THREADS_MAX };
         app.request = if lowered { 1 } else { limits.request.clamp(1, most) };
         app.min = if lowered { 1 } else { limits.min };
         app.max = limits.max.max(app.min);

@@ -1,7 +1,7 @@
 //! What each event leads to. Knows no policy's rules and nothing of how actions are carried out.
 
 use crate::event::{Action, Event, Nanos};
-use crate::guests::Guests;
+use crate::guests::{Guests, uses_changed};
 use crate::ledger::{Ledger, Phase};
 use crate::settings::Settings;
 use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, View, Waiting};
@@ -15,6 +15,8 @@ pub struct Engine {
     pub(crate) policy: Policy,
     pub(crate) seed: u64,
     pub(crate) now: Nanos,
+    /// By how much the shell's clock has gone back so far; the engine's time is ahead of it by this.
+    pub(crate) gone_back: Nanos,
     /// Time of the first event.
     pub(crate) started: Option<Nanos>,
     pub(crate) ledger: Ledger,
@@ -69,6 +71,7 @@ impl Engine {
             policy,
             seed,
             now: 0,
+            gone_back: 0,
             started: None,
             ledger,
             newest: None,
@@ -90,13 +93,14 @@ impl Engine {
         })
     }
 
-    /// Everything that follows from an event. Appends to `actions`, in the order in which they must be carried out. `now` never
-    /// goes back; if it does, the latest time counts.
+    /// Everything that follows from an event. Appends to `actions`, in the order in which they must be carried out. `now` should
+    /// never go back; if it does, time goes on from where it was.
     ///
     /// # Panics
     /// If an invariant is broken, which is a mistake in a policy or here; the engine must not be used afterwards.
     pub fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) {
-        self.now = self.now.max(now);
+        self.gone_back = self.gone_back.max(self.now.saturating_sub(now));
+        self.now = now.saturating_add(self.gone_back);
         self.started.get_or_insert(self.now);
         self.subject = None;
         (self.reclaims, self.only_queue) = (false, false);
@@ -113,7 +117,7 @@ impl Engine {
         self.check();
     }
 
-    /// When [`Event::Timer`] is wanted, if nothing else happens before.
+    /// When [`Event::Timer`] is wanted, on the shell's clock, if nothing else happens before.
     pub fn deadline(&self) -> Option<Nanos> {
         let vacate = |&slot: &Slot| {
             let account = self.ledger.account(slot);
@@ -126,7 +130,8 @@ impl Engine {
         let pinned = |&slot: &Slot| self.ledger.account(slot).pinned;
         let recovering = self.ledger.some.pinned && self.ledger.started.iter().any(pinned);
         let recovery = recovering.then(|| self.recovered_at());
-        [grace, recovery, self.unmanaged_soon.map(|(_, at)| at), self.turn_ends].into_iter().flatten().min()
+        let next = [grace, recovery, self.unmanaged_soon.map(|(_, at)| at), self.turn_ends].into_iter().flatten().min();
+        next.map(|at| at.saturating_sub(self.gone_back))
     }
 
     /// Gives actions that were carried out back, so that their sets are used again and nothing has to be allocated.
@@ -280,6 +285,9 @@ impl Engine {
         if changed || was_blocked {
             self.ledger.mark(slot);
             self.refresh_wish(slot);
+        }
+        if was_blocked {
+            uses_changed(&mut self.ledger, slot);
         }
         decides
     }

@@ -189,6 +189,16 @@ fn remove(ledger: &mut Ledger, slot: Slot, pu: PuId) {
     touch(ledger, slot, pu);
 }
 
+/// Whether a guest uses the processors it is on has changed: their owners may have to be told.
+pub(crate) fn uses_changed(ledger: &mut Ledger, slot: Slot) {
+    for index in 0..ledger.pus.len() {
+        let pu = PuId(index as u32);
+        if ledger.pus[index].guests > 0 && ledger.account(slot).guest_of.contains(pu) {
+            touch(ledger, slot, pu);
+        }
+    }
+}
+
 /// Everybody on this processor may have to be told whether it is shared.
 fn touch(ledger: &mut Ledger, slot: Slot, pu: PuId) {
     ledger.mark(slot);

@@ -10,6 +10,7 @@
 // Times and sizes are drawn and scaled as `f64`; none of them is ever below 0.
 #![allow(clippy::cast_sign_loss)]
 
+pub mod chaos;
 pub mod dist;
 pub mod machine;
 pub mod memory;

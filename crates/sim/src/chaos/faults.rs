@@ -1,0 +1,135 @@
+//! What can go wrong between programs, shell and engine, and how often. Knows nothing of what follows from it.
+//!
+//! Swarm testing (Groce et al. 2012, "Swarm testing"): each run has some faults on and others off, each with a rate of its own, because runs with
+//! everything on hide what happens when only one thing goes wrong. Every fault draws from a stream of its own, so that switching one off
+//! leaves the draws of the others as they were.
+
+use crate::random::{Purpose, Stream};
+
+/// One kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// Notices (and the engine's timer) come late, and so out of order.
+    Late,
+    /// Notices are lost.
+    Lost,
+    /// Notices come twice.
+    Repeated,
+    /// Notices say what is not so: counts, epochs, processors and classes that make no sense, policies that do not exist.
+    Wrong,
+    /// A `Target` or `Force` does not reach the program.
+    Action,
+    /// Programs die at any time, and between a decision and its application.
+    Death,
+    /// Programs that never do what they are told.
+    Never,
+    /// Processors are unplugged and come back; unknown ones too.
+    Unplug,
+    /// The shell's clock jumps forward or back, by up to hours.
+    Clock,
+    /// Load that is not managed comes and goes.
+    Load,
+    /// The manager is killed and started again.
+    Restart,
+    /// The policy is switched.
+    Policy,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Late,
+        Self::Lost,
+        Self::Repeated,
+        Self::Wrong,
+        Self::Action,
+        Self::Death,
+        Self::Never,
+        Self::Unplug,
+        Self::Clock,
+        Self::Load,
+        Self::Restart,
+        Self::Policy,
+    ];
+
+    /// Those that strike by themselves, not when something is said or done.
+    pub const TIMED: [Self; 6] = [Self::Death, Self::Unplug, Self::Clock, Self::Load, Self::Restart, Self::Policy];
+
+    /// The word for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Late => "late",
+            Self::Lost => "lost",
+            Self::Repeated => "repeated",
+            Self::Wrong => "wrong",
+            Self::Action => "action",
+            Self::Death => "death",
+            Self::Never => "never",
+            Self::Unplug => "unplug",
+            Self::Clock => "clock",
+            Self::Load => "load",
+            Self::Restart => "restart",
+            Self::Policy => "policy",
+        }
+    }
+
+    /// By its word.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fault| fault.name() == name)
+    }
+}
+
+/// How often something goes wrong, thousandths; a run that has a fault has it this often.
+const RATES: [u32; 6] = [2, 10, 30, 100, 300, 700];
+
+/// Which faults are on in one run.
+#[derive(Debug)]
+pub struct Faults {
+    /// By fault; 0 = off.
+    milli: [u32; Fault::ALL.len()],
+    streams: Vec<Stream>,
+}
+
+impl Faults {
+    /// Drawn from a seed; those in `without` are off whatever is drawn.
+    pub fn draw(seed: u64, without: &[Fault]) -> Self {
+        let mut streams: Vec<Stream> =
+            Fault::ALL.iter().map(|&fault| Stream::new(seed, Purpose::Faults, fault as u64)).collect();
+        let mut milli = [0; Fault::ALL.len()];
+        for (fault, stream) in Fault::ALL.into_iter().zip(&mut streams) {
+            let (on, rate) = (stream.below(2) == 1, RATES[stream.below(RATES.len() as u32) as usize]);
+            if on && !without.contains(&fault) {
+                milli[fault as usize] = rate;
+            }
+        }
+        Self { milli, streams }
+    }
+
+    /// Whether it goes wrong this time.
+    pub fn strikes(&mut self, fault: Fault) -> bool {
+        let drawn = self.streams[fault as usize].below(1000);
+        drawn < self.milli[fault as usize]
+    }
+
+    /// Thousandths; 0 = off.
+    pub fn milli(&self, fault: Fault) -> u32 {
+        self.milli[fault as usize]
+    }
+
+    /// For what a fault is to be like.
+    pub fn stream(&mut self, fault: Fault) -> &mut Stream {
+        &mut self.streams[fault as usize]
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn heal(&mut self) {
+        self.milli = [0; Fault::ALL.len()];
+    }
+
+    /// Those that are on, with their rates.
+    pub fn describe(&self) -> String {
+        let on = Fault::ALL.into_iter().filter(|&fault| self.milli(fault) > 0);
+        let words: Vec<String> = on.map(|fault| format!("{}={}", fault.name(), self.milli(fault))).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(",") }
+    }
+}

@@ -1,0 +1,205 @@
+//! What was promised to whom: a second ledger, kept from events and actions alone. Knows nothing of the engine's own, nor of where threads
+//! really are.
+//!
+//! The promise: whoever is given processors that are not shared is alone on them. Until an application has said that it carried a target
+//! out, or has been forced to it and had its grace time once more, it may be anywhere where an earlier target put it.
+
+use crate::Nanos;
+use numaestro_engine::{Action, AppId, Class, Event};
+use numaestro_topology::{PuId, PuSet};
+use std::collections::BTreeMap;
+
+/// One target.
+#[derive(Debug, Clone)]
+struct Told {
+    epoch: u32,
+    pus: PuSet,
+    shared: bool,
+}
+
+/// What one application has been told.
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    started: bool,
+    folds: bool,
+    targets: Vec<Told>,
+    adopted: u32,
+    /// What it has said to be idle, until it is given it anew.
+    idle: PuSet,
+    /// Epoch and engine time of the latest `Force`.
+    forced: (u32, Nanos),
+}
+
+impl Entry {
+    fn latest(&self) -> Option<&Told> {
+        self.targets.last()
+    }
+
+    /// Where it is a guest by now, it may have lost what was idle: then it does not come back by being said to be busy.
+    fn say_idle(&mut self, idle: &PuSet) {
+        let guest = self.latest().filter(|told| told.shared);
+        let before = guest.map(|told| self.idle.intersection(&told.pus)).unwrap_or_default();
+        self.idle = idle.union(&before);
+    }
+
+    /// What is idle and not its own any more it has left already.
+    fn target(&mut self, epoch: u32, pus: &PuSet, shared: bool) {
+        let lost = self.idle.difference(pus);
+        let latest = self.latest().map(|told| told.pus.clone()).unwrap_or_default();
+        let given = if shared { PuSet::new() } else { pus.difference(&latest) };
+        self.targets.iter_mut().for_each(|told| told.pus.subtract(&lost));
+        self.idle = self.idle.difference(&lost).difference(&given);
+        self.targets.retain(|told| told.epoch >= self.adopted);
+        self.targets.push(Told { epoch, pus: pus.clone(), shared });
+    }
+
+    /// Where it may be, having been promised to be alone there.
+    fn alone_on(&self, pus: &PuSet, now: Nanos, grace: Nanos) -> PuSet {
+        let since = if self.folds { self.targets.len().saturating_sub(1) } else { 0 };
+        let gone = if now >= self.forced.1.saturating_add(grace) { self.forced.0 } else { 0 };
+        let mut there = PuSet::new();
+        for told in &self.targets[since..] {
+            if told.epoch >= self.adopted.max(gone) && !told.shared && told.pus.intersects(pus) {
+                there.or_with(&told.pus.intersection(pus));
+            }
+        }
+        there.difference(&self.idle)
+    }
+}
+
+/// Everybody's promises.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    entries: BTreeMap<AppId, Entry>,
+    grace: Nanos,
+    offline: PuSet,
+    pus: usize,
+}
+
+impl Ledger {
+    /// Of an engine for a machine of so many processors, which forces after so many nanoseconds.
+    pub fn new(pus: usize, grace: Nanos) -> Self {
+        Self { pus, grace, ..Self::default() }
+    }
+
+    /// What the engine is about to hear.
+    pub fn hear(&mut self, event: &Event) {
+        let (Event::Depart { app }
+        | Event::Class { app, .. }
+        | Event::Demand { app, .. }
+        | Event::Request { app, .. }
+        | Event::Adopted { app, .. }) = event
+        else {
+            return;
+        };
+        let Some(entry) = self.entries.get_mut(app) else { return };
+        match event {
+            Event::Depart { app } => _ = self.entries.remove(app),
+            Event::Class { class, .. } => {
+                if entry.folds {
+                    // While it was folded at once, old targets did not count; they must not come back.
+                    let past = entry.targets.len().saturating_sub(1);
+                    entry.targets.drain(..past);
+                }
+                entry.folds = *class == Class::Fold;
+            }
+            Event::Demand { idle, .. } => entry.say_idle(idle),
+            // A wrapper holds nothing: it has no threads that would have to leave.
+            Event::Request { processors: 0, .. } => entry.targets.iter_mut().for_each(|told| told.pus.clear()),
+            Event::Adopted { epoch, .. } if entry.latest().is_some_and(|told| *epoch <= told.epoch) => {
+                entry.adopted = entry.adopted.max(*epoch);
+            }
+            _ => {}
+        }
+    }
+
+    /// What the engine has heard, once it is known whether it refused it.
+    pub fn heard(&mut self, event: &Event, refused: bool) {
+        match event {
+            Event::Arrive { app, wish } if !refused => {
+                self.entries.entry(*app).or_default().folds = wish.class == Class::Fold;
+            }
+            Event::Offline { pu } if !refused && pu.index() < self.pus => {
+                self.offline.insert(*pu);
+                for entry in self.entries.values_mut() {
+                    entry.targets.iter_mut().for_each(|told| _ = told.pus.remove(*pu));
+                }
+            }
+            Event::Online { pu } => _ = self.offline.remove(*pu),
+            _ => {}
+        }
+    }
+
+    /// What the engine wants done at this time of its own.
+    ///
+    /// # Errors
+    /// Which promise it breaks.
+    pub fn see(&mut self, action: &Action, now: Nanos) -> Result<(), String> {
+        match action {
+            Action::Start { app } => {
+                let entry = self.known(*app)?;
+                if std::mem::replace(&mut entry.started, true) {
+                    return Err(format!("{app} is started twice"));
+                }
+            }
+            Action::Wait { app, position } => {
+                if self.known(*app)?.started || *position == 0 {
+                    return Err(format!("{app} is to wait at {position} after its start"));
+                }
+            }
+            Action::Target { app, epoch, count, pus, shared, .. } => {
+                self.see_target(*app, *epoch, *count, pus, *shared, now)?;
+            }
+            Action::Force { app, epoch, pus } => {
+                let entry = self.known(*app)?;
+                let right = entry.latest().is_some_and(|told| told.epoch == *epoch && told.pus.is_subset(pus));
+                if !right {
+                    return Err(format!("{app} is forced to {pus} of epoch {epoch}, which is not its target"));
+                }
+                // What an earlier one was about has been vacated or taken by now.
+                entry.adopted = entry.adopted.max(entry.forced.0);
+                entry.forced = (*epoch, now);
+            }
+            Action::Pages { app, .. } => _ = self.known(*app)?,
+            Action::Refuse { reason, .. } if reason.is_empty() => return Err("it refuses without a reason".to_owned()),
+            Action::Refuse { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, app: AppId) -> Result<&mut Entry, String> {
+        self.entries.get_mut(&app).ok_or_else(|| format!("{app} is not there, and something is to be done with it"))
+    }
+
+    fn see_target(
+        &mut self,
+        app: AppId,
+        epoch: u32,
+        count: u32,
+        pus: &PuSet,
+        shared: bool,
+        now: Nanos,
+    ) -> Result<(), String> {
+        if count == 0 || pus.is_empty() {
+            return Err(format!("{app} is to have {count} threads on {pus}"));
+        }
+        if pus.iter().any(|pu: PuId| pu.index() >= self.pus || self.offline.contains(pu)) {
+            return Err(format!("{app} is given {pus}, but {} are offline", self.offline));
+        }
+        if !shared {
+            for (other, entry) in self.entries.iter().filter(|(other, _)| **other != app) {
+                let both = entry.alone_on(pus, now, self.grace);
+                if !both.is_empty() {
+                    return Err(format!("{app} is given {both} while {other} was promised to be alone there"));
+                }
+            }
+        }
+        let entry = self.known(app)?;
+        let before = entry.latest().map_or(0, |told| told.epoch);
+        if !entry.started || epoch != before + 1 {
+            return Err(format!("{app} is told epoch {epoch} after {before}, started: {}", entry.started));
+        }
+        entry.target(epoch, pus, shared);
+        Ok(())
+    }
+}
