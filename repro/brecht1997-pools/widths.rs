@@ -12,6 +12,7 @@ fn response(lab: &Lab, size: u32, kernel: Option<Kernel>) -> Result<Vec<f64>, Tr
         count: 2,
         repetitions: 15,
         parallelism: 6,
+        runs: 30,
         ..Streams::usual(4, &placement, 16)
     };
     let outcomes = streams.outcomes(lab)?;

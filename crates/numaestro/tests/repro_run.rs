@@ -12,7 +12,7 @@ const STATUSES: [(&str, &str); 48] = [
     ("B93-Fig1.2", "reproduced"),
     ("B93-Tab1.1", "reproduced"),
     ("B93-Tab1.2", "reproduced"),
-    ("B93-Tab1.3", "fitted"),
+    ("B93-Tab1.3", "reproduced"),
     ("B93-mp0", "reproduced"),
     ("B93-Tab1.4", "reproduced"),
     ("B93-Fig1.4", "fitted"),
