@@ -2,6 +2,8 @@
 //!
 //! Sources: Kleinrock 1975 and 1976 (M/M/1, M/M/c, M/D/1, processor sharing); Lazowska et al. 1984, ch. 6 and 7 (mean value analysis).
 
+#![allow(clippy::cast_sign_loss)] // Times are never below 0.
+
 mod support;
 mod world_support;
 
@@ -61,13 +63,18 @@ impl Station {
     const FCFS: Self = Self { pus: 1, rho: 0.7, policy: "fcfs", quantum: 1_000_000_000 };
 
     /// One run for each seed.
-    fn runs(&self, program: &Program, jobs: u64, seeds: u64, of: impl Fn(&JobRecord) -> Nanos + Copy) -> Vec<f64> {
+    fn outcomes(&self, program: &Program, jobs: u64, seeds: u64) -> Vec<Outcome> {
         let one = |seed| {
             let model = machine(self.pus, System::RoundRobin, self.quantum);
             let source = poisson(program.clone(), MS / (self.rho * self.pus as f64), jobs, seed);
-            mean(&run(setup(model, self.policy, seed), source), of)
+            run(setup(model, self.policy, seed), source)
         };
         (1..=seeds).map(one).collect()
+    }
+
+    /// What is asked of each of them.
+    fn runs(&self, program: &Program, jobs: u64, seeds: u64, of: impl Fn(&JobRecord) -> Nanos) -> Vec<f64> {
+        self.outcomes(program, jobs, seeds).iter().map(|outcome| mean(outcome, &of)).collect()
     }
 }
 
@@ -86,10 +93,10 @@ fn erlang_wait(servers: u32, rho: f64) -> f64 {
 
 #[test]
 fn mm1_first_come_first_served() {
-    let station = Station::FCFS;
-    let job = serial(Dist::Exponential(MS));
-    confirms("M/M/1 response", &station.runs(&job, 4000, 20, JobRecord::response), 1.0 / (1.0 - 0.7), 0.08);
-    confirms("M/M/1 wait", &station.runs(&job, 4000, 20, wait), 0.7 / (1.0 - 0.7), 0.10);
+    let outcomes = Station::FCFS.outcomes(&serial(Dist::Exponential(MS)), 3000, 16);
+    let samples = |of: fn(&JobRecord) -> Nanos| outcomes.iter().map(|outcome| mean(outcome, of)).collect::<Vec<f64>>();
+    confirms("M/M/1 response", &samples(JobRecord::response), 1.0 / (1.0 - 0.7), 0.10);
+    confirms("M/M/1 wait", &samples(wait), 0.7 / (1.0 - 0.7), 0.15);
 }
 
 /// When each of these jobs (arrival, service) starts, first come first served: as soon as the first of `servers` is free (Kiefer and
@@ -145,7 +152,7 @@ fn md1_waits_half_as_long_as_mm1() {
     let station = Station::FCFS;
     for (work, cv2) in [(Dist::Constant(MS), 0.0), (Dist::MeanCv(MS, 0.5), 0.25), (Dist::MeanCv(MS, 1.3), 1.69)] {
         let truth = 0.7 * (1.0 + cv2) / 2.0 / (1.0 - 0.7);
-        confirms(&format!("M/G/1, cv² {cv2}"), &station.runs(&serial(work), 4000, 15, wait), truth, 0.18);
+        confirms(&format!("M/G/1, cv² {cv2}"), &station.runs(&serial(work), 2500, 12, wait), truth, 0.25);
     }
 }
 
@@ -153,8 +160,8 @@ fn md1_waits_half_as_long_as_mm1() {
 fn processor_sharing_does_not_mind_the_distribution() {
     let station = Station { rho: 0.6, policy: "equi", ..Station::FCFS };
     for work in [Dist::Exponential(MS), Dist::Constant(MS), Dist::MeanCv(MS, 2.0)] {
-        let samples = station.runs(&fluid(work.clone()), 3000, 12, JobRecord::response);
-        confirms(&format!("M/G/1-PS, {work:?}"), &samples, 1.0 / (1.0 - 0.6), 0.12);
+        let samples = station.runs(&fluid(work.clone()), 2500, 12, JobRecord::response);
+        confirms(&format!("M/G/1-PS, {work:?}"), &samples, 1.0 / (1.0 - 0.6), 0.15);
     }
 }
 
@@ -219,12 +226,12 @@ fn the_machine_repairman() {
             while world.now() < time && world.step(&mut ()) {}
             (world.now(), world.outcome().pus[0].work)
         };
-        let (begin, end) = (until(500_000_000), until(3_000_000_000));
+        let (begin, end) = (until(300_000_000), until(1_500_000_000));
         // The utilisation law: the server works 1/64 for each customer.
         (end.1 - begin.1) as f64 / (end.0 - begin.0) as f64 * 64.0
     };
     let samples: Vec<f64> = (1..=16).map(throughput).collect();
-    confirms("machine repairman", &samples, truth, 0.02);
+    confirms("machine repairman", &samples, truth, 0.03);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn scenarios() -> Vec<Scenario> {
     let entries = std::fs::read_dir(&folder).expect("the folder of scenarios");
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name")).collect();
-    names.retain(|name| name.ends_with(".toml"));
+    names.retain(|name| name.ends_with("toml"));
     names.sort();
     let last = |name: &String| {
         let text = std::fs::read_to_string(folder.join(name)).expect("a text");

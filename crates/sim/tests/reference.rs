@@ -1,5 +1,7 @@
 //! The simulator against a naive one, on random small scenarios: the same event log, line by line.
 
+#![allow(clippy::cast_sign_loss)] // Times are never below 0.
+
 #[path = "support/naive.rs"]
 mod naive;
 mod support;
