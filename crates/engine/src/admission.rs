@@ -4,7 +4,7 @@ use crate::decision::view;
 use crate::engine::Engine;
 use crate::event::Action;
 use crate::ledger::Phase;
-use numaestro_policy::{Offer, Queue, Slot, View};
+use numaestro_policy::{Offer, PuState, Queue, Slot, View};
 
 impl Engine {
     /// Starts those in the queue that may start, and tells the others their place. True if somebody was started.
@@ -15,6 +15,7 @@ impl Engine {
                 self.admit_in_turn(actions);
             }
             self.admit_without_turn(actions);
+            self.admit_whom_nothing_helps(actions);
         }
         self.tell_places(actions);
         !self.fresh.is_empty()
@@ -55,6 +56,20 @@ impl Engine {
             } else {
                 (at, blocked) = (at + 1, true);
             }
+        }
+    }
+
+    /// Where nobody runs and every processor is there, waiting longer helps nobody: whoever is first starts with what there is for it (a minimum
+    /// that the policy never gives would else hold up all those behind it for ever).
+    fn admit_whom_nothing_helps(&mut self, actions: &mut Vec<Action>) {
+        let somebody_runs = self.ledger.started.iter().any(|&slot| self.ledger.account(slot).phase == Phase::Running);
+        let all_there = self.unmanaged == 0 && self.ledger.pus.iter().all(|pu| pu.state != PuState::Offline);
+        if somebody_runs || !all_there {
+            return;
+        }
+        if let Some(first) = self.ledger.queue.waiting().first().copied() {
+            self.try_start(first.app, false);
+            self.start_at(0, actions);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The words of `numaestro sim`, and nothing that acts on them.
 
 use clap::{Args, Subcommand};
+use numaestro_sim::chaos::Fault;
 use std::path::PathBuf;
 
 /// `numaestro sim`.
@@ -14,6 +15,8 @@ pub enum SimCommand {
     Machines(MachinesArgs),
     /// How fast the simulator is on this machine.
     Bench(BenchArgs),
+    /// Let everything go wrong that can, from a seed; then it must come right.
+    Chaos(ChaosArgs),
     /// Repeat a journal, of the manager or of a simulation: the same events must give the same actions.
     Replay(ReplayArgs),
 }
@@ -162,6 +165,43 @@ pub struct BenchArgs {
     /// Write every number into this file.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// `numaestro sim chaos`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  numaestro sim chaos --seeds 10000\n  numaestro sim chaos --seed 77 --trace              # one run, event by event\n  \
+                  numaestro sim chaos --seed 77 --without lost,clock # does it need these?\n  numaestro sim chaos --seed 77 --steps 200 --trace  # only its beginning\n\n\
+                  Faults: late, lost, repeated, wrong (notices), action (what the engine wants is not done), death, never (programs that do\n\
+                  nothing they are told), unplug, clock, load, restart (of the manager), policy.\n\n\
+                  Exit codes: 0 nothing found; 1 something is wrong, and how to see it again is said; 64 wrong usage; 130 stopped by Ctrl-C.")]
+pub struct ChaosArgs {
+    /// Runs with this many seeds.
+    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with_all = ["seed", "trace"])]
+    pub seeds: u64,
+    /// The first of them.
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "seed")]
+    pub first: u64,
+    /// One run with this seed.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print every event and every action.
+    #[arg(long, requires = "seed")]
+    pub trace: bool,
+    /// End each run after so many steps, and ask nothing of it then.
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u64>,
+    /// Switch these faults off.
+    #[arg(long, value_name = "FAULT,...", value_delimiter = ',', value_parser = fault)]
+    pub without: Vec<Fault>,
+    /// Runs at the same time [default: one for each processor]. The results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+}
+
+/// A fault by its word.
+fn fault(text: &str) -> Result<Fault, String> {
+    let names = || Fault::ALL.map(Fault::name).join(", ");
+    Fault::named(text).ok_or_else(|| format!("there are {}", names()))
 }
 
 /// `numaestro sim replay`.

@@ -4,6 +4,7 @@
 
 mod args;
 mod bench;
+mod chaos;
 mod chart;
 mod compare;
 mod csv;
@@ -36,6 +37,7 @@ pub fn sim(what: &SimCommand) -> anyhow::Result<u8> {
         SimCommand::Machines(args) => machines::machines(args),
         SimCommand::Run(args) => run::run(args),
         SimCommand::Compare(args) => compare::compare(args),
+        SimCommand::Chaos(args) => chaos::chaos(args),
         SimCommand::Bench(args) => bench::bench(args),
     }
 }

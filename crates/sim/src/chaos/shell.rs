@@ -10,6 +10,8 @@ use numaestro_topology::{PuId, PuSet};
 
 /// Time from a program to the shell, nanoseconds.
 const NOTICE_NS: u64 = 5_000;
+/// Events of the shell's own that may follow from one before they are said never to end.
+const AT_ONCE_MAX: u32 = 1000;
 
 impl Stage<'_> {
     /// A program, or the system, says something to the shell: it may be garbled, lost, late and repeated.
@@ -60,7 +62,12 @@ impl Stage<'_> {
     /// The engine hears of something, and of all that follows from that in the shell itself.
     pub fn tell(&mut self, event: Event) -> Verdict {
         self.inbox.push_back(event);
+        let mut heard = 0;
         while let Some(event) = self.inbox.pop_front() {
+            heard += 1;
+            if heard > AT_ONCE_MAX {
+                return Err("what is done at once leads to ever more".to_owned());
+            }
             self.hear(&event)?;
         }
         self.set_timer();

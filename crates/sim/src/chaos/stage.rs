@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// What is right, or what is wrong.
 pub(super) type Verdict = Result<(), String>;
 
+/// Steps of a run before it is said never to come to rest; the longest of thousands needs a tenth of this.
+const STEPS_MAX: u64 = 50_000;
 /// The shell has been up for so long: its clock can go back for days.
 const EPOCH_NS: i64 = 1 << 50;
 /// Timers at the same time before the engine is said to want them for ever.
@@ -201,6 +203,9 @@ impl<'a> Stage<'a> {
     pub fn step(&mut self) -> Verdict {
         self.steps += 1;
         self.listener.step(self.steps);
+        if self.steps > STEPS_MAX {
+            return Err("it goes on and on".to_owned());
+        }
         let queued = self.queue.first_key_value().map(|((at, _), _)| *at);
         if let Some(timer) = self.timer.filter(|&timer| queued.is_none_or(|at| timer < at)) {
             self.timers = if timer > self.now { 0 } else { self.timers + 1 };
