@@ -490,3 +490,39 @@ fn a_policy_that_the_machine_does_not_fit_changes_nothing() {
     assert!(refused[0].contains("16 processors in all, but there are 12"), "{refused:?}");
     assert_eq!(story.engine.policy().to_string(), "equi");
 }
+
+#[test]
+fn time_goes_on_where_the_clock_goes_back() {
+    let mut story = Story::new("core:4 pu:1", "equi");
+    story.now = 20_000_000_000_000;
+    story.arrive(1, wish(4));
+    story.settle();
+    // Five hours back: whoever does not answer is still forced when its grace time is over.
+    story.now = 2_000_000_000_000;
+    story.arrive(2, wish(4));
+    let deadline = story.engine.deadline().unwrap();
+    assert_eq!(deadline, story.now + Settings::default().grace_ns);
+    assert_eq!(story.wait(Settings::default().grace_ns), ["force 1 epoch 2 on 0-1"]);
+}
+
+#[test]
+fn counts_of_threads_without_sense_are_harmless() {
+    for policy in ["linux24", "sgi-mp"] {
+        let mut story = Story::new("core:4 pu:1", policy);
+        story.arrive(1, wish(u32::MAX));
+        story.arrive(2, wish(u32::MAX));
+        assert!(story.request(1, u32::MAX - 1).len() <= 2, "{policy}");
+        assert_eq!(story.pus(1), "0-3", "{policy}");
+    }
+}
+
+#[test]
+fn a_minimum_that_the_policy_never_gives_holds_nobody_up_for_ever() {
+    let mut story = Story::new("numa:2 core:4 pu:1", "share=batch placement=limited admission=easy");
+    // Inside one node of four there are never six.
+    let told = story.arrive(1, Wish { min: 6, ..wish(8) });
+    assert!(told.contains(&"start 1".to_owned()), "{told:?}");
+    story.arrive(2, wish(2));
+    story.settle();
+    assert!(story.depart(1).contains(&"start 2".to_owned()) || !story.pus(2).is_empty());
+}
