@@ -110,7 +110,13 @@ fn many(args: &ChaosArgs, options: &Options) -> anyhow::Result<u8> {
     let _ = writeln!(text, "{}", counts(good.len() + bad.len(), &good));
     let _ = writeln!(text, "{} of {} runs found something wrong", bad.len(), good.len() + bad.len());
     say::print(&text)?;
-    Ok(if !bad.is_empty() { 1 } else if stopped { stop::STOPPED } else { say::OK })
+    Ok(if !bad.is_empty() {
+        1
+    } else if stopped {
+        stop::STOPPED
+    } else {
+        say::OK
+    })
 }
 
 /// What happened, in numbers.

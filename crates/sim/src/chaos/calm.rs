@@ -173,11 +173,18 @@ impl Stage<'_> {
         self.unmanaged = 0;
         self.tell(Event::Unmanaged { processors: 0 })?;
         self.reckon_all();
-        let work: Nanos = self.programs.iter().filter(|program| program.alive).map(|program| program.left + START_NS).sum();
+        let work: Nanos =
+            self.programs.iter().filter(|program| program.alive).map(|program| program.left + START_NS).sum();
         let bound = self.now + work + self.plan.settings.cooldown_ns + ROUNDS * 2 * self.plan.settings.grace_ns;
         while !self.is_cut() && self.programs.iter().any(|program| program.alive) {
             if self.next().is_none_or(|at| at > bound) {
-                let starved: Vec<String> = self.programs.iter().filter(|program| program.alive).filter_map(|program| program.app).map(|app| app.to_string()).collect();
+                let starved: Vec<String> = self
+                    .programs
+                    .iter()
+                    .filter(|program| program.alive)
+                    .filter_map(|program| program.app)
+                    .map(|app| app.to_string())
+                    .collect();
                 return Err(format!("{} starve", starved.join(", ")));
             }
             self.step()?;

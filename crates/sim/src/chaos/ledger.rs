@@ -40,6 +40,11 @@ impl Entry {
         let guest = self.latest().filter(|told| told.shared);
         let before = guest.map(|told| self.idle.intersection(&told.pus)).unwrap_or_default();
         self.idle = idle.union(&before);
+        // What it has been told to leave, and says that it has left, is left, whatever it says later.
+        if let Some(latest) = self.latest() {
+            let left = idle.difference(&latest.pus);
+            self.targets.iter_mut().for_each(|told| told.pus.subtract(&left));
+        }
     }
 
     /// What is idle and not its own any more it has left already.

@@ -36,7 +36,8 @@ impl Plan {
         let mut draws = Stream::new(seed, Purpose::Generator, 0);
         let (description, machine) = machine(&mut draws);
         let pus = machine.pu_count() as u32;
-        let reserved = if pus > 2 && draws.below(5) == 0 { PuSet::from_iter([PuId(draws.below(pus))]) } else { PuSet::new() };
+        let reserved =
+            if pus > 2 && draws.below(5) == 0 { PuSet::from_iter([PuId(draws.below(pus))]) } else { PuSet::new() };
         let mut settings = Settings {
             grace_ns: [MS, 10 * MS, 10 * MS, 50 * MS][draws.below(4) as usize],
             cooldown_ns: [MS, 100 * MS][draws.below(2) as usize],

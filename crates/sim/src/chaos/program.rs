@@ -82,8 +82,15 @@ impl Program {
     /// The one with this number.
     pub fn new(seed: u64, number: u32, wish: Wish, never: bool) -> Self {
         let mut draws = Stream::new(seed, Purpose::Program, 1 << 32 | u64::from(number));
-        let styles =
-            [Style::Regions, Style::Blocks, Style::Demands, Style::Demands, Style::Requests, Style::Wraps, Style::Steady];
+        let styles = [
+            Style::Regions,
+            Style::Blocks,
+            Style::Demands,
+            Style::Demands,
+            Style::Requests,
+            Style::Wraps,
+            Style::Steady,
+        ];
         let style = styles[draws.below(styles.len() as u32) as usize];
         let slowness = [1_000, 50_000, 200_000, 5_000_000, 30_000_000, 300_000_000][draws.below(6) as usize];
         let left = (draws.exponential() * [1e6, 1e8, 1e9, 5e9][draws.below(4) as usize]) as Nanos + 1000;
