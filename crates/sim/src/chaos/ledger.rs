@@ -84,7 +84,7 @@ pub struct Ledger {
 impl Ledger {
     /// Of an engine for a machine of so many processors, which forces after so many nanoseconds.
     pub fn new(pus: usize, grace: Nanos) -> Self {
-        Self { pus, grace, ..Self::default() }
+        Self { grace, pus, ..Self::default() }
     }
 
     /// What the engine is about to hear.

@@ -103,7 +103,7 @@ fn policy(draws: &mut Stream, machine: &Machine, settings: &Settings) -> String 
         let preset = some("preset").to_owned();
         let mut combination = format!("share={}", some("share"));
         for part in ["placement", "admission", "pages"] {
-            combination += &format!(" {part}={}", some(part));
+            combination.push_str(&[" ", part, "=", some(part)].concat());
         }
         let text = if draws.below(2) == 0 { preset } else { combination };
         let tried = Settings { policy: text.clone(), ..settings.clone() };

@@ -16,7 +16,7 @@ const AT_ONCE_MAX: u32 = 1000;
 impl Stage<'_> {
     /// A program, or the system, says something to the shell: it may be garbled, lost, late and repeated.
     pub fn say(&mut self, event: Event) {
-        let event = if self.faults.strikes(Fault::Wrong) { self.garble(event) } else { event };
+        let event = if self.faults.strikes(Fault::Wrong) { self.garble(&event) } else { event };
         if self.faults.strikes(Fault::Lost) {
             self.struck += 1;
             let (what, app, rest) = trace::event(&event);
@@ -32,9 +32,9 @@ impl Stage<'_> {
     }
 
     /// Something else than what was said.
-    fn garble(&mut self, event: Event) -> Event {
+    fn garble(&mut self, event: &Event) -> Event {
         self.struck += 1;
-        let (of, pus, newest) = (event_app(&event), self.plan.machine.pu_count() as u32, self.newest as u32);
+        let (of, pus, newest) = (event_app(event), self.plan.machine.pu_count() as u32, self.newest as u32);
         let stream = self.faults.stream(Fault::Wrong);
         // Mostly about the same program, else about any, or about one that never was.
         let any = AppId(u64::from(stream.below(newest + 2)));
