@@ -199,7 +199,8 @@ impl Engine {
             }
             Event::Demand { app, processors, idle } => self.with(*app, |engine, slot| {
                 let idled = engine.ledger.idle(slot, idle, engine.now);
-                engine.request(slot, (*processors).max(1), actions) || idled
+                let usable = engine.ledger.usable_by(slot, *processors);
+                engine.request(slot, usable.max(1), actions) || idled
             }),
             Event::Class { app, class } => self.with(*app, |engine, slot| {
                 engine.ledger.apps[slot.index()].class = *class;

@@ -51,6 +51,7 @@ pub enum Event {
         processors: u32,
     },
     /// It could use this many processors now, and has nothing to run on `idle`. Says all there is to say, so that a lost one does no harm.
+    /// One that has idle processors of its own is not given others: what it says beyond those it uses is not believed.
     Demand {
         /// Which.
         app: AppId,

@@ -268,6 +268,16 @@ impl Ledger {
         news
     }
 
+    /// What an application that says it could use this many processors can be taken to want: one that has some of its own idle uses the
+    /// others, and no more.
+    pub(crate) fn usable_by(&self, slot: Slot, processors: u32) -> u32 {
+        let idle = self.account(slot).owned.iter().filter(|pu| self.pus[pu.index()].idle).count() as u32;
+        match idle {
+            0 => processors,
+            _ => processors.min(self.app(slot).allocation - idle),
+        }
+    }
+
     /// Everybody's target may have changed.
     pub(crate) fn dirty_all(&mut self) {
         for index in 0..self.started.len() {
