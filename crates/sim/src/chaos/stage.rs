@@ -199,6 +199,13 @@ impl<'a> Stage<'a> {
         [queued, self.timer].into_iter().flatten().min()
     }
 
+    /// Time goes on, unless it is the same still.
+    fn go_on(&mut self, at: Nanos) {
+        if at > self.now {
+            (self.now, self.timers) = (at, 0);
+        }
+    }
+
     /// The next thing that happens.
     pub fn step(&mut self) -> Verdict {
         self.steps += 1;
@@ -208,16 +215,16 @@ impl<'a> Stage<'a> {
         }
         let queued = self.queue.first_key_value().map(|((at, _), _)| *at);
         if let Some(timer) = self.timer.filter(|&timer| queued.is_none_or(|at| timer < at)) {
-            self.timers = if timer > self.now { 0 } else { self.timers + 1 };
+            self.go_on(timer);
+            self.timers += 1;
             if self.timers > TIMERS_MAX {
                 return Err("the engine wants to be asked again at once, for ever".to_owned());
             }
-            self.now = self.now.max(timer);
             (self.timer, self.deadline) = (None, None);
             return self.tell(Event::Timer);
         }
         let Some(((at, _), what)) = self.queue.pop_first() else { return Ok(()) };
-        self.now = self.now.max(at);
+        self.go_on(at);
         match what {
             Happening::Arrives(number) => self.arrives(number),
             Happening::Notice(event) => self.tell(event),
