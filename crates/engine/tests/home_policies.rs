@@ -281,7 +281,11 @@ impl Host {
             let foreign = self.jobs.keys().any(|&other| other != app && self.home(other) == Some(self.node(from)));
             let homewards = self.home(app) == Some(self.node(to)) && self.home(app) != Some(self.node(from));
             let may = self.reserves() && (self.policy.starts_with("HS") || foreign);
-            assert!(self.policy == "EQUI-Dist" || may && homewards, "K7: {}: {app} went from {from} to {to}", self.policy);
+            assert!(
+                self.policy == "EQUI-Dist" || may && homewards,
+                "K7: {}: {app} went from {from} to {to}",
+                self.policy
+            );
         }
     }
 

@@ -3,7 +3,8 @@
 
 mod story;
 
-use numaestro_engine::{Engine, Event, Settings};
+use numaestro_engine::{AppId, Event};
+use numaestro_topology::PuSet;
 use story::{Story, set, wish};
 
 /// Three stations of four processors, of which the system keeps none (Brecht 1997, §4).

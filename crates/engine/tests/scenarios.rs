@@ -2,8 +2,8 @@
 
 mod story;
 
-use numaestro_engine::{Action, AppId, AppState, Class, Engine, Event, Settings, Wish};
-use numaestro_topology::{PuId, PuSet, synthetic};
+use numaestro_engine::{AppId, AppState, Class, Engine, Event, Settings, Wish};
+use numaestro_topology::{PuId, synthetic};
 use story::{Story, set, wish};
 
 #[test]

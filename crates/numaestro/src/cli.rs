@@ -2,10 +2,13 @@
 //!
 //! Must not know: sockets, processes, files. Completions and man pages are made from these types alone.
 
+mod values;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+use values::{parse_time, parse_weight};
 
 const AFTER_HELP: &str = "\
 Start here:
@@ -375,35 +378,4 @@ pub struct DaemonArgs {
     /// Do not look for load that is not managed.
     #[arg(long)]
     pub ignore_unmanaged: bool,
-}
-
-/// A positive, finite weight.
-fn parse_weight(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(x) if x.is_finite() && (0.001..=1000.0).contains(&x) => Ok(x),
-        _ => Err("a number from 0.001 to 1000, 1 is usual".to_owned()),
-    }
-}
-
-/// A positive number with `s`, `m`, `h` or `d`.
-fn parse_time(text: &str) -> Result<Duration, String> {
-    const UNITS: [(char, f64); 4] = [('s', 1.0), ('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
-    let wrong = || "a number with its unit: 90s, 10m, 1.5h or 2d".to_owned();
-    let (_, seconds) = UNITS.into_iter().find(|&(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
-    let number: f64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).ok().filter(|time| !time.is_zero()).ok_or_else(wrong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(parse_time("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_time("1.5h"), Ok(Duration::from_secs(5400)));
-        for wrong in ["", "s", "90", "-1s", "0s", "nanh", "infd", "1e30d", "1 m", "5µ"] {
-            assert!(parse_time(wrong).is_err(), "{wrong}");
-        }
-    }
 }

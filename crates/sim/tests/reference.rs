@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_sign_loss)] // Times are never below 0.
 
-#[path = "support/naive.rs"]
+#[path = "support/naive/mod.rs"]
 mod naive;
 mod support;
 mod world_support;
