@@ -116,7 +116,7 @@ fn costs() -> impl Strategy<Value = Costs> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn everything_is_conserved_and_everybody_ends(

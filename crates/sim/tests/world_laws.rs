@@ -224,3 +224,15 @@ fn costs_are_paid_and_accounted() {
     assert_eq!(outcome.jobs[0].response(), 7000 + 1000 + MS);
     assert_eq!(outcome.pus.iter().map(|time| time.overhead).sum::<u64>(), 1000);
 }
+
+/// Numbers of threads that have ended are used again, but who gets such a number is somebody else.
+#[test]
+fn every_new_thread_pays_its_first_switch() {
+    let mut model = plain(1);
+    model.costs = Costs { switch_ns: 1000, migration_ns: 0, page_fault_ns: 0, decision_ns: 0 };
+    let serial = || Phase::Serial { work: Dist::Constant(1e6), refs: Vec::new() };
+    let one_after_another = (0..4).map(|number| (number * 10 * MS, program(1, vec![serial(), serial()])));
+    let outcome = run(model, "equi", one_after_another.collect());
+    assert!(outcome.jobs.iter().all(|job| job.response() == 1000 + 2 * MS), "{:?}", outcome.jobs);
+    assert_eq!(outcome.pus[0].overhead, 4 * 1000);
+}

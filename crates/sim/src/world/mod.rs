@@ -123,6 +123,8 @@ pub struct World {
     usable: usize,
     threads: Vec<Thread>,
     free_threads: Vec<u32>,
+    /// Birth of the next thread.
+    born: u32,
     /// Ready threads that are bound to no processor, in the order in which they became ready.
     floating: Vec<u32>,
     /// Threads that became ready so far.
@@ -197,6 +199,7 @@ impl World {
             usable,
             threads: Vec::new(),
             free_threads: Vec::new(),
+            born: 0,
             floating: Vec::new(),
             queued: 0,
             apps: Vec::new(),
@@ -264,6 +267,11 @@ impl World {
     /// The engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The engine's settings as they are in force: the scenario's, what the host can feed, and the machine's reserved processors.
+    pub fn settings(&self) -> &Settings {
+        self.engine.settings()
     }
 
     /// What was measured so far.

@@ -205,7 +205,9 @@ impl World {
     /// A new thread, parked.
     pub(super) fn spawn(&mut self, app: u32) -> u32 {
         let number = self.apps[app as usize].team.len() as u32;
-        let thread = Thread::new(app, number, self.model.system, self.model.quantum_ns);
+        let thread = Thread::new(app, number, self.born, self.model.system, self.model.quantum_ns);
+        // `NONE` is who ran last where nobody has run.
+        self.born = (self.born + 1) % NONE;
         let id = if let Some(id) = self.free_threads.pop() {
             self.threads[id as usize] = thread;
             id

@@ -40,7 +40,7 @@ pub(super) struct Pu {
     /// When the running thread got it.
     pub taken: Nanos,
     pub running: u32,
-    /// Who ran last.
+    /// Who ran last: its `born`, because numbers of threads are used again.
     pub last: u32,
     /// Its queue.
     pub head: u32,
@@ -184,11 +184,11 @@ impl World {
             self.apps[thread.app as usize].record.migrations += 1;
         }
         let begins = thread.last_pu == NONE && thread.number > 0;
-        if entry.last != id {
+        if entry.last != thread.born {
             thread.overhead += costs.switch_ns;
         }
         (thread.state, thread.pu) = (State::Running, pu);
-        (entry.running, entry.last, entry.taken) = (id, id, self.now);
+        (entry.running, entry.last, entry.taken) = (id, thread.born, self.now);
         self.idle[pu as usize >> 6] &= !(1 << (pu & 63));
         if begins {
             self.count_away(pu, id);

@@ -56,6 +56,8 @@ pub(super) struct Thread {
     pub app: u32,
     /// 0 is the master.
     pub number: u32,
+    /// Threads before it in the whole run, modulo 2³²: unlike its place in the list of threads, no other one gets it after its end.
+    pub born: u32,
     pub state: State,
     pub doing: Doing,
     /// It may run on every processor of its application's set; if not, only on `pu`.
@@ -96,11 +98,12 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// A new one, of an application, with its number.
-    pub fn new(app: u32, number: u32, system: System, quantum: Nanos) -> Self {
+    /// A new one, of an application, with its number and its birth.
+    pub fn new(app: u32, number: u32, born: u32, system: System, quantum: Nanos) -> Self {
         Self {
             app,
             number,
+            born,
             state: State::New,
             doing: Doing::Nothing,
             floats: false,
