@@ -169,11 +169,13 @@ pub struct BenchArgs {
 
 /// `numaestro sim chaos`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  numaestro sim chaos --seeds 10000\n  numaestro sim chaos --seed 77 --trace              # one run, event by event\n  \
+#[command(
+    after_help = "Examples:\n  numaestro sim chaos --seeds 10000\n  numaestro sim chaos --seed 77 --trace              # one run, event by event\n  \
                   numaestro sim chaos --seed 77 --without lost,clock # does it need these?\n  numaestro sim chaos --seed 77 --steps 200 --trace  # only its beginning\n\n\
                   Faults: late, lost, repeated, wrong (notices), action (what the engine wants is not done), death, never (programs that do\n\
                   nothing they are told), unplug, clock, load, restart (of the manager), policy.\n\n\
-                  Exit codes: 0 nothing found; 1 something is wrong, and how to see it again is said; 64 wrong usage; 130 stopped by Ctrl-C.")]
+                  Exit codes: 0 nothing found; 1 something is wrong, and how to see it again is said; 64 wrong usage; 130 stopped by Ctrl-C."
+)]
 pub struct ChaosArgs {
     /// Runs with this many seeds.
     #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with_all = ["seed", "trace"])]

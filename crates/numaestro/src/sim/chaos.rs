@@ -82,7 +82,7 @@ fn many(args: &ChaosArgs, options: &Options) -> anyhow::Result<u8> {
     let stop = stop::on_signal()?;
     let progress = Progress::new(args.seeds, None);
     let seeds = args.first..args.first.saturating_add(args.seeds);
-    let outcomes: Vec<Option<(u64, Result<Summary, (u64, String)>)>> = runner::pool(args.workers)?.install(|| {
+    let outcomes: Vec<_> = runner::pool(args.workers)?.install(|| {
         let each = |seed| {
             let goes_on = !stop.flag().load(Ordering::Relaxed);
             let outcome = goes_on.then(|| (seed, run(seed, options, false)));
@@ -97,7 +97,7 @@ fn many(args: &ChaosArgs, options: &Options) -> anyhow::Result<u8> {
     for (seed, outcome) in outcomes.into_iter().flatten() {
         match outcome {
             Ok(summary) => good.push(summary),
-            Err((step, what)) => bad.push((seed, step, what)),
+            Err((at, what)) => bad.push((seed, at, what)),
         }
     }
     let mut text = String::new();
@@ -135,12 +135,12 @@ fn counts(runs: usize, good: &[Summary]) -> String {
 /// How to see a failure again, with as few faults as it needs.
 fn hints(seed: u64, step: u64, options: &Options) -> String {
     let mut least = options.clone();
-    let mut last = step;
+    let mut steps = step;
     for fault in Fault::ALL {
         let mut fewer = least.clone();
         fewer.without.push(fault);
         if let Err((step, _)) = run(seed, &fewer, false) {
-            (least, last) = (fewer, step);
+            (least, steps) = (fewer, step);
         }
     }
     let needed: Vec<&str> =
@@ -148,5 +148,5 @@ fn hints(seed: u64, step: u64, options: &Options) -> String {
     let without: Vec<&str> = least.without.iter().map(|fault| fault.name()).collect();
     let without = if without.is_empty() { String::new() } else { format!(" --without {}", without.join(",")) };
     let needed = if needed.is_empty() { "no fault".to_owned() } else { needed.join(", ") };
-    format!("  needs {needed}, {last} steps: numaestro sim chaos --seed {seed} --trace{without}\n")
+    format!("  needs {needed}, {steps} steps: numaestro sim chaos --seed {seed} --trace{without}\n")
 }
