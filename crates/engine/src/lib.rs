@@ -15,8 +15,9 @@
 //! engine.recycle(&mut actions);
 //! ```
 //!
-//! Reading order: `engine` (what an event leads to), `decision` (counts, places), `admission` and `queue` (who may start), `ledger`
-//! and `vacating` (who owns what, and how a processor changes hands), `guests` (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
+//! Reading order: `engine` (what an event leads to), `decision` (counts, places), `arrival` and `life` (what happens to applications),
+//! `admission` and `queue` (who may start), `ledger`, `handover` and `vacating` (who owns what, and how a processor changes hands), `guests`
+//! (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
 
 mod account;
 mod admission;
@@ -25,10 +26,12 @@ mod decision;
 mod engine;
 mod event;
 mod guests;
+mod handover;
 mod hysteresis;
 mod invariants;
 pub mod journal;
 mod ledger;
+mod life;
 mod queue;
 mod settings;
 mod snapshot;
