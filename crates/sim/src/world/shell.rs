@@ -290,6 +290,10 @@ impl World {
         let entry = &mut self.apps[app as usize];
         let most = entry.program.processors.max(1);
         let processors = processors.clamp(1, most);
+        if processors as usize >= entry.set.len() {
+            // What is ready is about to run on them.
+            idle.subtract(&entry.set);
+        }
         let news = entry.said.processors != processors || entry.said.idle != idle;
         if news {
             entry.said.processors = processors;
