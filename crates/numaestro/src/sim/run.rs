@@ -9,7 +9,7 @@ use super::occupancy::Grid;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::results::{Cell, Results};
-use super::runner::{self, Planned, Runner};
+use super::runner::{self, Planned, Runner, world};
 use super::state::Done;
 use super::summary::Summary;
 use super::{chart, csv, stop, table};
@@ -73,7 +73,7 @@ fn simulate(
     let runner = Runner { progress: &progress, state: None, stop: stop.flag(), checks: args.checks };
     let seeds: Vec<u64> = (0..most as u64).map(|number| scenario.seed.wrapping_add(number)).collect();
     let tick = || progress.job();
-    let mut recorder = recorder(args, scenario)?;
+    let mut recorder = recorder(args, planned)?;
     recorder.tick = Some(&tick);
     let pool = runner::pool(args.what.workers)?;
     let first = || runner.run(planned, seeds[0], &mut recorder);
@@ -100,14 +100,16 @@ fn simulate(
     Ok(Some((runs, grids)))
 }
 
-fn recorder<'a>(args: &RunArgs, scenario: &Scenario) -> anyhow::Result<Recorder<'a>> {
+fn recorder<'a>(args: &RunArgs, planned: &Planned) -> anyhow::Result<Recorder<'a>> {
+    let scenario = &planned.scenario;
     let mut recorder = Recorder::default();
     if let Some(path) = &args.log {
         recorder.log_to(path)?;
     }
     if let Some(path) = &args.journal {
-        let setup = scenario.setup(scenario.seed);
-        recorder.journal_to(path, &journal::encode_head(&setup.model.topology, &setup.settings, setup.seed))?;
+        // The head says what the engine of the run is made with, so it comes from a world made like the run's.
+        let world = world(planned, scenario.seed)?;
+        recorder.journal_to(path, &journal::encode_head(world.engine().machine(), world.settings(), scenario.seed))?;
     }
     if let Some(path) = &args.jobs {
         recorder.jobs_to(path)?;

@@ -43,11 +43,19 @@ pub struct Runner<'a> {
 /// Exit code 2: why the engine refuses the policy.
 pub fn check(planned: &[Planned]) -> anyhow::Result<()> {
     for one in planned {
-        let scenario = &one.scenario;
-        World::new(scenario.setup(scenario.seed), scenario.source(scenario.seed))
-            .map_err(|rejected| refused(&one.cell.policy, &rejected.to_string()))?;
+        world(one, one.scenario.seed)?;
     }
     Ok(())
+}
+
+/// The world of a run, before its first event.
+///
+/// # Errors
+/// Exit code 2: why the engine refuses the policy.
+pub fn world(planned: &Planned, seed: u64) -> anyhow::Result<World> {
+    let scenario = &planned.scenario;
+    World::new(scenario.setup(seed), scenario.source(seed))
+        .map_err(|rejected| refused(&planned.cell.policy, &rejected.to_string()))
 }
 
 /// A policy that cannot run; exit code 2.
