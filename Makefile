@@ -18,6 +18,8 @@ help:
 	@echo "make build               the command, the client library and the load programs"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
+	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
+	@echo "make sim-bench           how fast the simulator is on this machine (a minute)"
 	@echo "make install PREFIX=DIR  install below DIR (default: $(PREFIX)); make uninstall undoes it"
 	@echo "make clean               remove everything that was built"
 
@@ -61,6 +63,14 @@ demo: build
 bench: build examples venv
 	$(NUMAESTRO) bench coexec $(BENCH_FLAGS)
 
+repro: packages
+	@$(MAKE) --no-print-directory binaries
+	$(NUMAESTRO) repro run $(REPRO_FLAGS)
+
+sim-bench: packages
+	@$(MAKE) --no-print-directory binaries
+	$(NUMAESTRO) sim bench
+
 ## Checking
 
 test: test-packages
@@ -88,5 +98,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench test check install \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test check install \
         uninstall clean

@@ -17,7 +17,9 @@ uninstall() {
     [ -e "$list" ] || { echo "install: nothing of numaestro is below $destination$prefix" >&2; exit 1; }
     while IFS= read -r file; do rm -f "$destination$file"; done <"$list"
     rm -f "$list"
-    rmdir --ignore-fail-on-non-empty "$destination$prefix/lib/numaestro"
+    for directory in lib/numaestro share/numaestro/scenarios share/numaestro; do
+        [ ! -d "$destination$prefix/$directory" ] || rmdir --ignore-fail-on-non-empty "$destination$prefix/$directory"
+    done
     echo "install: numaestro is removed from $destination$prefix"
 }
 
@@ -28,7 +30,7 @@ put() {
 }
 
 install_all() {
-    local command=target/release/numaestro library=build/client/libnumaestro.so version page
+    local command=target/release/numaestro library=build/client/libnumaestro.so version scenario page
     mkdir -p "$destination$prefix/lib/numaestro" 2>/dev/null && [ -w "$destination$prefix/lib/numaestro" ] || {
         echo "install: $destination$prefix cannot be written: sudo make install, or make install PREFIX=\$HOME/.local" >&2
         exit 1
@@ -43,6 +45,8 @@ install_all() {
     ln -sf libnumaestro.so.1 "$destination$prefix/lib/libnumaestro.so"
     echo "$prefix/lib/libnumaestro.so" >>"$list"
     put 644 client/include/numaestro.h include/numaestro.h
+
+    for scenario in scenarios/*.toml; do put 644 "$scenario" "share/numaestro/$scenario"; done
 
     version=$("$command" --version | cut -d ' ' -f 2)
     printf '%s\n' "prefix=$prefix" 'Name: numaestro' 'Description: The processors a program can have right now' \

@@ -11,7 +11,7 @@ use user::{User, json, text};
 fn every_subcommand_explains_itself() {
     let user = User::new();
     let all = text(&user.output(["--help"]).stdout);
-    let names = "run shell adopt release status top policy profile doctor demo bench topo stop daemon completions man";
+    let names = "run shell adopt release status top policy profile doctor demo bench sim repro topo stop daemon completions man";
     for name in names.split(' ') {
         assert!(
             all.lines().any(|l| l.trim_start().starts_with(&format!("{name} ")) || l.trim() == name),
@@ -20,6 +20,13 @@ fn every_subcommand_explains_itself() {
         let help = user.output([name, "--help"]);
         assert_eq!(help.status.code(), Some(0), "{name}");
         assert!(help.stdout.len() > 100, "{name}");
+    }
+    for (name, below) in [("sim", "run compare machines bench chaos replay"), ("repro", "list run")] {
+        for word in below.split(' ') {
+            let help = user.output([name, word, "--help"]);
+            assert_eq!(help.status.code(), Some(0), "{name} {word}");
+            assert!(text(&help.stdout).contains(&format!("Usage: numaestro {name} {word}")), "{name} {word}");
+        }
     }
     assert!(all.contains("Exit codes") && all.contains("NUMAESTRO_DIR"));
     assert!(text(&user.output(["run", "--help"]).stdout).contains("Examples:"));
@@ -50,12 +57,29 @@ fn wrong_usage_is_64_and_says_what_is_right() {
 fn completions_and_manual_pages_are_made() {
     let user = User::new();
     for shell in ["bash", "zsh", "fish"] {
-        assert!(text(&user.output(["completions", shell]).stdout).contains("numaestro"), "{shell}");
+        let completions = text(&user.output(["completions", shell]).stdout);
+        for word in ["adopt", "machines", "chaos", "replay", "repro"] {
+            assert!(completions.contains(word), "{word} for {shell}");
+        }
     }
     assert!(text(&user.output(["man"]).stdout).contains(".TH"));
     let output = user.output([OsStr::new("man"), user.path("man1").as_os_str()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(user.path("man1/numaestro-run.1").is_file());
+    for page in ["run", "sim", "sim-compare", "repro", "repro-run"] {
+        assert!(user.path(&format!("man1/numaestro-{page}.1")).is_file(), "{page}");
+    }
+}
+
+#[test]
+fn machines_and_claims_need_no_files_beside_the_command() {
+    let user = User::new();
+    for (words, part) in
+        [(&["sim", "machines"][..], "hector"), (&["sim", "machines", "ksr1"], "ksr1"), (&["repro", "list"], "B97")]
+    {
+        let output = user.command(words).current_dir(user.place.path()).output().expect("starts");
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(part), "{words:?}");
+    }
 }
 
 // Without a manager.
