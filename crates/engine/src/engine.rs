@@ -47,12 +47,7 @@ pub struct Engine {
     /// Sets that actions have given back.
     pub(crate) sets: Vec<PuSet>,
     pub(crate) decisions: u64,
-    /// Times that something was vacated since a decision about something else.
-    pub(crate) echoes: u32,
 }
-
-/// Decisions for each application that may follow from one because something has been vacated.
-const ECHOES_MAX: usize = 4;
 
 impl Engine {
     /// An engine for a machine. `seed` determines every random choice.
@@ -95,7 +90,6 @@ impl Engine {
             guests: Guests::default(),
             sets: Vec::new(),
             decisions: 0,
-            echoes: 0,
         })
     }
 
@@ -111,9 +105,6 @@ impl Engine {
         self.subject = None;
         (self.reclaims, self.only_queue) = (false, false);
         let by_event = self.note(event, actions);
-        if by_event && !matches!(event, Event::Adopted { .. }) {
-            self.echoes = 0;
-        }
         let by_time = self.note_time(actions);
         if by_event || by_time {
             self.only_queue &= !by_time && !self.ledger.regrouped;
@@ -208,7 +199,7 @@ impl Engine {
             }),
             Event::Adopted { app, epoch } => self.with(*app, |engine, slot| {
                 // A selective placement has left what was being vacated for when it is free.
-                engine.ledger.adopted(slot, *epoch, engine.now) && engine.echoes()
+                engine.ledger.adopted(slot, *epoch, engine.now) && engine.policy.placement.selective()
             }),
             Event::Sequential { app } => self.with(*app, |engine, slot| engine.sequential(slot, true)),
             Event::Blocked { app } => self.with(*app, Self::blocked),
@@ -299,16 +290,9 @@ impl Engine {
         }
     }
 
-    /// Whether what has been vacated leads to another decision: where the placement is selective, and not for ever. A decision may make
-    /// somebody vacate what leads to the next one; where two of them undo each other, nothing would ever end.
-    fn echoes(&mut self) -> bool {
-        self.echoes += 1;
-        self.policy.placement.selective() && self.echoes as usize <= ECHOES_MAX * (1 + self.ledger.started.len())
-    }
-
     /// What the passing of time leads to. True if there is something to decide.
     fn note_time(&mut self, actions: &mut Vec<Action>) -> bool {
-        let mut decide = self.end_graces(actions) && self.echoes();
+        let mut decide = self.end_graces(actions) && self.policy.placement.selective();
         if let Some((processors, at)) = self.unmanaged_soon
             && self.now >= at
         {

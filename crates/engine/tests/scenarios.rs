@@ -306,3 +306,21 @@ fn a_minimum_that_the_policy_never_gives_holds_nobody_up_for_ever() {
     story.settle();
     assert!(story.depart(1).contains(&"start 2".to_owned()) || !story.pus(2).is_empty());
 }
+
+#[test]
+fn homes_that_another_policy_let_be_shared_are_no_homes() {
+    let mut story = Story::new("numa:2 core:4 pu:1", "share=equi placement=limited admission=share");
+    let homes = |story: &Story| -> Vec<_> { story.engine.view().apps.iter().map(|app| app.home).collect() };
+    for app in 1..=3 {
+        story.arrive(app, wish(2));
+        story.settle();
+    }
+    let before = homes(&story);
+    assert!(before.iter().all(Option::is_some) && before.len() == 3, "three at home in two nodes: {before:?}");
+    story.tell(&Event::Policy { policy: "share=equi placement=home admission=share".into() });
+    // Who has to leave somebody else's home is not given it again, or this would never end.
+    story.settle();
+    let after = homes(&story);
+    assert!(after.iter().flatten().count() == 2, "one has none: {after:?}");
+    assert!(after[0] != after[1] && after[1] != after[2] && after[0] != after[2], "{after:?}");
+}

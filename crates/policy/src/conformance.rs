@@ -5,7 +5,7 @@ use crate::plan::Plan;
 use crate::random::Random;
 use crate::shares::Shares;
 use crate::view::{App, AppId, Class, Processor, PuState, Slot, View};
-use numaestro_topology::{Machine, PuId, PuSet};
+use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 
 /// An application of a test.
 pub fn app(id: u64, request: u32) -> App {
@@ -145,6 +145,9 @@ impl Case {
                 self.give(slot, id, 1);
             }
         }
+        for &slot in plan.rehomed() {
+            self.apps[slot.index()].home = plan.home(slot);
+        }
         self.apps.iter().map(|app| app.own.to_string()).collect()
     }
 }
@@ -170,6 +173,11 @@ fn random_case(random: &mut Random) -> Case {
         if random.below(8) == 0 {
             case.apps[slot].placeable = random.below(pus);
         }
+    }
+    // Another policy may have given them homes, several of them the same.
+    let nodes = case.machine.numa_nodes().len() as u32;
+    for app in &mut case.apps {
+        app.home = (random.below(3) == 0).then(|| NumaNodeId(random.below(nodes)));
     }
     for pu in 0..pus {
         if n > 0 && random.below(3) > 0 {
@@ -214,6 +222,9 @@ pub fn share_conformance(share: &mut dyn Share) {
     }
 }
 
+/// Decisions until nothing moves: one to send everybody away from where it must not be, one to give what that has left.
+const ROUNDS_TO_REST: u32 = 2;
+
 /// Whatever the situation and the counts: everybody has as many as it should, nobody moves without need.
 pub fn placement_conformance(make: &dyn Fn(u64) -> Box<dyn Placement>) {
     let mut random = Random::new(0xF00D);
@@ -241,5 +252,18 @@ pub fn placement_conformance(make: &dyn Fn(u64) -> Box<dyn Placement>) {
             );
             assert!(is.iter().all(|pu| before.pus[pu.index()].is_usable()));
         }
+        comes_to_rest(&mut case, &mut *placement, &counts, round);
     }
+}
+
+/// Decisions about the same situation, each carried out: what one gives the next one must not take.
+fn comes_to_rest(case: &mut Case, placement: &mut dyn Placement, counts: &[u32], round: u64) {
+    let mut places = case.place(placement, counts);
+    for _ in 0..ROUNDS_TO_REST {
+        let before = std::mem::replace(&mut places, case.place(placement, counts));
+        if before == places {
+            return;
+        }
+    }
+    panic!("round {round}: it never comes to rest: {places:?}");
 }

@@ -133,7 +133,11 @@ impl Grants {
         for index in 0..view.apps.len() {
             let slot = Slot(index as u32);
             if let Some(home) = plan.home(slot) {
-                self.reserved_by[home.index()] = Some(slot);
+                let owner = &mut self.reserved_by[home.index()];
+                // Another placement may have let several be at home in one node: it is the earliest one's.
+                if owner.is_none_or(|other| view.app(slot).id < view.app(other).id) {
+                    *owner = Some(slot);
+                }
             }
         }
     }
@@ -157,6 +161,11 @@ impl Grants {
     pub(super) fn settle(&mut self, plan: &mut Plan, slot: Slot, home: NumaNodeId) {
         plan.set_home(slot, Some(home));
         self.reserved_by[home.index()] = Some(slot);
+    }
+
+    /// Whose home a node is.
+    pub(super) fn home_of(&self, node: NumaNodeId) -> Option<Slot> {
+        self.reserved_by[node.index()]
     }
 
     /// Whose home the node of a processor is.

@@ -7,6 +7,7 @@
 //!
 //! **Algorithm**
 //! ```text
+//! one whose home (from another placement) is also an earlier one's has none
 //! one that has no home: of the nodes that are nobody's home and have a free processor, the one with most free, of equals a random one,
 //!                       becomes its home; none ⇒ it gets nothing (with admission=fifo it waits)
 //! each gives up foreign ones, and what it has above its count: outside its home first, there idle ones first, those it has had longest
@@ -43,9 +44,13 @@ impl Home {
         Self { grants: Grants::new(tie, seed), foreign: Vec::new() }
     }
 
-    /// A home for each that has none.
+    /// A home for each that has none. What another placement has called the home of several is no home: who is sent away from it must not be
+    /// given it again.
     fn settle(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         for &slot in view.order {
+            if plan.home(slot).is_some_and(|home| self.grants.home_of(home) != Some(slot)) {
+                plan.set_home(slot, None);
+            }
             if plan.home(slot).is_some() || shares.count(slot) == 0 {
                 continue;
             }
