@@ -135,14 +135,15 @@ impl Judge {
         self.evidence.iter().all(|demand| demand.holds)
     }
 
+    /// What was demanded and does not hold, with what ours is.
+    pub fn missed(&self) -> Vec<String> {
+        let missed = self.evidence.iter().filter(|demand| !demand.holds);
+        missed.map(|demand| format!("{} (ours: {})", demand.what, demand.ours)).collect()
+    }
+
     /// Reproduced if every demand holds; else not, with those that do not and the reason that was found for it.
     pub fn verdict(self, reason: &str) -> Finding {
-        let missed: Vec<String> = self
-            .evidence
-            .iter()
-            .filter(|demand| !demand.holds)
-            .map(|demand| format!("{} (ours: {})", demand.what, demand.ours))
-            .collect();
+        let missed = self.missed();
         let status = match (missed.is_empty(), reason.is_empty()) {
             (true, _) => Status::Reproduced,
             (false, true) => Status::NotReproduced(missed.join("; ")),

@@ -3,10 +3,10 @@
 //! The paper says that the load level is calculated from the interval between processes, and that it is 75 % here. Two readings: the
 //! interval stays as it is, or it changes with the work of a process. With the second, few threads mean more processes than there are
 //! homes (16), and HB and HS are more than twice as slow as the others with forks of one: that is not what the paper says of few threads, so
-//! K-Fig3a decides for the first, and does not count.
+//! K-Fig3a decides for the first, and does not count. K-Fig3b does not hold with the second, and does not count either.
 
 use super::TEN;
-use super::loads::{Measured, demand_best, extremes, figure, of};
+use super::loads::{Measured, at_load, demand_best, extremes, figure, of};
 use super::runs::{FORKS, Run, outcomes, responses};
 use crate::{Estimate, Finding, Judge, Lab, Trouble, ratio};
 
@@ -42,6 +42,16 @@ pub fn small_when_few(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.fitted("decided between two readings of the load level", ""))
 }
 
+/// The same demands with the other reading of the load level.
+fn if_the_interval_changes(lab: &Lab) -> Result<Judge, Trouble> {
+    let mut judge = Judge::new();
+    for forks in FEWEST_TO_MOST {
+        let all = at_load(lab, &TEN, LOAD, forks)?;
+        demand_best(&mut judge, &all, &format!("with forks of {forks}"), 1.03);
+    }
+    Ok(judge)
+}
+
 /// K-Fig3b.
 pub fn best_over_the_range(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
@@ -55,5 +65,14 @@ pub fn best_over_the_range(lab: &Lab) -> Result<Finding, Trouble> {
     let said = "When few threads are forked the difference is small except for HS-Con and HS-Dist; HS-Con is smallest over the entire range.";
     judge.figure(figure(&title, "mean number of threads forked at once", said, &TEN, &points));
     judge.value("HS-Con, forks of 16", "s", Estimate::of(of(&points[4].1, super::BEST)));
-    Ok(judge.verdict(""))
+    let other = if_the_interval_changes(lab)?.missed();
+    if other.is_empty() {
+        judge.demand("if the interval changes with the work, too", "", "every demand holds", true);
+        return Ok(judge.verdict(""));
+    }
+    let which = format!(
+        "that the interval stays was decided by this figure; if it changed with the work, these would fail: {}",
+        other.join("; ")
+    );
+    Ok(judge.fitted(&which, ""))
 }

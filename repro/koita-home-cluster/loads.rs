@@ -42,6 +42,22 @@ pub fn figure(title: &str, x: &str, said: &str, policies: &[&str], points: &[(u3
     figure
 }
 
+/// Judges with the usual mean number of threads, which was settled after looking at both, and with the smaller one: what holds only with
+/// the usual one is fitted by it.
+pub fn with_either_mean(lab: &Lab, check: fn(&Lab, u32) -> Result<Judge, Trouble>) -> Result<Finding, Trouble> {
+    let (mut judge, other) = (check(lab, FORKS)?, check(lab, FEW)?);
+    let missed = other.missed();
+    if missed.is_empty() {
+        judge.demand(format!("with forks of {FEW}, too"), "", "every demand holds", true);
+        return Ok(judge.verdict(""));
+    }
+    let which = format!(
+        "forks of {FORKS} were settled after forks of {FEW} had been looked at, with which these fail: {}",
+        missed.join("; ")
+    );
+    Ok(judge.fitted(&which, ""))
+}
+
 /// K-Fig2a.
 pub fn small_when_low(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
@@ -66,9 +82,13 @@ pub fn small_when_low(lab: &Lab) -> Result<Finding, Trouble> {
 
 /// K-Fig2b.
 pub fn home_better(lab: &Lab) -> Result<Finding, Trouble> {
+    with_either_mean(lab, home_better_with)
+}
+
+fn home_better_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
     let mut judge = Judge::new();
     for load in [75, 100] {
-        let (home, free) = (at_load(lab, &HOME_CLUSTER, load, FORKS)?, at_load(lab, &CLUSTER_FREE, load, FORKS)?);
+        let (home, free) = (at_load(lab, &HOME_CLUSTER, load, forks)?, at_load(lab, &CLUSTER_FREE, load, forks)?);
         let (worst, best) = (extremes(&home).1, extremes(&free).0);
         let step = ratio(&worst.1, &best.1);
         judge.value(format!("{} / {} at {load} %", worst.0, best.0), "", step);
@@ -81,7 +101,7 @@ pub fn home_better(lab: &Lab) -> Result<Finding, Trouble> {
             holds,
         );
     }
-    Ok(judge.verdict(""))
+    Ok(judge)
 }
 
 /// K-Fig2c.
@@ -98,6 +118,11 @@ pub fn pages_do_not_matter_without_home(lab: &Lab) -> Result<Finding, Trouble> {
             (step.mean - 1.0).abs() <= 0.15,
         );
     }
+    let few = at_load(lab, &CLUSTER_FREE, 75, FEW)?;
+    for scheme in ["FR", "FH", "FP"] {
+        let step = ratio(of(&few, &format!("{scheme}-Con")), of(&few, &format!("{scheme}-Dist")));
+        judge.value(format!("{scheme}-Con/{scheme}-Dist with forks of {FEW}"), "", step);
+    }
     Ok(judge.verdict(
         "Without a reservation a process drifts away from the node where its pages are concentrated, while distributed pages are at least where \
          each thread ran first. The less of its references go to a thread's own pages, the smaller the difference (with 40 % instead of 60 %: \
@@ -107,9 +132,13 @@ pub fn pages_do_not_matter_without_home(lab: &Lab) -> Result<Finding, Trouble> {
 
 /// K-Fig2d.
 pub fn pages_matter_with_home(lab: &Lab) -> Result<Finding, Trouble> {
+    with_either_mean(lab, pages_matter_with)
+}
+
+fn pages_matter_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
     let mut judge = Judge::new();
     for load in [75, 100, 125] {
-        let all = at_load(lab, &HOME_CLUSTER, load, FORKS)?;
+        let all = at_load(lab, &HOME_CLUSTER, load, forks)?;
         for (scheme, strict) in [("HS", true), ("HB", false)] {
             let step = ratio(of(&all, &format!("{scheme}-Con")), of(&all, &format!("{scheme}-Dist")));
             judge.value(format!("{scheme}-Con/{scheme}-Dist at {load} %"), "", step);
@@ -117,21 +146,25 @@ pub fn pages_matter_with_home(lab: &Lab) -> Result<Finding, Trouble> {
             judge.demand(format!("{scheme}-Con better than {scheme}-Dist at {load} %"), "better", step, holds);
         }
     }
-    Ok(judge.verdict(""))
+    Ok(judge)
 }
 
 /// K-Fig2e.
 pub fn best_of_ten(lab: &Lab) -> Result<Finding, Trouble> {
+    with_either_mean(lab, best_of_ten_with)
+}
+
+fn best_of_ten_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
     let mut judge = Judge::new();
     let mut points = Vec::new();
     for load in LOADS {
-        let all = at_load(lab, &TEN, load, FORKS)?;
+        let all = at_load(lab, &TEN, load, forks)?;
         demand_best(&mut judge, &all, &format!("at {load} %"), if load < 50 { 1.03 } else { 1.0 });
         points.push((load, all));
     }
     let said = "When the load level is low the difference is small; as it increases home-cluster policies become better; HS-Con is best.";
     judge.figure(figure("Figure 2: response by load level", "load level, %", said, &TEN, &points));
-    Ok(judge.verdict(""))
+    Ok(judge)
 }
 
 /// The best is at most `slack` times the smallest of the others.
@@ -161,6 +194,8 @@ pub fn fewer_remote_references(lab: &Lab) -> Result<Finding, Trouble> {
         let percents: Vec<f64> = shares.iter().map(|share| 100.0 * share).collect();
         judge.value(format!("remote({policy})"), "%", Estimate::of(&percents));
     }
+    let few = outcomes(lab, &[BEST, "HB-Con"].map(|policy| Run::new(policy, 75, FEW)))?;
+    judge.value("remote(HS-Con) / remote(HB-Con) with forks of 4", "", ratio(&remote(&few[0]), &remote(&few[1])));
     judge.demand("remote(HS-Con) < 0.5 remote(HB-Con)", "reduced", step, step.mean < 0.5);
     let others: Vec<_> = all.iter().filter(|(policy, _)| *policy != BEST).cloned().collect();
     let least = extremes(&others).0;
@@ -168,6 +203,7 @@ pub fn fewer_remote_references(lab: &Lab) -> Result<Finding, Trouble> {
     judge.demand("less than under each other", "reduced", format!("least of the others: {}", least.0), holds);
     Ok(judge.verdict(
         "The direction is the paper's, the factor of two is not: a fork wider than a cluster runs outside while home is full, and a thread slides \
-         only when home has nothing left to start. With forks of 4 the ratio is 0.4.",
+         only when home has nothing left to start. With forks of 4 it is (see evidence), \
+         but 8 were settled for every claim.",
     ))
 }

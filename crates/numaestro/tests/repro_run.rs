@@ -6,23 +6,25 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use user::{User, json, text};
 
-/// What comes out of the papers with a third of the runs. A change here is a change of findings: say why.
+/// What comes out of the papers with a third of the runs. A change here is a change of findings: say why. Seeds are fixed and runs are
+/// deterministic, so that what is near its limit (`B97-Fig2b`: 0.972, at least 0.97) is on the same side every time, until a model or a
+/// policy changes.
 const STATUSES: [(&str, &str); 48] = [
     ("B93-Fig1.1", "reproduced"),
     ("B93-Fig1.2", "reproduced"),
     ("B93-Tab1.1", "reproduced"),
     ("B93-Tab1.2", "reproduced"),
-    ("B93-Tab1.3", "reproduced"),
+    ("B93-Tab1.3", "fitted"),
     ("B93-mp0", "reproduced"),
     ("B93-Tab1.4", "reproduced"),
     ("B93-Fig1.4", "fitted"),
     ("B93-Fig1.5a", "reproduced"),
     ("B93-Fig1.5b", "reproduced"),
-    ("B93-Fig1.5c", "reproduced"),
+    ("B93-Fig1.5c", "fitted"),
     ("B93-Fig1.5d", "reproduced"),
     ("B93-Fig1.6", "reproduced"),
     ("B93-Fig1.7", "not-reproduced"),
-    ("B93-concl", "reproduced"),
+    ("B93-concl", "fitted"),
     ("B97-Tab1", "reproduced"),
     ("B97-Tab2", "not-reproduced"),
     ("B97-Fig1a", "reproduced"),
@@ -36,7 +38,7 @@ const STATUSES: [(&str, &str); 48] = [
     ("B97-Fig2c", "reproduced"),
     ("B97-Fig2d", "not-reproduced"),
     ("B97-Fig3a", "reproduced"),
-    ("B97-Fig3b", "reproduced"),
+    ("B97-Fig3b", "fitted"),
     ("B97-Fig4", "reproduced"),
     ("B97-Fig5a", "reproduced"),
     ("B97-Fig6", "reproduced"),
@@ -44,7 +46,7 @@ const STATUSES: [(&str, &str); 48] = [
     ("B97-BF", "reproduced"),
     ("B97-cont", "not-applicable"),
     ("B97-span", "reproduced"),
-    ("B97-concl", "reproduced"),
+    ("B97-concl", "fitted"),
     ("K-Fig1", "reproduced"),
     ("K-Tab1", "reproduced"),
     ("K-Fig2a", "not-reproduced"),
@@ -53,8 +55,8 @@ const STATUSES: [(&str, &str); 48] = [
     ("K-Fig2d", "reproduced"),
     ("K-Fig2e", "reproduced"),
     ("K-Fig3a", "fitted"),
-    ("K-Fig3b", "reproduced"),
-    ("K-Fig4", "reproduced"),
+    ("K-Fig3b", "fitted"),
+    ("K-Fig4", "fitted"),
     ("K-mech", "not-reproduced"),
 ];
 
