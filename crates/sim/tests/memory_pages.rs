@@ -120,6 +120,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn pages_are_conserved(steps in prop::collection::vec(step(), 0..60)) {
         let mut memory = Memory::new(model(), Contention::None);

@@ -90,6 +90,8 @@ prop_compose! {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn what_is_written_reads_back(records in prop::collection::vec(record(), 0..20), header in prop::collection::vec("[A-Za-z][A-Za-z: ]{0,20}[a-z]", 0..4)) {
         let log = Log { header, records };
