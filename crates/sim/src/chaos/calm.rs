@@ -12,6 +12,8 @@ pub(super) const LATE_MAX_NS: Nanos = 2_000_000_000;
 pub(super) const REJOIN_MAX_NS: Nanos = 3_000_000_000;
 /// Rounds of two grace times (to be told, to be forced) until everything has settled: what one vacates may let the next one move.
 const ROUNDS: u64 = 32;
+/// Rounds until what is said again is no news.
+const AGAIN_ROUNDS: u32 = 4;
 /// Rounds in which then nothing may move, though everything is said again in each.
 const STABLE_ROUNDS: u32 = 16;
 /// Time of each.
@@ -82,9 +84,15 @@ impl Stage<'_> {
             }
         }
         self.now = self.now.max(begin + bound);
-        // Programs that look at their pages seldom do it now.
-        self.repeat()?;
-        self.until(self.now + ROUND_NS)?;
+        // Programs that look at their pages seldom do it now. What is said again may be news: a guest cannot lend what it has only now.
+        for _ in 0..AGAIN_ROUNDS {
+            moves = self.moves;
+            self.repeat()?;
+            self.until(self.now + ROUND_NS)?;
+            if self.moves == moves {
+                break;
+            }
+        }
         if self.is_cut() { Ok(()) } else { self.all_is_settled() }
     }
 
