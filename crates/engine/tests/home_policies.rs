@@ -116,7 +116,7 @@ impl Host {
                 assert!(self.policy != "FH-Dist" || job.own.is_subset(pus), "K2: {app} loses some of {}", job.own);
                 job.epoch = *epoch;
                 job.leaving = job.leaving.union(&job.own).difference(pus);
-                job.own = pus.clone();
+                job.own.clone_from(pus);
                 self.go_on(*app);
             }
             Action::Force { app, pus, .. } => {
@@ -147,7 +147,7 @@ impl Host {
     fn go_on(&mut self, app: AppId) {
         self.start_ready(app);
         let job = self.jobs.get_mut(&app).unwrap();
-        for from in job.running.difference(&job.own).iter() {
+        for from in &job.running.difference(&job.own) {
             if let Some(to) = job.idle().first() {
                 job.running.remove(from);
                 job.running.insert(to);

@@ -1,147 +1,20 @@
 //! Whatever happens: every combination of answers, random machines, random events, liars and dead ones among them. The engine checks G1–G7
 //! itself after each step; here a second ledger, kept from the actions alone, checks what programs see.
+#[path = "properties/drawn.rs"]
+mod drawn;
+#[path = "properties/program.rs"]
+mod program;
+
+use drawn::{MACHINES, Op, drawn_ops, op, some_policy};
 use numaestro_engine::{Action, AppId, AppState, Class, Engine, Event, PuSnapshot, PuState, Settings, Wish, journal};
-use numaestro_policy::{Needs, Policy, Random, Shares, catalogue};
+use numaestro_policy::{Needs, Policy, Shares, catalogue};
 use numaestro_topology::{PuId, PuSet, synthetic};
+use program::Program;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 fn lends(state: AppState) -> bool {
     matches!(state, AppState::Sequential | AppState::Blocked)
-}
-
-const MACHINES: [&str; 8] = [
-    "core:1 pu:1",
-    "core:2 pu:1",
-    "core:2 pu:2",
-    "numa:2 core:3 pu:1",
-    "pack:2 l3:2 core:2 pu:2",
-    "pack:3 numa:1 core:5 pu:1",
-    "numa:4 l3:2 core:4 pu:1",
-    "pack:1 core:7 pu:2",
-];
-
-/// Every combination that makes sense.
-fn policies() -> Vec<String> {
-    let of = |part: &str| -> Vec<&'static str> {
-        catalogue().iter().filter(|entry| entry.part == part).map(|entry| entry.info.name).collect()
-    };
-    let mut out = Vec::new();
-    for share in of("share") {
-        for placement in of("placement") {
-            for admission in of("admission") {
-                let text = format!("share={share} placement={placement} admission={admission}");
-                if Policy::parse(&text, 0).is_ok() {
-                    out.push(text);
-                }
-            }
-        }
-    }
-    let refused = |share: &str| Policy::parse(&format!("share={share} admission=easy"), 0).is_err();
-    assert!(refused("equi") && Policy::parse("share=batch", 0).is_err() && !refused("batch"));
-    assert!(out.len() >= of("share").len() * of("placement").len(), "{out:?}");
-    out
-}
-
-/// A combination, a preset, one that depends on the machine, or one of `others`.
-fn some_policy(which: u32, pus: u32, others: &[&str]) -> String {
-    static POLICIES: LazyLock<Vec<String>> = LazyLock::new(policies);
-    static PRESETS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-        catalogue().iter().filter(|entry| entry.part == "preset").map(|entry| entry.info.name).collect()
-    });
-    let which = which as usize;
-    match which % 8 {
-        0..=2 => POLICIES[which / 8 % POLICIES.len()].clone(),
-        3 => {
-            let (a, b) = (fixed_places(pus, which as u32 / 8), fixed_places(pus, which as u32 / 64));
-            format!("share=demand placement=fixed(at={a};{b}) admission=share")
-        }
-        4 if !others.is_empty() => others[which / 8 % others.len()].to_owned(),
-        _ => PRESETS[which / 8 % PRESETS.len()].to_owned(),
-    }
-}
-
-/// Up to three places, from one on; never the first processor if there are others, because that one may be reserved.
-fn fixed_places(pus: u32, from: u32) -> String {
-    let lowest = u32::from(pus > 2);
-    let number = |pu: u32| (pu + pus - lowest - from % (pus - lowest)) % (pus - lowest) + 1;
-    (0..pus).map(|pu| if pu < lowest || number(pu) > 3 { "-".to_owned() } else { number(pu).to_string() }).collect()
-}
-
-/// What a random number makes happen.
-#[derive(Debug, Clone)]
-struct Op {
-    kind: u8,
-    who: u32,
-    a: u32,
-    b: u32,
-    after_ns: u64,
-}
-
-fn op() -> impl Strategy<Value = Op> {
-    let time = prop_oneof![4 => 0u64..1000, 2 => 0u64..6_000_000, 1 => 0u64..3_000_000_000];
-    (0u8..38, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
-        kind,
-        who,
-        a,
-        b,
-        after_ns,
-    })
-}
-
-/// What one program has been told.
-#[derive(Debug, Default, Clone)]
-struct Program {
-    started: bool,
-    class_folds: bool,
-    targets: Vec<(u32, PuSet, bool)>,
-    adopted: u32,
-    /// What it has said to be idle, until it is given it anew.
-    idle: PuSet,
-    /// What it has left by being idle there, until it is given it anew.
-    left: PuSet,
-    /// Epoch and time of the latest `Force`.
-    forced: (u32, u64),
-}
-
-impl Program {
-    /// While it was folded at once, old targets did not count; they must not come back.
-    fn forget_past(&mut self) {
-        if self.class_folds {
-            let past = self.targets.len().saturating_sub(1);
-            self.targets[..past].iter_mut().for_each(|(_, pus, _)| pus.clear());
-        }
-    }
-
-    /// It has nothing to do there: where it has been told to go away, that is its going.
-    fn say_idle(&mut self, idle: &PuSet) {
-        self.idle = idle.clone();
-        if let Some((_, pus, shared)) = self.targets.last() {
-            let told_to_leave = if *shared { idle.clone() } else { idle.difference(pus) };
-            self.left = self.left.union(&told_to_leave);
-        }
-    }
-
-    /// What is idle and not its own any more it has left already. As a guest nothing is its own; who shares what it owns is not told apart.
-    fn leave_idle(&mut self, pus: &PuSet, shared: bool) {
-        let latest = self.targets.last().map(|(_, pus, _)| pus.clone()).unwrap_or_default();
-        if shared {
-            self.left = self.left.union(&self.idle);
-        } else {
-            self.left = self.left.union(&self.idle).difference(pus);
-            self.idle = self.idle.difference(&pus.difference(&latest));
-        }
-    }
-
-    /// Where it may be as an owner that was promised to be alone.
-    fn alone_on(&self, pu: PuId, now: u64) -> bool {
-        let since = if self.class_folds { self.targets.len().saturating_sub(1) } else { 0 };
-        let (epoch, at) = self.forced;
-        let gone = if now >= at + Settings::default().grace_ns { epoch } else { 0 };
-        let mut current = self.targets[since..].iter().filter(|(epoch, ..)| *epoch >= self.adopted.max(gone));
-        !self.left.contains(pu) && !self.idle.contains(pu) && current.any(|(_, pus, shared)| !shared && pus.contains(pu))
-    }
 }
 
 /// The engine, and the ledger kept from its actions.
@@ -459,21 +332,6 @@ impl World {
             }
         }
     }
-}
-
-/// A story for a policy that is not drawn but given.
-fn drawn_ops(seed: u64) -> Vec<Op> {
-    let mut random = Random::new(seed);
-    let op = |_| Op {
-        kind: random.below(38) as u8,
-        who: random.draw() as u32,
-        a: random.draw() as u32,
-        b: random.draw() as u32,
-        after_ns: [u64::from(random.below(1000)), u64::from(random.below(6_000_000)), 3_000_000_000]
-            [random.below(5).saturating_sub(2) as usize],
-    };
-    // The policy stays: it is the one that is looked at.
-    (0..70).map(op).filter(|op| op.kind != 30).collect()
 }
 
 /// Proptest draws policies too seldom to find each one's mistakes.
