@@ -62,9 +62,9 @@ const CLAIMS: [Claim; 15] = [
     Claim {
         id: "B93-mp0",
         kind: Kind::Neutral,
-        setup: "Three jobs side by side, each localized on a station, against each alone; with queueing on buses and the ring, d = 0",
-        reported: "\"Preliminary experimental results indicate that, under the multiprogrammed workloads tested, contention is not significant [...] The remainder of the experiments are therefore conducted in a uniprogrammed setting\": against one program alone, not against a machine without queues",
-        tolerance: "queueing on ring and buses adds less than 2 % to what each takes alone",
+        setup: "Three jobs side by side, each localized on a station, with queueing on buses and the ring and without, d = 0",
+        reported: "\"Preliminary experimental results indicate that, under the multiprogrammed workloads tested, contention is not significant\"",
+        tolerance: "queueing on ring and buses adds less than 2 %",
         check: placements::multiprogrammed,
     },
     Claim {

@@ -112,31 +112,34 @@ pub fn figure_1_4(lab: &Lab) -> Result<Finding, Trouble> {
 /// B93-mp0.
 pub fn multiprogrammed(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
-    let mut to_itself = Vec::new();
     for trio in [[Kernel::Fft, Kernel::Hough, Kernel::Mm], [Kernel::Neural, Kernel::Pde, Kernel::Simplex]] {
         let together = lab.outcomes(&side_by_side(trio)?)?;
-        let mut on_over_off = vec![0.0; together.len()];
+        let mut all = vec![0.0; together.len()];
+        let mut parts = Vec::new();
         for kernel in trio {
             let beside = per_run(&together, |job| *job.program == *kernel.name());
             let alone = Alone::new(kernel, LOCALIZED, 0).queueing().seconds(lab)?;
             let undisturbed = Alone::new(kernel, LOCALIZED, 0).seconds(lab)?;
-            let added = percent_over_one(ratio(&beside, &alone));
-            judge.value(format!("added by two others, {}", kernel.name()), "%", added);
-            let what = format!("{}: the others' queueing adds < 2 %", kernel.name());
-            judge.demand(what, "not significant", format!("{added} %"), added.mean < 2.0);
-            for (sum, (on, off)) in on_over_off.iter_mut().zip(beside.iter().zip(&undisturbed)) {
-                *sum += on / off / trio.len() as f64;
+            for (sum, (with, without)) in all.iter_mut().zip(beside.iter().zip(&undisturbed)) {
+                *sum += with / without / trio.len() as f64;
             }
-            to_itself.push((kernel, percent_over_one(ratio(&alone, &undisturbed))));
+            parts.push((kernel, ratio(&alone, &undisturbed), ratio(&beside, &alone)));
         }
-        let names = trio.map(Kernel::name).join(", ");
-        let both = percent_over_one(Estimate::of(&on_over_off));
-        judge.value(format!("the other reading, queueing switched on against off: {names}"), "%", both);
+        let (names, added) = (trio.map(Kernel::name).join(", "), percent_over_one(Estimate::of(&all)));
+        judge.value(format!("added by queueing: {names}"), "%", added);
+        let what = format!("{names}: queueing on ring and buses adds < 2 %");
+        judge.demand(what, "not significant", format!("{added} %"), added.mean < 2.0);
+        for (kernel, by_itself, by_others) in parts {
+            let name = kernel.name();
+            judge.value(format!("of which by its own processes, {name}"), "%", percent_over_one(by_itself));
+            judge.value(format!("the other reading, by the two others, {name}"), "%", percent_over_one(by_others));
+        }
     }
-    for (kernel, added) in to_itself {
-        judge.value(format!("of which by its own processes, {}", kernel.name()), "%", added);
-    }
-    Ok(judge.verdict(""))
+    Ok(judge.verdict(
+        "Nearly all of it is queueing of a job's own processes for the bus of their station, whose capacity is not printed. Read as what other \
+         jobs add to each alone (the paper goes on: \"therefore conducted in a uniprogrammed setting\"), it is at most 1.1 %, and the claim \
+         would hold; but that reading was chosen after the other one had failed.",
+    ))
 }
 
 /// A ratio as what it is above 1, in percent.

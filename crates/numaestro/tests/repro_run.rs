@@ -15,7 +15,7 @@ const STATUSES: [(&str, &str); 48] = [
     ("B93-Tab1.1", "reproduced"),
     ("B93-Tab1.2", "reproduced"),
     ("B93-Tab1.3", "fitted"),
-    ("B93-mp0", "reproduced"),
+    ("B93-mp0", "not-reproduced"),
     ("B93-Tab1.4", "reproduced"),
     ("B93-Fig1.4", "fitted"),
     ("B93-Fig1.5a", "reproduced"),
