@@ -3,7 +3,7 @@
 use numaestro_sim::chaos::{self, Options, Planted};
 
 /// Seeds in a debug build, where the engine checks everything after every event.
-const SEEDS: u64 = if cfg!(debug_assertions) { 60 } else { 500 };
+const SEEDS: u64 = 500;
 
 #[test]
 fn comes_right_whatever_went_wrong() {
