@@ -2,7 +2,7 @@
 
 use numaestro_sim::chaos::{self, Options, Planted};
 
-/// Seeds in a debug build, where the engine checks everything after every event.
+/// Seeds. In debug builds the engine checks everything after every event of theirs.
 const SEEDS: u64 = 500;
 
 #[test]
