@@ -8,6 +8,7 @@
 mod adopt;
 mod bench;
 mod cli;
+mod colours;
 mod daemon;
 mod demo;
 mod doctor;

@@ -1,20 +1,11 @@
 //! A paper's figure drawn from our numbers, as SVG. Knows nothing of claims.
 
+use crate::colours::COLOURS;
 use numaestro_repro::figure::{Figure, Series, Shape};
 use plotters::prelude::*;
 
 /// Width and height.
 const SIZE: (u32, u32) = (720, 380);
-/// Colours that people who see fewer tell apart (Okabe and Ito).
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(213, 94, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(110, 110, 110),
-];
 
 /// The figure, or why it cannot be drawn.
 pub fn svg(figure: &Figure) -> Result<String, String> {

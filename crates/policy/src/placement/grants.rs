@@ -55,6 +55,12 @@ pub(super) struct Grants {
     losses: Vec<((bool, u32, u64, u32), PuId)>,
 }
 
+/// A class for [`Grants::release_surplus`]: idle ones outside the home go first, then used ones outside, then idle ones at home.
+pub(super) fn outside_first(view: &View<'_>, slot: Slot, pu: PuId) -> u32 {
+    let at_home = view.app(slot).home == Some(view.machine.pu(pu).node);
+    2 * u32::from(at_home) + u32::from(!view.pu(pu).idle)
+}
+
 impl Grants {
     /// With a rule for ties and the seed of its random stream.
     pub(super) fn new(tie: Tie, seed: u64) -> Self {

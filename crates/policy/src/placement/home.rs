@@ -22,7 +22,7 @@
 //! **Use when** memory is far from other nodes and there are no more programs than nodes. **Avoid when** programs use less than a node each:
 //! the rest of it is idle.
 
-use super::grants::{Grants, Where};
+use super::grants::{Grants, Where, outside_first};
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;
@@ -94,11 +94,7 @@ impl Placement for Home {
     }
 
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
-        let class = |slot: Slot, pu: PuId| {
-            let at_home = view.app(slot).home == Some(view.machine.pu(pu).node);
-            2 * u32::from(at_home) + u32::from(!view.pu(pu).idle)
-        };
-        self.grants.release_surplus(view, shares, plan, class);
+        self.grants.release_surplus(view, shares, plan, |slot, pu| outside_first(view, slot, pu));
         self.grants.look(view, plan);
         let outside = |slot: Slot, pu: PuId| view.app(slot).home != Some(view.machine.pu(pu).node);
         self.grants.release_unneeded(view, plan, outside);

@@ -15,12 +15,12 @@
 //!
 //! **Use when** programs are no wider than a node and memory is far. **Avoid when** programs are wider, or few: other nodes stay idle.
 
-use super::grants::{Grants, Where};
+use super::grants::{Grants, Where, outside_first};
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;
 use crate::shares::Shares;
-use crate::view::{Slot, View};
+use crate::view::View;
 use numaestro_topology::PuId;
 
 /// Config and state.
@@ -56,11 +56,7 @@ impl Placement for Limited {
     }
 
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
-        let class = |slot: Slot, pu: PuId| {
-            let at_home = view.app(slot).home == Some(view.machine.pu(pu).node);
-            2 * u32::from(at_home) + u32::from(!view.pu(pu).idle)
-        };
-        self.grants.release_surplus(view, shares, plan, class);
+        self.grants.release_surplus(view, shares, plan, |slot, pu| outside_first(view, slot, pu));
         self.grants.look(view, plan);
         for &slot in view.order {
             if plan.home(slot).is_none()

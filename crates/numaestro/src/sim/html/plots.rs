@@ -3,22 +3,11 @@
 use super::super::chart::{Band, bands, duration, place};
 use super::super::occupancy::Grid;
 use super::super::table::number;
+use crate::colours::COLOURS;
 use anyhow::anyhow;
 use numaestro_topology::Machine;
 use plotters::coord::Shift;
 use plotters::prelude::*;
-
-/// Colours of policies and applications, apart also for most colour-blind readers (after Okabe and Ito 2008).
-pub const COLOURS: [RGBColor; 8] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(213, 94, 0),
-    RGBColor(86, 180, 233),
-    RGBColor(148, 128, 48),
-    RGBColor(128, 128, 128),
-];
 
 /// Width of every plot in its own units: narrow, so that its letters stay readable on a phone.
 const WIDTH: u32 = 440;
