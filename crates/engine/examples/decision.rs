@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p numaestro-engine --example decision [POLICY]`
 
-use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
+use numaestro_engine::{Action, AppId, Engine, Event, Settings, Wish};
 use numaestro_topology::synthetic;
 use std::time::Instant;
 
@@ -51,16 +51,7 @@ impl Bench {
 
     fn arrive(&mut self, request: u32) {
         self.newest += 1;
-        let wish = Wish {
-            request,
-            min: 1,
-            max: u32::MAX,
-            weight_milli: 1000,
-            class: Class::Malleable,
-            wait: None,
-            estimate_ns: None,
-            claim: None,
-        };
+        let wish = Wish::new(request);
         self.timed(0, &Event::Arrive { app: AppId(self.newest), wish });
     }
 }

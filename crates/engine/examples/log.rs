@@ -110,14 +110,11 @@ fn run(jobs: &[Job], mut engine: Engine) -> Outcome {
 
 fn wish(job: &Job) -> Wish {
     Wish {
-        request: job.processors,
         min: job.processors,
         max: job.processors,
-        weight_milli: 1000,
         class: Class::Fold,
-        wait: None,
         estimate_ns: Some(job.estimate),
-        claim: None,
+        ..Wish::new(job.processors)
     }
 }
 

@@ -28,6 +28,22 @@ pub struct Wish {
     pub claim: Option<PuSet>,
 }
 
+impl Wish {
+    /// Of an application that could use this many processors and says nothing else: any number will do, usual weight, malleable.
+    pub const fn new(request: u32) -> Self {
+        Self {
+            request,
+            min: 1,
+            max: u32::MAX,
+            weight_milli: 1000,
+            class: Class::Malleable,
+            wait: None,
+            estimate_ns: None,
+            claim: None,
+        }
+    }
+}
+
 /// Something happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {

@@ -8,7 +8,7 @@
 //!
 //! let machine = numaestro_topology::synthetic::parse("core:4 pu:1").unwrap();
 //! let mut engine = Engine::new(machine, Settings::default(), 1).unwrap();
-//! let wish = Wish { request: 4, min: 1, max: 4, weight_milli: 1000, class: Class::Malleable, wait: None, estimate_ns: None, claim: None };
+//! let wish = Wish { max: 4, ..Wish::new(4) };
 //! let mut actions = Vec::new();
 //! engine.step(1000, &Event::Arrive { app: AppId(1), wish }, &mut actions);
 //! assert!(matches!(&actions[..], [Action::Start { .. }, Action::Target { count: 4, .. }]));

@@ -56,16 +56,7 @@ impl Host {
     fn day(&mut self, newest: &mut u64) -> u64 {
         *newest += 1;
         let app = AppId(*newest);
-        let wish = Wish {
-            request: 64,
-            min: 1,
-            max: 64,
-            weight_milli: 1000,
-            class: Class::Malleable,
-            wait: None,
-            estimate_ns: None,
-            claim: None,
-        };
+        let wish = Wish { max: 64, ..Wish::new(64) };
         let arrive = Event::Arrive { app, wish };
         let events = [
             arrive,
@@ -105,16 +96,7 @@ fn steady_state() {
         let mut newest = 0;
         for _ in 0..5 {
             newest += 1;
-            let wish = Wish {
-                request: 9,
-                min: 1,
-                max: 64,
-                weight_milli: 1000,
-                class: Class::Malleable,
-                wait: None,
-                estimate_ns: None,
-                claim: None,
-            };
+            let wish = Wish { max: 64, ..Wish::new(9) };
             host.settle(&Event::Arrive { app: AppId(newest), wish });
         }
         for _ in 0..20 {

@@ -3,7 +3,7 @@
 //!
 //! K8, the audit of the base priority, is beside its code.
 
-use numaestro_engine::{Action, AppId, Class, Engine, Event, Needs, PageHome, PuState, Settings, Wish};
+use numaestro_engine::{Action, AppId, Engine, Event, Needs, PageHome, PuState, Settings, Wish};
 use numaestro_policy::Random;
 use numaestro_topology::{NumaNodeId, PuId, PuSet, synthetic};
 use std::collections::{BTreeMap, BTreeSet};
@@ -160,16 +160,7 @@ impl Host {
         self.newest += 1;
         let app = AppId(self.newest);
         self.jobs.insert(app, Job { ready: 1, ..Job::default() });
-        let wish = Wish {
-            request: 1,
-            min: 1,
-            max: u32::MAX,
-            weight_milli: 1000,
-            class: Class::Malleable,
-            wait: None,
-            estimate_ns: None,
-            claim: None,
-        };
+        let wish = Wish::new(1);
         self.step(&Event::Arrive { app, wish });
     }
 

@@ -139,14 +139,11 @@ fn by_engine(jobs: &[Job], pus: u32, policy: &str) -> Vec<Option<u64>> {
 
 fn wish(job: &Job) -> Wish {
     Wish {
-        request: job.processors,
         min: job.processors,
         max: job.processors,
-        weight_milli: 1000,
         class: Class::Fold,
-        wait: None,
         estimate_ns: job.estimate,
-        claim: None,
+        ..Wish::new(job.processors)
     }
 }
 

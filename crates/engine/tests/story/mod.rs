@@ -1,7 +1,7 @@
 //! What the stories are told with: an engine, a clock, and actions as lines.
 #![allow(dead_code)] // Each test crate uses a part of it.
 
-use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
+use numaestro_engine::{Action, AppId, Engine, Event, Settings, Wish};
 use numaestro_topology::{PuSet, synthetic};
 
 /// An engine with a clock that the story moves.
@@ -80,16 +80,7 @@ pub fn line(action: &Action) -> String {
 }
 
 pub fn wish(request: u32) -> Wish {
-    Wish {
-        request,
-        min: 1,
-        max: u32::MAX,
-        weight_milli: 1000,
-        class: Class::Malleable,
-        wait: None,
-        estimate_ns: None,
-        claim: None,
-    }
+    Wish::new(request)
 }
 
 pub fn set(list: &str) -> PuSet {

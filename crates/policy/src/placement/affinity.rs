@@ -106,18 +106,6 @@ impl Affinity {
         }
     }
 
-    /// How well this application knows a processor: rule 1, rule 2, or not.
-    fn acquaintance(view: &View<'_>, slot: Slot, pu: PuId) -> (u8, Reverse<u64>) {
-        let entry = view.pu(pu);
-        if entry.owner == Some(slot) {
-            (0, Reverse(0))
-        } else if view.former(pu) == Some(slot) {
-            (1, Reverse(entry.since_ns))
-        } else {
-            (2, Reverse(0))
-        }
-    }
-
     fn tie(&mut self, pu: PuId) -> u64 {
         match self.tie {
             Tie::Lowest => u64::from(pu.0),
@@ -131,7 +119,7 @@ impl Affinity {
         self.measure_distance(view);
         for index in 0..self.candidates.len() {
             let pu = self.candidates[index].1;
-            let (rule, recent) = Self::acquaintance(view, slot, pu);
+            let (rule, recent) = acquaintance(view, slot, pu);
             let [core, llc, node] = self.counts.around(view, pu).map(|count| u32::MAX - count);
             let far = self.distance[view.machine.pu(pu).node.index()];
             let tie = self.tie(pu);
@@ -159,7 +147,7 @@ impl Affinity {
         let home = self.group_with_room(view, lacking);
         for index in 0..self.candidates.len() {
             let pu = self.candidates[index].1;
-            let (rule, recent) = Self::acquaintance(view, slot, pu);
+            let (rule, recent) = acquaintance(view, slot, pu);
             let outside = home.is_some_and(|(level, object)| view.machine.object(level, pu) != object);
             let [core, llc, node] = self.counts.around(view, pu).map(|count| u32::MAX - count);
             let place = view.machine.pu(pu);
@@ -186,6 +174,18 @@ impl Affinity {
         for &(_, pu) in &self.candidates {
             plan.give(pu, slot);
         }
+    }
+}
+
+/// How well an application knows a processor: rule 1, rule 2, or not. Smaller is better.
+pub(super) fn acquaintance(view: &View<'_>, slot: Slot, pu: PuId) -> (u8, Reverse<u64>) {
+    let entry = view.pu(pu);
+    if entry.owner == Some(slot) {
+        (0, Reverse(0))
+    } else if view.former(pu) == Some(slot) {
+        (1, Reverse(entry.since_ns))
+    } else {
+        (2, Reverse(0))
     }
 }
 

@@ -12,6 +12,7 @@
 //! in the pool: a free processor by `in-pool`
 //! ```
 
+use super::affinity::acquaintance;
 use super::pool_config::{InPool, Overflow, PoolConfig};
 use super::pools::{PoolLevel, Pools};
 use super::surplus::Surplus;
@@ -164,17 +165,5 @@ impl<R: Rule> Pooled<R> {
             }
         }
         best.map(|(_, candidate)| candidate)
-    }
-}
-
-/// How well an application knows a processor; smaller is better.
-fn acquaintance(view: &View<'_>, slot: Slot, pu: PuId) -> (u8, Reverse<u64>) {
-    let entry = view.pu(pu);
-    if entry.owner == Some(slot) {
-        (0, Reverse(0))
-    } else if view.former(pu) == Some(slot) {
-        (1, Reverse(entry.since_ns))
-    } else {
-        (2, Reverse(0))
     }
 }
