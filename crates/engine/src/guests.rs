@@ -191,12 +191,11 @@ fn remove(ledger: &mut Ledger, slot: Slot, pu: PuId) {
 
 /// Whether a guest uses the processors it is on has changed: their owners may have to be told.
 pub(crate) fn uses_changed(ledger: &mut Ledger, slot: Slot) {
-    for index in 0..ledger.pus.len() {
-        let pu = PuId(index as u32);
-        if ledger.pus[index].guests > 0 && ledger.account(slot).guest_of.contains(pu) {
-            touch(ledger, slot, pu);
-        }
+    let on = std::mem::take(&mut ledger.account_mut(slot).guest_of);
+    for pu in &on {
+        mark_owners(ledger, pu);
     }
+    ledger.account_mut(slot).guest_of = on;
 }
 
 /// Everybody on this processor may have to be told whether it is shared.

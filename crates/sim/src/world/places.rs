@@ -111,11 +111,9 @@ impl World {
     pub(super) fn idle_of(&self, app: u32, idle: &mut PuSet) {
         let entry = &self.apps[app as usize];
         idle.clone_from(&entry.set);
-        // Threads that have been created wait for those that have not, on processors that they were given for it.
-        let forking = entry.stand == Stand::Forking && entry.program.asks == Asks::Creation;
         for &id in &entry.team {
             let thread = &self.threads[id as usize];
-            if (forking || thread.doing != Doing::Nothing) && thread.pu != NONE {
+            if thread.doing != Doing::Nothing && thread.pu != NONE {
                 idle.remove(PuId(thread.pu));
             }
         }

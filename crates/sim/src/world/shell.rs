@@ -291,7 +291,7 @@ impl World {
         let most = entry.program.processors.max(1);
         let processors = processors.clamp(1, most);
         if processors as usize >= entry.set.len() {
-            // What is ready is about to run on them.
+            // What is ready is about to run on them; threads that have been created wait there for those that have not.
             idle.subtract(&entry.set);
         }
         let news = entry.said.processors != processors || entry.said.idle != idle;
