@@ -1,6 +1,9 @@
 //! All answers and presets there are, for people. Knows nothing of what they do.
 
+mod bandwidth;
+
 use crate::part::Info;
+pub(crate) use bandwidth::{B2ADSS, B2ARR, CHUNKS, FITNESS, LQG, QWG, RR};
 
 pub(crate) const EQUI: Info = Info {
     name: "equi",
@@ -36,6 +39,11 @@ pub(crate) const DYNAMIC: Info = Info {
     name: "dynamic",
     summary: "On demand, from who has most: free ones, then idle ones, then by preemption",
     source: "McCann, Vaswani, Zahorjan 1993; DYN of Koita et al. §3.2",
+};
+pub(crate) const PDPA: Info = Info {
+    name: "pdpa",
+    summary: "As many as each application uses well, by the speedup it measures",
+    source: "Performance-Driven Processor Allocation, Martorell et al. 2000, §4.4",
 };
 pub(crate) const AFFINITY: Info = Info {
     name: "affinity",
@@ -86,6 +94,31 @@ pub(crate) const LIMITED: Info = Info {
 };
 pub(crate) const ALWAYS: Info =
     Info { name: "always", summary: "Everybody runs all the time, side by side", source: "Martorell et al. 2000, §1" };
+pub(crate) const TICK: Info = Info {
+    name: "tick",
+    summary: "Everybody runs, and counts hold for a quantum; what is released before goes to who wants more",
+    source: "Martorell et al. 2000, §3.4",
+};
+pub(crate) const ROUND_ROBIN: Info = Info {
+    name: "round-robin",
+    summary: "In turn, each with all it asks for, as many as fit into a quantum",
+    source: "named in Martorell et al. 2000, §4",
+};
+pub(crate) const SW_DSS: Info = Info {
+    name: "sw-dss",
+    summary: "A window of applications that fit together, then the next window",
+    source: "SW-DSS, Martorell et al. 2000, §4.3",
+};
+pub(crate) const SSW_DSS: Info = Info {
+    name: "ssw-dss",
+    summary: "A window of applications that moves on by one application every quantum",
+    source: "SSW-DSS, Martorell et al. 2000, §4.3",
+};
+pub(crate) const VTQ_DSS: Info = Info {
+    name: "vtq-dss",
+    summary: "Gangs in which everybody runs as long as makes processor time equal",
+    source: "VTQ-DSS, Martorell et al. 2000, §4.3",
+};
 pub(crate) const FIRST_TOUCH: Info = Info {
     name: "first-touch",
     summary: "A page goes to the node of the processor that touches it first",
@@ -112,6 +145,11 @@ pub(crate) const EASY: Info = Info {
     name: "easy",
     summary: "In order of arrival; who delays nobody at the head, by the users' estimates, may overtake",
     source: "Lifka 1995, §3; Mu'alem and Feitelson 2001, §2",
+};
+pub(crate) const MULTIPROGRAMMING: Info = Info {
+    name: "multiprogramming",
+    summary: "As many at once as use the machine well: more when those that run cannot use the rest",
+    source: "Martorell et al. 2000, §4.4 and §6.4",
 };
 pub(crate) const LOWEST: Info = Info {
     name: "lowest",
@@ -263,8 +301,42 @@ pub(crate) const PRESETS: &[Preset] = &[
         },
         parts: "share=demand placement=limited admission=fifo",
     },
+    Preset { info: PDPA, parts: "share=pdpa admission=multiprogramming" },
+    Preset { info: ROUND_ROBIN, parts: "share=dss turns=round-robin" },
+    Preset { info: SW_DSS, parts: "share=dss turns=sw-dss" },
+    Preset { info: SSW_DSS, parts: "share=dss turns=ssw-dss" },
+    Preset { info: VTQ_DSS, parts: "share=dss turns=vtq-dss" },
+    Preset { info: RR, parts: "share=dss turns=rr" },
+    Preset { info: B2ARR, parts: "share=dss turns=b2arr" },
+    Preset { info: B2ADSS, parts: "share=dss turns=b2adss" },
+    Preset { info: LQG, parts: "share=dss turns=lqg" },
+    Preset { info: QWG, parts: "share=dss turns=qwg" },
     Preset { info: LINUX24, parts: "share=linux24" },
     Preset { info: SGI_MP, parts: "share=sgi-mp" },
+    Preset {
+        info: Info {
+            name: "nanos-equip",
+            summary: "As equip, decided anew each quantum",
+            source: "Martorell et al. 2000, §3.4, §4.1",
+        },
+        parts: "share=equip turns=tick",
+    },
+    Preset {
+        info: Info {
+            name: "nanos-cluster",
+            summary: "As cluster, decided anew each quantum",
+            source: "Martorell et al. 2000, §3.4, §4.2",
+        },
+        parts: "share=cluster turns=tick",
+    },
+    Preset {
+        info: Info {
+            name: "nanos-dss",
+            summary: "As dss, decided anew each quantum",
+            source: "Martorell et al. 2000, §3.4, §4.3",
+        },
+        parts: "share=dss turns=tick",
+    },
 ];
 
 /// Processors on demand, one for each thread, and applications that wait for their first one (Brecht 1993 and 1997).

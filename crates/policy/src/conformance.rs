@@ -4,28 +4,12 @@ use crate::part::{Placement, Share};
 use crate::plan::Plan;
 use crate::random::Random;
 use crate::shares::Shares;
-use crate::view::{App, AppId, Class, Processor, PuState, Slot, View};
-use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
+use crate::view::{App, AppId, Bus, Processor, PuState, Slot, Thread, View};
+use numaestro_topology::{Machine, NumaNodeId, PuId};
 
 /// An application of a test.
 pub fn app(id: u64, request: u32) -> App {
-    App {
-        id: AppId(id),
-        request,
-        min: 1,
-        max: u32::MAX,
-        weight_milli: 1000,
-        own: PuSet::new(),
-        allocation: 0,
-        held: PuSet::new(),
-        home: None,
-        placeable: u32::MAX,
-        started_ns: 0,
-        estimate_ns: None,
-        cpu_ns: 0,
-        class: Class::Malleable,
-        speedup: Vec::new(),
-    }
+    App::new(AppId(id), request)
 }
 
 /// A situation: a machine, applications, who has what.
@@ -35,6 +19,9 @@ pub struct Case {
     pub pus: Vec<Processor>,
     pub apps: Vec<App>,
     pub order: Vec<Slot>,
+    pub threads: Vec<Thread>,
+    pub buses: Vec<Bus>,
+    pub now_ns: u64,
 }
 
 impl Case {
@@ -47,7 +34,7 @@ impl Case {
     pub fn on(synthetic: &str) -> Self {
         let machine = numaestro_topology::synthetic::parse(synthetic).unwrap();
         let pus = vec![Processor::default(); machine.pu_count()];
-        Self { machine, pus, apps: Vec::new(), order: Vec::new() }
+        Self { machine, pus, apps: Vec::new(), order: Vec::new(), threads: Vec::new(), buses: Vec::new(), now_ns: 0 }
     }
 
     /// Adds applications that want this many.
@@ -95,13 +82,14 @@ impl Case {
     pub fn with_view<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
         let capacity = self.pus.iter().filter(|pu| pu.is_usable()).count() as u32;
         look(&View {
-            now_ns: 0,
+            now_ns: self.now_ns,
             machine: &self.machine,
             pus: &self.pus,
             apps: &self.apps,
             order: &self.order,
             capacity,
-            threads: &[],
+            threads: &self.threads,
+            buses: &self.buses,
         })
     }
 

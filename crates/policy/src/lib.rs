@@ -19,6 +19,7 @@ mod random;
 pub mod share;
 mod shares;
 pub mod text;
+mod turn;
 pub mod turns;
 mod view;
 
@@ -28,4 +29,5 @@ pub use plan::Plan;
 pub use policy::{Policy, Rejected};
 pub use random::{Random, Tie};
 pub use shares::Shares;
-pub use view::{App, AppId, Class, Former, Processor, PuState, Slot, Speedup, Thread, View};
+pub use turn::Turn;
+pub use view::{App, AppId, Bus, Class, Former, Processor, PuState, Search, Slot, Speedup, Thread, View};

@@ -3,7 +3,8 @@
 use crate::plan::Plan;
 use crate::policy::Rejected;
 use crate::shares::Shares;
-use crate::view::{Slot, View};
+use crate::turn::Turn;
+use crate::view::{Bus, Slot, View};
 use numaestro_topology::{Machine, NumaNodeId, PuSet};
 use std::fmt::Debug;
 
@@ -130,6 +131,11 @@ pub trait Share: Debug + Send {
         false
     }
 
+    /// Whether it searches the counts that applications use well, and says how far it is ([`Shares::set_search`]).
+    fn searches(&self) -> bool {
+        false
+    }
+
     /// Whether what it takes is taken at once, whatever its owner does there. If not, owners have their grace time.
     fn preempts(&self) -> bool {
         false
@@ -185,6 +191,11 @@ pub trait Placement: Debug + Send {
         false
     }
 
+    /// Follows what the turns part prefers, if it chooses buses; the default does not care.
+    fn prefer(&mut self, preferred: &[(Slot, u32, u32)]) {
+        let _ = preferred;
+    }
+
     /// Changes `plan` so that every application in `view.order` has `shares.count` processors (at most, if it is selective).
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan);
 }
@@ -199,8 +210,39 @@ pub trait Turns: Debug + Send {
         Needs::NONE
     }
 
-    /// Leaves in `running` (admitted applications in order of arrival) those that run now, and says when to ask again.
-    fn now(&mut self, view: &View<'_>, running: &mut Vec<Slot>) -> Option<u64>;
+    /// Parameters that are not the default, as in policy texts: `quantum=50ms`.
+    fn parameters(&self) -> String {
+        String::new()
+    }
+
+    /// Whether those that have no processors now do not run (time sharing). If not, they are guests on the processors of others.
+    fn stops(&self) -> bool {
+        false
+    }
+
+    /// Whether counts hold until the turn ends: what is released before goes to the work-list (Martorell et al. 2000, §3.4), and nothing is taken
+    /// from anybody.
+    fn holds_counts(&self) -> bool {
+        false
+    }
+
+    /// Whether it chooses among threads, so that [`View::threads`] is wanted.
+    fn chooses_threads(&self) -> bool {
+        false
+    }
+
+    /// Whether it can be followed with these buses (none: the shell knows none).
+    ///
+    /// # Errors
+    /// Why not.
+    fn fits(&self, buses: &[Bus]) -> Result<(), Rejected> {
+        let _ = buses;
+        Ok(())
+    }
+
+    /// Leaves in `turn` those that run now, and says when to ask again. Asked at every decision, also within a turn: then it says the same again,
+    /// unless somebody has come, gone or changed their request.
+    fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64>;
 }
 
 /// Where an application's new pages go.
@@ -286,11 +328,21 @@ pub trait Admission: Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
+    /// Parameters that are not the default, as in policy texts: `initial=2`.
+    fn parameters(&self) -> String {
+        String::new()
+    }
+
     /// Whether an application may have to wait behind another. If not, nobody waits and nothing else is asked.
     fn queues(&self) -> bool;
 
     /// Whether it counts on running applications keeping what they have until they end, which only some shares let them.
     fn keeps_reservations(&self) -> bool {
+        false
+    }
+
+    /// Whether it goes by what the share part says of its searches ([`crate::Shares::set_search`]), which only some do.
+    fn needs_searches(&self) -> bool {
         false
     }
 

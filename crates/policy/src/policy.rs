@@ -77,6 +77,20 @@ impl Policy {
                 "admission={admission} counts on running applications keeping what they have: add share=batch, or use the preset `{admission}`"
             )));
         }
+        if self.admission.needs_searches() && !self.share.searches() {
+            let admission = self.admission.info().name;
+            return Err(Rejected::new(format!(
+                "admission={admission} goes by how well applications use what they have, which share={} does not find out: add share=pdpa, or use the preset `pdpa`",
+                self.share.info().name
+            )));
+        }
+        if self.turns.stops() && !self.share.space_shares() {
+            return Err(Rejected::new(format!(
+                "{} stops those that have no processors, and share={} gives processors to nobody: use turns=always",
+                text::write(Part::Turns, self.turns.info(), &self.turns.parameters()),
+                self.share.info().name
+            )));
+        }
         if !self.placement.gives_homes() {
             let needs = [
                 (self.share.needs_homes(), Part::Share, self.share.info(), self.share.parameters()),
@@ -125,9 +139,9 @@ impl Policy {
         let parts = [
             text::write(Part::Share, self.share.info(), &self.share.parameters()),
             text::write(Part::Placement, self.placement.info(), &self.placement.parameters()),
-            text::write(Part::Turns, self.turns.info(), ""),
+            text::write(Part::Turns, self.turns.info(), &self.turns.parameters()),
             text::write(Part::Pages, self.pages.info(), ""),
-            text::write(Part::Admission, self.admission.info(), ""),
+            text::write(Part::Admission, self.admission.info(), &self.admission.parameters()),
         ];
         parts.join(" ")
     }
@@ -177,7 +191,11 @@ mod tests {
     fn every_answer_can_be_named_and_reads_back() {
         for entry in crate::catalogue().iter().filter(|entry| entry.part != "preset" && entry.info.name != "batch") {
             let places = if entry.info.name == "fixed" { "(at=1-2-;--1-)" } else { "" };
-            let share = if ["fcfs", "easy"].contains(&entry.info.name) { " share=batch" } else { "" };
+            let share = match entry.info.name {
+                "fcfs" | "easy" => " share=batch",
+                "multiprogramming" => " share=pdpa",
+                _ => "",
+            };
             // Pages can go home only where there are homes.
             let homes = if (entry.part, entry.info.name) == ("pages", "home") { " placement=home" } else { "" };
             let policy = parse(&format!("{}={}{places}{share}{homes}", entry.part, entry.info.name));
@@ -193,6 +211,12 @@ mod tests {
             "placement=first-fit(equal=6,tie=lowest)",
             "share=cluster(unit=2)",
             "share=equi(by=max)",
+            "share=pdpa(base=8,step=4,efficiency=0.65,high=0.8,tests=0,quantum=50ms,patience=2s)",
+            "share=pdpa admission=multiprogramming(initial=2,max=9,base=2,finish=test)",
+            "turns=sw-dss(k=1.5,quantum=50ms)",
+            "turns=ssw-dss(k=2)",
+            "turns=round-robin(quantum=200ms)",
+            "turns=vtq-dss(k=0.5,quantum=200ms,min=20ms)",
             "share=demand(idle=keep)",
             "placement=home(tie=lowest)",
             "share=equip(leftover=worklist)",
@@ -204,9 +228,16 @@ mod tests {
             "placement=empty-pool(level=machine,overflow=deny)",
             "placement=localized(tie=lowest)",
             "placement=fixed(at=----/---3/--42/---1)",
+            "turns=rr(quantum=50ms)",
+            "turns=b2arr(first=30%,of=bandwidth,quantum=2s)",
+            "turns=b2adss(mult=3)",
+            "turns=lqg(quantum=200ms)",
+            "turns=qwg(window=3,quantum=1500us)",
+            "turns=fitness(first=25%,base=equip(leftover=worklist))",
+            "turns=chunks(mult=4,quantum=10ms,share=cluster(unit=2))",
         ] {
             let policy = parse(text);
-            assert!(policy.in_full().contains(text), "{text}: {}", policy.in_full());
+            assert!(text.split(' ').all(|word| policy.in_full().contains(word)), "{text}: {}", policy.in_full());
             assert_eq!(parse(&policy.in_full()).in_full(), policy.in_full());
         }
     }
@@ -226,8 +257,16 @@ mod tests {
         assert!(reason("dss equi").contains("second preset"));
         assert!(reason("share=dss share=equi").contains("twice"));
         assert!(reason("share=batch").contains("admission=fifo"));
+        assert!(reason("share=equi admission=multiprogramming").contains("share=pdpa"));
+        assert!(reason("pdpa share=dss").contains("share=dss does not find out"));
+        assert!(reason("share=pdpa(high=0.5)").contains("below efficiency=0.7"));
+        assert!(reason("share=pdpa(tests=many)").contains("from 0 to 100"));
+        assert!(reason("share=pdpa(efficiency=0.12345)").contains("such as 0.7"));
+        assert!(reason("turns=vtq-dss(min=200ms)").contains("more than quantum=100ms"));
+        assert!(reason("turns=sw-dss(k=0)").contains("such as 0.7 or 1.5"));
         assert!(reason("share=equi admission=easy").contains("share=batch"));
         assert!(reason("share=demand(idle=home)").contains("placement=affinity gives none"));
+        assert!(reason("linux24 turns=tick").contains("turns=always"));
         assert!(reason("placement=worst-fit(level=moon)").contains("llc, node"));
         assert!(reason("placement=worst-fit(colour=red)").contains("level, equal, sizes, levels, tie, in-pool"));
         assert!(reason("placement=worst-fit(equal=0)").contains("from 1"));
@@ -239,6 +278,13 @@ mod tests {
         assert!(reason("placement=worst-fit(levels=4/12)").contains("outermost first"));
         assert!(reason("placement=worst-fit(overflow=deny)").contains("unknown"));
         assert!(reason("placement=fixed").contains("at=----"));
+        assert!(reason("turns=rr(quantum=fast)").contains("such as 100ms"));
+        assert!(reason("turns=b2arr(first=120%)").contains("from 0% to 100%"));
+        assert!(reason("turns=b2adss(mult=65)").contains("from 1 to 64"));
+        assert!(reason("turns=qwg(window=33)").contains("from 1 to 32"));
+        assert!(reason("turns=chunks(share=nonsense)").contains("there is no share `nonsense`"));
+        assert!(reason("turns=chunks(share=equip(leftover=x))").contains("idle, worklist"));
+        assert!(reason("turns=fitness(base=linux24)").contains("equip and cluster do not"));
         assert!(reason("placement=fixed(at=1-3-)").contains("numbered 1, 2, 3"));
     }
 

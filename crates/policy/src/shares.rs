@@ -1,6 +1,6 @@
 //! The answer to "how many": a processor count per application. Knows nothing of which processors.
 
-use crate::view::Slot;
+use crate::view::{Search, Slot};
 
 /// Thousandths of a processor.
 const MILLI: u64 = 1000;
@@ -14,12 +14,13 @@ pub struct Shares {
     /// Those that may not be 0, some of them several times.
     written: Vec<Slot>,
     total: u32,
+    searches: Vec<(Slot, Search)>,
 }
 
 impl Shares {
     /// None yet.
     pub const fn new() -> Self {
-        Self { count: Vec::new(), exact_milli: Vec::new(), written: Vec::new(), total: 0 }
+        Self { count: Vec::new(), exact_milli: Vec::new(), written: Vec::new(), total: 0, searches: Vec::new() }
     }
 
     /// All counts 0, for `slots` applications. Costs what was written, however many slots there are.
@@ -28,6 +29,7 @@ impl Shares {
             (self.count[slot.index()], self.exact_milli[slot.index()]) = (0, 0);
         }
         self.total = 0;
+        self.searches.clear();
         self.count.resize(slots, 0);
         self.exact_milli.resize(slots, 0);
     }
@@ -53,6 +55,16 @@ impl Shares {
         if std::mem::replace(&mut self.exact_milli[slot.index()], exact) == 0 {
             self.written.push(slot);
         }
+    }
+
+    /// Says how far the search for an application's number of processors is: the admission part sees it from the next decision on.
+    pub fn set_search(&mut self, slot: Slot, search: Search) {
+        self.searches.push((slot, search));
+    }
+
+    /// What has been said of searches; of several for one application the last one holds.
+    pub fn searches(&self) -> &[(Slot, Search)] {
+        &self.searches
     }
 
     /// Whether `count` is the share before rounding, rounded up or down.

@@ -54,8 +54,12 @@ pub(crate) const ANSWERS: &[Answer] = &[
         Ok(Built::Share(Box::new(share::Demand::new(idle.unwrap_or_default()))))
     }),
     answer(Part::Share, info::LINUX24, |_, _| Ok(Built::Share(Box::new(share::Linux24)))),
-    answer(Part::Share, info::SGI_MP, |_, seed| Ok(Built::Share(Box::new(share::SgiMp::new(seed))))),
+    answer(Part::Share, info::SGI_MP, |parameters, seed| {
+        let active = parameters.choice("sees", &[("requests", false), ("active", true)])?.unwrap_or(false);
+        Ok(Built::Share(Box::new(share::SgiMp::new(active, seed))))
+    }),
     answer(Part::Share, info::DYNAMIC, |_, _| Ok(Built::Share(Box::<share::Dynamic>::default()))),
+    answer(Part::Share, info::PDPA, |parameters, _| Ok(Built::Share(Box::new(share::Pdpa::read(parameters)?)))),
     answer(Part::Placement, info::AFFINITY, |parameters, seed| {
         let tie = parameters.tie()?.unwrap_or(Tie::Lowest);
         Ok(Built::Placement(Box::new(placement::Affinity::new(tie, seed))))
@@ -88,18 +92,69 @@ pub(crate) const ANSWERS: &[Answer] = &[
         Ok(Built::Placement(Box::new(placement::Limited::new(tie, seed))))
     }),
     answer(Part::Turns, info::ALWAYS, |_, _| Ok(Built::Turns(Box::new(turns::Always)))),
+    answer(Part::Turns, info::TICK, |parameters, _| {
+        let quantum = parameters.duration("quantum")?.unwrap_or(turns::Tick::QUANTUM_NS);
+        Ok(Built::Turns(Box::new(turns::Tick::new(quantum))))
+    }),
+    answer(Part::Turns, info::ROUND_ROBIN, |parameters, _| {
+        Ok(Built::Turns(Box::new(turns::RoundRobin::read(parameters)?)))
+    }),
+    answer(Part::Turns, info::SW_DSS, |parameters, _| Ok(Built::Turns(Box::new(turns::SwDss::read(parameters)?)))),
+    answer(Part::Turns, info::SSW_DSS, |parameters, _| Ok(Built::Turns(Box::new(turns::SswDss::read(parameters)?)))),
+    answer(Part::Turns, info::VTQ_DSS, |parameters, _| Ok(Built::Turns(Box::new(turns::VtqDss::read(parameters)?)))),
+    answer(Part::Turns, info::RR, |parameters, _| Ok(Built::Turns(Box::new(turns::Rr::read(parameters)?)))),
+    answer(Part::Turns, info::B2ARR, |parameters, _| Ok(Built::Turns(Box::new(turns::B2arr::read(parameters)?)))),
+    answer(Part::Turns, info::B2ADSS, |parameters, _| Ok(Built::Turns(Box::new(turns::B2adss::read(parameters)?)))),
+    answer(Part::Turns, info::LQG, |parameters, _| Ok(Built::Turns(Box::new(turns::Lqg::read(parameters)?)))),
+    answer(Part::Turns, info::QWG, |parameters, _| Ok(Built::Turns(Box::new(turns::Qwg::read(parameters)?)))),
+    answer(Part::Turns, info::FITNESS, |parameters, seed| {
+        Ok(Built::Turns(Box::new(turns::Fitness::read(parameters, seed)?)))
+    }),
+    answer(Part::Turns, info::CHUNKS, |parameters, seed| {
+        Ok(Built::Turns(Box::new(turns::Chunks::read(parameters, seed)?)))
+    }),
     answer(Part::Pages, info::FIRST_TOUCH, |_, _| Ok(Built::Pages(Box::new(pages::FirstTouch)))),
     answer(Part::Pages, info::PAGES_HOME, |_, _| Ok(Built::Pages(Box::new(pages::Home)))),
     answer(Part::Admission, info::ADMIT_SHARE, |_, _| Ok(Built::Admission(Box::new(admission::Share)))),
     answer(Part::Admission, info::FIFO, |_, _| Ok(Built::Admission(Box::new(admission::Fifo)))),
     answer(Part::Admission, info::FCFS, |_, _| Ok(Built::Admission(Box::new(admission::Fcfs)))),
     answer(Part::Admission, info::EASY, |_, _| Ok(Built::Admission(Box::<admission::Easy>::default()))),
+    answer(Part::Admission, info::MULTIPROGRAMMING, |parameters, _| {
+        Ok(Built::Admission(Box::new(admission::Multiprogramming::read(parameters)?)))
+    }),
 ];
 
 /// Any placement over pools.
 fn pooled<R: placement::Rule + 'static>(parameters: &mut Parameters, seed: u64) -> Result<Built, Rejected> {
     let config = placement::PoolConfig::read(parameters, R::SELECTIVE)?;
     Ok(Built::Placement(Box::new(placement::Pooled::<R>::new(config, seed))))
+}
+
+/// Units of time, those first that end in another one.
+const DURATIONS: [(&str, u64); 3] = [("ms", 1_000_000), ("us", 1_000), ("s", 1_000_000_000)];
+/// Shorter than a tick of the operating system makes no sense.
+const SHORTEST_NS: u64 = 1_000_000;
+const LONGEST_NS: u64 = 1_000_000_000_000;
+
+/// As [`Parameters::duration`] reads it.
+pub(crate) fn write_duration(ns: u64) -> String {
+    match DURATIONS.into_iter().filter(|(_, unit)| ns.is_multiple_of(*unit)).max_by_key(|&(_, unit)| unit) {
+        Some((name, unit)) => format!("{}{name}", ns / unit),
+        None => format!("{}us", ns / 1_000),
+    }
+}
+
+/// The parts between commas that are not inside parentheses: parameters may be answers with parameters of their own.
+fn split_outside(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    text.split(move |letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    })
 }
 
 /// What stands between the parentheses of an answer.
@@ -117,7 +172,7 @@ impl Parameters {
             let pair = part.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
             pair.ok_or_else(|| Rejected::new(format!("{answer}: `{part}` should be parameter=value")))
         };
-        let pairs = text.split(',').filter(|part| !part.trim().is_empty()).map(pair).collect::<Result<_, _>>()?;
+        let pairs = split_outside(text).filter(|part| !part.trim().is_empty()).map(pair).collect::<Result<_, _>>()?;
         Ok(Self { answer: answer.to_owned(), pairs, known: Vec::new() })
     }
 
@@ -144,6 +199,40 @@ impl Parameters {
         }
     }
 
+    /// A time in nanoseconds: `100ms`, `2s`, `500us`.
+    pub(crate) fn duration(&mut self, name: &'static str) -> Result<Option<u64>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let unit = |(end, ns): (&str, u64)| Some(value.strip_suffix(end)?.parse::<u64>().ok()?.saturating_mul(ns));
+        match DURATIONS.into_iter().find_map(unit) {
+            Some(ns) if (SHORTEST_NS..=LONGEST_NS).contains(&ns) => Ok(Some(ns)),
+            _ => Err(Rejected::new(format!(
+                "{}: `{name}={value}` should be a time from 1ms to 1000s, such as 100ms",
+                self.answer
+            ))),
+        }
+    }
+
+    /// A part of a whole, in percent: `50%`.
+    pub(crate) fn percent(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.strip_suffix('%').and_then(|number| number.parse().ok()) {
+            Some(percent) if percent <= 100 => Ok(Some(percent)),
+            _ => Err(Rejected::new(format!("{}: `{name}={value}` should be from 0% to 100%", self.answer))),
+        }
+    }
+
+    /// A number with up to three decimals, in thousandths: `1.5` is 1500.
+    pub(crate) fn milli(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let wrong = || {
+            Rejected::new(format!(
+                "{}: `{name}={value}` should be a number from 0.001 to 1000, such as 0.7 or 1.5",
+                self.answer
+            ))
+        };
+        read_milli(&value).filter(|milli| (1..=1_000_000).contains(milli)).map(Some).ok_or_else(wrong)
+    }
+
     pub(crate) fn tie(&mut self) -> Result<Option<Tie>, Rejected> {
         self.choice("tie", &[("random", Tie::Random), ("lowest", Tie::Lowest)])
     }
@@ -157,6 +246,14 @@ impl Parameters {
                 format!("{}: parameter `{name}` is unknown or given twice; there are {}", self.answer, known.join(", "))
             }
         }))
+    }
+}
+
+/// A share inside another answer, as in `chunks(share=equip(leftover=worklist))`.
+pub(crate) fn share(text: &str, seed: u64) -> Result<Box<dyn Share>, Rejected> {
+    match build(Part::Share, Some(text), seed)? {
+        Built::Share(share) => Ok(share),
+        _ => unreachable!("a share was asked for"),
     }
 }
 
@@ -235,12 +332,30 @@ fn build(part: Part, text: Option<&str>, seed: u64) -> Result<Built, Rejected> {
     Ok(built)
 }
 
+/// Digits with at most three decimals, in thousandths.
+fn read_milli(text: &str) -> Option<u32> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(decimals) || decimals.len() > 3 {
+        return None;
+    }
+    let decimals: u32 = format!("{decimals:0<3}").parse().ok()?;
+    whole.parse::<u32>().ok()?.checked_mul(1000)?.checked_add(decimals)
+}
+
+/// Thousandths as [`Parameters::milli`] reads them: 1500 is `1.5`.
+pub(crate) fn write_milli(milli: u32) -> String {
+    let text = format!("{}.{:03}", milli / 1000, milli % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// `share=dss` or `placement=worst-fit(level=node)`.
 pub(crate) fn write(part: Part, info: Info, parameters: &str) -> String {
+    format!("{}={}", part.name(), write_answer(info, parameters))
+}
+
+/// `dss` or `worst-fit(level=node)`.
+pub(crate) fn write_answer(info: Info, parameters: &str) -> String {
     let name = info.name;
-    if parameters.is_empty() {
-        format!("{}={name}", part.name())
-    } else {
-        format!("{}={name}({parameters})", part.name())
-    }
+    if parameters.is_empty() { name.to_owned() } else { format!("{name}({parameters})") }
 }

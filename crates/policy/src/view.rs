@@ -99,6 +99,23 @@ pub struct Speedup {
     pub speedup_milli: u32,
 }
 
+/// What the share part knows of the number of processors an application can use well (PDPA), for the admission part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Search {
+    /// Nobody is looking for it.
+    #[default]
+    None,
+    /// It is being looked for.
+    Going,
+    /// It has been found, and the application uses its processors well enough; `grows` if more might be used well too.
+    Settled {
+        /// Its request is not met and its tests are not used up.
+        grows: bool,
+    },
+    /// It uses even few processors badly.
+    Bad,
+}
+
 /// One application, as the engine sees it now (wishes are clamped, a sequential phase has lowered `request` to 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct App {
@@ -122,6 +139,8 @@ pub struct App {
     pub home: Option<NumaNodeId>,
     /// The most that the placement has been able to give it in this decision; `u32::MAX` until it has given less than its share.
     pub placeable: u32,
+    /// The most that the turns part lets it have in this turn; `u32::MAX` unless it says otherwise ([`crate::Turn::limit`]).
+    pub turn: u32,
     /// When it was started, nanoseconds; 0 before.
     pub started_ns: u64,
     /// Its user's estimate of its run time, nanoseconds.
@@ -130,11 +149,48 @@ pub struct App {
     pub cpu_ns: u64,
     /// How it is steered.
     pub class: Class,
-    /// What is known of its speedup, by rising processors.
+    /// What is known of its speedup, by rising processors; of each count the latest report.
     pub speedup: Vec<Speedup>,
+    /// The latest report of its speedup that was measured with the allocation it has; none since its allocation changed.
+    pub report: Option<Speedup>,
+    /// Reports of that kind so far: a greater number means a new one.
+    pub reports: u32,
+    /// What the share part last said with [`crate::Shares::set_search`].
+    pub search: Search,
+    /// Where its threads begin in [`View::threads`].
+    pub first_thread: u32,
+    /// How many of them there are.
+    pub thread_count: u32,
 }
 
 impl App {
+    /// One that could use this many processors, of which nothing else is known: any number will do, usual weight, malleable; it has nothing.
+    pub const fn new(id: AppId, request: u32) -> Self {
+        Self {
+            id,
+            request,
+            min: 1,
+            max: u32::MAX,
+            weight_milli: 1000,
+            own: PuSet::new(),
+            allocation: 0,
+            held: PuSet::new(),
+            home: None,
+            placeable: u32::MAX,
+            turn: u32::MAX,
+            started_ns: 0,
+            estimate_ns: None,
+            cpu_ns: 0,
+            class: Class::Malleable,
+            speedup: Vec::new(),
+            report: None,
+            reports: 0,
+            search: Search::None,
+            first_thread: 0,
+            thread_count: 0,
+        }
+    }
+
     /// Threads it would have by itself: its request within its own limits, whatever the machine has.
     pub fn threads(&self) -> u32 {
         self.request.clamp(self.min, self.max.max(self.min))
@@ -147,21 +203,32 @@ impl App {
 
     /// Processors it can be given at most: its request within its own limits, the machine's and the placement's.
     pub fn cap(&self, capacity: u32) -> u32 {
-        self.request.clamp(self.min, self.max.max(self.min)).min(capacity).min(self.placeable)
+        self.request.clamp(self.min, self.max.max(self.min)).min(capacity).min(self.placeable).min(self.turn)
     }
 }
 
-/// One thread, for policies that choose threads.
+/// One thread (virtual processor) of an application that has been started, for policies that choose threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// Whose.
     pub app: Slot,
+    /// Which of its virtual processors, from 0.
+    pub vp: u32,
     /// Where it ran last.
     pub last: Option<PuId>,
-    /// Bus-transaction rate (BTR), transactions per millisecond: latest quantum.
-    pub btr_latest: u32,
-    /// The same, mean of the window.
-    pub btr_window: u32,
+    /// Bus-transaction rate (BTR), transactions per millisecond, in the latest quantum it ran; `None`: not measured yet, or no longer.
+    pub rate: Option<u32>,
+    /// Samples so far: a greater number means a new `rate`.
+    pub samples: u32,
+}
+
+/// Processors that share one way to memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bus {
+    /// Which.
+    pub pus: PuSet,
+    /// Saturation bus-transaction rate (SBTR) of all of them together, transactions per millisecond; 0: not known.
+    pub saturation: u32,
 }
 
 /// Everything a policy may look at.
@@ -179,8 +246,10 @@ pub struct View<'a> {
     pub order: &'a [Slot],
     /// Processors that may be owned by those in `order`.
     pub capacity: u32,
-    /// Threads; empty where the shell does not watch them.
+    /// Threads of those that have been started, by order of arrival and number; empty unless the turns part chooses threads.
     pub threads: &'a [Thread],
+    /// The machine's buses; every PU is on exactly one. Empty where the shell knows none.
+    pub buses: &'a [Bus],
 }
 
 impl<'a> View<'a> {
@@ -192,6 +261,12 @@ impl<'a> View<'a> {
     /// One processor.
     pub fn pu(&self, pu: PuId) -> &'a Processor {
         &self.pus[pu.index()]
+    }
+
+    /// The threads of one application.
+    pub fn threads_of(&self, slot: Slot) -> &'a [Thread] {
+        let app = self.app(slot);
+        &self.threads[app.first_thread as usize..][..app.thread_count as usize]
     }
 
     /// The application that had this processor before, if it is still there.

@@ -3,9 +3,11 @@
 mod easy;
 mod fcfs;
 mod fifo;
+mod multiprogramming;
 mod share;
 
 pub use easy::Easy;
 pub use fcfs::Fcfs;
 pub use fifo::Fifo;
+pub use multiprogramming::{Finish, Multiprogramming};
 pub use share::Share;

@@ -12,19 +12,21 @@
 //!   3. same core, cache, node as most of its own; then the nearest node; then the lowest index
 //! one that has none starts in the smallest group (core, cache, node, package) with k free, of those in the one with most free
 //! with fewer processors to give than there are cores, nobody gets a second processor of a core
+//! where the turns part chooses buses, each first gives up what it has too many of on a bus, and takes what it lacks there
 //! ```
 //!
 //! **Differs from the paper**: it says nothing of an application's first processors, nor of SMT.
 //!
 //! **Use when** caches and memory matter, which is nearly always. **Avoid when** a paper's pools are to be studied.
 
+use super::by_bus::ByBus;
 use super::surplus::{GroupCounts, Surplus};
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::{Random, Tie};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
-use numaestro_topology::{Level, PuId};
+use numaestro_topology::{Level, PuId, PuSet};
 use std::cmp::Reverse;
 
 /// Smallest is taken first.
@@ -37,9 +39,12 @@ pub struct Affinity {
     tie: Tie,
     random: Random,
     surplus: Surplus,
+    by_bus: ByBus,
     /// By core, cache and node: processors of the application that is being served, or free ones if it has none.
     counts: GroupCounts,
-    /// Free processors that may be taken, with their keys.
+    /// Free processors that may be taken, in hardware order.
+    found: Vec<PuId>,
+    /// Those of them that matter, with their keys.
     candidates: Vec<(Key, PuId)>,
     /// Distance from the application's nodes, by node.
     distance: Vec<u32>,
@@ -52,7 +57,9 @@ impl Affinity {
             tie,
             random: Random::new(seed),
             surplus: Surplus::default(),
+            by_bus: ByBus::default(),
             counts: GroupCounts::default(),
+            found: Vec::new(),
             candidates: Vec::new(),
             distance: Vec::new(),
         }
@@ -68,41 +75,65 @@ impl Placement for Affinity {
         if self.tie == Tie::Lowest { String::new() } else { "tie=random".into() }
     }
 
+    fn prefer(&mut self, preferred: &[(Slot, u32, u32)]) {
+        self.by_bus.prefer(preferred);
+    }
+
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
+        self.by_bus.release(view, shares, plan);
         self.surplus.release(view, shares, plan);
         let wanted: u32 = view.order.iter().map(|&slot| shares.count(slot)).sum();
         let spread = wanted as usize <= view.machine.cores().len() && view.machine.smt_width() > 1;
+        for wish in 0..self.by_bus.len() {
+            let (slot, bus, lacking) = self.by_bus.lacking(wish, view, shares, plan);
+            if lacking > 0 {
+                self.serve(view, plan, slot, lacking, spread, Some(&view.buses[bus].pus));
+            }
+        }
         for &slot in view.order {
             let lacking = shares.count(slot).saturating_sub(plan.count(slot));
             if lacking > 0 {
-                self.find_candidates(plan, view, spread, lacking as usize);
-                if view.app(slot).allocation > 0 {
-                    self.key_by_own(view, slot);
-                } else {
-                    self.key_by_room(view, slot, lacking);
-                }
-                self.take(plan, slot, lacking as usize);
+                self.serve(view, plan, slot, lacking, spread, None);
             }
         }
     }
 }
 
 impl Affinity {
+    /// Gives one application the best of the free processors, if need be only of those `within`.
+    fn serve(
+        &mut self,
+        view: &View<'_>,
+        plan: &mut Plan,
+        slot: Slot,
+        lacking: u32,
+        spread: bool,
+        within: Option<&PuSet>,
+    ) {
+        self.find_candidates(plan, view, spread, lacking as usize, within);
+        if view.app(slot).allocation > 0 {
+            self.key_by_own(view, slot);
+        } else {
+            self.key_by_room(view, slot, lacking);
+        }
+        self.take(plan, slot, lacking as usize);
+    }
+
     /// The free processors; with `spread` only one of each core that nobody is on, if those are enough.
-    fn find_candidates(&mut self, plan: &Plan, view: &View<'_>, spread: bool, lacking: usize) {
-        self.candidates.clear();
-        let nothing = Key::default();
+    fn find_candidates(&mut self, plan: &Plan, view: &View<'_>, spread: bool, lacking: usize, within: Option<&PuSet>) {
+        let free = || within.unwrap_or(plan.free()).iter().filter(|&pu| plan.free().contains(pu));
+        self.found.clear();
         if spread {
             let alone = |&pu: &PuId| {
                 let mut siblings = view.machine.smt_siblings(pu).iter();
                 siblings
                     .all(|sibling| plan.next(sibling).is_none() && (sibling >= pu || !plan.free().contains(sibling)))
             };
-            self.candidates.extend(plan.free().iter().filter(alone).map(|pu| (nothing, pu)));
+            self.found.extend(free().filter(alone));
         }
-        if self.candidates.len() < lacking {
-            self.candidates.clear();
-            self.candidates.extend(plan.free().iter().map(|pu| (nothing, pu)));
+        if self.found.len() < lacking {
+            self.found.clear();
+            self.found.extend(free());
         }
     }
 
@@ -117,13 +148,14 @@ impl Affinity {
     fn key_by_own(&mut self, view: &View<'_>, slot: Slot) {
         self.counts.count(view, view.app(slot).own.iter());
         self.measure_distance(view);
-        for index in 0..self.candidates.len() {
-            let pu = self.candidates[index].1;
+        self.candidates.clear();
+        for index in 0..self.found.len() {
+            let pu = self.found[index];
             let (rule, recent) = acquaintance(view, slot, pu);
             let [core, llc, node] = self.counts.around(view, pu).map(|count| u32::MAX - count);
             let far = self.distance[view.machine.pu(pu).node.index()];
             let tie = self.tie(pu);
-            self.candidates[index].0 = (rule, recent, false, [core, llc, node, far], [0; 4], tie);
+            self.candidates.push(((rule, recent, false, [core, llc, node, far], [0; 4], tie), pu));
         }
     }
 
@@ -143,27 +175,43 @@ impl Affinity {
 
     /// Rule 3 for an application that has none: the smallest group with room, and inside it those with most room first.
     fn key_by_room(&mut self, view: &View<'_>, slot: Slot, lacking: u32) {
-        self.counts.count(view, self.candidates.iter().map(|&(_, pu)| pu));
+        self.counts.count(view, self.found.iter().copied());
         let home = self.group_with_room(view, lacking);
-        for index in 0..self.candidates.len() {
-            let pu = self.candidates[index].1;
+        if let Some((level, object)) = home
+            && self.tie == Tie::Lowest
+        {
+            // There are enough of these, and they come before all others: the keys of those are not needed.
+            let matters = |&pu: &PuId| {
+                view.machine.object(level, pu) == object
+                    || view.former(pu) == Some(slot)
+                    || view.pu(pu).owner == Some(slot)
+            };
+            self.found.retain(matters);
+        }
+        self.candidates.clear();
+        for index in 0..self.found.len() {
+            let pu = self.found[index];
             let (rule, recent) = acquaintance(view, slot, pu);
             let outside = home.is_some_and(|(level, object)| view.machine.object(level, pu) != object);
             let [core, llc, node] = self.counts.around(view, pu).map(|count| u32::MAX - count);
             let place = view.machine.pu(pu);
             let tie = self.tie(pu);
-            self.candidates[index].0 =
-                (rule, recent, outside, [node, place.node.0, llc, place.llc], [core, place.core, 0, 0], tie);
+            let key = (rule, recent, outside, [node, place.node.0, llc, place.llc], [core, place.core, 0, 0], tie);
+            self.candidates.push((key, pu));
         }
     }
 
     /// The smallest core, cache or node with `lacking` candidates; of equals the one with most, then the lowest.
     fn group_with_room(&self, view: &View<'_>, lacking: u32) -> Option<(Level, u32)> {
-        [Level::Core, Level::Llc, Level::NumaNode].into_iter().enumerate().find_map(|(number, level)| {
-            let roomy = self.candidates.iter().map(|&(_, pu)| (self.counts.around(view, pu)[number], pu));
-            let best = roomy.filter(|&(room, _)| room >= lacking).min_by_key(|&(room, pu)| (Reverse(room), pu))?;
-            Some((level, view.machine.object(level, best.1)))
-        })
+        [Level::Core, Level::Llc, Level::NumaNode].into_iter().zip(self.counts.by_level()).find_map(
+            |(level, counts)| {
+                let most = counts.iter().copied().max().filter(|&most| most >= lacking)?;
+                let object = |pu: PuId| view.machine.object(level, pu);
+                // They are in hardware order.
+                let first = self.found.iter().find(|&&pu| counts[object(pu) as usize] == most)?;
+                Some((level, object(*first)))
+            },
+        )
     }
 
     fn take(&mut self, plan: &mut Plan, slot: Slot, lacking: usize) {

@@ -3,6 +3,7 @@
 mod affinity;
 mod base_priority;
 mod best_fit;
+mod by_bus;
 mod empty_pool;
 mod first_fit;
 mod fixed;

@@ -24,7 +24,7 @@ impl Surplus {
     /// Takes from every application in `view.order` what it has above its count.
     pub fn release(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         for &slot in view.order {
-            let surplus = view.app(slot).allocation.saturating_sub(shares.count(slot));
+            let surplus = plan.count(slot).saturating_sub(shares.count(slot));
             if surplus > 0 {
                 self.release_from(view, shares, plan, slot, surplus as usize);
             }
@@ -35,7 +35,7 @@ impl Surplus {
         let own = &view.app(slot).own;
         self.counts.count(view, own.iter());
         self.candidates.clear();
-        for pu in own {
+        for pu in own.iter().filter(|&pu| plan.next(pu) == Some(slot)) {
             let [core, llc, node] = LEVELS.map(|level| view.machine.object(level, pu));
             let wanted_back = view
                 .former(pu)
@@ -104,6 +104,11 @@ impl GroupCounts {
             *out = counts[view.machine.object(level, pu) as usize];
         }
         out
+    }
+
+    /// The counts by core, by cache and by node.
+    pub(super) fn by_level(&self) -> &[Vec<u32>; 3] {
+        &self.by_level
     }
 
     /// The counts by node.

@@ -9,6 +9,8 @@ mod equi;
 mod equip;
 mod guarantee;
 mod linux24;
+mod pdpa;
+mod pdpa_search;
 mod sgi_mp;
 
 pub use batch::Batch;
@@ -20,4 +22,6 @@ pub use equi::{By, Equi};
 pub use equip::{Equip, Leftover};
 pub use guarantee::{guarantee, served};
 pub use linux24::Linux24;
+pub use pdpa::Pdpa;
+pub(crate) use pdpa_search::start;
 pub use sgi_mp::SgiMp;

@@ -2,7 +2,8 @@
 //!
 //! **Source**: the SGI-MP library that Martorell et al. 2000, §3.1, §6 compare with; they say what it does, not how.
 //!
-//! **Terms**: load = the total demand for virtual processors (§1); count = number of threads; P = `capacity`.
+//! **Terms**: load = the total demand for virtual processors (§1); count = number of threads; P = `capacity`. With `sees=active` load is what a program can
+//! count by itself: the threads that are there now.
 //!
 //! **Algorithm**
 //! ```text
@@ -10,6 +11,8 @@
 //! once a second, each application by itself:  seen(j) = load · (1 ± up to 30 %, uniformly, another one each time)
 //! a(j) = max(1, min(r(j), r(j) · P / seen(j)))
 //! ```
+//!
+//! With `sees=active` the programs that have made room see a small load, and take back what they had: views never agree, which is the paper's complaint (§3.1).
 //!
 //! **Differs from the paper**: it gives no numbers. A second is the period of the library's sampling thread; the error stands for views that
 //! differ between applications, and is a parameter of nobody's measurement.
@@ -34,20 +37,24 @@ struct Sample {
     due_ns: u64,
     /// The load it has seen, thousandths of a thread; `None` before its first look.
     seen_milli: Option<u64>,
+    /// Threads it has.
+    count: u32,
 }
 
 /// State.
 #[derive(Debug)]
 pub struct SgiMp {
     random: Random,
+    /// Whether the load that is seen is that of threads there are, not of those asked for.
+    active: bool,
     /// By slot.
     samples: Vec<Option<Sample>>,
 }
 
 impl SgiMp {
-    /// With the seed of its random stream.
-    pub fn new(seed: u64) -> Self {
-        Self { random: Random::new(seed), samples: Vec::new() }
+    /// With the seed of its random stream; `active`: what is seen is the threads that there are, not those that are asked for.
+    pub fn new(active: bool, seed: u64) -> Self {
+        Self { random: Random::new(seed), active, samples: Vec::new() }
     }
 }
 
@@ -58,6 +65,10 @@ impl Share for SgiMp {
 
     fn needs(&self) -> Needs {
         Needs::REQUESTS
+    }
+
+    fn parameters(&self) -> String {
+        if self.active { "sees=active".to_owned() } else { String::new() }
     }
 
     fn conserves_work(&self) -> bool {
@@ -73,12 +84,16 @@ impl Share for SgiMp {
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
-        let load: u64 = view.order.iter().map(|&slot| u64::from(view.app(slot).threads())).sum();
         self.samples.resize(view.apps.len(), None);
+        let load: u64 = view.order.iter().map(|&slot| u64::from(self.demand(view, slot))).sum();
         for &slot in view.order {
             let seen = self.look(view, slot, load);
             let threads = view.app(slot).threads();
-            shares.set(slot, active(threads, view.capacity, seen));
+            let count = active(threads, view.capacity, seen);
+            if let Some(sample) = &mut self.samples[slot.index()] {
+                sample.count = count;
+            }
+            shares.set(slot, count);
         }
     }
 }
@@ -89,13 +104,24 @@ impl SgiMp {
         (sample.app == view.app(slot).id).then_some(sample)
     }
 
+    /// What an application adds to the load that others see.
+    fn demand(&self, view: &View<'_>, slot: Slot) -> u32 {
+        let threads = view.app(slot).threads();
+        if self.active { self.sample(view, slot).map_or(threads, |sample| sample.count.min(threads)) } else { threads }
+    }
+
     /// What it believes now; it looks again if it is time to.
     fn look(&mut self, view: &View<'_>, slot: Slot, load: u64) -> Option<u64> {
         let (app, due_ns) = (view.app(slot).id, view.now_ns.saturating_add(PERIOD_NS));
-        let mut sample = self.sample(view, slot).unwrap_or(Sample { app, due_ns, seen_milli: None });
+        let mut sample = self.sample(view, slot).unwrap_or(Sample {
+            app,
+            due_ns,
+            seen_milli: None,
+            count: view.app(slot).threads(),
+        });
         if view.now_ns >= sample.due_ns {
             let factor = 1000 - ERROR_MILLI + self.random.below(2 * ERROR_MILLI + 1);
-            sample = Sample { app, due_ns, seen_milli: Some(load * u64::from(factor)) };
+            sample = Sample { app, due_ns, seen_milli: Some(load * u64::from(factor)), count: sample.count };
         }
         self.samples[slot.index()] = Some(sample);
         sample.seen_milli
@@ -128,7 +154,7 @@ mod tests {
     #[test]
     fn begins_with_everything_and_looks_after_a_second() {
         let case = Case::new(64).wants(&[64, 64, 64]);
-        let mut share = SgiMp::new(1);
+        let mut share = SgiMp::new(false, 1);
         assert_eq!(at(&mut share, &case, 0), [64, 64, 64]);
         assert_eq!(case.with_view(|view| share.until(view)), Some(PERIOD_NS));
         assert_eq!(at(&mut share, &case, PERIOD_NS - 1), [64, 64, 64]);
@@ -142,7 +168,7 @@ mod tests {
     #[test]
     fn views_differ_between_applications_and_from_second_to_second() {
         let case = Case::new(64).wants(&[64, 64, 64, 64]);
-        let mut share = SgiMp::new(7);
+        let mut share = SgiMp::new(false, 7);
         at(&mut share, &case, 0);
         let mut seen = BTreeSet::new();
         for second in 1..=50 {
@@ -153,12 +179,25 @@ mod tests {
     }
 
     #[test]
+    fn those_that_see_what_is_there_take_it_back() {
+        let case = Case::new(64).wants(&[64, 64, 64]);
+        let mut share = SgiMp::new(true, 2);
+        assert_eq!(share.parameters(), "sees=active");
+        at(&mut share, &case, 0);
+        let small = at(&mut share, &case, PERIOD_NS);
+        assert!(small.iter().all(|count| (16..=30).contains(count)), "{small:?}");
+        // What they have left now is about what fits, so that each believes it can have nearly all.
+        let large = at(&mut share, &case, 2 * PERIOD_NS);
+        assert!(large.iter().all(|count| (38..=64).contains(count)), "{large:?}");
+    }
+
+    #[test]
     fn never_below_one_nor_above_its_request() {
         let case = Case::new(1).wants(&[1, 8, 1]);
-        let mut share = SgiMp::new(3);
+        let mut share = SgiMp::new(false, 3);
         at(&mut share, &case, 0);
         assert_eq!(at(&mut share, &case, PERIOD_NS), [1, 1, 1]);
-        let mut alone = SgiMp::new(3);
+        let mut alone = SgiMp::new(false, 3);
         let case = Case::new(64).wants(&[4]);
         at(&mut alone, &case, 0);
         assert_eq!(at(&mut alone, &case, PERIOD_NS), [4]);
@@ -166,6 +205,6 @@ mod tests {
 
     #[test]
     fn conforms() {
-        share_conformance(&mut SgiMp::new(0));
+        share_conformance(&mut SgiMp::new(false, 0));
     }
 }

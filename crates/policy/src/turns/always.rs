@@ -14,7 +14,8 @@
 //! **Use when** there are at least as many processors as applications. **Avoid when** programs cannot shrink and there are more.
 
 use crate::part::{Info, Turns};
-use crate::view::{Slot, View};
+use crate::turn::Turn;
+use crate::view::View;
 
 /// Neither config nor state.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ impl Turns for Always {
         crate::catalogue::ALWAYS
     }
 
-    fn now(&mut self, _view: &View<'_>, _running: &mut Vec<Slot>) -> Option<u64> {
+    fn now(&mut self, _view: &View<'_>, _turn: &mut Turn) -> Option<u64> {
         None
     }
 }
@@ -39,9 +40,10 @@ mod tests {
     fn keeps_everybody_and_never_asks_to_be_asked_again() {
         let case = Case::new(2).wants(&[1, 1, 1]);
         case.with_view(|view| {
-            let mut running = view.order.to_vec();
-            assert_eq!(Always.now(view, &mut running), None);
-            assert_eq!(running, view.order);
+            let mut turn = Turn::new();
+            turn.reset(view.order);
+            assert_eq!(Always.now(view, &mut turn), None);
+            assert_eq!(turn.running, view.order);
         });
     }
 }
