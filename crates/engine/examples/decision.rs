@@ -1,16 +1,23 @@
-//! How long decisions take: arrivals, departures, requests and sequential phases, interleaved, at two sizes. Prints JSON.
+//! How long decisions take: arrivals, departures, requests, sequential phases and ends of turns, interleaved, at three sizes. Prints JSON.
 //!
 //! `cargo run --release -p numaestro-engine --example decision [POLICY]`
 
-use numaestro_engine::{Action, AppId, Engine, Event, Settings, Wish};
+use numaestro_engine::{Action, AppId, Bus, Engine, Event, Needs, Settings, Wish};
 use numaestro_topology::synthetic;
 use std::time::Instant;
 
 /// Applications and a machine.
-const SIZES: [(u64, &str); 2] = [(16, "pack:2 numa:2 l3:4 core:8 pu:2"), (256, "pack:4 numa:2 l3:4 core:16 pu:2")];
+const SIZES: [(u64, &str); 3] = [
+    (16, "pack:2 numa:2 l3:4 core:8 pu:2"),
+    (64, "pack:4 numa:1 l3:4 core:8 pu:2"),
+    (256, "pack:4 numa:2 l3:4 core:16 pu:2"),
+];
+/// Threads of each application, where policies choose among threads: 1024 of 64.
+const THREADS: u32 = 16;
+const QUANTUM_NS: u64 = 100_000_000;
 const ROUNDS: usize = 400;
 /// Kinds of events that are timed.
-const KINDS: [&str; 5] = ["arrival", "departure", "request", "sequential", "adopted"];
+const KINDS: [&str; 6] = ["arrival", "departure", "request", "sequential", "adopted", "turn"];
 
 struct Bench {
     engine: Engine,
@@ -49,6 +56,20 @@ impl Bench {
         }
     }
 
+    /// A quantum is over; what was measured in it is known.
+    fn turn(&mut self) {
+        if self.engine.policy().turns.chooses_threads() {
+            let apps: Vec<_> = self.engine.view().order.iter().map(|&slot| self.engine.view().app(slot).id).collect();
+            for app in apps {
+                let rate = |vp: u32| Some((app.0 as u32 * 7919 + vp * 104_729 + self.now as u32 / 1024) % 5000);
+                let rates = (0..THREADS).map(rate).collect();
+                self.engine.step(self.now, &Event::Bandwidth { app, rates }, &mut self.actions);
+            }
+        }
+        self.now += QUANTUM_NS;
+        self.timed(5, &Event::Timer);
+    }
+
     fn arrive(&mut self, request: u32) {
         self.newest += 1;
         let wish = Wish::new(request);
@@ -59,23 +80,28 @@ impl Bench {
 fn measure(apps: u64, machine: &str, policy: &str) -> serde_json::Value {
     let machine = synthetic::parse(machine).expect("a machine");
     let pus = machine.pu_count();
-    let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
+    let wanted = if apps == 64 { THREADS } else { pus as u32 };
+    let nodes = machine.numa_nodes().iter();
+    let buses = nodes.map(|node| Bus { pus: node.pus.clone(), saturation: 30_000 }).collect();
+    let host = Needs { requests: true, speedup: true, bandwidth: true, page_control: true, preemption: true };
+    let settings = Settings { policy: policy.to_owned(), buses, host, ..Settings::default() };
     let engine = Engine::new(machine, settings, 1).unwrap_or_else(|rejected| panic!("{rejected}"));
     let mut bench = Bench { engine, actions: Vec::new(), now: 0, newest: 0, times: Default::default() };
     for _ in 1..apps {
-        bench.arrive(pus as u32);
+        bench.arrive(wanted);
     }
     bench.times = Default::default();
     for round in 0..ROUNDS as u64 {
-        bench.arrive(pus as u32);
+        bench.arrive(wanted);
         let app = AppId(bench.newest - round * 7 % apps);
         let some = (round % 13 + 1) as u32;
         bench.timed(2, &Event::Request { app, processors: some });
-        bench.timed(2, &Event::Request { app, processors: pus as u32 });
+        bench.timed(2, &Event::Request { app, processors: wanted });
         bench.timed(3, &Event::Sequential { app });
         bench.timed(3, &Event::Parallel { app });
         bench.timed(1, &Event::Depart { app });
         bench.answer();
+        bench.turn();
     }
     let results = KINDS.iter().zip(&mut bench.times).map(|(kind, times)| {
         times.sort_unstable();

@@ -2,7 +2,7 @@
 
 use crate::event::Nanos;
 use numaestro_policy::PageHome;
-use numaestro_topology::PuSet;
+use numaestro_topology::{PuId, PuSet};
 
 /// What an application is doing, as far as processors go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +54,10 @@ pub(crate) struct Account {
     pub owned: PuSet,
     /// Owned and leaving.
     pub leaving: PuSet,
+    /// Number of both.
+    pub on: u32,
+    /// When `on` changed, or its processor time was last brought up to date.
+    pub on_since: Nanos,
     /// Processors of others that it runs on because it has none of its own.
     pub guest_of: PuSet,
     pub sent: Sent,
@@ -77,6 +81,23 @@ pub(crate) struct Account {
     pub team: u32,
     /// Where its pages go, as last told.
     pub pages: PageHome,
+    /// It does not run until it is told to go on.
+    pub stopped: bool,
+    /// The shell cannot stop it.
+    pub unstoppable: bool,
+    /// What is known of its threads, by virtual processor.
+    pub vps: Vec<Vp>,
+}
+
+/// What is known of one thread.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Vp {
+    /// Latest bus-transaction rate, transactions per millisecond.
+    pub rate: Option<u32>,
+    /// Rates so far.
+    pub samples: u32,
+    /// Where it ran last.
+    pub last: Option<PuId>,
 }
 
 impl Account {
@@ -90,6 +111,8 @@ impl Account {
             parallel_count: 0,
             owned: set(),
             leaving: set(),
+            on: 0,
+            on_since: 0,
             guest_of: set(),
             sent: Sent { pus: set(), ..Sent::default() },
             adopted: 0,
@@ -102,6 +125,9 @@ impl Account {
             position: 0,
             team: 0,
             pages: PageHome::FirstTouch,
+            stopped: false,
+            unstoppable: false,
+            vps: Vec::new(),
         }
     }
 }

@@ -21,7 +21,8 @@ macro_rules! view {
             apps: &$engine.ledger.apps,
             order: &$engine.order,
             capacity: $engine.capacity,
-            threads: &[],
+            threads: &$engine.threads,
+            buses: &$engine.settings.buses,
         }
     };
 }
@@ -33,38 +34,48 @@ impl Engine {
     pub(crate) fn decide(&mut self, actions: &mut Vec<Action>) {
         self.decisions += 1;
         self.refresh();
+        // What the division after this turn would be is what those that wait ask for.
+        self.forget_limits();
+        let work_list = self.work_list.take();
+        self.ledger.forget_old_reports();
         let nobody_started = !self.admit(actions);
         // A trial has changed what a selective placement can give; only a decision sets that right.
         let tried = !self.ledger.queue.is_empty() && self.policy.placement.selective();
         if nobody_started && self.only_queue && !tried {
             // Those that run are the same, with the same wishes, on the same processors.
+            self.set_limits();
+            self.work_list = work_list;
             return;
         }
         self.take_turns();
         if self.policy.share.space_shares() {
             self.divide_and_place();
             self.ledger.carry_out(&self.plan, self.now);
-            self.host_blocked();
-            self.guests.spread(&self.machine, &mut self.ledger, &self.order);
+            self.stop_those_without(actions);
+            self.host();
+            self.guests.spread(&self.machine, &mut self.ledger, &self.hosted);
         } else {
-            self.host_blocked();
+            self.host();
+            std::mem::swap(&mut self.order, &mut self.hosted);
             self.divide();
             self.share_everything();
+            std::mem::swap(&mut self.order, &mut self.hosted);
         }
-        let again = self.policy.share.until(&view!(self));
-        self.turn_ends = [self.turn_ends, again].into_iter().flatten().min();
-        if self.ledger.some.blocked {
-            self.order.retain(|&slot| !self.ledger.account(slot).blocked);
-        }
+        self.note_division();
     }
 
-    /// Leaves in `order` those that run now.
-    fn take_turns(&mut self) {
-        let mut running = std::mem::take(&mut self.order);
-        let before = running.len();
-        self.turn_ends = self.policy.turns.now(&view!(self), &mut running);
-        self.ledger.regrouped |= running.len() != before;
-        self.order = running;
+    /// What the division leaves behind for policies to see, and when it wants to be made again.
+    fn note_division(&mut self) {
+        if self.work_list.is_none() {
+            self.left_over = self.capacity.saturating_sub(self.shares.total());
+        }
+        for &(slot, search) in self.shares.searches() {
+            self.ledger.apps[slot.index()].search = search;
+        }
+        self.ledger.forget_old_reports();
+        // What it wanted to be asked for has been asked.
+        let again = self.policy.share.until(&view!(self)).filter(|&at| at > self.now);
+        self.turn_ends = [self.turn_until, again].into_iter().flatten().min();
     }
 
     /// Counts and places. A selective placement may give an application less than its share; then what that leaves is divided again.
@@ -77,7 +88,7 @@ impl Engine {
         loop {
             self.divide();
             self.lend_back();
-            if !self.settings.move_for_rounding {
+            if !self.settings.move_for_rounding && self.work_list.is_none() {
                 keep_roundings(&self.ledger, &self.order, self.capacity, self.subject, &mut self.shares);
             }
             let view = view!(self);
@@ -118,25 +129,6 @@ impl Engine {
         Guests::everywhere(&mut self.ledger, &self.order);
     }
 
-    /// Blocked applications take no part in the division; they are somebody's guests.
-    fn host_blocked(&mut self) {
-        if !self.ledger.some.blocked {
-            return;
-        }
-        self.ledger.some.blocked = false;
-        for &slot in &self.ledger.started {
-            let account = self.ledger.account(slot);
-            if account.blocked {
-                let hosted = account.phase == Phase::Running && !account.pinned;
-                self.ledger.some.blocked = true;
-                if hosted {
-                    let at = self.ledger.place_in(&self.order, slot);
-                    self.order.insert(at, slot);
-                }
-            }
-        }
-    }
-
     /// Who takes part, what policies see of wishes, and how many processors there are to divide.
     fn refresh(&mut self) {
         if std::mem::take(&mut self.wishes_stale) {
@@ -147,17 +139,18 @@ impl Engine {
                 self.refresh_wish(self.ledger.queue.waiting()[index].app);
             }
         }
+        let usable = self.ledger.usable.len() as u32;
+        self.ledger.there_is = usable.saturating_sub(self.unmanaged).max(1);
         let pinned = if self.ledger.some.pinned { self.keep_pinned() } else { 0 };
-        if std::mem::take(&mut self.ledger.regrouped) {
+        if std::mem::take(&mut self.ledger.regrouped) || self.policy.turns.stops() {
             self.order.clear();
-            for &slot in &self.ledger.started {
-                let account = self.ledger.account(slot);
-                if account.phase == Phase::Running && !account.blocked && !account.pinned {
+            for index in 0..self.ledger.started.len() {
+                let slot = self.ledger.started[index];
+                if self.takes_turns(slot) {
                     self.order.push(slot);
                 }
             }
         }
-        let usable = self.ledger.usable.len() as u32;
         // Where processors have no owners, none is left to anybody in particular.
         let unmanaged = if self.policy.share.space_shares() { self.unmanaged.min(usable - 1) } else { 0 };
         self.capacity = (usable - unmanaged).saturating_sub(pinned);
@@ -223,7 +216,10 @@ impl Engine {
 
     pub(crate) fn divide(&mut self) {
         self.shares.reset(self.ledger.apps.len());
-        self.policy.share.divide(&view!(self), &mut self.shares);
+        match self.work_list {
+            None => self.policy.share.divide(&view!(self), &mut self.shares),
+            Some(work_list) => work_list.divide(&view!(self), &self.turn, &mut self.shares),
+        }
     }
 
     /// Processors of sequential applications that nobody wants stay with them.

@@ -4,7 +4,8 @@ use crate::event::{Action, Event, Nanos};
 use crate::guests::Guests;
 use crate::ledger::{Ledger, Phase};
 use crate::settings::Settings;
-use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, View, Waiting};
+use crate::worklist::WorkList;
+use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, Thread, Turn, View, Waiting};
 use numaestro_topology::{Machine, PuId, PuSet};
 
 /// The state machine. See the crate's documentation for its contract.
@@ -26,7 +27,13 @@ pub struct Engine {
     /// A smaller number of them, and when it counts.
     pub(crate) unmanaged_soon: Option<(u32, Nanos)>,
     /// When the turns part wants to be asked again.
+    pub(crate) turn_until: Option<Nanos>,
+    /// When that, or the share part, wants to be asked again.
     pub(crate) turn_ends: Option<Nanos>,
+    /// Processors that the latest division between turns gave nobody.
+    pub(crate) left_over: u32,
+    /// In the middle of a turn whose counts hold.
+    pub(crate) work_list: Option<WorkList>,
     /// The application that the present event is about.
     pub(crate) subject: Option<Slot>,
     /// The event of this step takes back what was lent.
@@ -41,9 +48,19 @@ pub struct Engine {
     pub(crate) order: Vec<Slot>,
     /// Processors that those in `order` may own.
     pub(crate) capacity: u32,
+    /// Who runs now, as the turns part says.
+    pub(crate) turn: Turn,
+    /// Threads of those that have been started, if the turns part chooses threads.
+    pub(crate) threads: Vec<Thread>,
+    /// A buffer.
+    pub(crate) taken: PuSet,
     pub(crate) shares: Shares,
     pub(crate) plan: Plan,
     pub(crate) guests: Guests,
+    /// All that run, in order of arrival, whether they take part in the division or not.
+    pub(crate) hosted: Vec<Slot>,
+    /// Where the actions of the present step begin.
+    pub(crate) first_action: usize,
     /// Sets that actions have given back.
     pub(crate) sets: Vec<PuSet>,
     pub(crate) decisions: u64,
@@ -65,6 +82,7 @@ impl Engine {
             )));
         }
         policy.fits(&machine, &ledger.not_reserved())?;
+        policy.turns.fits(&settings.buses)?;
         Ok(Self {
             machine,
             settings,
@@ -77,7 +95,10 @@ impl Engine {
             newest: None,
             unmanaged: 0,
             unmanaged_soon: None,
+            turn_until: None,
             turn_ends: None,
+            left_over: 0,
+            work_list: None,
             subject: None,
             reclaims: false,
             only_queue: false,
@@ -85,9 +106,14 @@ impl Engine {
             fresh: Vec::new(),
             order: Vec::new(),
             capacity: 0,
+            turn: Turn::new(),
+            threads: Vec::new(),
+            taken: PuSet::new(),
             shares: Shares::new(),
             plan: Plan::new(),
             guests: Guests::default(),
+            hosted: Vec::new(),
+            first_action: 0,
             sets: Vec::new(),
             decisions: 0,
         })
@@ -102,7 +128,7 @@ impl Engine {
         self.gone_back = self.gone_back.max(self.now.saturating_sub(now));
         self.now = now.saturating_add(self.gone_back);
         self.started.get_or_insert(self.now);
-        self.subject = None;
+        (self.subject, self.first_action) = (None, actions.len());
         (self.reclaims, self.only_queue) = (false, false);
         let by_event = self.note(event, actions);
         let by_time = self.note_time(actions);
@@ -172,7 +198,8 @@ impl Engine {
             apps: &self.ledger.apps,
             order: &self.order,
             capacity: self.capacity,
-            threads: &[],
+            threads: &self.threads,
+            buses: &self.settings.buses,
         }
     }
 
@@ -204,6 +231,13 @@ impl Engine {
             Event::Sequential { app } => self.with(*app, |engine, slot| engine.sequential(slot, true)),
             Event::Blocked { app } => self.with(*app, Self::blocked),
             Event::Parallel { app } => self.with(*app, |engine, slot| engine.sequential(slot, false)),
+            Event::Speedup { app, processors, speedup_milli } => {
+                self.with(*app, |engine, slot| engine.measured(slot, *processors, *speedup_milli))
+            }
+            Event::Bandwidth { app, rates } => self.with(*app, |engine, slot| engine.sampled(slot, rates)),
+            Event::Saturation { bus, rate } => self.saturated(*bus, *rate),
+            Event::Unstoppable { app } => self.with(*app, |engine, slot| engine.stoppable(slot, false)),
+            Event::Stoppable { app } => self.with(*app, |engine, slot| engine.stoppable(slot, true)),
             Event::Offline { pu } => self.offline(*pu, actions),
             Event::Online { pu } => self.online(*pu),
             Event::Unmanaged { processors } => self.note_unmanaged(*processors),
@@ -272,6 +306,7 @@ impl Engine {
         let policy = Policy::parse(text, self.seed.wrapping_add(self.decisions))?;
         policy.check(self.settings.host)?;
         policy.fits(&self.machine, &self.ledger.not_reserved())?;
+        policy.turns.fits(&self.settings.buses)?;
         Ok(policy)
     }
 
@@ -279,6 +314,7 @@ impl Engine {
         match self.find_policy(policy) {
             Ok(policy) => {
                 self.policy = policy;
+                self.forget_turn();
                 (self.wishes_stale, self.ledger.regrouped) = (true, true);
                 self.ledger.dirty_all();
                 true

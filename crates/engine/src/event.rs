@@ -106,6 +106,41 @@ pub enum Event {
         /// Which.
         app: AppId,
     },
+    /// It has measured its speedup while it had this many processors (and no fewer or more during the measurement). Dropped if it has another
+    /// number now.
+    Speedup {
+        /// Which.
+        app: AppId,
+        /// Processors it was measured with.
+        processors: u32,
+        /// Over one processor, thousandths.
+        speedup_milli: u32,
+    },
+    /// Bus-transaction rates of its threads in the quantum that ends, transactions per millisecond, by virtual processor from 0. `None`: it has not run
+    /// or could not be measured, and what is known stays. If there are fewer than it has threads, the last one is that of all the others.
+    Bandwidth {
+        /// Which.
+        app: AppId,
+        /// By virtual processor.
+        rates: Vec<Option<u32>>,
+    },
+    /// How much a bus carries at most has been measured (again).
+    Saturation {
+        /// Index in [`crate::Settings::buses`].
+        bus: u32,
+        /// SBTR of all its processors together, transactions per millisecond; 0: not known any more.
+        rate: u32,
+    },
+    /// The shell cannot stop it (it is being debugged, say): outside its turns it is a guest on the processors of others.
+    Unstoppable {
+        /// Which.
+        app: AppId,
+    },
+    /// It can be stopped again.
+    Stoppable {
+        /// Which.
+        app: AppId,
+    },
     /// A processor went offline or left the shell's cpuset.
     Offline {
         /// Which.
@@ -159,6 +194,16 @@ pub enum Action {
         shared: bool,
         /// Some of its processors are lent while it is sequential.
         lent: bool,
+    },
+    /// It does not run until [`Action::Continue`]: stop all its threads at once. Its processors are others' from now on.
+    Stop {
+        /// Which.
+        app: AppId,
+    },
+    /// It runs again, on the processors of its latest target: put its threads there, then let them go on.
+    Continue {
+        /// Which.
+        app: AppId,
     },
     /// Its new pages go there from now on. Not sent while they go to who touches them first, which is what happens by itself.
     Pages {

@@ -32,10 +32,12 @@ impl Ledger {
         match (owner, next) {
             (None, Some(slot)) => self.take(pu, slot, now),
             (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
-            // What its owner has not been told of, or has nothing on, needs no vacating.
+            // What its owner has not been told of, has nothing on or does not run on needs no vacating.
             (Some(owner), _)
                 if self.pus[pu.index()].state == PuState::Owned
-                    && (self.pus[pu.index()].idle || !self.account(owner).sent.pus.contains(pu)) =>
+                    && (self.pus[pu.index()].idle
+                        || self.account(owner).stopped
+                        || !self.account(owner).sent.pus.contains(pu)) =>
             {
                 self.let_go(pu, now);
             }
@@ -48,7 +50,7 @@ impl Ledger {
     pub(crate) fn write_next(&mut self, pu: PuId, next: Option<Slot>) {
         let before = std::mem::replace(&mut self.pus[pu.index()].next, next);
         self.news.pus.push(pu);
-        self.written.pus.push(pu);
+        self.wrote(pu);
         if let Some(slot) = before {
             let app = &mut self.apps[slot.index()];
             app.own.remove(pu);
@@ -71,8 +73,10 @@ impl Ledger {
         let entry = &mut self.pus[pu.index()];
         (entry.owner, entry.state, entry.since_ns, entry.idle) = (Some(slot), PuState::Owned, now, false);
         self.apps[slot.index()].held.remove(pu);
+        self.account_for(slot, now);
         let account = self.account_mut(slot);
         account.owned.insert(pu);
+        account.on += 1;
         self.mark(slot);
     }
 
@@ -104,11 +108,13 @@ impl Ledger {
         entry.last = Some(Former { slot: owner, app: self.apps[owner.index()].id });
         let next = entry.next;
         self.apps[owner.index()].held.insert(pu);
+        self.account_for(owner, now);
         let account = self.account_mut(owner);
         account.owned.remove(pu);
         account.leaving.remove(pu);
+        account.on -= 1;
         self.mark(owner);
-        self.written.pus.push(pu);
+        self.wrote(pu);
         self.changed(owner);
         if let Some(slot) = next {
             self.take(pu, slot, now);

@@ -5,8 +5,8 @@
 //! * G3 no allocation is above what was asked for, except a claim's, what nobody else wanted of a lender, and while a policy is at it;
 //! * G4 an application that is gone owns nothing, is next for nothing and waits for nothing;
 //! * G5 same events, same actions: shown by replaying journals, not checked here;
-//! * G6 work conservation, where the share part promises it: no processor is free while somebody could use it;
-//! * G7 whoever was started has processors, is a guest, or is next for some that are being vacated.
+//! * G6 work conservation, where the share part promises it and counts do not hold: no processor is free while somebody could use it;
+//! * G7 whoever was started has processors, is a guest, is next for some that are being vacated, or is stopped until its turn.
 //!
 //! Always checked is what the step has written: every such processor with its owner's and its heir's sets, every such application. In debug
 //! builds everything is checked after every step, so that nothing is written without being noted.
@@ -81,11 +81,26 @@ impl Engine {
         let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
         assert!(app.own.len() == app.allocation as usize, "G2: application {}", app.id);
         if account.phase == Phase::Running {
-            let served = app.allocation > 0 || !account.guest_of.is_empty();
+            let served = app.allocation > 0 || !account.guest_of.is_empty() || account.stopped;
             assert!(served, "G7: application {} runs nowhere", app.id);
+            self.check_stopped(slot);
         } else {
             let nothing = app.allocation == 0 && account.owned.is_empty() && account.leaving.is_empty();
             assert!(nothing, "G4: application {} has {} and does not run", app.id, app.own);
+        }
+    }
+
+    /// Whoever is stopped has nothing, and will go on; under turns that stop, nobody runs beside others in its own turn.
+    fn check_stopped(&self, slot: Slot) {
+        let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+        let its_turn = self.order.get(self.ledger.place_in(&self.order, slot)) == Some(&slot);
+        let waits = self.stops_without(slot, its_turn);
+        if account.stopped {
+            let nothing = account.owned.is_empty() && account.leaving.is_empty() && account.guest_of.is_empty();
+            assert!(nothing, "application {} is stopped and has {} and {}", app.id, account.owned, account.guest_of);
+            assert!(app.allocation > 0 || waits, "G7: application {} is stopped for ever", app.id);
+        } else {
+            assert!(app.allocation > 0 || !waits, "application {} has nothing and is not stopped", app.id);
         }
     }
 
@@ -139,7 +154,8 @@ impl Engine {
             let app = self.ledger.app(slot);
             app.allocation > 0 && app.allocation < app.cap(self.capacity)
         };
-        if self.policy.share.conserves_work() && self.decisions > 0 && given < self.capacity {
+        if self.work_list.is_none() && self.policy.share.conserves_work() && self.decisions > 0 && given < self.capacity
+        {
             let idle = self.order.iter().find(wants_more).map(|&slot| self.ledger.app(slot).id);
             let policy = &self.policy;
             assert!(idle.is_none(), "G6: {given} of {} given, {idle:?} wants more, {policy}", self.capacity);

@@ -16,7 +16,7 @@ use crate::event::{Action, Event, Nanos};
 use crate::settings::Settings;
 use description::Description;
 use lines::{ActionLine, EventLine};
-use numaestro_policy::Needs;
+use numaestro_policy::{Bus, Needs};
 use numaestro_topology::Machine;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -65,7 +65,23 @@ struct Head {
     host_bandwidth: bool,
     host_page_control: bool,
     host_preemption: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    buses: Vec<BusLine>,
     seed: u64,
+}
+
+/// See [`Bus`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BusLine {
+    pus: String,
+    saturation: u32,
+}
+
+impl BusLine {
+    fn bus(self) -> Result<Bus, JournalError> {
+        Ok(Bus { pus: self.pus.parse().map_err(JournalError::new)?, saturation: self.saturation })
+    }
 }
 
 /// What every further line says.
@@ -73,6 +89,9 @@ struct Head {
 #[serde(deny_unknown_fields)]
 struct Body {
     at: Nanos,
+    /// What people call the application that arrives. The engine does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     event: EventLine,
     actions: Vec<ActionLine>,
 }
@@ -95,6 +114,11 @@ pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String 
         host_bandwidth: settings.host.bandwidth,
         host_page_control: settings.host.page_control,
         host_preemption: settings.host.preemption,
+        buses: settings
+            .buses
+            .iter()
+            .map(|bus| BusLine { pus: bus.pus.to_string(), saturation: bus.saturation })
+            .collect(),
         seed,
     };
     text(&head)
@@ -124,6 +148,7 @@ pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError>
             page_control: head.host_page_control,
             preemption: head.host_preemption,
         },
+        buses: head.buses.into_iter().map(BusLine::bus).collect::<Result<_, _>>()?,
         move_for_rounding: head.move_for_rounding,
         positions: head.positions,
     };
@@ -132,7 +157,18 @@ pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError>
 
 /// One step, without its newline.
 pub fn encode(at: Nanos, event: &Event, actions: &[Action]) -> String {
-    text(&Body { at, event: event.into(), actions: actions.iter().map(ActionLine::from).collect() })
+    encode_named(at, None, event, actions)
+}
+
+/// The same with what people call the application that arrives.
+pub fn encode_named(at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) -> String {
+    let name = name.map(str::to_owned);
+    text(&Body { at, name, event: event.into(), actions: actions.iter().map(ActionLine::from).collect() })
+}
+
+/// What people call the application that arrives in this step, if the line says it.
+pub fn name(line: &str) -> Option<String> {
+    serde_json::from_str::<Body>(line).ok()?.name
 }
 
 /// Time, event and actions of one step.
@@ -175,7 +211,7 @@ impl Replay {
         let (at, event, _) = decode(line)?;
         self.engine.recycle(&mut self.actions);
         self.engine.step(at, &event, &mut self.actions);
-        let repeated = encode(at, &event, &self.actions);
+        let repeated = encode_named(at, name(line).as_deref(), &event, &self.actions);
         if repeated == line {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use crate::account::Sent;
 pub(crate) use crate::account::{Account, Limits, Phase};
 use crate::event::Nanos;
 use crate::queue::Queue;
-use numaestro_policy::{App, AppId, Class, PageHome, Processor, PuState, Slot};
+use numaestro_policy::{App, AppId, Class, PageHome, Processor, PuState, Search, Slot};
 use numaestro_topology::{Machine, PuId, PuSet};
 
 /// Dense arrays by processor and by slot.
@@ -24,6 +24,8 @@ pub(crate) struct Ledger {
     pub scratch: Vec<PuId>,
     /// Processors that may be owned, unmanaged ones included.
     pub usable: PuSet,
+    /// How many of them are not taken by load that is not managed, as of the latest decision; at least 1.
+    pub there_is: u32,
     /// Sum of all allocations.
     pub allocated: u32,
     /// Whose target may have changed in this step, in no order; some of them may be gone.
@@ -32,7 +34,7 @@ pub(crate) struct Ledger {
     pub vacating: Vec<Slot>,
     /// Who takes part in the division has changed.
     pub regrouped: bool,
-    /// False only if nobody is pinned; and if nobody is blocked; and if no processor is marked as unmanaged.
+    /// False only if nobody is pinned; and if no processor is marked as unmanaged.
     pub some: Rare,
     /// What the plan does not know yet.
     pub news: News,
@@ -44,7 +46,6 @@ pub(crate) struct Ledger {
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Rare {
     pub pinned: bool,
-    pub blocked: bool,
     pub unmanaged: bool,
 }
 
@@ -86,6 +87,7 @@ impl Ledger {
             queue: Queue::default(),
             vacant: Vec::new(),
             scratch: Vec::new(),
+            there_is: usable.len() as u32,
             usable,
             allocated: 0,
             dirty: Vec::new(),
@@ -162,27 +164,13 @@ impl Ledger {
         let slot = self.vacant.pop().unwrap_or_else(|| {
             let pus = self.pus.len();
             self.accounts.push(Account::vacant(pus));
-            self.apps.push(App {
-                id,
-                request: 0,
-                min: 1,
-                max: 1,
-                weight_milli: 1,
-                own: PuSet::with_capacity(pus),
-                allocation: 0,
-                held: PuSet::with_capacity(pus),
-                home: None,
-                placeable: u32::MAX,
-                started_ns: 0,
-                estimate_ns: None,
-                cpu_ns: 0,
-                class,
-                speedup: Vec::new(),
-            });
+            let set = || PuSet::with_capacity(pus);
+            self.apps.push(App { own: set(), held: set(), ..App::new(id, 0) });
             Slot(self.apps.len() as u32 - 1)
         });
         let app = &mut self.apps[slot.index()];
         (app.id, app.class, app.home, app.cpu_ns, app.started_ns, app.placeable) = (id, class, None, 0, 0, u32::MAX);
+        (app.turn, app.report, app.reports, app.search, app.thread_count) = (u32::MAX, None, 0, Search::None, 0);
         app.speedup.clear();
         app.held.clear();
         slot
@@ -208,6 +196,8 @@ impl Ledger {
         (account.adopted, account.sequential, account.pinned, account.dirty, account.position) =
             (0, false, false, false, 0);
         (account.team, account.pages) = (0, PageHome::FirstTouch);
+        (account.stopped, account.unstoppable, account.on) = (false, false, 0);
+        account.vps.clear();
         if self.apps[slot.index()].home.take().is_some() {
             self.news.homes.push(slot);
         }
@@ -278,6 +268,13 @@ impl Ledger {
     pub(crate) fn dirty_all(&mut self) {
         for index in 0..self.started.len() {
             self.mark(self.started[index]);
+        }
+    }
+
+    /// This processor is to be checked at the end of the step.
+    pub(crate) fn wrote(&mut self, pu: PuId) {
+        if self.written.pus.last() != Some(&pu) {
+            self.written.pus.push(pu);
         }
     }
 

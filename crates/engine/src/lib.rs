@@ -15,7 +15,7 @@
 //! engine.recycle(&mut actions);
 //! ```
 //!
-//! Reading order: `engine` (what an event leads to), `decision` (counts, places), `arrival` and `life` (what happens to applications),
+//! Reading order: `engine` (what an event leads to), `decision` (counts, places), `turns`, `worklist` and `threads` (who runs now), `arrival` and `life` (what happens to applications),
 //! `admission` and `queue` (who may start), `ledger`, `handover` and `vacating` (who owns what, and how a processor changes hands), `guests`
 //! (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
 
@@ -33,13 +33,17 @@ pub mod journal;
 mod ledger;
 mod life;
 mod queue;
+mod reports;
 mod settings;
 mod snapshot;
 mod targets;
+mod threads;
+mod turns;
 mod vacating;
+mod worklist;
 
 pub use engine::Engine;
 pub use event::{Action, Class, Event, Nanos, PageHome, Wish};
-pub use numaestro_policy::{AppId, Needs, PuState, Rejected};
+pub use numaestro_policy::{AppId, Bus, Needs, PuState, Rejected, Search};
 pub use settings::Settings;
 pub use snapshot::{AppSnapshot, AppState, PuSnapshot, Snapshot};

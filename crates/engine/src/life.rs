@@ -86,14 +86,16 @@ impl Engine {
     pub(crate) fn blocked(&mut self, slot: Slot) -> bool {
         let allocation = self.ledger.app(slot).allocation;
         let account = self.ledger.account_mut(slot);
-        if account.phase != Phase::Running || account.pinned || account.blocked || allocation == 0 {
+        // One that has been stopped said so before.
+        let nothing = allocation == 0 && !account.stopped;
+        if account.phase != Phase::Running || account.pinned || account.blocked || nothing {
             return false;
         }
         if !account.sequential {
             account.parallel_count = allocation;
         }
         (account.sequential, account.blocked) = (true, true);
-        (self.ledger.some.blocked, self.ledger.regrouped) = (true, true);
+        self.ledger.regrouped = true;
         self.ledger.mark(slot);
         self.ledger.lend_all(slot, self.now);
         self.refresh_wish(slot);

@@ -17,6 +17,8 @@ pub enum AppState {
     Sequential,
     /// It waits for something outside, and lends everything.
     Blocked,
+    /// It does not run until its next turn.
+    Stopped,
     /// Its children run; it holds nothing.
     Wrapper,
 }
@@ -29,6 +31,7 @@ impl AppState {
             Self::Running => "running",
             Self::Sequential => "sequential",
             Self::Blocked => "blocked",
+            Self::Stopped => "stopped",
             Self::Wrapper => "wrapper",
         }
     }
@@ -153,6 +156,7 @@ impl Engine {
             state: match account.phase {
                 Phase::Waiting | Phase::Gone => AppState::Waiting,
                 Phase::Wrapper => AppState::Wrapper,
+                Phase::Running if account.stopped => AppState::Stopped,
                 Phase::Running if account.blocked => AppState::Blocked,
                 Phase::Running if account.sequential => AppState::Sequential,
                 Phase::Running => AppState::Running,
@@ -204,6 +208,10 @@ impl Engine {
             Phase::Waiting => format!("waits for processors of its own: number {} in the queue", self.position(slot)),
             Phase::Wrapper => "its children run; it holds no processors itself".to_owned(),
             Phase::Running if account.pinned => "keeps what it had when the manager was started again".to_owned(),
+            Phase::Running if account.stopped => {
+                let turns = self.policy.turns.info().name;
+                format!("stopped until its turn: {running} applications have processors now, by turns={turns}")
+            }
             Phase::Running if account.blocked => {
                 "it waits for something outside: its processors are lent until it opens a parallel region".to_owned()
             }

@@ -64,7 +64,8 @@ impl Engine {
             (false, false) => self.settings.grace_ns,
         };
         self.ledger.announced(slot, epoch, self.now, grace);
-        if self.ledger.app(slot).class == Class::Fold {
+        // One whose target is the same (as a guest it stays where it was) has carried it out already.
+        if self.ledger.app(slot).class == Class::Fold || self.ledger.account(slot).adopted >= epoch {
             self.ledger.release_announced(slot, epoch, self.now);
         }
     }
@@ -87,7 +88,8 @@ impl Engine {
         let Some(wanted) = wanted(&self.ledger, slot) else { return };
         let sent = &self.ledger.account(slot).sent;
         let same = sent.pus == *wanted.pus && sent.count == wanted.count;
-        if sent.epoch > 0 && same && sent.shared == wanted.shared && sent.lent == wanted.lent {
+        let stopped = self.ledger.account(slot).stopped;
+        if !stopped && sent.epoch > 0 && same && sent.shared == wanted.shared && sent.lent == wanted.lent {
             return;
         }
         let mut pus = self.sets.pop().unwrap_or_else(|| PuSet::with_capacity(self.machine.pu_count()));
@@ -101,6 +103,10 @@ impl Engine {
         if self.ledger.app(slot).class == Class::Fold {
             let account = self.ledger.account_mut(slot);
             account.adopted = account.sent.epoch;
+        }
+        if stopped {
+            self.ledger.account_mut(slot).stopped = false;
+            actions.push(Action::Continue { app });
         }
     }
 }
@@ -122,6 +128,8 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
             let count = if account.team > 0 { account.team } else { on(&account.guest_of) };
             Some(Wanted { pus: &account.guest_of, count, shared: true, lent })
         }
+        // It is stopped until it has something.
+        Phase::Running if account.stopped => None,
         // It has lost all it had: until what will be its own is vacated, it runs there beside those that vacate it.
         Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => {
             Some(Wanted { pus: &app.own, count: on(&app.own), shared: true, lent })

@@ -1,7 +1,7 @@
 //! The steady state allocates nothing: neither decisions that change nothing nor, with recycled actions, those that do.
 
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
-use numaestro_policy::{Needs, catalogue};
+use numaestro_policy::{Bus, Needs, catalogue};
 use numaestro_topology::{PuSet, synthetic};
 
 /// Allocations of this thread while `work` runs, and what it gives.
@@ -22,8 +22,10 @@ struct Host {
 impl Host {
     fn new(policy: &str) -> Self {
         let machine = synthetic::parse("pack:2 numa:2 l3:2 core:4 pu:2").unwrap();
-        let host = Needs { page_control: true, ..Settings::default().host };
-        let settings = Settings { policy: policy.into(), host, ..Settings::default() };
+        let host = Needs { requests: true, speedup: true, bandwidth: true, page_control: true, preemption: true };
+        let bus = |list: &str| Bus { pus: list.parse().unwrap(), saturation: 30_000 };
+        let buses = ["0-15", "16-31", "32-47", "48-63"].map(bus).to_vec();
+        let settings = Settings { policy: policy.into(), host, buses, ..Settings::default() };
         let idle = "1,3,5-8,20-30".parse().unwrap();
         Self { engine: Engine::new(machine, settings, 1).unwrap(), actions: Vec::new(), now: 0, idle }
     }
@@ -52,6 +54,23 @@ impl Host {
         allocations
     }
 
+    /// A quantum passes: what its threads moved is told, and whoever takes turns takes them.
+    fn quantum(&mut self, newest: u64) -> u64 {
+        let rates: Vec<_> = (0..9).map(|vp| Some(newest as u32 * 37 % 900 * vp)).collect();
+        self.now += 100_000_000;
+        let own = self.engine.view().apps.iter().find(|app| app.id == AppId(2)).map_or(0, |app| app.allocation);
+        let events = [
+            Event::Speedup { app: AppId(2), processors: own, speedup_milli: 700 * own },
+            Event::Bandwidth { app: AppId(1), rates: rates.clone() },
+            Event::Bandwidth { app: AppId(2), rates },
+            Event::Saturation { bus: 1, rate: 30_000 + newest as u32 },
+            Event::Unstoppable { app: AppId(3) },
+            Event::Timer,
+            Event::Stoppable { app: AppId(3) },
+        ];
+        events.iter().map(|event| self.settle(event)).sum()
+    }
+
     /// One round of everything that happens every day.
     fn day(&mut self, newest: &mut u64) -> u64 {
         *newest += 1;
@@ -70,7 +89,8 @@ impl Host {
             Event::Depart { app },
             Event::Timer,
         ];
-        events.iter().map(|event| self.settle(event)).sum()
+        let day: u64 = events.iter().map(|event| self.settle(event)).sum();
+        day + self.quantum(*newest)
     }
 }
 

@@ -103,6 +103,7 @@ impl Host {
     fn carry_out(&mut self, action: &Action) {
         match action {
             Action::Start { app } => self.jobs.get_mut(app).unwrap().started = true,
+            Action::Stop { app } | Action::Continue { app } => panic!("{}: {app} is stopped or continued", self.policy),
             Action::Pages { app, home } => {
                 let job = self.jobs.get_mut(app).unwrap();
                 assert!(job.pages.is_none(), "K6: pages of {app} go elsewhere now");

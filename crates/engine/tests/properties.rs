@@ -4,18 +4,16 @@
 mod drawn;
 #[path = "properties/program.rs"]
 mod program;
+#[path = "properties/rest.rs"]
+mod rest;
 
 use drawn::{MACHINES, Op, drawn_ops, op, some_policy};
-use numaestro_engine::{Action, AppId, AppState, Class, Engine, Event, PuSnapshot, PuState, Settings, Wish, journal};
-use numaestro_policy::{Needs, Policy, Shares, catalogue};
+use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish, journal};
+use numaestro_policy::{Needs, catalogue};
 use numaestro_topology::{PuId, PuSet, synthetic};
 use program::Program;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-
-fn lends(state: AppState) -> bool {
-    matches!(state, AppState::Sequential | AppState::Blocked)
-}
 
 /// The engine, and the ledger kept from its actions.
 struct World {
@@ -34,8 +32,9 @@ impl World {
         let machine = synthetic::parse(machine).unwrap();
         let pus = machine.pu_count() as u32;
         let reserved = if pus > 2 && seed.is_multiple_of(5) { PuSet::from_iter([PuId(0)]) } else { PuSet::new() };
-        let host = Needs { page_control: true, ..Settings::default().host };
-        let settings = Settings { policy: policy.into(), reserved, host, ..Settings::default() };
+        let host = Needs { requests: true, speedup: true, bandwidth: true, page_control: true, preemption: true };
+        let buses = drawn::buses(&machine, seed);
+        let settings = Settings { policy: policy.into(), reserved, host, buses, ..Settings::default() };
         let journal = journal::encode_head(&machine, &settings, seed);
         let engine = Engine::new(machine, settings, seed).unwrap();
         Self {
@@ -72,6 +71,11 @@ impl World {
             // A wrapper holds nothing: it has no threads that would have to leave.
             program.targets.iter_mut().for_each(|(_, pus, _)| pus.clear());
         }
+        if let Event::Unstoppable { app } = event
+            && let Some(program) = self.programs.get_mut(app)
+        {
+            program.stopped = false;
+        }
         if let Event::Adopted { app, epoch } = event
             && let Some(program) = self.programs.get_mut(app)
             && program.targets.last().is_some_and(|(latest, ..)| epoch <= latest)
@@ -81,8 +85,22 @@ impl World {
         self.engine.step(self.now, event, &mut actions);
         self.journal.push('\n');
         self.journal.push_str(&journal::encode(self.now, event, &actions));
-        for action in &actions {
+        let mut stops = true;
+        for (at, action) in actions.iter().enumerate() {
             self.see(action, event);
+            match action {
+                Action::Stop { app } => assert!(stops || self.latest(*app) == 0, "stopped after others were told"),
+                Action::Continue { app } => {
+                    let told = at.checked_sub(1).and_then(|before| actions.get(before));
+                    assert!(matches!(told, Some(Action::Target { app: who, .. }) if who == app), "goes on untold");
+                }
+                Action::Target { app, .. } if self.programs[app].stopped => {
+                    let next = actions.get(at + 1);
+                    assert!(matches!(next, Some(Action::Continue { app: who }) if who == app), "told while stopped");
+                }
+                _ => {}
+            }
+            stops &= matches!(action, Action::Stop { .. });
         }
         self.log.append(&mut actions);
     }
@@ -125,6 +143,16 @@ impl World {
                 assert_eq!(*epoch, before + 1);
                 program.leave_idle(pus, *shared);
                 program.targets.push((*epoch, pus.clone(), *shared));
+            }
+            Action::Stop { app } => {
+                let program = self.programs.get_mut(app).expect("stopped before its arrival");
+                assert!(program.started && !program.stopped, "{app} is stopped");
+                program.stop();
+            }
+            Action::Continue { app } => {
+                let program = self.programs.get_mut(app).expect("goes on before its arrival");
+                assert!(program.started && program.stopped, "{app} goes on");
+                program.stopped = false;
             }
             Action::Pages { app, .. } => assert!(self.programs[app].started, "{app} has pages before its start"),
             Action::Force { app, epoch, pus } => {
@@ -170,6 +198,7 @@ impl World {
             29 => Event::Unmanaged { processors: op.a % (self.pus + 2) },
             30 => Event::Policy { policy: some_policy(op.a, self.pus, &["nonsense"]) },
             31..=36 => self.demand(app, op),
+            38..=46 => self.report(app, op),
             _ => Event::Timer,
         };
         match &event {
@@ -184,6 +213,25 @@ impl World {
     fn demand(&self, app: AppId, op: &Op) -> Event {
         let idle = (0..self.pus).map(PuId).filter(|pu| op.b.rotate_left(pu.0 % 32) & 3 == 3).collect();
         Event::Demand { app, processors: op.a % (2 * self.pus), idle }
+    }
+
+    /// What is measured, possible or not, and what the shell finds out.
+    fn report(&self, app: AppId, op: &Op) -> Event {
+        let mut apps = self.engine.snapshot().apps.into_iter();
+        let count = apps.find(|found| found.app == app).map_or(0, |found| found.pus.len() as u32);
+        match op.kind {
+            38..=40 => {
+                let processors = if op.a.is_multiple_of(4) { op.a % 70 } else { count };
+                Event::Speedup { app, processors, speedup_milli: op.b % (1000 * processors + 2000) }
+            }
+            41..=43 => {
+                let rate = |vp: u32| (op.b >> (vp % 32) & 3 > 0).then(|| op.b.rotate_left(vp) % 40_000);
+                Event::Bandwidth { app, rates: (0..op.a % 20).map(rate).collect() }
+            }
+            44 => Event::Saturation { bus: op.a % 9, rate: if op.b.is_multiple_of(4) { 0 } else { op.b % 100_000 } },
+            45 => Event::Unstoppable { app },
+            _ => Event::Stoppable { app },
+        }
     }
 
     fn is_last(&self, pu: PuId) -> bool {
@@ -216,121 +264,6 @@ impl World {
         };
         self.programs.insert(app, Program { class_folds: class == Class::Fold, ..Program::default() });
         Event::Arrive { app, wish }
-    }
-
-    /// Liveness: with every target answered and time going on, everything comes to rest.
-    fn settle(&mut self) {
-        for round in 0..10_000 {
-            let late = self.engine.snapshot().apps.into_iter().find(|app| app.adopted < app.epoch);
-            if let Some(app) = late {
-                self.step(&Event::Adopted { app: app.app, epoch: app.epoch });
-            } else if !self.engine.policy().share.space_shares() && round > 200 {
-                // Some look at the load every second for ever.
-                return;
-            } else if let Some(at) = self.engine.deadline() {
-                assert!(at >= self.now, "a deadline that is over");
-                self.now = at;
-                self.step(&Event::Timer);
-            } else {
-                return;
-            }
-        }
-        panic!("does not come to rest: {:#?}", self.engine.snapshot());
-    }
-
-    /// At rest: nobody has to leave, everybody has been told, and the shares are those of the policy.
-    fn check_rest(&self) {
-        let snapshot = self.engine.snapshot();
-        for pu in &snapshot.pus {
-            assert_eq!(pu.owner, pu.next, "PU {} is still changing hands", pu.pu);
-        }
-        for app in &snapshot.apps {
-            assert_eq!(app.epoch, app.adopted);
-            assert_eq!(app.state == AppState::Waiting, app.count == 0, "{app:?}");
-            assert!(!app.why.is_empty());
-            let owned: PuSet = snapshot.pus.iter().filter(|pu| pu.owner == Some(app.app)).map(|pu| pu.pu).collect();
-            if !owned.is_empty() {
-                assert_eq!(owned, app.pus, "{app:?}");
-            }
-            let runs = |id: &AppId| snapshot.apps.iter().any(|app| app.app == *id && app.state != AppState::Blocked);
-            let crowded = snapshot.pus.iter().any(|pu| owned.contains(pu.pu) && pu.guests.iter().any(runs));
-            assert!(owned.is_empty() || crowded == app.shared, "{app:?}");
-        }
-        let policy = self.engine.policy();
-        if policy.share.space_shares() && !policy.share.retains() && !policy.placement.selective() {
-            self.check_shares();
-            self.check_guests();
-        }
-    }
-
-    fn check_shares(&self) {
-        let view = self.engine.view();
-        let mut policy = Policy::parse(&self.engine.policy().to_string(), 0).unwrap();
-        let mut shares = Shares::new();
-        shares.reset(view.apps.len());
-        policy.share.divide(&view, &mut shares);
-        if !policy.share.space_shares() {
-            return self.check_everybody_is_everywhere();
-        }
-        let lenders = self.engine.snapshot().apps.iter().any(|app| lends(app.state));
-        for &slot in view.order {
-            let (app, count) = (view.app(slot), shares.count(slot));
-            let right = app.allocation == count || shares.is_rounding(slot, app.allocation) || lenders;
-            assert!(right, "application {} has {} of {count}", app.id, app.allocation);
-            assert!(app.allocation >= count.min(app.min));
-        }
-    }
-
-    /// Nobody owns anything but what it holds by a claim.
-    fn check_everybody_is_everywhere(&self) {
-        let snapshot = self.engine.snapshot();
-        let places: PuSet = snapshot.pus.iter().filter(|pu| pu.state != PuState::Unmanaged).map(|pu| pu.pu).collect();
-        for &slot in self.engine.view().order {
-            let app = snapshot.apps.iter().find(|app| app.app == self.engine.view().app(slot).id).unwrap();
-            assert_eq!(self.engine.view().app(slot).allocation, 0);
-            assert!(app.shared && app.count >= 1 && app.pus == places.intersection(&snapshot.usable), "{app:?}");
-        }
-    }
-
-    /// With processors to spare nobody is a guest, and no guest would be better off elsewhere.
-    fn check_guests(&self) {
-        let view = self.engine.view();
-        let minimums_fit = view.order.iter().map(|&slot| view.app(slot).min).sum::<u32>() <= view.capacity;
-        let work_conserving = self.engine.policy().share.conserves_work();
-        let guests = view.order.iter().filter(|&&slot| view.app(slot).allocation == 0).count();
-        let late_ones_get_nothing = matches!(self.engine.policy().share.info().name, "cluster" | "demand")
-            || self.engine.policy().placement.selective();
-        assert!(
-            !minimums_fit || !work_conserving || late_ones_get_nothing || guests == 0,
-            "a guest although there is room, with {}: {:#?}",
-            self.engine.policy().in_full(),
-            self.engine.snapshot().apps
-        );
-        self.check_balance();
-    }
-
-    /// The weight on each processor, recomputed: nobody would find less on another one.
-    fn check_balance(&self) {
-        let snapshot = self.engine.snapshot();
-        let app = |id: AppId| snapshot.apps.iter().find(|app| app.app == id).unwrap();
-        let weight = |id: AppId, on: usize| u64::from(app(id).weight_milli) / on as u64;
-        let owned = |id: AppId| snapshot.pus.iter().filter(|pu| pu.owner == Some(id)).count();
-        let effective_min = |id: AppId| if lends(app(id).state) { 1 } else { app(id).min as usize };
-        let load = |pu: &PuSnapshot| {
-            let own = pu.owner.map_or(0, |id| weight(id, owned(id)));
-            own + pu.guests.iter().map(|&id| weight(id, effective_min(id))).sum::<u64>()
-        };
-        let places: Vec<_> =
-            snapshot.pus.iter().filter(|pu| matches!(pu.state, PuState::Free | PuState::Owned)).collect();
-        for here in &places {
-            for &guest in &here.guests {
-                let elsewhere =
-                    places.iter().filter(|there| !there.guests.contains(&guest)).map(|there| load(there)).min();
-                let better =
-                    elsewhere.is_some_and(|load_there| load_there + weight(guest, effective_min(guest)) < load(here));
-                assert!(!better, "{guest} would be better off elsewhere: {:#?}", snapshot.pus);
-            }
-        }
     }
 }
 

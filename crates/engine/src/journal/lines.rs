@@ -62,6 +62,25 @@ pub(super) enum EventLine {
     Parallel {
         app: u64,
     },
+    Speedup {
+        app: u64,
+        processors: u32,
+        speedup_milli: u32,
+    },
+    Bandwidth {
+        app: u64,
+        rates: Vec<Option<u32>>,
+    },
+    Saturation {
+        bus: u32,
+        rate: u32,
+    },
+    Unstoppable {
+        app: u64,
+    },
+    Stoppable {
+        app: u64,
+    },
     Offline {
         pu: u32,
     },
@@ -95,6 +114,12 @@ pub(super) enum ActionLine {
         pus: String,
         shared: bool,
         lent: bool,
+    },
+    Stop {
+        app: u64,
+    },
+    Continue {
+        app: u64,
     },
     Pages {
         app: u64,
@@ -156,6 +181,13 @@ impl From<&Event> for EventLine {
             Event::Sequential { app } => Self::Sequential { app: app.0 },
             Event::Blocked { app } => Self::Blocked { app: app.0 },
             Event::Parallel { app } => Self::Parallel { app: app.0 },
+            Event::Speedup { app, processors, speedup_milli } => {
+                Self::Speedup { app: app.0, processors: *processors, speedup_milli: *speedup_milli }
+            }
+            Event::Bandwidth { app, rates } => Self::Bandwidth { app: app.0, rates: rates.clone() },
+            Event::Saturation { bus, rate } => Self::Saturation { bus: *bus, rate: *rate },
+            Event::Unstoppable { app } => Self::Unstoppable { app: app.0 },
+            Event::Stoppable { app } => Self::Stoppable { app: app.0 },
             Event::Offline { pu } => Self::Offline { pu: pu.0 },
             Event::Online { pu } => Self::Online { pu: pu.0 },
             Event::Unmanaged { processors } => Self::Unmanaged { processors: *processors },
@@ -185,6 +217,13 @@ impl TryFrom<EventLine> for Event {
             EventLine::Sequential { app } => Self::Sequential { app: AppId(app) },
             EventLine::Blocked { app } => Self::Blocked { app: AppId(app) },
             EventLine::Parallel { app } => Self::Parallel { app: AppId(app) },
+            EventLine::Speedup { app, processors, speedup_milli } => {
+                Self::Speedup { app: AppId(app), processors, speedup_milli }
+            }
+            EventLine::Bandwidth { app, rates } => Self::Bandwidth { app: AppId(app), rates },
+            EventLine::Saturation { bus, rate } => Self::Saturation { bus, rate },
+            EventLine::Unstoppable { app } => Self::Unstoppable { app: AppId(app) },
+            EventLine::Stoppable { app } => Self::Stoppable { app: AppId(app) },
             EventLine::Offline { pu } => Self::Offline { pu: PuId(pu) },
             EventLine::Online { pu } => Self::Online { pu: PuId(pu) },
             EventLine::Unmanaged { processors } => Self::Unmanaged { processors },
@@ -207,6 +246,8 @@ impl From<&Action> for ActionLine {
                 shared: *shared,
                 lent: *lent,
             },
+            Action::Stop { app } => Self::Stop { app: app.0 },
+            Action::Continue { app } => Self::Continue { app: app.0 },
             Action::Pages { app, home } => Self::Pages { app: app.0, home: page_word(*home) },
             Action::Force { app, epoch, pus } => Self::Force { app: app.0, epoch: *epoch, pus: pus.to_string() },
             Action::Refuse { app, reason } => Self::Refuse { app: app.map(|app| app.0), reason: reason.clone() },
@@ -224,6 +265,8 @@ impl TryFrom<ActionLine> for Action {
             ActionLine::Target { app, epoch, count, pus, shared, lent } => {
                 Self::Target { app: AppId(app), epoch, count, pus: set(&pus)?, shared, lent }
             }
+            ActionLine::Stop { app } => Self::Stop { app: AppId(app) },
+            ActionLine::Continue { app } => Self::Continue { app: AppId(app) },
             ActionLine::Pages { app, home } => Self::Pages { app: AppId(app), home: page_home(&home)? },
             ActionLine::Force { app, epoch, pus } => Self::Force { app: AppId(app), epoch, pus: set(&pus)? },
             ActionLine::Refuse { app, reason } => Self::Refuse { app: app.map(AppId), reason },

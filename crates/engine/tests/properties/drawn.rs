@@ -1,6 +1,7 @@
 //! What is drawn: machines, policies, and what happens.
 
-use numaestro_policy::{Policy, Random, catalogue};
+use numaestro_policy::{Bus, Policy, Random, catalogue};
+use numaestro_topology::Machine;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -43,9 +44,18 @@ pub fn some_policy(which: u32, pus: u32, others: &[&str]) -> String {
     static PRESETS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
         catalogue().iter().filter(|entry| entry.part == "preset").map(|entry| entry.info.name).collect()
     });
+    static TURNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+        let turns = catalogue().into_iter().filter(|entry| entry.part == "turns");
+        turns.map(|entry| entry.info.name).filter(|name| Policy::parse(&format!("turns={name}"), 0).is_ok()).collect()
+    });
     let which = which as usize;
     match which % 8 {
-        0..=2 => POLICIES[which / 8 % POLICIES.len()].clone(),
+        0..=1 => POLICIES[which / 8 % POLICIES.len()].clone(),
+        2 => {
+            let turns = TURNS[which / 8 % TURNS.len()];
+            let text = format!("{} turns={turns}", POLICIES[which / 64 % POLICIES.len()]);
+            if Policy::parse(&text, 0).is_ok() { text } else { format!("share=dss turns={turns}") }
+        }
         3 => {
             let (a, b) = (fixed_places(pus, which as u32 / 8), fixed_places(pus, which as u32 / 64));
             format!("share=demand placement=fixed(at={a};{b}) admission=share")
@@ -62,6 +72,13 @@ pub fn fixed_places(pus: u32, from: u32) -> String {
     (0..pus).map(|pu| if pu < lowest || number(pu) > 3 { "-".to_owned() } else { number(pu).to_string() }).collect()
 }
 
+/// One for each memory node; what they carry is sometimes not known.
+pub fn buses(machine: &Machine, seed: u64) -> Vec<Bus> {
+    let nodes = machine.numa_nodes().iter().enumerate();
+    let saturation = |node: usize| if (seed >> node).is_multiple_of(3) { 0 } else { 30_000 };
+    nodes.map(|(node, there)| Bus { pus: there.pus.clone(), saturation: saturation(node) }).collect()
+}
+
 /// What a random number makes happen.
 #[derive(Debug, Clone)]
 pub struct Op {
@@ -74,7 +91,7 @@ pub struct Op {
 
 pub fn op() -> impl Strategy<Value = Op> {
     let time = prop_oneof![4 => 0u64..1000, 2 => 0u64..6_000_000, 1 => 0u64..3_000_000_000];
-    (0u8..38, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
+    (0u8..47, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
         kind,
         who,
         a,
@@ -87,7 +104,7 @@ pub fn op() -> impl Strategy<Value = Op> {
 pub fn drawn_ops(seed: u64) -> Vec<Op> {
     let mut random = Random::new(seed);
     let op = |_| Op {
-        kind: random.below(38) as u8,
+        kind: random.below(47) as u8,
         who: random.draw() as u32,
         a: random.draw() as u32,
         b: random.draw() as u32,

@@ -16,6 +16,8 @@ pub struct Program {
     pub left: PuSet,
     /// Epoch and time of the latest `Force`.
     pub forced: (u32, u64),
+    /// It has been stopped and not gone on since.
+    pub stopped: bool,
 }
 
 impl Program {
@@ -25,6 +27,12 @@ impl Program {
             let past = self.targets.len().saturating_sub(1);
             self.targets[..past].iter_mut().for_each(|(_, pus, _)| pus.clear());
         }
+    }
+
+    /// Nothing of it runs, wherever it was.
+    pub fn stop(&mut self) {
+        self.stopped = true;
+        self.targets.iter_mut().for_each(|(_, pus, _)| pus.clear());
     }
 
     /// It has nothing to do there: where it has been told to go away, that is its going.

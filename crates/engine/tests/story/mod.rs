@@ -73,6 +73,8 @@ pub fn line(action: &Action) -> String {
             let (shared, lent) = (if *shared { " shared" } else { "" }, if *lent { " lent" } else { "" });
             format!("target {app} epoch {epoch}: {count} on {pus}{shared}{lent}")
         }
+        Action::Stop { app } => format!("stop {app}"),
+        Action::Continue { app } => format!("continue {app}"),
         Action::Pages { app, home } => format!("pages {app} to {home:?}"),
         Action::Force { app, epoch, pus } => format!("force {app} epoch {epoch} on {pus}"),
         Action::Refuse { reason, .. } => format!("refuse: {reason}"),

@@ -1,0 +1,188 @@
+//! Who runs now: asks the turns part, stops those that have no processors in this turn and lets the others go on. Knows no policy's rules.
+//!
+//! Under turns that stop, nobody runs without processors of its own, but those that the shell cannot stop, that wait for something outside, or
+//! that keep what they had when the manager was started again. What a stopped application had is its heirs' at once: nothing of it
+//! runs, so nothing has to be vacated.
+
+use crate::decision::view;
+use crate::engine::Engine;
+use crate::event::{Action, Nanos};
+use crate::guests::Guests;
+use crate::ledger::Phase;
+use crate::worklist::WorkList;
+use numaestro_policy::{Slot, View};
+
+impl Engine {
+    /// When the present turn ends, on the shell's clock, if turns end: what was measured in it is to be told before.
+    pub fn turn_ends(&self) -> Option<Nanos> {
+        self.turn_until.map(|at| at.saturating_sub(self.gone_back))
+    }
+
+    /// Asks who runs. Leaves in `order` those among whom processors are divided, with their limits for this turn; the others let go of what they have.
+    pub(crate) fn take_turns(&mut self) {
+        self.forget_limits();
+        self.ledger.account_for_time(&self.order, self.now);
+        self.list_threads();
+        let within = self.policy.turns.holds_counts() && self.turn_until.is_some_and(|end| self.now < end);
+        self.turn.reset(&self.order);
+        self.turn_until = self.policy.turns.now(&view!(self), &mut self.turn);
+        self.turn_ends = self.turn_until;
+        self.policy.placement.prefer(self.turn.preferred());
+        self.set_limits();
+        let everybody = self.order.len();
+        self.order.clone_from(&self.turn.running);
+        if self.policy.placement.selective() {
+            for &slot in self.turn.running.iter().chain(&self.turn.next) {
+                self.ledger.apps[slot.index()].placeable = u32::MAX;
+            }
+        }
+        let kept = |&slot: &Slot| {
+            let app = self.ledger.app(slot);
+            app.allocation.min(app.cap(self.capacity))
+        };
+        // Counts cannot hold if processors have been taken away.
+        let holds = within && self.turn.running.iter().chain(&self.turn.next).map(kept).sum::<u32>() <= self.capacity;
+        self.work_list = holds.then_some(WorkList { left_over: self.left_over });
+        if holds {
+            self.order.extend_from_slice(&self.turn.next);
+        }
+        let id = |slot: &Slot| self.ledger.app(*slot).id;
+        if !self.order.is_sorted_by_key(id) {
+            self.order.sort_unstable_by_key(id);
+        }
+        self.ledger.regrouped |= self.order.len() != everybody;
+        self.let_go_of_turns();
+    }
+
+    /// Another turns part begins anew.
+    pub(crate) fn forget_turn(&mut self) {
+        self.turn_until = None;
+        self.forget_limits();
+        self.turn.reset(&[]);
+    }
+
+    /// No limits but those of wishes and of the machine.
+    pub(crate) fn forget_limits(&mut self) {
+        for &(slot, _) in self.turn.limits() {
+            self.ledger.apps[slot.index()].turn = u32::MAX;
+        }
+    }
+
+    /// The limits of this turn.
+    pub(crate) fn set_limits(&mut self) {
+        for &(slot, processors) in self.turn.limits() {
+            self.ledger.apps[slot.index()].turn = processors.max(1);
+        }
+    }
+
+    /// Whether it takes part in the division whenever it is its turn. Where turns are taken, one whose minimum is more than there is does not: its turn
+    /// would help nobody.
+    pub(crate) fn takes_turns(&self, slot: Slot) -> bool {
+        let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+        let possible = app.min <= self.ledger.there_is || !self.policy.turns.stops();
+        account.phase == Phase::Running && !account.blocked && !account.pinned && possible
+    }
+
+    /// Those whose turn it is not have nothing from now on: they are stopped when the heirs of what they had are known. Whoever cannot be stopped has its
+    /// grace time.
+    fn let_go_of_turns(&mut self) {
+        // A selective placement leaves alone what is not free.
+        let at_once = self.policy.placement.selective();
+        let mut running = 0;
+        for index in 0..self.ledger.started.len() {
+            let slot = self.ledger.started[index];
+            if self.order.get(running) == Some(&slot) {
+                running += 1;
+            } else if self.lets_go(slot) && self.ledger.app(slot).allocation > 0 {
+                if at_once && self.can_be_stopped(slot) {
+                    self.ledger.give_up_all(slot, self.now);
+                } else {
+                    self.ledger.lend_all(slot, self.now);
+                }
+            }
+        }
+    }
+
+    /// Whether it has nothing of its own outside its turn.
+    fn lets_go(&self, slot: Slot) -> bool {
+        let account = self.ledger.account(slot);
+        account.phase == Phase::Running && !account.pinned
+    }
+
+    /// Whether having no processors means that it is stopped.
+    pub(crate) fn can_be_stopped(&self, slot: Slot) -> bool {
+        self.policy.turns.stops() && self.takes_turns(slot) && !self.ledger.account(slot).unstoppable
+    }
+
+    /// Whether it is stopped if it has no processors. In its turn it is, if others have some: where a policy finds none for anybody, nobody is stopped
+    /// for the sake of others.
+    pub(crate) fn stops_without(&self, slot: Slot, its_turn: bool) -> bool {
+        self.can_be_stopped(slot) && (!its_turn || self.ledger.allocated > 0)
+    }
+
+    /// Stops those that have nothing after the decision. What they were vacating passes on.
+    pub(crate) fn stop_those_without(&mut self, actions: &mut Vec<Action>) {
+        if !self.policy.turns.stops() {
+            return;
+        }
+        // Before anything else that this step asks for; but nobody is stopped before its start.
+        let stops = self.stop_some_without(true, actions);
+        actions[self.first_action..].rotate_right(stops);
+        self.stop_some_without(false, actions);
+    }
+
+    /// Those that have been told where they are, or those that have not. Returns how many.
+    fn stop_some_without(&mut self, told: bool, actions: &mut Vec<Action>) -> usize {
+        let (mut running, mut stopped) = (0, 0);
+        for index in 0..self.ledger.started.len() {
+            let slot = self.ledger.started[index];
+            let its_turn = self.order.get(running) == Some(&slot);
+            running += usize::from(its_turn);
+            let account = self.ledger.account(slot);
+            let stops = self.ledger.app(slot).allocation == 0 && !account.stopped && told == (account.sent.epoch > 0);
+            if stops && self.stops_without(slot, its_turn) {
+                if account.forced.is_some() {
+                    self.force_no_more(slot, actions);
+                }
+                self.stop(slot);
+                actions.push(Action::Stop { app: self.ledger.app(slot).id });
+                stopped += 1;
+            }
+        }
+        stopped
+    }
+
+    /// What is stopped is not moved to where it was before as well.
+    fn force_no_more(&mut self, slot: Slot, actions: &mut Vec<Action>) {
+        let id = self.ledger.app(slot).id;
+        let of_it = |action: &Action| matches!(action, Action::Force { app, .. } if *app == id);
+        if let Some(at) = actions[self.first_action..].iter().position(of_it)
+            && let Action::Force { pus, .. } = actions.remove(self.first_action + at)
+        {
+            self.sets.push(pus);
+        }
+    }
+
+    fn stop(&mut self, slot: Slot) {
+        Guests::forget(&mut self.ledger, slot);
+        self.ledger.give_up_all(slot, self.now);
+        self.ledger.account_mut(slot).stopped = true;
+        self.ledger.changed(slot);
+    }
+
+    /// Leaves in `hosted`, in order of arrival, all that run or are to run: whoever of them has no processors of its own is a guest.
+    pub(crate) fn host(&mut self) {
+        self.hosted.clear();
+        let mut running = 0;
+        for index in 0..self.ledger.started.len() {
+            let slot = self.ledger.started[index];
+            let its_turn = self.order.get(running) == Some(&slot);
+            running += usize::from(its_turn);
+            let account = self.ledger.account(slot);
+            let stays_stopped = account.stopped && self.stops_without(slot, its_turn);
+            if account.phase == Phase::Running && !account.pinned && !stays_stopped {
+                self.hosted.push(slot);
+            }
+        }
+    }
+}
