@@ -11,13 +11,14 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("numaestro-topology", &[]),
     ("numaestro-policy", &["numaestro-topology"]),
     ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
     ("numaestro-sim", &["numaestro-engine", "numaestro-policy", "numaestro-topology"]),
     ("numaestro-repro", &["numaestro-engine", "numaestro-policy", "numaestro-sim", "numaestro-topology"]),
     ("numaestro-abi", &[]),
+    ("numaestro-nanothreads", &[]),
     ("numaestro-host", &["numaestro-abi", "numaestro-topology"]),
     (
         "numaestro-daemon",

@@ -22,6 +22,10 @@ pub enum Kind {
     Busy = 4,
     /// Program → manager: `value` processors wanted (0 = no wish). Not answered.
     Request = 5,
+    /// Program → manager: `value` processors can be used (0 = no limit of its own); those that are idle now stand in the page. Not answered.
+    Demand = 6,
+    /// Program → manager: on `value` processors it is `second` thousandths times as fast as on one. Not answered.
+    Speedup = 7,
 }
 
 /// Program → manager, 640 bytes.
@@ -78,7 +82,7 @@ pub struct Welcome {
 }
 const _: () = assert!(std::mem::size_of::<Welcome>() == 192);
 
-/// Program → manager, 24 bytes: `Adopted`, `Busy`, `Request`.
+/// Program → manager, 24 bytes: all kinds but `Hello` and `Welcome`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Notice {
@@ -90,10 +94,10 @@ pub struct Notice {
     pub version: u16,
     /// The number of this application.
     pub app: u64,
-    /// `Adopted`: the epoch. `Request`: processors. Else 0.
+    /// `Adopted`: the epoch. `Request`, `Demand`, `Speedup`: processors. Else 0.
     pub value: u32,
-    /// `Adopted`: 1 if by folding. Else 0.
-    pub folded: u32,
+    /// `Adopted`: 1 if by folding. `Speedup`: thousandths. Else 0.
+    pub second: u32,
 }
 const _: () = assert!(std::mem::size_of::<Notice>() == 24);
 

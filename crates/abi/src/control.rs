@@ -81,6 +81,8 @@ pub struct Options {
     pub wait: Option<bool>,
     /// The user's estimate of its run time, nanoseconds: for backfilling.
     pub estimate_ns: Option<u64>,
+    /// What the user says of the bus-transaction rate of each of its threads: cache lines per millisecond of execution.
+    pub btr: Option<u32>,
 }
 
 /// What the manager answers.
@@ -159,6 +161,9 @@ pub struct Status {
     pub decisions: u64,
     /// Nanoseconds of the latest and the longest decision.
     pub decision_ns: [u64; 2],
+    /// How transaction rates are known; absent while the policy does not need them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<SensingStatus>,
     /// In order of arrival.
     pub apps: Vec<AppStatus>,
     /// In hardware order.
@@ -182,6 +187,9 @@ pub struct AppStatus {
     pub state: String,
     /// Runtimes found: `libgomp`, `libomp`, `OpenBLAS`, …
     pub runtimes: Vec<String>,
+    /// Its transaction rates; absent while they are not needed, or nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub btr: Option<RateStatus>,
     /// Processors it could use.
     pub request: u32,
     /// Processors it has.
@@ -206,6 +214,52 @@ pub struct AppStatus {
     pub age_s: f64,
     /// Why it has what it has: one sentence.
     pub why: String,
+}
+
+/// How transaction rates are known just now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SensingStatus {
+    /// From the best to the poorest.
+    pub rungs: Vec<RungStatus>,
+    /// What the buses carry.
+    pub buses: Vec<BusStatus>,
+    /// Rates that were no numbers, negative or absurd, and were dropped.
+    pub dropped: u64,
+}
+
+/// One way to know transaction rates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RungStatus {
+    /// `injected`, `perf`, `resctrl`, `declared`, `estimate`.
+    pub name: String,
+    /// How wrong its rates are to be taken to be, thousandths.
+    pub error_permille: u32,
+    /// Where the error comes from, one clause.
+    pub caveat: String,
+    /// Why it is not there (any more); empty if it is.
+    pub lacking: String,
+}
+
+/// One bus: processors that share one way to memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BusStatus {
+    /// Its processors, Linux list.
+    pub cpus: String,
+    /// What it carries at most (SBTR), cache lines per millisecond; 0 is unknown.
+    pub saturation: u32,
+    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt lately.
+    pub stretch_milli: Option<u32>,
+}
+
+/// Transaction rates of one application in the latest turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RateStatus {
+    /// By thread, cache lines per millisecond of execution; absent: it has not run, or is not known.
+    pub rates: Vec<Option<u32>>,
+    /// Which rung says so; `held`: nobody any more, these are the last good ones.
+    pub rung: String,
+    /// The rung's error, thousandths.
+    pub error_permille: Option<u32>,
 }
 
 /// One processing unit.

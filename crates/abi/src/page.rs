@@ -1,7 +1,7 @@
 //! The shared page: 4096 bytes, one per application, little-endian, no pointers.
 //!
 //! Every cache line has **one writer**, named in the line's type. A reader may act on a value that is one decision old.
-//! The manager never trusts what it reads in a line that an application writes: it clamps, and a lie hurts only the liar.
+//! The manager never trusts what it reads in a line that an application writes: it clamps.
 //! The manager never reads back its own lines.
 //!
 //! Source: NANOS application slot (Martorell et al. 2000, §5.2), in its protected "MP" variant: one area per application.
@@ -11,7 +11,7 @@ use crate::sync::{AtomicU32, AtomicU64};
 /// `"NUMAEST1"` read as a little-endian `u64`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
 /// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page is ready".
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// The oldest client version that can use a page of [`VERSION`].
 pub const VERSION_LOWEST: u32 = 1;
 /// Size of the page in bytes.
@@ -19,9 +19,10 @@ pub const PAGE_BYTES: usize = 4096;
 /// Words of the cpuset in the page: PUs with an operating-system index below 8192 can be named.
 pub const CPUSET_WORDS: usize = if cfg!(loom) { 1 } else { 128 };
 
-/// Words between the request line and the cpuset. The model checker follows every atomic, so it gets a small page.
-const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 88 };
-const TAIL_WORDS: usize = if cfg!(loom) { 1 } else { 256 };
+/// Words between the analyzer line and the cpuset. The model checker follows every atomic, so it gets a small page.
+const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 80 };
+/// Virtual processors a program can register.
+pub const VPS: usize = if cfg!(loom) { 1 } else { 256 };
 
 /// Bits of [`ManagerLine::flags`].
 pub mod flag {
@@ -35,6 +36,35 @@ pub mod flag {
     pub const RESIZE_ALWAYS: u32 = 1 << 3;
     /// Never resize: the user asked for class `fold`.
     pub const RESIZE_NEVER: u32 = 1 << 4;
+    /// The policy in force wants to know speedups: measure them.
+    pub const MEASURE: u32 = 1 << 5;
+}
+
+/// A word of [`Page::vp`]: bits 0–31 thread id, 32–47 OS index of the processor ([`NO_PU`](vp::NO_PU): none), 48–55 state. 0: unused.
+pub mod vp {
+    /// It has nothing to run and is parked. A processor in its word is the program's, and idle.
+    pub const UNALLOCATED: u64 = 1;
+    /// It runs on a processor of its own.
+    pub const RUNNING: u64 = 2;
+    /// It has something to run and no processor of its own.
+    pub const STOLEN: u64 = 3;
+    /// The same, and another one is about to hand it a processor.
+    pub const CLAIMED: u64 = 4;
+    /// In the processor's bits: none.
+    pub const NO_PU: u64 = 0xffff;
+
+    /// State of a word; a program may have written anything.
+    pub const fn state(word: u64) -> u64 {
+        word >> 48 & 0xff
+    }
+
+    /// OS index of the processor in a word.
+    pub const fn processor(word: u64) -> Option<u32> {
+        match word >> 32 & NO_PU {
+            NO_PU => None,
+            index => Some(index as u32),
+        }
+    }
 }
 
 /// Bits of [`HelperLine::runtimes`]: what was found in the program.
@@ -157,6 +187,30 @@ pub struct RequestLine {
     pub reserved: [AtomicU32; 13],
 }
 
+/// 0x140, written by the program's helper thread while [`flag::MEASURE`] is set: what the analyzer of the preloaded library has measured.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct AnalyzerLine {
+    /// Processor count of the latest result; 0 = none yet.
+    pub processors: AtomicU32,
+    /// Speedup at that count over one processor, in thousandths.
+    pub speedup_milli: AtomicU32,
+    /// Nanoseconds of an iteration of the program's outer loop; 0 = no period found.
+    pub iteration_ns: AtomicU64,
+    /// Executions of regions that were measured.
+    pub samples: AtomicU32,
+    /// Share of the time that is spent in parallel regions, in thousandths.
+    pub share_milli: AtomicU32,
+    /// Time of regions now over their own best at the same size, in thousandths: 1000 = as good, 0 = not known.
+    pub stretch_milli: AtomicU32,
+    /// Results so far, modulo 2^32: changes with each.
+    pub results: AtomicU32,
+    /// Nanoseconds that measuring has cost so far.
+    pub cost_ns: AtomicU64,
+    /// Zero.
+    pub reserved: [AtomicU32; 6],
+}
+
 /// The whole page.
 #[repr(C, align(4096))]
 #[derive(Debug)]
@@ -171,12 +225,14 @@ pub struct Page {
     pub helper: HelperLine,
     /// 0x100.
     pub request: RequestLine,
-    /// 0x140 to 0x400, zero: kept for counters per virtual processor.
+    /// 0x140.
+    pub analyzer: AnalyzerLine,
+    /// 0x180 to 0x400, zero.
     pub reserved: [AtomicU64; RESERVED_WORDS],
     /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS index `i`.
     pub cpuset: [AtomicU64; CPUSET_WORDS],
-    /// 0x800 to 0x1000, zero.
-    pub tail: [AtomicU64; TAIL_WORDS],
+    /// 0x800: the program's virtual processors, one word each; see [`vp`]. Written by the program under a lock of its own.
+    pub vp: [AtomicU64; VPS],
 }
 
 #[cfg(not(loom))]
@@ -188,7 +244,9 @@ const _: () = {
     assert!(offset_of!(Page, root) == 0x080);
     assert!(offset_of!(Page, helper) == 0x0c0);
     assert!(offset_of!(Page, request) == 0x100);
+    assert!(offset_of!(Page, analyzer) == 0x140);
     assert!(offset_of!(Page, cpuset) == 0x400);
+    assert!(offset_of!(Page, vp) == 0x800);
 };
 
 impl Default for Page {
@@ -199,9 +257,10 @@ impl Default for Page {
             root: RootLine::default(),
             helper: HelperLine::default(),
             request: RequestLine::default(),
+            analyzer: AnalyzerLine::default(),
             reserved: std::array::from_fn(|_| AtomicU64::new(0)),
             cpuset: std::array::from_fn(|_| AtomicU64::new(0)),
-            tail: std::array::from_fn(|_| AtomicU64::new(0)),
+            vp: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 }

@@ -82,6 +82,22 @@ pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
     Ok(moved)
 }
 
+/// As [`set_process`], but threads that may run on some of `cpus` and nothing else are left as they are. One look: for a stopped process.
+pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
+    for tid in procfs::threads(pid)? {
+        let outcome = match get(tid) {
+            Ok(present) if present.is_subset(cpus) => Ok(()),
+            Ok(_) => set(tid, cpus),
+            Err(cause) => Err(cause),
+        };
+        match outcome {
+            Err(cause) if !cause.is_gone() => return Err(cause),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
     let outcome = match get(tid) {
         Ok(present) if present == *cpus => Ok(false),

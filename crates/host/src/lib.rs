@@ -4,7 +4,8 @@
 //! * [`procfs`]: who descends from whom, and who uses how much.
 //! * [`affinity`], [`cpuset`]: where threads may run. [`numa`]: whether pages may be placed.
 //! * [`PidFd`], [`poll`], [`signals`]: what happens, without asking twice.
-//! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one.
+//! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]: stopping and continuing programs.
+//! * [`sense`]: how much the threads of a program take of the way to memory, and how much that carries.
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
 //!
 //! It must not know what a policy is, nor what the manager is about to decide.
@@ -25,8 +26,10 @@ mod pidfd;
 pub mod poll;
 pub mod procfs;
 pub mod rundir;
+pub mod sense;
 pub mod signals;
 pub mod socket;
+pub mod stop;
 mod tree;
 
 pub use clock::monotonic_ns;

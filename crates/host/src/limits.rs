@@ -12,6 +12,11 @@ pub fn raise_descriptors() -> u64 {
     limit.unwrap_or(u64::MAX)
 }
 
+/// How many descriptors may be open now.
+pub fn descriptors() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// Lowers the limit of open descriptors to `most`; for tests of what happens without any.
 pub fn lower_descriptors(most: u64) -> Result<(), HostError> {
     let present = getrlimit(Resource::Nofile);

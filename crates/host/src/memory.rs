@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use numaestro_abi::page::{self, CPUSET_WORDS, PAGE_BYTES, Page};
+use numaestro_abi::page::{self, CPUSET_WORDS, PAGE_BYTES, Page, vp};
 use numaestro_abi::protocol::{self, Target};
 use numaestro_topology::CpuSet;
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -139,6 +139,19 @@ impl SharedPage {
             requested: page.request.requested.load(Ordering::Relaxed).min(most),
         }
     }
+
+    /// Processors (OS indices) on which the program says it has nothing to run: those of its virtual processors that are parked.
+    pub fn idle(&self) -> CpuSet {
+        let words = self.page().vp.iter().map(|word| word.load(Ordering::Relaxed));
+        words.filter(|word| vp::state(*word) == vp::UNALLOCATED).filter_map(vp::processor).collect()
+    }
+}
+
+impl SharedPage {
+    /// Pace of the application's parallel regions against their own best, as it says: thousandths, 2000 is half as fast, 0 is unknown.
+    pub fn stretch_milli(&self) -> u32 {
+        self.page().analyzer.stretch_milli.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for SharedPage {
@@ -213,9 +226,28 @@ mod tests {
     }
 
     #[test]
+    fn parked_virtual_processors_are_idle() {
+        let page = SharedPage::create(1, 1, 1).unwrap();
+        assert!(page.idle().is_empty());
+        let words = [
+            vp::RUNNING << 48 | 3 << 32,
+            vp::UNALLOCATED << 48 | 5 << 32,
+            vp::UNALLOCATED << 48 | vp::NO_PU << 32,
+            u64::MAX,
+        ];
+        for (place, word) in page.page().vp.iter().zip(words) {
+            place.store(word, Ordering::Relaxed);
+        }
+        assert_eq!(page.idle().to_string(), "5");
+    }
+
+    #[test]
     fn what_a_program_has_carried_out_is_reported() {
         let page = SharedPage::create(1, 1, 1).unwrap();
         protocol::adopt(page.page(), 5, true);
         assert_eq!((page.report().adopted_epoch, page.report().folded), (5, true));
+        assert_eq!(page.stretch_milli(), 0, "nobody has measured");
+        page.page().analyzer.stretch_milli.store(1500, Ordering::Relaxed);
+        assert_eq!(page.stretch_milli(), 1500);
     }
 }

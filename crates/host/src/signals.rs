@@ -3,7 +3,7 @@
 
 use std::io;
 
-use rustix::process::Signal;
+pub use rustix::process::Signal;
 
 use crate::error::{self, HostError};
 

@@ -5,7 +5,9 @@
 use std::mem::{offset_of, size_of};
 
 use numaestro_abi::attach::{self, Hello, Kind, Notice, Welcome, code};
-use numaestro_abi::page::{self, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, runtime};
+use numaestro_abi::page::{
+    self, AnalyzerLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, runtime, vp,
+};
 
 use super::{Constant, Field};
 
@@ -53,16 +55,19 @@ pub fn fields() -> Vec<Field> {
     list!(all, "page.request" at offset_of!(Page, request), RequestLine {
         requested, speedup_processors, speedup_milli, reserved,
     });
+    list!(all, "page.analyzer" at offset_of!(Page, analyzer), AnalyzerLine {
+        processors, speedup_milli, iteration_ns, samples, share_milli, stretch_milli, results, cost_ns, reserved,
+    });
     let lines = all.len();
-    list!(all, "page" at 0, Page { header, manager, root, helper, request, reserved, cpuset, tail });
-    // The five lines have been listed field by field.
-    all.drain(lines..lines + 5);
+    list!(all, "page" at 0, Page { header, manager, root, helper, request, analyzer, reserved, cpuset, vp });
+    // The six lines have been listed field by field.
+    all.drain(lines..lines + 6);
     list!(all, "hello" at 0, Hello {
         magic, kind, version, page_version, runtimes, threads_max, reattach, claim_count, reserved, claim_app, name,
         claim_cpuset, pad,
     });
     list!(all, "welcome" at 0, Welcome { magic, kind, version, code, reserved, app, text });
-    list!(all, "notice" at 0, Notice { magic, kind, version, app, value, folded });
+    list!(all, "notice" at 0, Notice { magic, kind, version, app, value, second });
     all
 }
 
@@ -79,6 +84,13 @@ pub fn constants() -> Vec<Constant> {
         "flag.RELEASED" = flag::RELEASED, "NM_FLAG_RELEASED";
         "flag.RESIZE_ALWAYS" = flag::RESIZE_ALWAYS, "NM_FLAG_RESIZE_ALWAYS";
         "flag.RESIZE_NEVER" = flag::RESIZE_NEVER, "NM_FLAG_RESIZE_NEVER";
+        "flag.MEASURE" = flag::MEASURE, "NM_FLAG_MEASURE";
+        "page.VPS" = page::VPS as u64, "NM_VPS";
+        "vp.UNALLOCATED" = vp::UNALLOCATED, "NM_VP_UNALLOCATED";
+        "vp.RUNNING" = vp::RUNNING, "NM_VP_RUNNING";
+        "vp.STOLEN" = vp::STOLEN, "NM_VP_STOLEN";
+        "vp.CLAIMED" = vp::CLAIMED, "NM_VP_CLAIMED";
+        "vp.NO_PU" = vp::NO_PU, "NM_VP_NO_PU";
         "runtime.GOMP" = runtime::GOMP, "NM_RUNTIME_GOMP";
         "runtime.KMP" = runtime::KMP, "NM_RUNTIME_KMP";
         "runtime.OPENBLAS" = runtime::OPENBLAS, "NM_RUNTIME_OPENBLAS";
@@ -93,6 +105,8 @@ pub fn constants() -> Vec<Constant> {
         "kind.ADOPTED" = Kind::Adopted as u16, "NM_ADOPTED";
         "kind.BUSY" = Kind::Busy as u16, "NM_BUSY";
         "kind.REQUEST" = Kind::Request as u16, "NM_REQUEST";
+        "kind.DEMAND" = Kind::Demand as u16, "NM_DEMAND";
+        "kind.SPEEDUP" = Kind::Speedup as u16, "NM_SPEEDUP";
         "code.OK" = code::OK, "";
         "code.MALFORMED" = code::MALFORMED, "";
         "code.VERSION" = code::VERSION, "";

@@ -69,6 +69,19 @@ pub fn thread_times(pid: u32) -> Result<Vec<(u32, u64, bool)>, HostError> {
     Ok(times)
 }
 
+/// Processor time of every thread of `pid` in nanoseconds, where the kernel keeps it precisely (`schedstat`): one short file for each thread.
+pub fn run_times(pid: u32) -> Result<Vec<(u32, u64)>, HostError> {
+    let mut times = Vec::new();
+    for tid in threads(pid)? {
+        let path = path_of(pid, "task").join(tid.to_string()).join("schedstat");
+        let text = fs::read_to_string(path).unwrap_or_default();
+        if let Some(time) = text.split_ascii_whitespace().next().and_then(|word| word.parse().ok()) {
+            times.push((tid, time));
+        }
+    }
+    Ok(times)
+}
+
 /// Children of `pid`, from the kernel's own list; `None` if the kernel keeps none (`CONFIG_PROC_CHILDREN`).
 fn children(pid: u32) -> Option<Vec<u32>> {
     let mut found = Vec::new();
@@ -133,6 +146,8 @@ mod tests {
         assert_eq!(stat.pid, me);
         assert!(threads(me).unwrap().contains(&me));
         assert!(cpu_time_ns(me).unwrap() > 0);
+        let times = run_times(me).unwrap();
+        assert!(times.iter().any(|(tid, time)| *tid == me && *time > 0) || !Path::new("/proc/self/schedstat").exists());
         assert_eq!(uid(me).unwrap(), rustix::process::geteuid().as_raw());
     }
 

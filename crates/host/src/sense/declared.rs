@@ -1,0 +1,20 @@
+//! What the user has said of a program: one rate for each of its threads, always the same. It must not know where that is written down.
+
+use super::{Moment, Outcome, Rung, Source, Subject};
+
+/// See the file's header.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Declared;
+
+impl Source for Declared {
+    fn rung(&self) -> Rung {
+        Rung::Declared
+    }
+
+    fn sample(&mut self, subject: &Subject<'_>, _moment: &Moment) -> Outcome {
+        match subject.declared {
+            Some(rate) => Outcome::Rates(subject.everywhere(f64::from(rate))),
+            None => Outcome::Nothing("no rate has been declared for it".to_owned()),
+        }
+    }
+}
