@@ -219,6 +219,12 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         count = count > sharers ? count / sharers : 1;
     enum nm_held_by why = NM_HELD_NOT;
     uint32_t team = decide(runtime, region, asked, count, &why, &plan.observe);
+    bool timed = nm_window_is_open() && self->root == NM_PRIMARY;
+    bool held = false;
+    if (NM_UNLIKELY(timed)) {
+        held = asked || plan.observe || why != NM_HELD_NOT || sharers > 1;
+        team = nm_window_size(team, held);
+    }
     bool hurts = team > count || (atomic_load_explicit(&nm_client.flags, memory_order_relaxed) & NM_FLAG_SHARED);
     if (team > 1 && count != UINT32_MAX)
         nm_spin_for(runtime, hurts);
@@ -228,7 +234,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         self->asked_number = self->asked_size = self->sections = 0;
     plan.team = asked == 0 && team == runtime->threads_max ? 0 : team;
     plan.managed = true;
-    if (!asked && !plan.observe && why == NM_HELD_NOT && !(hurts && team > 1))
+    if (!timed && !asked && !plan.observe && why == NM_HELD_NOT && !(hurts && team > 1))
         settle(region, generation, plan.team, team, count);
     self->depth = 1;
     self->serialized = team == 1;
@@ -243,6 +249,10 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
             if (team > count)
                 atomic_store_explicit(&page->root.held, page->root.held + 1, memory_order_relaxed);
         }
+    }
+    if (NM_UNLIKELY(timed)) {
+        plan.timed = true;
+        nm_window_begin(region->function, team, held);
     }
     return plan;
 }
@@ -271,6 +281,8 @@ void nm_region_leave(struct nm_plan plan)
     struct nm_thread *self = &nm_self;
     self->depth = 0;
     self->serialized = false;
+    if (NM_UNLIKELY(plan.timed))
+        nm_window_end();
     if (NM_LIKELY(self->root == NM_PRIMARY))
         atomic_store_explicit(&nm_client.page->root.in_region, 0, memory_order_relaxed);
     if (NM_UNLIKELY(plan.observe))
@@ -342,12 +354,13 @@ static void in_child(void)
     nm_self.depth = 0;
     roots = 0;
     primary_taken = false;
+    nm_analyzer_in_child();
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
         r->pool = r->pool_ever = r->rolled = 0;
 }
 
 __attribute__((constructor)) static void start(void)
 {
-    nm_hooks = (struct nm_hooks){before_vacate, move_pool, after, runtimes_found, threads_max};
+    nm_hooks = (struct nm_hooks){before_vacate, move_pool, after, runtimes_found, threads_max, nm_analyzer_tick};
     pthread_atfork(NULL, NULL, in_child);
 }

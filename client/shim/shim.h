@@ -3,7 +3,7 @@
 #ifndef NUMAESTRO_SHIM_H
 #define NUMAESTRO_SHIM_H
 
-#include "../src/client.h"
+#include "analyzer.h"
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
 
@@ -92,6 +92,7 @@ struct nm_plan {
     bool quick;   /* nm_quick_enter decided: nm_quick_leave ends it */
     bool managed; /* nm_region_leave has something to do */
     bool observe;
+    bool timed; /* it is to be recorded in the analyzer's window */
     struct nm_region *region;
 };
 

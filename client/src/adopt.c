@@ -8,6 +8,7 @@
 #include "message.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <string.h>
 
@@ -27,13 +28,17 @@ void nm_adopt_unlock(void)
     atomic_flag_clear_explicit(&adopting, memory_order_release);
 }
 
-struct target {
-    uint32_t epoch, count, flags;
-    struct nm_cpuset cpuset;
-};
+static bool is_empty(const struct nm_cpuset *set)
+{
+    uint64_t any = 0;
+    for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
+        any |= set->words[i];
+    return any == 0;
+}
 
-/* A consistent copy of what the manager decided. False if the manager stays in the middle of a write (it died there). */
-static bool read_target(struct numaestro_page *page, struct target *out)
+/* A consistent copy of what the manager decided. False if the manager stays in the middle of a write (it died there), and
+ * for an empty target, which is nobody's. */
+bool nm_read_target(struct numaestro_page *page, struct nm_target *out)
 {
     for (int attempt = 0; attempt < 1000; attempt++) {
         uint32_t before = atomic_load_explicit(&page->manager.sequence, memory_order_acquire);
@@ -45,19 +50,11 @@ static bool read_target(struct numaestro_page *page, struct target *out)
                 out->cpuset.words[i] = atomic_load_explicit(&page->cpuset[i], memory_order_relaxed);
             atomic_thread_fence(memory_order_acquire);
             if (atomic_load_explicit(&page->manager.sequence, memory_order_relaxed) == before)
-                return true;
+                return out->count > 0 && !is_empty(&out->cpuset);
         }
         sched_yield();
     }
     return false;
-}
-
-static bool is_empty(const struct nm_cpuset *set)
-{
-    uint64_t any = 0;
-    for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
-        any |= set->words[i];
-    return any == 0;
 }
 
 static bool leaves_some(const struct nm_cpuset *old, const struct nm_cpuset *new)
@@ -68,7 +65,7 @@ static bool leaves_some(const struct nm_cpuset *old, const struct nm_cpuset *new
     return left != 0;
 }
 
-static void carry_out(struct numaestro_page *page, const struct target *target, bool root)
+static void carry_out(struct numaestro_page *page, const struct nm_target *target, bool root)
 {
     bool moved = memcmp(&nm_client.cpuset, &target->cpuset, sizeof target->cpuset) != 0;
     bool vacates = leaves_some(&nm_client.cpuset, &target->cpuset) || target->count < nm_client.count;
@@ -77,6 +74,7 @@ static void carry_out(struct numaestro_page *page, const struct target *target, 
     nm_client.count = target->count;
     nm_client.flags = target->flags;
     nm_client.cpuset = target->cpuset;
+    nm_vp_adopt(&target->cpuset, target->flags);
     bool rest = root && nm_helper_runs();
     if (moved && rest) {
         nm_move_thread(0, &target->cpuset);
@@ -94,9 +92,12 @@ static void carry_out(struct numaestro_page *page, const struct target *target, 
 /* Every thread is inside the set in force. */
 static void confirm(struct numaestro_page *page, uint32_t epoch)
 {
-    atomic_store_explicit(&page->helper.folded, !put_in_force_by_root, memory_order_relaxed);
+    /* Virtual processors that have left by themselves are not folded, whoever notices it. */
+    uint32_t running;
+    bool folded = nm_vp_registered(&running) ? nm_vp_any_stolen() : !put_in_force_by_root;
+    atomic_store_explicit(&page->helper.folded, folded, memory_order_relaxed);
     atomic_store_explicit(&page->helper.adopted_epoch, epoch, memory_order_release);
-    nm_notice(NM_ADOPTED, epoch, !put_in_force_by_root);
+    nm_notice(NM_ADOPTED, epoch, folded);
 }
 
 /* A region is being entered although processors are lent: the sequential phase is over. The helper says so; should its
@@ -135,16 +136,18 @@ void nm_adopt_rest(void)
 
 bool nm_adopt(bool root)
 {
-    int saved = errno;
+    /* A thread that is cancelled in here would keep the locks for ever. */
+    int saved = errno, cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     while (!try_lock())
         sched_yield();
     struct numaestro_page *page = nm_client.page;
-    struct target target;
+    struct nm_target target;
     bool changed = false;
     if (!nm_client.attached) {
         nm_client.epoch = page->manager.epoch;
     } else if (page->manager.epoch != nm_client.epoch) {
-        if (read_target(page, &target) && target.count > 0 && !is_empty(&target.cpuset)) {
+        if (nm_read_target(page, &target)) {
             carry_out(page, &target, root);
             atomic_store_explicit(&nm_client.epoch, target.epoch, memory_order_release);
             if (!root || !nm_helper_runs())
@@ -159,6 +162,7 @@ bool nm_adopt(bool root)
     /* The helper does the rest: it may be waiting for exactly this. */
     if (changed && root)
         nm_futex_wake(&nm_client.epoch);
+    pthread_setcancelstate(cancellable, NULL);
     errno = saved;
     return changed;
 }

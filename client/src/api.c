@@ -18,6 +18,8 @@ PUBLIC uint32_t numaestro_api_version(void)
 
 PUBLIC int numaestro_attach(void)
 {
+    if (NM_UNLIKELY(!nm_client.api))
+        nm_client.api = true;
     if (!nm_client.attached && !nm_client.tried && (nm_helper_attach() || nm_attach(false)))
         nm_adopt(true);
     return nm_client.attached ? NUMAESTRO_OK : NUMAESTRO_E_UNMANAGED;
@@ -43,6 +45,16 @@ PUBLIC int numaestro_processors(void)
     return count == UINT32_MAX ? own_affinity() : (int)count;
 }
 
+PUBLIC int numaestro_current(void)
+{
+    uint32_t running;
+    if (nm_vp_registered(&running))
+        return (int)running;
+    if (NM_UNLIKELY(numaestro_attach() != NUMAESTRO_OK) || nm_client.count == UINT32_MAX)
+        return own_affinity();
+    return (int)nm_client.count;
+}
+
 PUBLIC int numaestro_changed(void)
 {
     struct numaestro_page *page = nm_client.page;
@@ -55,17 +67,36 @@ PUBLIC int numaestro_request(int processors)
         return NUMAESTRO_E_INVALID;
     if (numaestro_attach() != NUMAESTRO_OK)
         return NUMAESTRO_E_UNMANAGED;
+    int saved = errno;
+    nm_vp_request((uint32_t)processors);
     nm_client.page->request.requested = (uint32_t)processors;
     nm_notice(NM_REQUEST, (uint32_t)processors, 0);
+    errno = saved;
+    return NUMAESTRO_OK;
+}
+
+PUBLIC int numaestro_report_speedup(int processors, unsigned speedup_milli)
+{
+    if (processors < 1 || processors > 65536 || speedup_milli == 0)
+        return NUMAESTRO_E_INVALID;
+    if (numaestro_attach() != NUMAESTRO_OK)
+        return NUMAESTRO_E_UNMANAGED;
+    struct numaestro_page *page = nm_client.page;
+    page->request.speedup_processors = (uint32_t)processors;
+    page->request.speedup_milli = speedup_milli;
+    nm_notice(NM_SPEEDUP, (uint32_t)processors, speedup_milli);
     return NUMAESTRO_OK;
 }
 
 /* The child of a fork has no helper thread and must not write into its parent's page. */
 static void in_child(void)
 {
+    int saved = errno;
     nm_forget();
     nm_helper_forget();
+    nm_vp_in_child();
     nm_adopt_unlock();
+    errno = saved;
 }
 
 __attribute__((constructor)) static void watch_forks(void)

@@ -8,11 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -81,7 +83,7 @@ static void fill_hello(struct nm_hello *hello, bool reattach)
         .kind = NM_HELLO,
         .version = NM_MESSAGE_VERSION,
         .page_version = NM_PAGE_VERSION,
-        .runtimes = nm_hooks.runtimes ? nm_hooks.runtimes() : 0,
+        .runtimes = (nm_hooks.runtimes ? nm_hooks.runtimes() : 0) | (nm_client.api ? NM_RUNTIME_API : 0),
         .threads_max = nm_hooks.threads_max ? nm_hooks.threads_max() : 0,
     };
     strncpy(hello->name, program_invocation_short_name, sizeof hello->name - 1);
@@ -138,7 +140,9 @@ static struct numaestro_page *map_page(int fd)
 
 bool nm_attach(bool reattach)
 {
-    int saved = errno;
+    /* A thread that is cancelled in here would leave a descriptor open. */
+    int saved = errno, cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     nm_client.tried = true;
     bool done = false;
     int fd = connect_manager();
@@ -162,24 +166,29 @@ bool nm_attach(bool reattach)
                 nm_client.epoch = NM_UNATTACHED;
                 nm_client.page = page;
                 nm_client.attached = true;
+                /* The manager stops programs outside their turns by ptrace, which Yama allows nobody else. */
+                prctl(PR_SET_PTRACER, (unsigned long)page->header.manager_pid, 0, 0, 0);
                 done = true;
             }
         }
     }
+    pthread_setcancelstate(cancellable, NULL);
     errno = saved;
     return done;
 }
 
-void nm_notice(unsigned kind, uint32_t value, uint32_t folded)
+void nm_notice(unsigned kind, uint32_t value, uint32_t second)
 {
-    int saved = errno;
+    int saved = errno, cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
     struct numaestro_page *page = nm_client.page;
     int fd = nm_client.attached ? connect_manager() : -1;
     if (fd >= 0) {
-        struct nm_notice notice = {NM_MESSAGE_MAGIC, (uint16_t)kind, NM_MESSAGE_VERSION, page->header.app, value, folded};
+        struct nm_notice notice = {NM_MESSAGE_MAGIC, (uint16_t)kind, NM_MESSAGE_VERSION, page->header.app, value, second};
         send(fd, &notice, sizeof notice, MSG_NOSIGNAL | MSG_DONTWAIT);
         close(fd);
     }
+    pthread_setcancelstate(cancellable, NULL);
     errno = saved;
 }
 

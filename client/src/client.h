@@ -28,6 +28,7 @@ struct nm_client {
     _Atomic uint32_t flags;              /* NM_FLAG_* */
     _Atomic bool attached;
     _Atomic bool tried; /* an attempt to attach was made; there is no second one at a region entry */
+    _Atomic bool api;   /* the program uses numaestro.h */
     struct nm_cpuset cpuset;
 };
 
@@ -43,16 +44,24 @@ struct nm_hooks {
     void (*after)(uint32_t count, uint32_t flags, bool root);
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
+    uint64_t (*tick)(void); /* helper: nanoseconds until it is to be called again */
 };
 extern struct nm_hooks nm_hooks;
 
 /* attach.c */
 bool nm_attach(bool reattach);              /* may take up to 200 ms when the manager is busy; false = unmanaged */
-void nm_notice(unsigned kind, uint32_t value, uint32_t folded);
+void nm_notice(unsigned kind, uint32_t value, uint32_t second);
 bool nm_manager_alive(void);
 void nm_forget(void);                       /* child after fork: no page, no helper */
 
+/* A decision as it stands in the page. */
+struct nm_target {
+    uint32_t epoch, count, flags;
+    struct nm_cpuset cpuset;
+};
+
 /* adopt.c */
+bool nm_read_target(struct numaestro_page *page, struct nm_target *out); /* false: it is being written, or nobody's */
 bool nm_adopt(bool root);                   /* carry out the page's present decision; true if something changed */
 void nm_adopt_rest(void);                   /* helper: finish what the root thread has put in force, and say so */
 void nm_adopt_unlock(void);
@@ -65,11 +74,30 @@ bool nm_helper_attach(void);                /* start it and wait until it has at
 bool nm_helper_runs(void);
 void nm_helper_forget(void);
 
+/* vp.c: the virtual processors of a program that registers them */
+void nm_vp_adopt(const struct nm_cpuset *set, uint32_t flags); /* map these processors to vps; under the adoption lock */
+bool nm_vp_bound(pid_t tid);                /* it runs a vp on a processor of its own */
+void nm_vp_lock(void);
+void nm_vp_unlock(void);
+uint32_t nm_vp_asked_back(void);            /* processors to be left that still run a vp (or are just there, without vps) */
+void nm_vp_wait_released(uint64_t until);   /* helper: until none is left, or that time */
+void nm_vp_say(void);                       /* helper: what the program can use, if that is news */
+void nm_vp_abandon(void);                   /* the manager is gone: nothing stays parked */
+void nm_vp_forget(void);
+
+/* park.c */
+void nm_vp_request(uint32_t processors);
+bool nm_vp_registered(uint32_t *running);   /* whether there are any vps, and how many have a processor */
+bool nm_vp_any_stolen(void);
+void nm_vp_in_child(void);
+
 /* threads.c */
 void nm_move_threads(const struct nm_cpuset *set);
-void nm_move_thread(pid_t tid, const struct nm_cpuset *set); /* 0 = the caller; only threads of this process */
+void nm_move_thread(pid_t tid, const struct nm_cpuset *set); /* 0 = the caller; only threads of this process, no bound vp */
+void nm_put_thread(pid_t tid, const struct nm_cpuset *set);  /* the same, vp or not */
 bool nm_cpuset_parse(const char *list, struct nm_cpuset *set);
 uint64_t nm_now_ns(void);
+uint64_t nm_waited_ns(void);                /* helper */
 long nm_futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns);
 void nm_futex_wake(_Atomic uint32_t *word);
 

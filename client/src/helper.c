@@ -39,25 +39,51 @@ static void wait_for_root(struct numaestro_page *page)
         nm_futex_wait(&nm_client.epoch, in_force, ROOT_GRACE_NS);
 }
 
+/* Gives virtual processors theirs: who leaves by itself, at a safe point, is not stolen. Half of the time that the manager grants
+ * is left for moving the others. */
+static void wait_for_vps(struct numaestro_page *page)
+{
+    uint64_t until = page->manager.decided_ns + (uint64_t)page->manager.grace_us * 500;
+    nm_vp_wait_released(until);
+}
+
+static uint64_t looked_ns; /* after the manager; helper thread only */
+
+/* Sleeps until the manager says something; true if it has said nothing for long. */
+static bool sleep_on(struct numaestro_page *page, uint32_t epoch)
+{
+    uint64_t next = nm_hooks.tick ? nm_hooks.tick() : UINT64_MAX, began = nm_now_ns();
+    if (!looked_ns)
+        looked_ns = began;
+    uint64_t left = began - looked_ns < LOOK_AFTER_MANAGER_NS ? LOOK_AFTER_MANAGER_NS - (began - looked_ns) : 0;
+    if (left > 0)
+        nm_futex_wait(&page->manager.epoch, epoch, next < left ? next : left);
+    if (page->manager.epoch != epoch || nm_now_ns() - looked_ns < LOOK_AFTER_MANAGER_NS)
+        return false;
+    looked_ns = 0;
+    return true;
+}
+
 static void serve(void)
 {
     struct numaestro_page *page = nm_client.page;
     uint32_t epoch = page->manager.epoch;
     if (epoch != nm_client.epoch) {
         wait_for_root(page);
+        wait_for_vps(page);
         if (page->manager.epoch != nm_client.epoch)
             nm_adopt(false);
     }
     if (page->helper.adopted_epoch != nm_client.epoch)
         nm_adopt_rest();
     nm_say_busy();
+    nm_vp_say();
     if (epoch != page->manager.epoch)
         return;
-    long woken = nm_futex_wait(&page->manager.epoch, epoch, LOOK_AFTER_MANAGER_NS);
-    bool quiet = woken < 0 && errno == ETIMEDOUT;
+    bool quiet = sleep_on(page, epoch);
     bool released = page->manager.flags & NM_FLAG_RELEASED;
-    if (quiet && (released || !nm_manager_alive()))
-        nm_attach(true);
+    if (quiet && (released || !nm_manager_alive()) && !nm_attach(true))
+        nm_vp_abandon();
 }
 
 static void *helper_main(void *arg)

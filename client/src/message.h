@@ -8,7 +8,7 @@
 #define NM_MESSAGE_MAGIC 0x31414d4eu /* "NMA1", little-endian */
 #define NM_MESSAGE_VERSION 1u
 
-enum nm_kind { NM_HELLO = 1, NM_WELCOME = 2, NM_ADOPTED = 3, NM_BUSY = 4, NM_REQUEST = 5 };
+enum nm_kind { NM_HELLO = 1, NM_WELCOME = 2, NM_ADOPTED = 3, NM_BUSY = 4, NM_REQUEST = 5, NM_DEMAND = 6, NM_SPEEDUP = 7 };
 
 struct nm_hello {
     uint32_t magic;
@@ -44,7 +44,7 @@ struct nm_notice {
     uint16_t version;
     uint64_t app;
     uint32_t value;
-    uint32_t folded;
+    uint32_t second; /* NM_ADOPTED: 1 if by folding; NM_SPEEDUP: thousandths; else 0 */
 };
 _Static_assert(sizeof(struct nm_notice) == 24, "notice");
 

@@ -12,9 +12,10 @@
 #include <stdint.h>
 
 #define NM_PAGE_MAGIC 0x31545345414d554eull /* "NUMAEST1", little-endian */
-#define NM_PAGE_VERSION 1u
+#define NM_PAGE_VERSION 2u
 #define NM_PAGE_BYTES 4096u
 #define NM_CPUSET_WORDS 128u
+#define NM_VPS 256u
 
 enum {
     NM_FLAG_SHARED = 1 << 0,
@@ -22,6 +23,7 @@ enum {
     NM_FLAG_RELEASED = 1 << 2,
     NM_FLAG_RESIZE_ALWAYS = 1 << 3,
     NM_FLAG_RESIZE_NEVER = 1 << 4,
+    NM_FLAG_MEASURE = 1 << 5,
 };
 
 enum {
@@ -93,15 +95,32 @@ struct nm_request_line { /* 0x100, the program, through numaestro.h */
     _Atomic uint32_t reserved[13];
 };
 
+struct nm_analyzer_line { /* 0x140, the helper thread, while NM_FLAG_MEASURE is set */
+    alignas(64) _Atomic uint32_t processors;
+    _Atomic uint32_t speedup_milli;
+    _Atomic uint64_t iteration_ns;
+    _Atomic uint32_t samples;
+    _Atomic uint32_t share_milli;
+    _Atomic uint32_t stretch_milli;
+    _Atomic uint32_t results;
+    _Atomic uint64_t cost_ns;
+    _Atomic uint32_t reserved[6];
+};
+
+/* A word of page.vp: thread id, OS index of the processor << 32, state << 48; 0 = unused. */
+#define NM_VP_NO_PU 0xffffu
+enum nm_vp_state { NM_VP_UNUSED = 0, NM_VP_UNALLOCATED = 1, NM_VP_RUNNING = 2, NM_VP_STOLEN = 3, NM_VP_CLAIMED = 4 };
+
 struct numaestro_page {
     alignas(4096) struct nm_header_line header;
     struct nm_manager_line manager;
     struct nm_root_line root;
     struct nm_helper_line helper;
     struct nm_request_line request;
-    _Atomic uint64_t reserved[88];
+    struct nm_analyzer_line analyzer;
+    _Atomic uint64_t reserved[80];
     _Atomic uint64_t cpuset[NM_CPUSET_WORDS]; /* 0x400, manager */
-    _Atomic uint64_t tail[256];
+    _Atomic uint64_t vp[NM_VPS]; /* 0x800, the program, under the lock of vp.c */
 };
 
 _Static_assert(sizeof(struct numaestro_page) == NM_PAGE_BYTES, "page size");
@@ -110,7 +129,9 @@ _Static_assert(offsetof(struct numaestro_page, manager) == 0x040, "manager line"
 _Static_assert(offsetof(struct numaestro_page, root) == 0x080, "root line");
 _Static_assert(offsetof(struct numaestro_page, helper) == 0x0c0, "helper line");
 _Static_assert(offsetof(struct numaestro_page, request) == 0x100, "request line");
+_Static_assert(offsetof(struct numaestro_page, analyzer) == 0x140, "analyzer line");
 _Static_assert(offsetof(struct numaestro_page, cpuset) == 0x400, "cpuset");
+_Static_assert(offsetof(struct numaestro_page, vp) == 0x800, "virtual processors");
 _Static_assert(offsetof(struct nm_manager_line, decided_ns) == 24, "decided_ns");
 _Static_assert(offsetof(struct nm_root_line, held_by) == 32, "held_by");
 

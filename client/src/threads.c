@@ -1,13 +1,14 @@
 /* threads.c - moving the threads of this process, time, and futexes: system calls only.
  *
  * Raw system calls and a stack buffer, because this runs inside other people's programs at a region entry: no malloc, no
- * stdio, no cancellation points.
+ * stdio. Files are opened only by the helper, and by threads that cannot be cancelled meanwhile (nm_adopt).
  */
 #include "client.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -49,10 +50,16 @@ static unsigned used_bytes(const struct nm_cpuset *set)
 }
 
 /* The number of a thread that has ended may belong to another process by now: hence the question. */
-void nm_move_thread(pid_t tid, const struct nm_cpuset *set)
+void nm_put_thread(pid_t tid, const struct nm_cpuset *set)
 {
     if (tid == 0 || syscall(SYS_tgkill, getpid(), tid, 0) == 0)
         syscall(SYS_sched_setaffinity, tid, used_bytes(set), set->words);
+}
+
+void nm_move_thread(pid_t tid, const struct nm_cpuset *set)
+{
+    if (!nm_vp_bound(tid))
+        nm_put_thread(tid, set);
 }
 
 /* One pass over /proc/self/task, moving each thread if `set` is given; returns how many there are, 0 without /proc. */
@@ -74,7 +81,7 @@ static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
                 continue;
             pid_t tid = (pid_t)strtol(entry->name, NULL, 10);
             /* ESRCH (it ended) and EPERM (setuid helper thread) leave that thread as it is. */
-            if (set)
+            if (set && !nm_vp_bound(tid))
                 syscall(SYS_sched_setaffinity, tid, bytes, set->words);
             seen++;
         }
@@ -83,13 +90,44 @@ static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
     return seen;
 }
 
-/* Put every thread of this process onto `set`. A thread created meanwhile inherits its creator's set, old or new, so the
+/* Helper thread only: it opens files. Time that the other threads of this process have been ready to run and were not let. */
+uint64_t nm_waited_ns(void)
+{
+    int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    pid_t own = (pid_t)syscall(SYS_gettid);
+    uint64_t sum = 0;
+    alignas(8) char buffer[4096];
+    long got;
+    while (dir >= 0 && (got = syscall(SYS_getdents64, dir, buffer, sizeof buffer)) > 0) {
+        for (long at = 0; at < got;) {
+            const struct nm_dirent *entry = (const void *)(buffer + at);
+            at += entry->reclen;
+            char path[64], text[96], *end;
+            if (entry->name[0] < '1' || entry->name[0] > '9' || strtol(entry->name, NULL, 10) == own)
+                continue;
+            snprintf(path, sizeof path, "%.20s/schedstat", entry->name);
+            int file = openat(dir, path, O_RDONLY | O_CLOEXEC);
+            ssize_t size = file < 0 ? -1 : read(file, text, sizeof text - 1);
+            if (file >= 0)
+                close(file);
+            text[size > 0 ? size : 0] = 0;
+            strtoull(text, &end, 10);
+            sum += strtoull(end, NULL, 10);
+        }
+    }
+    if (dir >= 0)
+        close(dir);
+    return sum;
+}
+
+/* Put every thread of this process onto `set`, but for virtual processors that have a PU of their own. A thread created meanwhile inherits its creator's set, old or new, so the
  * list is walked again until it stops growing. Without /proc only the caller moves. */
 void nm_move_threads(const struct nm_cpuset *set)
 {
     unsigned bytes = used_bytes(set);
+    nm_vp_lock();
     unsigned before = walk_threads(set, bytes);
-    if (before == 0)
+    if (before == 0 && !nm_vp_bound(0))
         syscall(SYS_sched_setaffinity, 0, bytes, set->words);
     for (int pass = 0; before > 1 && pass < 4; pass++) {
         unsigned now = walk_threads(NULL, 0);
@@ -97,6 +135,7 @@ void nm_move_threads(const struct nm_cpuset *set)
             break;
         before = walk_threads(set, bytes);
     }
+    nm_vp_unlock();
 }
 
 /* Linux list format, "0-3,8". False on anything else; `set` is then unspecified. */

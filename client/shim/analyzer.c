@@ -1,0 +1,380 @@
+/* analyzer.c - the helper thread's side of the analyzer: when to measure, and what follows from it.
+ *
+ * Speedup on n processors = time of the same regions, equally often, on b processors over that on n; b is one wherever that does
+ * not take too long (the SelfAnalyzer of Martorell et al. 2000, section 4.4, takes a few processors and assumes that
+ * they are used well). What lies between regions counts as sequential. Where the regions repeat, the wall time of an iteration must
+ * say the same, and the more modest of the two is believed; where a region's work varies in the
+ * course of an iteration, only that can be. Once times on b are known, another allocation
+ * needs new times of its own only.
+ */
+#include "analyzer.h"
+#include "../src/message.h"
+#include "shim.h"
+
+#include <string.h>
+
+#define FOLLOWED 64u
+#define LEAST 3u                    /* times of a region at one size */
+#define SETTLE_NS 5000000ull        /* after a change of the allocation */
+#define POLL_NS 20000000ull         /* while a window is open; the root thread says when it is full */
+#define POLL_MAX_NS 1000000000ull
+#define REFRESH_NS 1000000000ull    /* a value is said again, and measured again on the allocation, so often */
+#define AGAIN_NS 40000000ull        /* as long as there is none */
+#define COST_DIVISOR 200ull         /* 0.5 %: as much of the time may go into measuring the base again */
+#define RECORD_COST_NS 200u         /* of one record, measured on the machines at hand and rounded up */
+#define PAIRS_FREE 2u               /* so many windows on the base whatever they cost: else short programs are never known */
+#define BASE_LONGEST_NS 200000000ull
+#define WINDOW_MORE 48u             /* records, where those of the usual window do not show a period; doubled until there is one */
+#define WINDOW_MOST 192u
+#define WINDOW_LONGEST_NS 100000000ull
+#define BASE_SOME 4u                /* base where one processor would take longer */
+#define WAITED_DIVISOR 20u          /* 5 %: a window in which threads waited longer for their processors is not used */
+#define NEWS_PERCENT 10u
+#define RETRY_MAX_NS 250000000ull   /* after windows that were disturbed */
+#define AGREE_PERCENT 15u
+#define AGREE_TIMES 2u
+#define MOST_PERCENT 125u           /* more than so much of the processors' number is no speedup */
+#define SLOW_MILLI 1250u
+#define SIZES 4u
+#define RECENT 4u                   /* times of a region that say how fast it is now */
+
+struct followed {
+    uintptr_t function;
+    struct nm_times base, now;
+    uint32_t calls;                 /* in the latest window on the allocation */
+    uint32_t best_size[SIZES], best_ns[SIZES]; /* its fastest RECENT at a size */
+};
+
+/* Of the helper thread only. */
+static struct {
+    struct followed followed[FOLLOWED];
+    uint32_t epoch, size;           /* the allocation that `now` belongs to */
+    uint32_t base;                  /* team that `base` belongs to */
+    uint64_t began, next, base_at, said_at, cost, poll;
+    uint32_t said, last, agree;     /* thousandths: reported last, found last; how often in a row that was much the same */
+    uint64_t opened, waited, retry; /* when a window was opened; what threads had waited for then; after a bad one */
+    uint32_t pairs;                 /* windows on the base so far */
+    uint32_t samples;
+    bool wants_base;
+    /* Of the latest windows: */
+    uint64_t elapsed, in_regions, in_held, iteration, base_iteration;
+    uint32_t enough;                /* records of a window, 0 = the usual */
+    uint32_t team, period, base_period, best_period[SIZES];
+    uint64_t best_iteration[SIZES];
+} state;
+
+static struct followed *follow(uintptr_t function)
+{
+    for (uint32_t i = 0; i < FOLLOWED; i++) {
+        struct followed *it = &state.followed[i];
+        if (it->function == 0)
+            it->function = function;
+        if (it->function == function)
+            return it;
+    }
+    return NULL;
+}
+
+static bool is_wanted(uint32_t flags, uint32_t count)
+{
+    return nm_client.attached && (flags & NM_FLAG_MEASURE) && !(flags & (NM_FLAG_SHARED | NM_FLAG_RELEASED | NM_FLAG_LENT)) &&
+           count != UINT32_MAX;
+}
+
+static void forget_now(void)
+{
+    for (uint32_t i = 0; i < FOLLOWED; i++)
+        state.followed[i].now.count = state.followed[i].calls = 0;
+    state.iteration = 0;
+}
+
+static void forget_base(void)
+{
+    for (uint32_t i = 0; i < FOLLOWED; i++)
+        state.followed[i].base.count = 0;
+    state.base_iteration = 0;
+    state.pairs = 0;
+}
+
+/* -- Results --------------------------------------------------------------------------------------------------------- */
+
+static void say(uint32_t processors, uint32_t milli, uint64_t now)
+{
+    struct nm_analyzer_line *line = &nm_client.page->analyzer;
+    line->processors = processors;
+    line->speedup_milli = milli;
+    line->results++;
+    state.said = milli;
+    state.said_at = now;
+    nm_notice(NM_SPEEDUP, processors, milli);
+}
+
+static bool differs(uint32_t a, uint32_t b, uint32_t percent)
+{
+    uint32_t more = a > b ? a : b, less = a > b ? b : a;
+    return (uint64_t)less * (100 + percent) < (uint64_t)more * 100;
+}
+
+/* Thousandths; 0 = not known. `*disperse` if it should not be believed at once. */
+static uint32_t speedup(bool *disperse)
+{
+    uint64_t sequential = state.elapsed - state.in_regions, on_base = 0, on_now = 0, known = 0, all = 0;
+    for (uint32_t i = 0; i < FOLLOWED; i++) {
+        const struct followed *it = &state.followed[i];
+        if (!it->calls)
+            continue;
+        uint64_t now = nm_times_low(&it->now, 1, NULL), base = nm_times_low(&it->base, LEAST, NULL);
+        all += it->calls * now;
+        if (base && it->now.count >= LEAST) {
+            known += it->calls * now;
+            on_now += it->calls * (uint64_t)nm_times_low(&it->now, LEAST, disperse);
+            on_base += it->calls * (uint64_t)nm_times_low(&it->base, LEAST, disperse);
+        }
+    }
+    /* What may not be resized, or has not been measured, must not matter much. */
+    if (on_now == 0 || known * 4 < all * 3)
+        return 0;
+    uint64_t result = (sequential + on_base * state.base) * 1000 / (sequential + on_now);
+    if (state.iteration && state.base_iteration && state.period == state.base_period) {
+        uint64_t between = state.iteration * sequential / (state.elapsed ? state.elapsed : 1);
+        uint64_t on_one = state.base_iteration > between ? between + (state.base_iteration - between) * state.base : between;
+        uint64_t wall = on_one * 1000 / state.iteration;
+        result = *disperse || wall < result ? wall : result;
+        *disperse = false;
+    }
+    bool possible = result * 100 <= (uint64_t)state.size * 1000 * MOST_PERCENT;
+    return possible ? (uint32_t)(result ? result : 1) : 0;
+}
+
+static void conclude(uint64_t now, uint32_t processors)
+{
+    bool disperse = false;
+    if (state.in_regions == 0 || state.in_held * 4 > state.in_regions)
+        return;
+    uint32_t milli = state.size == 1 || state.team == 1 ? 1000 : speedup(&disperse);
+    if (!milli)
+        return;
+    /* Slower than it could be: something hinders it that the counters do not show. It may pass, or hold for the base, too. */
+    disperse |= nm_client.page->analyzer.stretch_milli > SLOW_MILLI;
+    /* Much the same twice, or once more where single times say little: a first value that is wrong may cost a program its processors. */
+    state.agree = state.last && !differs(state.last, milli, AGREE_PERCENT) ? state.agree + 1 : 0;
+    state.last = milli;
+    bool settled = state.size == 1 || state.agree >= (disperse ? AGREE_TIMES : 1);
+    state.wants_base |= !settled;
+    /* Work that varies, in iterations that are longer than the window? */
+    if (disperse && !state.period && state.elapsed < WINDOW_LONGEST_NS && state.enough < WINDOW_MOST)
+        state.enough = state.enough ? state.enough * 2 : WINDOW_MORE;
+    if (settled && (!state.said || differs(state.said, milli, NEWS_PERCENT) || now - state.said_at >= REFRESH_NS))
+        say(processors, milli, now);
+}
+
+/* -- Windows --------------------------------------------------------------------------------------------------------- */
+
+/* The pace of iterations against the best ever, where regions say nothing because their work varies. */
+static uint32_t stretch_of_iteration(uint32_t size)
+{
+    uint64_t *best = &state.best_iteration[size % SIZES];
+    uint32_t *period = &state.best_period[size % SIZES], now = state.period << 16 | size;
+    if (!state.iteration)
+        return 0;
+    if (*period != now || state.iteration < *best)
+        *best = state.iteration;
+    *period = now;
+    return (uint32_t)(state.iteration * 1000 / *best);
+}
+
+/* The regions' present pace against the best ever at this size. */
+static uint32_t stretch(uint32_t size)
+{
+    uint64_t now = 0, best = 0, varying = 0;
+    for (uint32_t i = 0; i < FOLLOWED && state.followed[i].function; i++) {
+        struct followed *it = &state.followed[i];
+        uint32_t low = nm_times_recent(&it->now, RECENT);
+        bool disperse = false;
+        uint32_t usual = nm_times_low(&it->now, RECENT, &disperse);
+        if (!low || !it->calls)
+            continue;
+        varying += disperse ? (uint64_t)usual * it->calls : 0;
+        uint32_t *size_there = &it->best_size[size % SIZES], *ns = &it->best_ns[size % SIZES];
+        if (*size_there != size || low < *ns)
+            *ns = low;
+        *size_there = size;
+        now += (uint64_t)low * it->calls;
+        best += (uint64_t)*ns * it->calls;
+    }
+    uint32_t of_iteration = stretch_of_iteration(size);
+    if (varying * 4 > now)
+        return of_iteration;
+    return best ? (uint32_t)(now * 1000 / best) : 0;
+}
+
+/* Its first record is warm-up: it may have woken the team, or sent it to sleep. */
+static void digest(uint64_t now)
+{
+    const struct nm_record *records = nm_window.records;
+    uint32_t count = nm_window.count;
+    bool on_base = nm_window.size != 0;
+    if (nm_window.good < LEAST)
+        return;
+    uint64_t in_regions = 0, in_held = 0, sequential = 0;
+    if (!on_base)
+        for (uint32_t i = 0; i < FOLLOWED; i++)
+            state.followed[i].calls = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t took = records[i].leave - records[i].enter;
+        struct followed *it = records[i].held ? NULL : follow(records[i].function);
+        sequential += records[i].gap_disturbed ? 0 : records[i].enter - records[i - 1].leave;
+        if (records[i].disturbed)
+            continue;
+        in_regions += took;
+        in_held += it ? 0 : took;
+        if (!it)
+            continue;
+        if (on_base || state.size == state.base)
+            nm_times_add(&it->base, took);
+        if (!on_base) {
+            nm_times_add(&it->now, took);
+            it->calls++;
+        }
+        state.samples++;
+    }
+    uint32_t period = nm_period(records, count);
+    uint64_t iteration = nm_iteration(records, count, period);
+    uint64_t elapsed = sequential + in_regions;
+    struct nm_analyzer_line *line = &nm_client.page->analyzer;
+    state.cost += (uint64_t)count * RECORD_COST_NS;
+    if (on_base) {
+        state.pairs++;
+        state.base_at = now;
+        state.base_iteration = iteration;
+        state.base_period = period;
+        state.cost += in_regions > state.in_regions ? in_regions - state.in_regions : 0;
+    } else {
+        state.period = period;
+        state.team = nm_window.team;
+        state.elapsed = elapsed;
+        state.in_regions = in_regions;
+        state.in_held = in_held;
+        state.iteration = iteration;
+        line->iteration_ns = iteration;
+        line->share_milli = elapsed ? (uint32_t)(in_regions * 1000 / elapsed) : 0;
+        line->stretch_milli = stretch(state.size);
+    }
+    line->samples = state.samples;
+    line->cost_ns = state.cost;
+}
+
+static bool has_base(void)
+{
+    uint64_t known = 0, all = 0;
+    for (uint32_t i = 0; i < FOLLOWED; i++) {
+        const struct followed *it = &state.followed[i];
+        uint64_t weight = it->calls * (uint64_t)nm_times_low(&it->now, 1, NULL);
+        all += weight;
+        known += it->base.count >= LEAST ? weight : 0;
+    }
+    return known * 4 >= all * 3;
+}
+
+/* One processor, unless that would take too long. */
+static uint32_t choose_base(void)
+{
+    bool quick = state.size <= BASE_SOME || state.in_regions * state.size <= BASE_LONGEST_NS;
+    return quick ? 1 : BASE_SOME;
+}
+
+static void open_window(uint32_t size, uint32_t target)
+{
+    nm_window.epoch = nm_client.epoch;
+    nm_window.size = size;
+    nm_window.target = target;
+    nm_window.team = nm_window.count = nm_window.good = 0;
+    nm_window.good_ns = 0;
+    nm_window.switches = nm_window_switches();
+    state.waited = nm_waited_ns();
+    state.opened = nm_now_ns();
+    nm_window.spoiled = false;
+    nm_window.number++;
+    atomic_store_explicit(&nm_window.state, NM_WINDOW_OPEN, memory_order_release);
+    nm_generation++;
+}
+
+/* A window on the allocation is done: is one on the base wanted? */
+static bool base_is_due(uint64_t now)
+{
+    if (state.size <= 1 || nm_window.team <= 1 || state.in_held * 4 > state.in_regions)
+        return false;
+    uint32_t base = choose_base();
+    if (base != state.base) {
+        state.base = base;
+        forget_base();
+    }
+    bool affordable = state.pairs < PAIRS_FREE || state.cost * COST_DIVISOR <= now - state.began;
+    return !has_base() || ((state.wants_base || now - state.base_at >= REFRESH_NS) && affordable);
+}
+
+/* What a full window says, and what comes next. */
+static uint64_t go_on(uint64_t now, uint32_t processors)
+{
+    bool was_base = nm_window.size != 0;
+    uint64_t waited = nm_waited_ns() - state.waited;
+    bool alone = (int64_t)waited < 0 || waited * WAITED_DIVISOR <= (now - state.opened) * nm_window.team;
+    bool spoiled = nm_window.spoiled || nm_window.epoch != state.epoch || !alone;
+    if (!spoiled)
+        digest(now);
+    state.retry = spoiled ? (state.retry < RETRY_MAX_NS / 2 ? state.retry * 2 + SETTLE_NS : RETRY_MAX_NS) : 0;
+    state.poll = POLL_NS;
+    nm_window.state = NM_WINDOW_CLOSED;
+    if (!spoiled && !was_base && base_is_due(now)) {
+        state.wants_base = false;
+        open_window(state.base, nm_window.good);
+        return POLL_NS;
+    }
+    if (!spoiled)
+        conclude(now, processors);
+    state.next = now + (spoiled ? state.retry : state.said && !state.wants_base ? REFRESH_NS : AGAIN_NS);
+    return state.next - now;
+}
+
+uint64_t nm_analyzer_tick(void)
+{
+    uint32_t flags = nm_client.flags, count = nm_client.count, window = nm_window.state;
+    uint64_t now = nm_now_ns();
+    if (!is_wanted(flags, count)) {
+        if (window == NM_WINDOW_OPEN) {
+            nm_window.state = NM_WINDOW_CLOSED;
+            nm_generation++;
+        }
+        state.epoch = NM_UNATTACHED;
+        return UINT64_MAX;
+    }
+    if (!state.began)
+        state.began = now;
+    if (state.epoch != nm_client.epoch) {
+        state.epoch = nm_client.epoch;
+        if (state.size != count) {
+            forget_now();
+            state.size = count;
+            state.said = state.last = 0;
+        }
+        state.next = now + SETTLE_NS;
+    }
+    if (window == NM_WINDOW_FULL)
+        return go_on(now, count);
+    if (window == NM_WINDOW_OPEN) {
+        /* Nobody runs regions: look less and less often. */
+        state.poll = state.poll < POLL_MAX_NS ? state.poll * 2 : POLL_MAX_NS;
+        return state.poll;
+    }
+    if (now < state.next)
+        return state.next - now;
+    state.poll = POLL_NS;
+    open_window(0, state.enough);
+    return POLL_NS;
+}
+
+void nm_analyzer_in_child(void)
+{
+    memset(&state, 0, sizeof state);
+    nm_window.state = NM_WINDOW_CLOSED;
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# What the shim reports of programs whose speedup is known: `measured.sh DIRECTORY PRELOAD`, with measured and scales in the directory.
+# A machine that others use as well gives no result, which is right; a wrong one is not.
+set -u
+export NUMAESTRO_ATTACH="$1/measured.attach" MEASURED_PRELOAD="$2"
+bad=0
+
+# fail TEXT
+fail() {
+    echo "FAILED measured: $1"
+    bad=1
+}
+
+# run FLAGS MODE: results in $lines, the program's output in $said
+run() {
+    lines=$("$1/measured" "$2" 3 "$1/scales" "$3" 2 2>"$1/measured.said") || fail "$3 ended with $?"
+    said=$(cat "$1/measured.said")
+    results=$(echo "$lines" | grep -v page | awk '$2 == 2 {print $3}')
+}
+
+alone=$(OMP_NUM_THREADS=2 "$1/scales" scales 0)
+if [ "$(nproc)" -lt 2 ]; then
+    echo "skipped measured: two processors are needed"
+    exit 0
+fi
+got=
+for mode in scales locked; do
+    run "$1" 32 $mode
+    [ "$said" = "$alone" ] || fail "$mode says '$said', not '$alone'"
+    for milli in $results; do
+        got="$got $mode=$milli"
+        case $mode in
+        scales) [ "$milli" -ge 1600 ] || fail "scales: $milli" ;;
+        locked) [ "$milli" -le 1300 ] || fail "locked: $milli" ;;
+        esac
+    done
+done
+run "$1" 32 held
+[ -z "$results" ] || fail "held teams are no measurement: $results"
+[ "$said" = "$alone" ] || fail "held says '$said'"
+run "$1" 0 scales
+[ -z "$results" ] && echo "$lines" | grep -q "samples=0 " || fail "measured although nobody asked: $lines"
+run "$1" 33 scales
+[ -z "$results" ] || fail "measured on shared processors: $results"
+[ $bad = 0 ] && echo "ok measured:${got:- nothing, for want of two quiet processors}"
+exit $bad
