@@ -13,7 +13,7 @@ use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, PuSet};
 use tracing::{info, warn};
 
-use crate::app::{App, Demand, Phases, Target};
+use crate::app::{App, Demand, Phases, Target, Turn};
 use crate::manager::{Manager, token};
 
 impl App {
@@ -68,8 +68,10 @@ impl Manager {
             phases: Phases::default(),
             demand: Demand::default(),
             moved: false,
+            turn: Turn::Runs,
             denied: None,
             had_page: false,
+            measures: self.wants_measurements(),
             members: BTreeMap::new(),
         };
         self.by_pid.insert(pid, number);
@@ -225,6 +227,7 @@ impl Manager {
 
     /// The orderly end: nothing is left parked, and nothing that could be mistaken for a manager.
     pub(crate) fn let_everything_go(&mut self) {
+        self.stops.end();
         let apps: Vec<u64> = self.apps.keys().copied().collect();
         for app in apps {
             self.let_go(app);

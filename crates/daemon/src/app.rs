@@ -46,6 +46,20 @@ pub(crate) struct Demand {
     pub(crate) looked_ns: u64,
     /// Looks since the last reason to look.
     pub(crate) looks: u32,
+    /// It was stopped when it was to be looked at.
+    pub(crate) missed: bool,
+}
+
+/// Whether it runs, as far as turns are concerned.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It does.
+    #[default]
+    Runs,
+    /// It was stopped, or waits unstarted, and has not been told to go on.
+    Stopped,
+    /// The system does not let us stop it, and why.
+    Unstoppable(String),
 }
 
 /// One application.
@@ -82,10 +96,13 @@ pub(crate) struct App {
     pub(crate) original: CpuSet,
     /// Its threads have been moved from outside.
     pub(crate) moved: bool,
+    pub(crate) turn: Turn,
     /// The system does not let us move it, and why.
     pub(crate) denied: Option<String>,
     /// Whether it had a page before the manager was started anew.
     pub(crate) had_page: bool,
+    /// It is asked to measure itself.
+    pub(crate) measures: bool,
     /// The processes of its tree at the latest look, with their start times.
     pub(crate) members: BTreeMap<u32, u64>,
 }
@@ -97,6 +114,15 @@ impl App {
 
     pub(crate) fn is_wrapper(&self) -> bool {
         self.wrapped > 0
+    }
+
+    /// It may look as if it had nothing to do, only because it is not let.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.turn == Turn::Stopped
+    }
+
+    pub(crate) fn is_unstoppable(&self) -> bool {
+        matches!(self.turn, Turn::Unstoppable(_))
     }
 
     /// Processors it has; 0 before its first target.
@@ -112,6 +138,7 @@ impl App {
     /// It could use more processors of its own than it has.
     pub(crate) fn wants_more(&self) -> bool {
         !self.is_wrapper()
+            && !self.is_stopped()
             && !self.phases.sequential
             && (self.waiting.is_some()
                 || self.target.as_ref().is_none_or(|target| target.shared || target.count < self.request))
@@ -130,6 +157,9 @@ impl App {
         }
         if target.lent {
             flags |= flag::LENT;
+        }
+        if self.measures {
+            flags |= flag::MEASURE;
         }
         match self.options.class {
             Class::Malleable => flags | flag::RESIZE_ALWAYS,

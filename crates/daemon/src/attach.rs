@@ -1,5 +1,8 @@
 //! What programs say: the attach messages. A message about an application counts only if it comes from that application's process.
 //! It must not know what a page looks like.
+//!
+//! What a program says of itself is clamped to what is possible; within that it is believed. One that exaggerates its speedup keeps processors that
+//! others could use better, but never more than its request.
 
 use std::os::fd::AsFd;
 
@@ -16,6 +19,9 @@ use crate::app::class_of;
 use crate::manager::Manager;
 use crate::wire::{self, Greeting, Message};
 
+/// Speedup that a processor can bring at most, thousandths: what is above is no measurement.
+const SPEEDUP_MILLI_MAX: u64 = 1_000_000;
+
 impl Manager {
     /// One packet has come.
     pub(crate) fn packet(&mut self, number: u64, peer: Peer, packet: &[u8]) {
@@ -30,7 +36,11 @@ impl Manager {
             Ok(Message::Adopted { app, epoch }) if self.is_from(app, peer) => self.adopted(app, epoch),
             Ok(Message::Busy { app }) if self.is_from(app, peer) => self.parallel_again(app),
             Ok(Message::Request { app, processors }) if self.is_from(app, peer) => self.requested(app, processors),
-            Ok(Message::Adopted { .. } | Message::Busy { .. } | Message::Request { .. }) => {}
+            Ok(Message::Demand { app, processors }) if self.is_from(app, peer) => self.demanded(app, processors),
+            Ok(Message::Speedup { app, processors, speedup_milli }) if self.is_from(app, peer) => {
+                self.measured(app, processors, speedup_milli);
+            }
+            Ok(_) => {}
         }
     }
 
@@ -171,11 +181,39 @@ impl Manager {
         }
     }
 
-    fn requested(&mut self, app: u64, processors: u32) {
+    /// What an application may ask for, from what it says; 0 = no wish of its own.
+    fn wanted(&self, app: u64, processors: u32) -> Option<u32> {
         let most = self.usable.len() as u32;
-        let Some(entry) = self.apps.get(&app) else { return };
+        let entry = self.apps.get(&app)?;
         let wanted = if processors == 0 { entry.wish } else { processors.min(entry.options.max.unwrap_or(u32::MAX)) };
-        self.ask_for(app, wanted.clamp(1, most.max(1)));
+        Some(wanted.clamp(1, most.max(1)))
+    }
+
+    fn requested(&mut self, app: u64, processors: u32) {
+        if let Some(wanted) = self.wanted(app, processors) {
+            self.ask_for(app, wanted);
+        }
+    }
+
+    /// What it can use, and which of its processors are idle: the engine takes those only that are its own, or that it is to vacate.
+    fn demanded(&mut self, app: u64, processors: u32) {
+        let Some(processors) = self.wanted(app, processors) else { return };
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        let Some(page) = &entry.page else { return };
+        let idle = self.machine.pu_set(&page.idle());
+        let more = processors > std::mem::replace(&mut entry.request, processors);
+        self.feed(Event::Demand { app: AppId(app), processors, idle });
+        if more {
+            self.consider_everybodys_demand();
+        }
+    }
+
+    /// Only what is possible reaches the engine, which drops what was not measured with the present allocation.
+    fn measured(&mut self, app: u64, processors: u32, speedup_milli: u32) {
+        let most = u64::from(processors) * SPEEDUP_MILLI_MAX;
+        if speedup_milli > 0 && u64::from(speedup_milli) <= most && processors as usize <= self.machine.pu_count() {
+            self.feed(Event::Speedup { app: AppId(app), processors, speedup_milli });
+        }
     }
 
     /// A program without a page has started one with: it is only the shell around it, and needs nothing while that lives.

@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
-use numaestro_engine::{Action, Engine, Event, Nanos, Settings, Snapshot, journal};
+use numaestro_engine::{Action, Engine, Event, Nanos, Needs, Settings, Snapshot, journal};
 use numaestro_topology::{CpuSet, Machine};
 
+use crate::bandwidth;
 use crate::config::Config;
 
 /// The policy that takes over when another one has failed.
@@ -28,6 +29,8 @@ pub(crate) struct Brain {
     /// Policies that have failed so far, each of them for good.
     failures: u32,
     journal: Option<File>,
+    /// What people call the application of the next event.
+    arriving: Option<String>,
     /// Events so far: the position in the journal.
     pub(crate) events: u64,
     /// Nanoseconds of the latest and the longest step.
@@ -43,13 +46,17 @@ pub(crate) struct Failed {
 
 impl Brain {
     /// An engine for this machine under the configured policy.
-    pub(crate) fn new(config: &Config, machine: &Machine) -> Result<Self> {
-        let settings = Settings {
+    pub(crate) fn new(config: &Config, machine: &Machine, preemption: bool) -> Result<Self> {
+        let mut settings = Settings {
             policy: config.policy.clone(),
             grace_ns: u64::from(config.grace_ms) * 1_000_000,
             reserved: machine.pu_set(&config.reserved.parse::<CpuSet>()?),
+            buses: bandwidth::buses(machine),
             ..Settings::default()
         };
+        settings.host.bandwidth = bandwidth::is_offered(config);
+        // Programs measure their speedup when they are asked to.
+        (settings.host.speedup, settings.host.preemption) = (true, preemption);
         let mut brain = Self::build(machine.clone(), settings, config.seed)?;
         if let Some(path) = &config.journal {
             let file = File::create(path).with_context(|| format!("cannot write the journal {}", path.display()))?;
@@ -63,7 +70,17 @@ impl Brain {
         let engine = Engine::new(machine.clone(), settings.clone(), seed)
             .map_err(|cause| anyhow!("{cause}"))
             .with_context(|| format!("policy `{}` cannot be used", settings.policy))?;
-        Ok(Self { engine, machine, settings, seed, failures: 0, journal: None, events: 0, step_ns: [0, 0] })
+        Ok(Self {
+            engine,
+            machine,
+            settings,
+            seed,
+            failures: 0,
+            journal: None,
+            arriving: None,
+            events: 0,
+            step_ns: [0, 0],
+        })
     }
 
     /// One under the simplest policy, to go on after a failure.
@@ -79,6 +96,10 @@ impl Brain {
     /// One event; what follows from it is appended to `actions`.
     pub(crate) fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) -> Result<(), Failed> {
         let begun = Instant::now();
+        // What was measured in a turn belongs to it, and must not end it.
+        let measured = matches!(event, Event::Bandwidth { .. } | Event::Saturation { .. });
+        let end = self.engine.turn_ends().filter(|_| measured);
+        let now = end.map_or(now, |end| now.min(end.saturating_sub(1)));
         let engine = &mut self.engine;
         // A broken engine is not looked at again: `Failed` leads to a new one.
         let outcome = catch_unwind(AssertUnwindSafe(|| engine.step(now, event, actions)));
@@ -86,9 +107,15 @@ impl Brain {
         self.step_ns = [taken, self.step_ns[1].max(taken)];
         self.events += 1;
         if self.journal.is_some() && outcome.is_ok() {
-            self.note(&journal::encode(now, event, actions));
+            let name = self.arriving.take();
+            self.note(&journal::encode_named(now, name.as_deref(), event, actions));
         }
         outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
+    }
+
+    /// What people call the application of the next event, which is its arrival. For the journal.
+    pub(crate) fn arrives(&mut self, name: &str) {
+        self.arriving = self.journal.is_some().then(|| name.to_owned());
     }
 
     /// One line for the journal. One that cannot be written any more is given up: programs do not depend on it.
@@ -104,6 +131,16 @@ impl Brain {
     /// When the engine wants [`Event::Timer`].
     pub(crate) fn deadline(&self) -> Option<Nanos> {
         self.engine.deadline()
+    }
+
+    /// When the present turn ends, if turns end.
+    pub(crate) fn turn_ends(&self) -> Option<Nanos> {
+        self.engine.turn_ends()
+    }
+
+    /// What the present policy needs of its host.
+    pub(crate) fn needs(&self) -> Needs {
+        self.engine.policy().needs()
     }
 
     /// The present policy, as `policy set` takes it.

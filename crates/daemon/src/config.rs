@@ -27,6 +27,8 @@ pub struct Config {
     pub seed: u64,
     /// Look for load that is not managed, and leave processors to it.
     pub unmanaged: bool,
+    /// For tests: a file or pipe of transaction rates that is believed before everything that is measured.
+    pub inject_rates: Option<PathBuf>,
 }
 
 impl Default for Config {
@@ -41,6 +43,7 @@ impl Default for Config {
             journal: None,
             seed: 1,
             unmanaged: true,
+            inject_rates: None,
         }
     }
 }

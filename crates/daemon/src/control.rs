@@ -165,7 +165,12 @@ impl Manager {
             self.reply(number, &Reply::Done);
         } else {
             let reason = self.refusal.clone();
-            self.refuse(number, &reason, "`numaestro policy list` shows those that there are");
+            let hint = if self.stops.rung.works {
+                "`numaestro policy list` shows those that there are".to_owned()
+            } else {
+                format!("programs cannot be stopped here: {}", self.stops.rung.detail)
+            };
+            self.refuse(number, &reason, &hint);
         }
     }
 

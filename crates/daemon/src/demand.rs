@@ -33,12 +33,17 @@ impl Manager {
     }
 
     pub(crate) fn look_at_demand(&mut self, app: u64) {
-        let Some(entry) = self.apps.get(&app) else { return };
+        let Some(entry) = self.apps.get_mut(&app) else { return };
         if entry.page.is_some() || entry.is_wrapper() {
             return;
         }
-        let others = self.other_roots(entry.pid());
-        let pids = procfs::tree(entry.pid(), &others).unwrap_or_default();
+        if entry.is_stopped() {
+            entry.demand.missed = true;
+            return;
+        }
+        let pid = entry.pid();
+        let others = self.other_roots(pid);
+        let pids = procfs::tree(pid, &others).unwrap_or_default();
         self.note_members(app, &pids);
         let active = self.active_threads(app, &pids);
         let contended = self.apps.values().any(|other| other.number != app && other.wants_more());
@@ -56,6 +61,14 @@ impl Manager {
             self.timers.set(Due::Demand(app), monotonic_ns() + delay);
         }
         self.ask_for(app, request);
+    }
+
+    /// An application goes on that was stopped, perhaps at a time when it was to be looked at.
+    pub(crate) fn resume_demand(&mut self, app: u64) {
+        let missed = self.apps.get_mut(&app).is_some_and(|entry| std::mem::take(&mut entry.demand.missed));
+        if missed {
+            self.timers.set_earlier(Due::Demand(app), monotonic_ns() + LOOKS_NS[0]);
+        }
     }
 
     /// Threads of these processes that run, are ready to, or have used processor time since the latest look.

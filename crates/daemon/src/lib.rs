@@ -1,14 +1,16 @@
 //! The manager: the engine's shell on Linux.
 //!
 //! `manager.rs` is the place to start: one thread that sleeps until something happens, turns it into an event for the engine, and carries out
-//! the actions. What happens comes from `attach.rs` (programs), `control.rs` (people), the ends of processes, and three observers that run
-//! only while they can matter: `demand.rs`, `phases.rs`, `foreign.rs`. What is done is in `actions.rs`.
+//! the actions. What happens comes from `attach.rs` (programs), `control.rs` (people), the ends of processes, and four observers that run
+//! only while they can matter: `demand.rs`, `phases.rs`, `foreign.rs`, `bandwidth.rs`. What is done is in `actions.rs` and
+//! `stops.rs`.
 //!
 //! It must not know how a decision is taken (the engine does), nor how Linux is spoken to (`numaestro-host` does).
 
 mod actions;
 mod app;
 mod attach;
+mod bandwidth;
 mod brain;
 mod config;
 mod connection;
@@ -16,10 +18,12 @@ mod control;
 mod demand;
 mod foreign;
 mod manager;
+mod measuring;
 mod phases;
 mod start;
 mod state;
 mod status;
+mod stops;
 mod timers;
 mod wire;
 

@@ -13,11 +13,12 @@ use numaestro_host::{affinity, limits, monotonic_ns};
 use numaestro_topology::{CpuSet, Machine};
 use tracing::{info, warn};
 
-use crate::app::App;
+use crate::app::{App, Turn};
 use crate::brain::Brain;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::foreign::Foreign;
+use crate::stops::Stops;
 use crate::timers::{Due, Timers};
 
 /// What a token of the poller stands for: the upper bits; the lower ones are a number.
@@ -41,6 +42,8 @@ const PRESSURE_WINDOW_US: u32 = 2_000_000;
 const WATCH_DELAY_NS: u64 = 50_000_000;
 /// The state file follows changes after this time.
 const SAVE_DELAY_NS: u64 = 50_000_000;
+/// The same while turns are taken: who has what changes all the time then.
+const SAVE_DELAY_TURNS_NS: u64 = 1_000_000_000;
 
 /// See the file's header.
 pub(crate) struct Manager {
@@ -70,6 +73,9 @@ pub(crate) struct Manager {
     pub(crate) timers: Timers,
     pub(crate) phases_interval_ns: u64,
     pub(crate) foreign: Foreign,
+    pub(crate) bandwidth: crate::bandwidth::Bandwidth,
+    pub(crate) stops: Stops,
+    pub(crate) saved: Vec<u8>,
     pub(crate) started_ns: u64,
     /// The user whose programs are managed.
     pub(crate) uid: u32,
@@ -88,7 +94,8 @@ impl Manager {
         let Some(lock) = dir.lock_manager()? else { return Ok(None) };
         limits::raise_descriptors();
         let (machine, usable) = read_machine(&config)?;
-        let brain = Brain::new(&config, &machine)?;
+        let stops = Stops::new();
+        let brain = Brain::new(&config, &machine, stops.rung.works)?;
         let attach = Listener::bind(&dir.attach_socket(), Sort::Packets)?;
         let control = Listener::bind(&dir.control_socket(), Sort::Stream)?;
         let pressure =
@@ -118,6 +125,9 @@ impl Manager {
             timers: Timers::default(),
             phases_interval_ns: 0,
             foreign: Foreign::default(),
+            bandwidth: crate::bandwidth::Bandwidth::default(),
+            stops,
+            saved: Vec::new(),
             started_ns: monotonic_ns(),
             uid: numaestro_host::own_uid(),
             refusals: 0,
@@ -126,6 +136,7 @@ impl Manager {
         };
         manager.watch_everything()?;
         manager.take_over();
+        manager.start_bandwidth();
         manager.consider_idle();
         Ok(Some(manager))
     }
@@ -193,6 +204,8 @@ impl Manager {
                 Due::Save => self.save_state(),
                 Due::Idle => self.end_if_idle(),
                 Due::Accept => self.resume_accepting(),
+                Due::Lease => self.renew_lease(),
+                Due::Unstoppable => self.retry_stops(),
             }
         }
     }
@@ -200,27 +213,47 @@ impl Manager {
     /// Gives the engine an event, carries out what it says, and goes on with the events that follow from that.
     pub(crate) fn feed(&mut self, event: Event) {
         self.events.push_back(event);
-        if self.feeding {
+        self.feed_waiting();
+    }
+
+    /// The same for events that wait already.
+    pub(crate) fn feed_waiting(&mut self) {
+        if self.feeding || self.events.is_empty() {
             return;
         }
         self.feeding = true;
+        // The end of a turn that changes nothing is no news.
+        let mut news = false;
         let mut actions = Vec::new();
-        while let Some(event) = self.events.pop_front() {
+        while let Some(event) = self.next_event() {
             actions.clear();
+            if let Event::Arrive { app, .. } = &event
+                && let Some(entry) = self.apps.get(&app.0)
+            {
+                self.brain.arrives(&entry.name);
+            }
             match self.brain.step(monotonic_ns(), &event, &mut actions) {
-                Ok(()) => actions.drain(..).for_each(|action| self.carry_out(action)),
+                Ok(()) => {
+                    news |= event != Event::Timer || !actions.is_empty();
+                    actions.drain(..).for_each(|action| self.carry_out(action));
+                }
                 Err(failed) => self.begin_anew(&event, &failed.message),
             }
         }
         self.feeding = false;
         self.consider_phases();
-        self.changed();
+        self.consider_bandwidth();
+        self.consider_stops();
+        if news {
+            self.changed();
+        }
     }
 
     /// Something that people can see is different.
     pub(crate) fn changed(&mut self) {
         let now = monotonic_ns();
-        self.timers.set_if_unset(Due::Save, now + SAVE_DELAY_NS);
+        let turns = self.brain.needs().preemption;
+        self.timers.set_earlier(Due::Save, now + if turns { SAVE_DELAY_TURNS_NS } else { SAVE_DELAY_NS });
         if self.connections.values().any(|connection| connection.watching) {
             self.timers.set_if_unset(Due::Watch, now + WATCH_DELAY_NS);
         }
@@ -243,6 +276,8 @@ impl Manager {
             self.by_pid.remove(&gone.pid());
         }
         self.timers.clear(Due::Demand(app));
+        self.bandwidth.forget(app);
+        self.stops.forget(app);
         Some(gone)
     }
 
@@ -318,6 +353,9 @@ impl Manager {
             let Some(app) = self.apps.get_mut(&id) else { continue };
             app.epoch_base += app.target.as_ref().map_or(0, |target| target.epoch);
             app.waiting = None;
+            if std::mem::take(&mut app.turn) == Turn::Stopped {
+                self.stops.forget(id);
+            }
             (app.phases.sequential, app.phases.blocked) = (false, false);
             let wish = Self::wish_of(app, app.target.as_ref().map(|target| target.pus.clone()));
             self.events.push_back(Event::Arrive { app: numaestro_policy::AppId(id), wish });
@@ -337,6 +375,8 @@ impl Manager {
             }
             // Only for policies that control pages, which are refused here: this host does not say that it can.
             Action::Pages { .. } => {}
+            Action::Stop { app } => self.stop_app(app.0),
+            Action::Continue { app } => self.continue_app(app.0),
             Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),
             Action::Refuse { app, reason } => self.refused(app.map(|app| app.0), &reason),
         }
@@ -356,32 +396,4 @@ fn read_machine(config: &Config) -> Result<(Machine, CpuSet)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use numaestro_engine::Class;
-    use numaestro_host::PidFd;
-
-    use super::*;
-
-    #[test]
-    fn a_failed_policy_is_followed_by_the_simplest_one_and_everybody_keeps_what_he_has() {
-        let root = tempfile::tempdir().unwrap();
-        let dir = root.path().join("n");
-        let config = Config { dir: dir.clone(), policy: "dss".to_owned(), unmanaged: false, ..Config::default() };
-        let mut manager = Manager::new(config).unwrap().unwrap();
-        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let process = PidFd::open(child.id()).unwrap();
-        let app = manager.insert(process, "sleep".to_owned(), numaestro_abi::control::Options::default(), Class::Fold);
-        manager.arrive(app, None);
-        let before = manager.apps[&app].target.clone().unwrap();
-        let page_epoch = manager.apps[&app].page_epoch();
-        manager.begin_anew(&Event::Timer, "a test");
-        // As in the loop: the events that rebuild the ledger are waiting, and the next event brings them in.
-        manager.feed(Event::Timer);
-        let after = manager.apps[&app].target.clone().unwrap();
-        assert_eq!(manager.brain.policy_text(), "equi");
-        assert_eq!(after.cpus, before.cpus);
-        assert!(manager.apps[&app].page_epoch() > page_epoch, "decision numbers go on");
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-}
+mod tests;

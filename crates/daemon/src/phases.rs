@@ -25,7 +25,7 @@ const JUST_NOW_NS: u64 = 20_000_000;
 impl App {
     fn can_lend(&self) -> bool {
         let has_some = self.target.as_ref().is_some_and(|target| !target.shared);
-        self.page.is_some() && !self.is_wrapper() && (self.phases.sequential || has_some)
+        self.page.is_some() && !self.is_stopped() && !self.is_wrapper() && (self.phases.sequential || has_some)
     }
 
     fn has_several(&self) -> bool {

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use numaestro_abi::control::{Reply, Request};
 use numaestro_host::detach;
 use numaestro_host::rundir::RuntimeDir;
+use numaestro_host::signals::{BlockedSignals, Signal};
 use numaestro_host::socket::{self, Sort};
 
 use crate::Config;
@@ -128,6 +129,7 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
 /// The manager's whole life: returns when it has ended in an orderly way, or at once if another manager has the directory.
 pub fn main_loop(config: Config) -> Result<()> {
     let waited_for = std::env::var_os(READY_VARIABLE).is_some();
+    prefer_to_react();
     if waited_for {
         trim_log(&config);
     }
@@ -141,6 +143,14 @@ pub fn main_loop(config: Config) -> Result<()> {
         detach::close_ready_pipe();
     }
     manager.run()
+}
+
+/// The manager has little to do, but that at once; and what is reported to the thread that stops programs is not to be taken by another one.
+fn prefer_to_react() {
+    numaestro_host::stop::prefer_short();
+    if let Err(cause) = BlockedSignals::block(&[Signal::CHILD]) {
+        tracing::warn!("programs are stopped a little later: {cause}");
+    }
 }
 
 /// Keeps the log of a manager that nobody reads from growing for ever.

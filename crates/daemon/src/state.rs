@@ -62,8 +62,12 @@ impl Manager {
         let state =
             State { version: VERSION, app_next: self.app_next, policy: self.brain.policy_text(), apps: apps.collect() };
         let text = serde_json::to_vec(&state).unwrap_or_default();
-        if let Err(cause) = self.dir.replace(STATE_FILE, &text) {
-            warn!("a restart would find an old state: {cause}");
+        if text == self.saved {
+            return;
+        }
+        match self.dir.replace(STATE_FILE, &text) {
+            Ok(()) => self.saved = text,
+            Err(cause) => warn!("a restart would find an old state: {cause}"),
         }
     }
 

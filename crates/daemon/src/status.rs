@@ -5,7 +5,7 @@ use numaestro_engine::{self as event, PuSnapshot, Snapshot};
 use numaestro_host::memory::Report;
 use numaestro_host::monotonic_ns;
 
-use crate::app::{App, runtime_names};
+use crate::app::{App, Turn, runtime_names};
 use crate::manager::Manager;
 
 impl Manager {
@@ -22,9 +22,44 @@ impl Manager {
             unmanaged: self.foreign.told,
             decisions: ledger.decisions,
             decision_ns: self.brain.step_ns,
-            apps: self.apps.values().map(|entry| app_status(entry, &ledger, now)).collect(),
+            bandwidth: self.bandwidth.status(),
+            apps: self.apps.values().map(|entry| self.app_status(entry, &ledger, now)).collect(),
             pus: self.pu_statuses(&ledger),
             queue: ledger.queue.iter().map(|app| app.0).collect(),
+        }
+    }
+
+    fn app_status(&self, entry: &App, ledger: &Snapshot, now: u64) -> AppStatus {
+        let report = entry.report();
+        let target = entry.target.as_ref().filter(|_| !entry.is_wrapper() && !entry.is_stopped());
+        let known = ledger.apps.iter().find(|known| known.app.0 == entry.number);
+        AppStatus {
+            app: entry.number,
+            pid: entry.pid(),
+            name: entry.name.clone(),
+            btr: self.bandwidth.rates(entry.number),
+            class: shown_class(entry),
+            state: known.map_or("waiting", |known| known.state.name()).to_owned(),
+            runtimes: runtime_names(entry.runtimes | report.runtimes),
+            request: entry.request,
+            count: target.map_or(0, |target| target.count),
+            cpus: target.map(|target| target.cpus.to_string()).unwrap_or_default(),
+            shared: target.is_some_and(|target| target.shared),
+            folded: report.folded,
+            held_by: held_by(&report).to_owned(),
+            team: report.team,
+            regions: report.regions,
+            epoch: [entry.page_epoch(), entry.epoch_base.wrapping_add(entry.adopted)],
+            weight_milli: entry.options.weight_milli.unwrap_or(1000),
+            age_s: seconds(now.saturating_sub(entry.arrived_ns)),
+            why: match (&entry.denied, known) {
+                (Some(denied), _) => format!("the system does not let it be moved: {denied}"),
+                (None, Some(known)) => match &entry.turn {
+                    Turn::Unstoppable(reason) => format!("{}; it cannot be stopped: {reason}", known.why),
+                    _ => known.why.clone(),
+                },
+                (None, None) => String::new(),
+            },
         }
     }
 
@@ -41,36 +76,6 @@ impl Manager {
             }
         };
         ledger.pus.iter().map(row).collect()
-    }
-}
-
-fn app_status(entry: &App, ledger: &Snapshot, now: u64) -> AppStatus {
-    let report = entry.report();
-    let target = entry.target.as_ref().filter(|_| !entry.is_wrapper());
-    let known = ledger.apps.iter().find(|known| known.app.0 == entry.number);
-    AppStatus {
-        app: entry.number,
-        pid: entry.pid(),
-        name: entry.name.clone(),
-        class: shown_class(entry),
-        state: known.map_or("waiting", |known| known.state.name()).to_owned(),
-        runtimes: runtime_names(entry.runtimes | report.runtimes),
-        request: entry.request,
-        count: target.map_or(0, |target| target.count),
-        cpus: target.map(|target| target.cpus.to_string()).unwrap_or_default(),
-        shared: target.is_some_and(|target| target.shared),
-        folded: report.folded,
-        held_by: held_by(&report).to_owned(),
-        team: report.team,
-        regions: report.regions,
-        epoch: [entry.page_epoch(), entry.epoch_base.wrapping_add(entry.adopted)],
-        weight_milli: entry.options.weight_milli.unwrap_or(1000),
-        age_s: seconds(now.saturating_sub(entry.arrived_ns)),
-        why: match (&entry.denied, known) {
-            (Some(denied), _) => format!("the system does not let it be moved: {denied}"),
-            (None, Some(known)) => known.why.clone(),
-            (None, None) => String::new(),
-        },
     }
 }
 

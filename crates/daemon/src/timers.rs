@@ -18,6 +18,10 @@ pub(crate) enum Due {
     Save,
     /// Nobody has needed the manager for a while.
     Idle,
+    /// The stopper hears that the manager lives.
+    Lease,
+    /// Programs that could not be stopped are tried again.
+    Unstoppable,
     /// Connections can perhaps be accepted again.
     Accept,
 }

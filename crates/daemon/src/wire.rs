@@ -26,6 +26,8 @@ pub(crate) enum Message {
     Adopted { app: u64, epoch: u32 },
     Busy { app: u64 },
     Request { app: u64, processors: u32 },
+    Demand { app: u64, processors: u32 },
+    Speedup { app: u64, processors: u32, speedup_milli: u32 },
 }
 
 /// Reads little-endian numbers one after the other.
@@ -72,11 +74,15 @@ pub(crate) fn decode(packet: &[u8]) -> Result<Message, u32> {
 }
 
 fn notice(kind: u16, cursor: &mut Cursor<'_>) -> Option<Message> {
-    let (app, value) = (cursor.u64()?, cursor.u32()?);
+    let (app, value, second) = (cursor.u64()?, cursor.u32()?, cursor.u32()?);
     match kind {
         kind if kind == Kind::Adopted as u16 => Some(Message::Adopted { app, epoch: value }),
         kind if kind == Kind::Busy as u16 => Some(Message::Busy { app }),
         kind if kind == Kind::Request as u16 => Some(Message::Request { app, processors: value }),
+        kind if kind == Kind::Demand as u16 => Some(Message::Demand { app, processors: value }),
+        kind if kind == Kind::Speedup as u16 => {
+            Some(Message::Speedup { app, processors: value, speedup_milli: second })
+        }
         _ => None,
     }
 }
@@ -187,12 +193,14 @@ mod tests {
             bytes.extend(VERSION.to_le_bytes());
             bytes.extend(7_u64.to_le_bytes());
             bytes.extend(9_u32.to_le_bytes());
-            bytes.extend(0_u32.to_le_bytes());
+            bytes.extend(1900_u32.to_le_bytes());
             decode(&bytes)
         };
         assert_eq!(notice(3), Ok(Message::Adopted { app: 7, epoch: 9 }));
         assert_eq!(notice(4), Ok(Message::Busy { app: 7 }));
         assert_eq!(notice(5), Ok(Message::Request { app: 7, processors: 9 }));
+        assert_eq!(notice(6), Ok(Message::Demand { app: 7, processors: 9 }));
+        assert_eq!(notice(7), Ok(Message::Speedup { app: 7, processors: 9, speedup_milli: 1900 }));
         assert_eq!(notice(2), Err(code::MALFORMED));
     }
 

@@ -4,4 +4,6 @@ mod abuse;
 mod attach;
 mod crash;
 mod observe;
+mod rates;
 mod stage;
+mod turns;

@@ -1,0 +1,286 @@
+//! What is kept while rates are needed: the ladder, the buses with what was measured of them, and when the next measurement is due.
+//! It must not know applications but by their numbers, nor the engine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use numaestro_engine::Bus;
+use numaestro_host::sense::probe::Probe;
+use numaestro_host::sense::prober::{Found, Order, Prober};
+use numaestro_host::sense::saturation::Saturation;
+use numaestro_host::sense::{Ladder, Moment, Rung, Sample, Team, ThreadUse};
+use numaestro_topology::{CpuSet, Machine, PuSet};
+use tracing::{info, warn};
+
+use crate::config::Config;
+
+/// Between two probes, at least; they take a thousandth of a processor at most in any case.
+const PROBE_PAUSE_NS: u64 = 2_000_000_000;
+/// Processor time of a probe times this is the least pause after it.
+const PROBE_COST_FACTOR: u64 = 1000;
+/// So long what a probe has felt is true.
+const FELT_NS: u64 = 5_000_000_000;
+/// After a burst that was disturbed, or while a rate is in doubt: the first pause and, doubled each time, the longest.
+const RETRY_NS: (u64, u64) = (50_000_000, 60_000_000_000);
+/// After a burst that was good: what a bus carries can change.
+const REMEASURE_NS: u64 = 300_000_000_000;
+
+/// One bus as it is now.
+#[derive(Debug)]
+pub(crate) struct Way {
+    /// Its processors that may be used, OS indices.
+    pub(crate) cpus: CpuSet,
+    pub(crate) pus: PuSet,
+    pub(crate) saturation: Saturation,
+    /// Somebody says what it carries: it is not measured.
+    said: bool,
+    /// How one thread alone fares.
+    alone: Option<Probe>,
+    /// By how much a stream is slowed down, thousandths, and when that was felt.
+    felt: Option<(u32, u64)>,
+    /// What was counted on it in the latest turn, if everything that ran was counted.
+    carried: Option<u32>,
+    burst_at_ns: u64,
+    retry_ns: u64,
+}
+
+impl Way {
+    fn new(bus: &Bus, machine: &Machine, usable: &CpuSet) -> Self {
+        Self {
+            cpus: machine.os_cpuset(&bus.pus).intersection(usable),
+            pus: bus.pus.clone(),
+            saturation: Saturation::default(),
+            said: false,
+            alone: None,
+            felt: None,
+            carried: None,
+            burst_at_ns: 0,
+            retry_ns: RETRY_NS.0,
+        }
+    }
+
+    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt lately.
+    pub(crate) fn stretch_milli(&self, now_ns: u64) -> Option<u32> {
+        self.felt.filter(|(_, then)| now_ns.saturating_sub(*then) <= FELT_NS).map(|(stretch, _)| stretch)
+    }
+
+    /// A probe has come out. What it contradicts is measured again soon.
+    fn felt(&mut self, probe: &Probe, now_ns: u64) {
+        let Some(alone) = &self.alone else { return };
+        let stretch = probe.stretch_milli(alone);
+        self.felt = Some((stretch, now_ns));
+        if let Some(carried) = self.carried.filter(|_| !self.said) {
+            let before = self.saturation.is_wanted();
+            self.saturation.felt(stretch, carried);
+            if self.saturation.is_wanted() && !before {
+                self.burst_at_ns = self.burst_at_ns.min(now_ns);
+            }
+        }
+    }
+}
+
+/// See the file's header.
+#[derive(Debug)]
+pub(crate) struct Sensing {
+    pub(crate) ladder: Ladder,
+    /// `None` if its thread could not be had.
+    prober: Option<Prober>,
+    pub(crate) ways: Vec<Way>,
+    pub(crate) teams: BTreeMap<u64, Team>,
+    /// The latest of every application.
+    pub(crate) samples: BTreeMap<u64, Sample>,
+    /// When the latest turn that was sampled ended.
+    pub(crate) turn_end_ns: u64,
+    /// When it was sampled.
+    pub(crate) sampled_ns: u64,
+    probe_at_ns: u64,
+}
+
+/// The rungs of this host.
+pub(crate) fn ladder(config: &Config) -> Ladder {
+    Ladder::open(Path::new("/"), config.inject_rates.as_deref())
+}
+
+impl Sensing {
+    pub(crate) fn new(config: &Config, buses: &[Bus], machine: &Machine, usable: &CpuSet, now_ns: u64) -> Self {
+        let prober = Prober::new().inspect_err(|cause| warn!("what buses carry cannot be measured: {cause}")).ok();
+        let ladder = ladder(config);
+        for state in ladder.states() {
+            info!(rung = state.rung.name(), lacking = state.lacking, "a way to know transaction rates");
+        }
+        Self {
+            ladder,
+            prober,
+            ways: buses.iter().map(|bus| Way::new(bus, machine, usable)).collect(),
+            teams: BTreeMap::new(),
+            samples: BTreeMap::new(),
+            turn_end_ns: 0,
+            sampled_ns: now_ns,
+            probe_at_ns: 0,
+        }
+    }
+
+    /// Has measured what is due.
+    pub(crate) fn order(&mut self, now_ns: u64) {
+        let Some(prober) = self.prober.as_mut().filter(|prober| prober.is_idle()) else { return };
+        for (bus, way) in self.ways.iter_mut().enumerate() {
+            if !way.said && !way.cpus.is_empty() && now_ns >= way.burst_at_ns {
+                way.burst_at_ns = now_ns + way.retry_ns;
+                prober.order(Order::Burst(bus as u32, way.cpus.iter().collect()));
+            }
+        }
+        // Somebody must be running, and it must be known how a thread alone fares.
+        if now_ns >= self.probe_at_ns && !self.samples.is_empty() {
+            self.probe_at_ns = now_ns + PROBE_PAUSE_NS;
+            for (bus, way) in self.ways.iter().enumerate().filter(|(_, way)| way.alone.is_some()) {
+                prober.order(Order::Probe(bus as u32, way.cpus.iter().collect()));
+            }
+        }
+    }
+
+    /// Takes in what has been measured since, and what sources say of buses. Those whose saturation rate is another one now.
+    pub(crate) fn changed_buses(&mut self, now_ns: u64) -> Vec<u32> {
+        let mut changed = Vec::new();
+        while let Some(found) = self.prober.as_mut().and_then(Prober::take) {
+            changed.extend(self.found(found, now_ns));
+        }
+        for (bus, rate) in self.ladder.saturations() {
+            if let Some(way) = self.ways.get_mut(bus as usize) {
+                way.said = true;
+                way.saturation.set(rate);
+                changed.push(bus);
+            }
+        }
+        changed
+    }
+
+    /// Waits for what has been ordered, but not for long.
+    pub(crate) fn wait(&mut self, patience: Duration, now_ns: u64) -> Vec<u32> {
+        let found = self.prober.as_mut().filter(|prober| !prober.is_idle()).and_then(|prober| prober.wait(patience));
+        found.and_then(|found| self.found(found, now_ns)).into_iter().collect()
+    }
+
+    fn found(&mut self, found: Found, now_ns: u64) -> Option<u32> {
+        let (Found::Burst(bus, _) | Found::Probe(bus, ..)) = found;
+        let buses = self.ways.len() as u64;
+        let way = self.ways.get_mut(bus as usize)?;
+        match found {
+            Found::Burst(_, Some(burst)) => {
+                way.alone = Some(burst.alone);
+                (way.burst_at_ns, way.retry_ns) = (now_ns + REMEASURE_NS, RETRY_NS.0);
+                if way.said {
+                    return None;
+                }
+                way.saturation.set(burst.saturation);
+                info!(bus, saturation = burst.saturation, alone = burst.alone.stream, "what a bus carries");
+                Some(bus)
+            }
+            Found::Burst(_, None) => {
+                way.burst_at_ns = now_ns + way.retry_ns;
+                way.retry_ns = (way.retry_ns * 2).min(RETRY_NS.1);
+                None
+            }
+            Found::Probe(_, probe, cost_ns) => {
+                if let Some(probe) = probe {
+                    way.felt(&probe, now_ns);
+                }
+                let pause = cost_ns.saturating_mul(PROBE_COST_FACTOR * buses);
+                self.probe_at_ns = self.probe_at_ns.max(now_ns + pause);
+                None
+            }
+        }
+    }
+
+    /// What is known of the machine, for an application on `pus`: of the bus on which most of them are.
+    pub(crate) fn moment(&self, pus: Option<&PuSet>, now_ns: u64) -> Moment {
+        let most = |way: &&Way| pus.map_or(0, |pus| way.pus.intersection(pus).len());
+        let Some(way) = self.ways.iter().max_by_key(most) else { return Moment { now_ns, ..Moment::default() } };
+        let stream_rate = way.alone.map_or(0, |alone| alone.stream);
+        Moment { now_ns, stream_stretch_milli: way.stretch_milli(now_ns), stream_rate }
+    }
+
+    /// What all applications were counted to move in the turn that ends, by bus: `None` where somebody was not counted. Those whose
+    /// saturation rate is another one now.
+    pub(crate) fn carried(&mut self, totals: &[Option<u64>]) -> Vec<u32> {
+        let mut changed = Vec::new();
+        for (bus, (way, total)) in self.ways.iter_mut().zip(totals).enumerate() {
+            way.carried = total.map(|total| u32::try_from(total).unwrap_or(u32::MAX));
+            if let Some(carried) = way.carried.filter(|_| !way.said)
+                && way.saturation.carried(carried)
+            {
+                changed.push(bus as u32);
+            }
+        }
+        changed
+    }
+
+    /// The best rung that tells anybody's rate without counting: then it is of use to know the pace of programs.
+    pub(crate) fn needs_pace(&self) -> bool {
+        self.ladder.best().is_some_and(|rung| !rung.counts())
+    }
+
+    /// An application has gone.
+    pub(crate) fn forget(&mut self, app: u64) {
+        self.ladder.forget(app);
+        self.teams.remove(&app);
+        self.samples.remove(&app);
+    }
+}
+
+/// Rates of threads as rates of `vps` virtual processors: where there are more threads, they take turns, and a virtual processor's rate is the mean over
+/// the time of its threads.
+pub(crate) fn fold(rates: &[Option<u32>], threads: &[Option<ThreadUse>], vps: usize) -> Vec<Option<u32>> {
+    if vps == 0 || rates.len() <= vps {
+        return rates.to_vec();
+    }
+    let mut folded = vec![(0_u64, 0_u64); vps];
+    for (index, rate) in rates.iter().enumerate() {
+        let used_ns = threads.get(index).copied().flatten().map_or(0, |thread| thread.used_ns);
+        if let Some(rate) = rate {
+            let (sum, weight) = &mut folded[index % vps];
+            // Whose time is not known counts as little as possible. A rate times a second in microseconds is far from the end of 64 bits.
+            let time = (used_ns / 1000).clamp(1, 1_000_000);
+            (*sum, *weight) = (*sum + u64::from(*rate) * time, *weight + time);
+        }
+    }
+    folded.into_iter().map(|(sum, weight)| sum.checked_div(weight).and_then(|mean| u32::try_from(mean).ok())).collect()
+}
+
+/// What these threads have moved per millisecond of the last `elapsed_ns`; `None` if they were not counted.
+pub(crate) fn total(sample: &Sample, threads: &[Option<ThreadUse>], elapsed_ns: u64) -> Option<u64> {
+    if !sample.rung.is_some_and(Rung::counts) {
+        return None;
+    }
+    let used = threads.iter().map(|thread| thread.map_or(0, |thread| thread.used_ns));
+    let moved =
+        sample.rates.iter().zip(used).map(|(rate, used_ns)| u128::from(rate.unwrap_or(0)) * u128::from(used_ns));
+    u64::try_from(moved.sum::<u128>() / u128::from(elapsed_ns.max(1))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threads(used_ms: &[u64]) -> Vec<Option<ThreadUse>> {
+        used_ms.iter().map(|used| Some(ThreadUse { tid: 1, used_ns: used * 1_000_000 })).collect()
+    }
+
+    #[test]
+    fn threads_that_take_turns_are_one_virtual_processor() {
+        let rates = [Some(100), Some(7), Some(400), None];
+        assert_eq!(fold(&rates, &threads(&[20, 50, 10, 0]), 2), [Some(200), Some(7)]);
+        assert_eq!(fold(&rates, &threads(&[20, 50, 10, 0]), 4), rates);
+        assert_eq!(fold(&rates, &[], 2), [Some(250), Some(7)], "as injected, without any thread");
+        assert_eq!(fold(&[None, None, None], &[], 2), [None, None]);
+    }
+
+    #[test]
+    fn what_was_moved_is_rate_times_time() {
+        let sample = |rung| Sample { rates: vec![Some(1000), Some(500), None], rung };
+        let used = threads(&[100, 50, 100]);
+        assert_eq!(total(&sample(Some(Rung::Perf)), &used, 100_000_000), Some(1250));
+        assert_eq!(total(&sample(Some(Rung::Estimate)), &used, 100_000_000), None, "guesses are not added up");
+        assert_eq!(total(&sample(None), &used, 100_000_000), None);
+    }
+}
