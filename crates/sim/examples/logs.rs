@@ -54,7 +54,7 @@ fn main() {
         let source = Batch::new(Box::new(LogJobs::new(jobs, 0, count)), fit, 1, Some(count as u64));
         let settings = Settings { policy: policy.to_owned(), positions: 0, ..Settings::default() };
         let contention = Contention::None;
-        let setup = Setup { model: machine(pus), settings, seed: 1, contention, until: None, checks: false };
+        let setup = Setup { settings, contention, ..Setup::new(machine(pus)) };
         let mut world = World::new(setup, Box::new(source)).unwrap_or_else(|rejected| panic!("{rejected}"));
         let mut longest = 0;
         while world.step(&mut ()) {

@@ -4,11 +4,8 @@
 //! `cargo run --release -p numaestro-sim --example throughput [MACHINE [POLICY [MILLIONS]]]`
 
 use numaestro_sim::dist::Dist;
-use numaestro_sim::machine::{self, Op};
-use numaestro_sim::memory::Contention;
-use numaestro_sim::program::{
-    Asks, Body, Class, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work,
-};
+use numaestro_sim::machine;
+use numaestro_sim::program::{Body, Data, PagePlace, Phase, Program, Refs, Split, Wait, Work};
 use numaestro_sim::workload::{Arrival, Source};
 use numaestro_sim::world::{Setup, World};
 use std::sync::Arc;
@@ -47,7 +44,7 @@ impl Streams {
 }
 
 fn program(processors: u32, wait: Wait) -> Program {
-    let refs = vec![Refs { data: 0, part: Part::Own, op: Op::Line, per_us: 2.0, hits: 0.0 }];
+    let refs = vec![Refs::new(0, 2.0)];
     let region = Phase::Parallel {
         width: processors,
         iterations: 2000,
@@ -58,18 +55,11 @@ fn program(processors: u32, wait: Wait) -> Program {
         curve: None,
     };
     let serial = Phase::Serial { work: Dist::Exponential(50_000.0), refs };
+    let body = Body::Phases(vec![Phase::Repeat { times: 5, phases: vec![serial, region] }]);
     Program {
-        name: "iterative".to_owned(),
-        processors,
-        min: 1,
-        weight_milli: 1000,
-        class: Class::Malleable,
-        asks: Asks::Once,
-        vacates: Vacates::Region,
-        creation_ns: 0,
         footprint_lines: 1000,
         data: vec![Data { name: "grid".to_owned(), pages: 16, split: Split::PerThread, place: PagePlace::FirstTouch }],
-        body: Body::Phases(vec![Phase::Repeat { times: 5, phases: vec![serial, region] }]),
+        ..Program::new("iterative", processors, body)
     }
 }
 
@@ -82,7 +72,7 @@ fn main() {
     let processors = model.topology.pu_count() as u32;
     let source = Streams { program: Arc::new(program(processors, Wait::Spin)), count: 16, given: 0 };
     let settings = numaestro_engine::Settings { policy, ..Default::default() };
-    let setup = Setup { model, settings, seed: 1, contention: Contention::MaxMin, until: None, checks: false };
+    let setup = Setup { settings, ..Setup::new(model) };
     let mut world = World::new(setup, Box::new(source)).expect("a policy");
     let begun = std::time::Instant::now();
     let mut steps = 0u64;

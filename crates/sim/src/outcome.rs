@@ -26,6 +26,24 @@ pub struct JobRecord {
     pub local_refs: u64,
     /// To all others.
     pub remote_refs: u64,
+    /// Lines that its threads have brought back into caches after others, or elsewhere.
+    pub reload_lines: u64,
+    /// Of its processor time: waiting for each other.
+    pub spin_ns: Nanos,
+    /// Costs of the system: switches, migrations, creations, page faults, stops.
+    pub overhead_ns: Nanos,
+    /// Those, and the part of the waiting that goes to calls of the system.
+    pub system_ns: Nanos,
+    /// Times it was stopped.
+    pub stops: u32,
+    /// Changes of its number of processors.
+    pub resizes: u32,
+    /// Of those, while its number had been found and it wanted all it ever did (PDPA).
+    pub settled_resizes: u32,
+    /// How long its number of processors was searched for (PDPA).
+    pub searching_ns: Nanos,
+    /// Speedups it has reported.
+    pub speedups: u32,
     /// Threads moved to another processor.
     pub migrations: u32,
     /// Sum over its threads of whether each was on another object (package, station) than the master when it began.
@@ -35,6 +53,11 @@ pub struct JobRecord {
 }
 
 impl JobRecord {
+    /// Lines that it has brought into caches: those it refers to, and those it had lost.
+    pub fn misses(&self) -> u64 {
+        self.local_refs + self.remote_refs + self.reload_lines
+    }
+
     /// From arrival to end.
     pub fn response(&self) -> Nanos {
         self.ended - self.arrived
@@ -67,8 +90,38 @@ pub struct ChannelUse {
     pub peak_demand: f64,
 }
 
+/// What the engine has decided, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Decisions {
+    /// Applications started.
+    pub starts: u64,
+    /// Notices of a place in the queue.
+    pub waits: u64,
+    /// Sets of processors told.
+    pub targets: u64,
+    /// Applications stopped.
+    pub stops: u64,
+    /// Applications let go on.
+    pub continues: u64,
+    /// Homes of pages told.
+    pub pages: u64,
+    /// Applications forced off processors.
+    pub forces: u64,
+    /// Events refused.
+    pub refusals: u64,
+}
+
+/// How many applications ran from a time on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Level {
+    /// From when on.
+    pub at: Nanos,
+    /// Started and not ended.
+    pub running: u32,
+}
+
 /// A run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Outcome {
     /// When the last event was.
     pub end: Nanos,
@@ -84,6 +137,29 @@ pub struct Outcome {
     pub engine_events: u64,
     /// Applications that the engine refused for good.
     pub refusals: u64,
+    /// What the engine decided.
+    pub decisions: Decisions,
+    /// The multiprogramming level over time.
+    pub levels: Vec<Level>,
     /// Fingerprint of the event log (as FNV-1a, over the fields of its lines): equal runs have equal ones.
     pub fingerprint: u64,
+}
+
+impl Outcome {
+    /// Mean multiprogramming level from the first start to the last end.
+    pub fn mean_level(&self) -> f64 {
+        let spans = self.levels.windows(2).map(|pair| (pair[1].at - pair[0].at) as f64 * f64::from(pair[0].running));
+        let sum: f64 = spans.sum();
+        match (self.levels.first(), self.levels.last()) {
+            (Some(first), Some(last)) if last.at > first.at => sum / (last.at - first.at) as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// Share of the processors' time that went into work.
+    pub fn utilisation(&self) -> f64 {
+        let work: Nanos = self.pus.iter().map(|pu| pu.work).sum();
+        let all = self.end as f64 * self.pus.len() as f64;
+        if all > 0.0 { work as f64 / all } else { 0.0 }
+    }
 }

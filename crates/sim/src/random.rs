@@ -23,6 +23,8 @@ pub enum Purpose {
     Generator = 6,
     /// Resampling in statistics.
     Statistics = 7,
+    /// Errors of what programs and counters measure.
+    Measuring = 8,
 }
 
 /// A stream of random numbers.

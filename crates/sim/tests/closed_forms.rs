@@ -9,10 +9,10 @@ mod world_support;
 
 use numaestro_sim::Nanos;
 use numaestro_sim::dist::Dist;
-use numaestro_sim::machine::{Model, Op, System, read as machine_file};
+use numaestro_sim::machine::{Model, System, read as machine_file};
 use numaestro_sim::memory::Contention;
 use numaestro_sim::outcome::{JobRecord, Outcome};
-use numaestro_sim::program::{Body, Data, PagePlace, Part, Phase, Program, Refs, Split, Wait};
+use numaestro_sim::program::{Body, Data, PagePlace, Phase, Program, Refs, Split, Wait};
 use numaestro_sim::random::{Purpose, Stream};
 use numaestro_sim::read::{NoFiles, Text};
 use numaestro_sim::speedup::Curve;
@@ -268,7 +268,7 @@ fn bus(pus: u32, per_us: f64) -> Model {
 fn a_bus_is_as_far_from_exact_mean_values_as_schweitzers_method_is() {
     // Threads that make one transaction in each microsecond of work: customers that think 1 and queue for 1 / per_us.
     for (threads, per_us, low, high) in [(4, 64.0, -0.002, 0.0), (16, 16.0, -0.035, -0.02), (64, 64.0, -0.025, -0.01)] {
-        let refs = Refs { data: 0, part: Part::Own, op: Op::Line, per_us: 1.0, hits: 0.0 };
+        let refs = Refs::new(0, 1.0);
         let region = match each(threads, 1, Dist::Constant(10.0 * MS), Wait::Spin) {
             Phase::Parallel { width, iterations, work, wait, locked, curve, .. } => {
                 Phase::Parallel { width, iterations, work, refs: vec![refs], wait, locked, curve }

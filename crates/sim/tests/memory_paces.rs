@@ -16,7 +16,7 @@ fn data(pages: u64, split: Split, place: PagePlace) -> Data {
 }
 
 fn refs(part: Part, op: Op, per_us: f64, hits: f64) -> Refs {
-    Refs { data: 0, part, op, per_us, hits }
+    Refs { part, op, hits, ..Refs::new(0, per_us) }
 }
 
 fn by(model: &Model, pu: u32) -> Toucher<'static> {

@@ -1,9 +1,9 @@
 //! Channels: against exact mean value analysis, the bus of the Xeon, each other, and what must always hold.
 
 use numaestro_policy::PageHome;
-use numaestro_sim::machine::{self, Model, Op};
+use numaestro_sim::machine::{self, Model};
 use numaestro_sim::memory::{CHANGE_TOLD, Contention, Memory, Toucher};
-use numaestro_sim::program::{Data, PagePlace, Part, Refs, Split};
+use numaestro_sim::program::{Data, PagePlace, Refs, Split};
 use numaestro_sim::read::{NoFiles, Text};
 use numaestro_topology::{NumaNodeId, PuId};
 use proptest::prelude::*;
@@ -32,8 +32,7 @@ impl Bench {
     }
 
     fn start(&mut self, pu: u32, loads: &[Load]) -> f64 {
-        let refs =
-            |&(node, per_us): &Load| Refs { data: node as usize, part: Part::Own, op: Op::Line, per_us, hits: 0.0 };
+        let refs = |&(node, per_us): &Load| Refs::new(node as usize, per_us);
         let refs: Vec<Refs> = loads.iter().map(refs).collect();
         let pace = self.memory.pace(self.app, &refs, 0, 0, PuId(pu));
         self.memory.start(PuId(pu), pace);
@@ -337,7 +336,7 @@ proptest! {
             if let Some(loads) = &loads {
                 bench.start(pu, loads);
                 let refs = |&(node, per_us): &Load| {
-                    Refs { data: node as usize, part: Part::Own, op: Op::Line, per_us, hits: 0.0 }
+                    Refs::new(node as usize, per_us)
                 };
                 let refs: Vec<Refs> = loads.iter().map(refs).collect();
                 paces[pu as usize] = Some(bench.memory.pace(bench.app, &refs, 0, 0, PuId(pu)));

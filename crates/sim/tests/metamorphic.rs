@@ -8,7 +8,7 @@ mod world_support;
 
 use drawn::{Jobs, POLICIES, STEP, amount, any_program, asks, jobs, policy, region, run, tasks, times, tree, wait};
 use numaestro_sim::dist::Dist;
-use numaestro_sim::machine::{Costs, Op, System};
+use numaestro_sim::machine::{Costs, System};
 use numaestro_sim::program::{Asks, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work};
 use numaestro_sim::workload::offered::mean_work;
 use numaestro_topology::PuId;
@@ -78,8 +78,8 @@ proptest! {
             model.costs = Costs {
                 switch_ns: switch * STEP * k,
                 migration_ns: migration * STEP * k,
-                page_fault_ns: 0,
                 decision_ns: decision * STEP * k,
+                ..Costs::default()
             };
             let mut setup = setup(model, policy, seed);
             let settings = &mut setup.settings;
@@ -179,7 +179,7 @@ proptest! {
     ) {
         let mut model = machine(pus, System::RoundRobin, 300_000);
         let (switch_ns, migration_ns, decision_ns) = costs;
-        model.costs = Costs { switch_ns, migration_ns, page_fault_ns: 0, decision_ns };
+        model.costs = Costs { switch_ns, migration_ns, page_fault_ns: 0, decision_ns, ..Costs::default() };
         let (outcome, _) = run(setup(model, policy, seed), &jobs);
         prop_assume!(outcome.refusals == 0);
         let given: f64 = jobs.iter().map(|(_, program)| mean_work(program)).sum();
@@ -190,7 +190,7 @@ proptest! {
 
 /// References to all kinds of data, in every way.
 fn references() -> Vec<Refs> {
-    let refs = |data, part| Refs { data, part, op: Op::Line, per_us: 0.5, hits: 0.25 };
+    let refs = |data, part| Refs { part, hits: 0.25, ..Refs::new(data, 0.5) };
     vec![refs(0, Part::Own), refs(1, Part::Own), refs(2, Part::All), refs(3, Part::Master)]
 }
 

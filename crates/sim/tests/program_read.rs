@@ -3,7 +3,7 @@
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Op;
 use numaestro_sim::program::{
-    self, Asks, Body, Class, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work,
+    self, Analyzer, Asks, Body, Class, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work,
 };
 use numaestro_sim::read::Text;
 use numaestro_sim::speedup::Curve;
@@ -57,7 +57,7 @@ fn read(text: &str) -> Vec<Program> {
 fn everything_there_is() {
     let programs = read(FULL);
     let data = |name: &str, pages, split, place| Data { name: name.to_owned(), pages, split, place };
-    let refs = |data, part, op, per_us, hits| vec![Refs { data, part, op, per_us, hits }];
+    let refs = |data, part, op, per_us, hits| vec![Refs { part, op, hits, ..Refs::new(data, per_us) }];
     let parallel = |width, iterations, work, refs, wait, locked, curve| Phase::Parallel {
         width,
         iterations,
@@ -100,6 +100,10 @@ fn everything_there_is() {
         vacates: Vacates::Task,
         creation_ns: 50_000,
         footprint_lines: 900,
+        recovers: false,
+        recreates: false,
+        stoppable: true,
+        analyzer: None,
         data: vec![
             data("a", 10, Split::PerThread, PagePlace::FirstTouch),
             data("b", 3, Split::Whole, PagePlace::Node(2)),
@@ -119,6 +123,7 @@ fn everything_there_is() {
 #[test]
 fn what_need_not_be_said() {
     let program = &read("[[program]]\nname = \"p\"\nprocessors = 4\nphases = [{ do = \"parallel\", work = 9 }]\n")[0];
+    assert_eq!((program.recovers, program.recreates, program.stoppable, program.analyzer), (false, false, true, None));
     assert_eq!((program.min, program.weight_milli, program.creation_ns, program.footprint_lines), (1, 1000, 0, 0));
     assert_eq!((program.class, program.asks, program.vacates), (Class::Malleable, Asks::Once, Vacates::Region));
     let expected = Phase::Parallel {
@@ -131,6 +136,31 @@ fn what_need_not_be_said() {
         curve: None,
     };
     assert_eq!(program.body, Body::Phases(vec![expected]));
+}
+
+#[test]
+fn rates_and_what_managers_ask_of_programs() {
+    let text = |more: &str, phase: &str| {
+        format!(
+            "[[program]]\nname = \"p\"\nprocessors = 4\n{more}\nphases = [{{ do = \"parallel\", work = 9{phase} }}]\n"
+        )
+    };
+    let program = &read(&text(
+        "recovers = true\nrecreates = true\nstoppable = false\nanalyzer = { baseline = 1, cost = \"1 us\" }",
+        ", rate = 2.5, sharing = 0.5",
+    ))[0];
+    assert!(program.recovers && program.recreates && !program.stoppable);
+    assert_eq!(program.analyzer, Some(Analyzer { baseline: 1, cost_ns: 1000, ..Analyzer::default() }));
+    let Body::Phases(phases) = &program.body else { panic!("phases") };
+    let Phase::Parallel { refs, .. } = &phases[0] else { panic!("a region") };
+    assert_eq!(refs[..], [Refs { is_rate: true, sharing: 0.5, ..Refs::new(0, 2.5) }]);
+    assert_eq!((program.data.len(), program.data[0].pages), (1, 0), "rates are of no data");
+    assert!(program.has_rates());
+    let usual = &read(&text("analyzer = true", ""))[0];
+    assert_eq!((usual.analyzer, usual.data.len()), (Some(Analyzer::default()), 0));
+    let both = text("data = [{ name = \"a\", pages = 1 }]", ", rate = 1, refs = [{ data = \"a\", per_us = 1 }]");
+    let mistake = program::read(Text::new("p.toml", &both)).expect_err("both");
+    assert!(mistake.problem.contains("not both"), "{mistake}");
 }
 
 #[test]

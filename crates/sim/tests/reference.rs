@@ -35,7 +35,7 @@ fn model(nodes: usize, pus: usize) -> Model {
 
 fn refs() -> impl Strategy<Value = Vec<Refs>> {
     let part = prop_oneof![2 => Just(Part::Own), 1 => Just(Part::Master)];
-    let one = (0..4usize, part).prop_map(|(data, part)| Refs { data, part, op: Op::Line, per_us: 1.0, hits: 0.0 });
+    let one = (0..4usize, part).prop_map(|(data, part)| Refs { part, ..Refs::new(data, 1.0) });
     proptest::option::of(one).prop_map(|one| one.into_iter().collect())
 }
 
@@ -98,12 +98,36 @@ fn any_program() -> impl Strategy<Value = Program> {
     prop_oneof![4 => phases, 1 => curves]
 }
 
+/// Both simulators on the same jobs. False if the naive one cannot tell that story.
+fn both_say(mut jobs: Vec<(u64, Program)>, model: Model, policy: &str, seed: u64) -> Result<bool, TestCaseError> {
+    jobs.sort_by_key(|(at, _)| *at);
+    let mut setup = setup(model, policy, seed);
+    // Nobody is forced.
+    (setup.settings.grace_ns, setup.settings.reclaim_ns) = (u64::MAX >> 8, u64::MAX >> 8);
+    let Some(naive) = naive::run((*setup.model).clone(), setup.settings.clone(), seed, jobs.clone()) else {
+        return Ok(false);
+    };
+    let (outcome, mut log) = logged(setup, Listed::new(jobs.clone()));
+    // Slices that end while nobody else wants the processor change nothing, and the naive one has none.
+    log.retain(|entry| entry.name != "slice");
+    prop_assert_eq!(outcome.jobs.len(), jobs.len());
+    let same = log.iter().zip(&naive).take_while(|(a, b)| a == b).count();
+    prop_assert!(
+        log == naive,
+        "after {} lines the simulator says {:?}\nand the naive one {:?}\n",
+        same,
+        log.get(same.saturating_sub(3)..log.len().min(same + 3)),
+        naive.get(same.saturating_sub(3)..naive.len().min(same + 3))
+    );
+    Ok(true)
+}
+
 proptest! {
     #![proptest_config(cases(600))]
 
     #[test]
     fn both_tell_the_same_story(
-        mut jobs in vec((0..3_000_000u64, any_program()), 1..7),
+        jobs in vec((0..3_000_000u64, any_program()), 1..7),
         (nodes, pus) in (2..4usize, 3..5usize),
         policy in prop::sample::select(vec![
             "fifo", "batch", "fcfs", "share=dss admission=fifo", "share=equip admission=fifo",
@@ -111,24 +135,22 @@ proptest! {
         ]),
         seed in any::<u64>(),
     ) {
-        jobs.sort_by_key(|(at, _)| *at);
-        let mut setup = setup(model(nodes, pus), policy, seed);
-        // Nobody is forced.
-        (setup.settings.grace_ns, setup.settings.reclaim_ns) = (u64::MAX >> 8, u64::MAX >> 8);
-        let naive = naive::run((*setup.model).clone(), setup.settings.clone(), seed, jobs.clone());
-        prop_assume!(naive.is_some());
-        let naive = naive.unwrap_or_default();
-        let (outcome, mut log) = logged(setup, Listed::new(jobs.clone()));
-        // Slices that end while nobody else wants the processor change nothing, and the naive one has none.
-        log.retain(|entry| entry.name != "slice");
-        prop_assert_eq!(outcome.jobs.len(), jobs.len());
-        let same = log.iter().zip(&naive).take_while(|(a, b)| a == b).count();
-        prop_assert!(
-            log == naive,
-            "after {} lines the simulator says {:?}\nand the naive one {:?}\n",
-            same,
-            log.get(same.saturating_sub(3)..log.len().min(same + 3)),
-            naive.get(same.saturating_sub(3)..naive.len().min(same + 3))
-        );
+        prop_assume!(both_say(jobs, model(nodes, pus), policy, seed)?);
+    }
+
+    #[test]
+    fn both_tell_of_the_same_turns(
+        jobs in vec((0..3_000_000u64, any_program()), 2..6),
+        // Not much larger than one of them, so that they have to take turns.
+        (nodes, pus) in (2..3usize, 3..5usize),
+        policy in prop::sample::select(vec![
+            "share=dss placement=affinity turns=round-robin(quantum=1ms)",
+            "share=dss placement=affinity turns=sw-dss(quantum=1ms)",
+            "share=dss placement=affinity turns=ssw-dss(quantum=1ms)",
+            "share=equi placement=lowest turns=round-robin(quantum=1ms)",
+        ]),
+        seed in any::<u64>(),
+    ) {
+        prop_assume!(both_say(jobs, model(nodes, pus), policy, seed)?);
     }
 }

@@ -160,7 +160,7 @@ fn mistakes_have_file_line_field_and_what_was_expected() {
     found.extend(unexpected(&with("policy = \"eqi\"\n"), "s.toml:2: policy: "));
     found.extend(unexpected(
         &with("contention = \"some\"\n"),
-        "s.toml:2: contention: expected \"none\" or \"max-min\" or \"amva\", found \"some\"",
+        "s.toml:2: contention: expected \"none\" or \"max-min\" or \"amva\" or \"stretch\", found \"some\"",
     ));
     found.extend(unexpected(&with("until = \"soon\"\n"), "s.toml:2: until: expected a time such as \"2 ms\""));
     found.extend(unexpected(&with("seeds = 0\n"), "s.toml:2: seeds: expected a whole number from 1"));
@@ -179,8 +179,8 @@ fn mistakes_have_file_line_field_and_what_was_expected() {
         "wrong.toml:4: program.fft.phases[0]: `work` is missing",
     ));
     found.extend(unexpected(
-        &with("[workload]\nkind = \"closed\"\n"),
-        "s.toml:3: workload.kind: expected \"streams\" or \"open\"",
+        &with("[workload]\nkind = \"enclosed\"\n"),
+        "s.toml:3: workload.kind: expected \"streams\" or \"closed\" or \"open\"",
     ));
     found.extend(unexpected(
         &with("[workload]\nkind = \"swf\"\nfile = \"bad.swf\"\n"),

@@ -94,24 +94,25 @@ fn program() -> impl Strategy<Value = Program> {
     let class = prop_oneof![Just(Class::Malleable), Just(Class::Fold)];
     (1..9u32, asks, vacates, class, 0..200_000u64, 0..2000u64, body).prop_map(
         |(processors, asks, vacates, class, creation_ns, footprint_lines, body)| Program {
-            name: "random".to_owned(),
-            processors,
-            min: 1,
-            weight_milli: 1000,
             class,
             asks,
             vacates,
             creation_ns,
             footprint_lines,
-            data: Vec::new(),
-            body,
+            ..Program::new("random", processors, body)
         },
     )
 }
 
 fn costs() -> impl Strategy<Value = Costs> {
     (0..20_000u64, 0..20_000u64, prop_oneof![Just(0u64), 1..50_000u64]).prop_map(
-        |(switch_ns, migration_ns, decision_ns)| Costs { switch_ns, migration_ns, page_fault_ns: 0, decision_ns },
+        |(switch_ns, migration_ns, decision_ns)| Costs {
+            switch_ns,
+            migration_ns,
+            page_fault_ns: 0,
+            decision_ns,
+            ..Costs::default()
+        },
     )
 }
 

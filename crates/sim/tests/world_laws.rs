@@ -216,7 +216,8 @@ fn repetitions_are_nested() {
 #[test]
 fn costs_are_paid_and_accounted() {
     let mut model = plain(2);
-    model.costs = Costs { switch_ns: 1000, migration_ns: 5000, page_fault_ns: 0, decision_ns: 7000 };
+    model.costs =
+        Costs { switch_ns: 1000, migration_ns: 5000, page_fault_ns: 0, decision_ns: 7000, ..Costs::default() };
     let serial = Phase::Serial { work: Dist::Constant(1e6), refs: Vec::new() };
     let outcome = run(model, "equi", vec![(0, program(1, vec![serial]))]);
     // The decision arrives after 7 us; one switch.
@@ -229,7 +230,7 @@ fn costs_are_paid_and_accounted() {
 #[test]
 fn every_new_thread_pays_its_first_switch() {
     let mut model = plain(1);
-    model.costs = Costs { switch_ns: 1000, migration_ns: 0, page_fault_ns: 0, decision_ns: 0 };
+    model.costs = Costs { switch_ns: 1000, migration_ns: 0, page_fault_ns: 0, decision_ns: 0, ..Costs::default() };
     let serial = || Phase::Serial { work: Dist::Constant(1e6), refs: Vec::new() };
     let one_after_another = (0..4).map(|number| (number * 10 * MS, program(1, vec![serial(), serial()])));
     let outcome = run(model, "equi", one_after_another.collect());

@@ -18,6 +18,8 @@ const AGAIN_ROUNDS: u32 = 4;
 const STABLE_ROUNDS: u32 = 16;
 /// Time of each.
 const ROUND_NS: Nanos = 150_000_000;
+/// By how much longer all of them together may take if they run in turns.
+const TURNS: u64 = 8;
 /// For everybody's start, besides the time that it runs.
 const START_NS: Nanos = 500_000_000;
 
@@ -60,6 +62,7 @@ impl Stage<'_> {
                 Doing::Blocked => Event::Blocked { app },
                 Doing::Parallel | Doing::Wrapping => Event::Parallel { app },
             };
+            self.tell(Event::Stoppable { app })?;
             self.tell(wants)?;
             self.tell(phase)?;
             if self.programs[index].slowness.is_some() {
@@ -96,7 +99,17 @@ impl Stage<'_> {
         if self.is_cut() { Ok(()) } else { self.all_is_settled() }
     }
 
-    /// Then nothing moves any more.
+    /// Whether those that have no processors are stopped until they have, so that it goes on and on.
+    fn takes_turns(&self) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.policy().turns.stops())
+    }
+
+    /// Whether it tries from time to time how many processors applications can use.
+    fn searches(&self) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.policy().needs().speedup)
+    }
+
+    /// Then nothing moves any more, but for turns and searches.
     fn stay(&mut self) -> Verdict {
         let moves = self.moves;
         for round in 0..STABLE_ROUNDS {
@@ -105,7 +118,7 @@ impl Stage<'_> {
             if self.is_cut() {
                 return Ok(());
             }
-            if self.moves != moves {
+            if self.moves != moves && !self.takes_turns() && !self.searches() {
                 return Err(format!("the allocation still moves in round {round} of calm"));
             }
         }
@@ -120,7 +133,8 @@ impl Stage<'_> {
     fn all_is_settled(&self) -> Verdict {
         let snapshot = self.snapshot()?;
         for pu in &snapshot.pus {
-            if matches!(pu.state, PuState::Leaving | PuState::Offline) {
+            let moves = pu.state == PuState::Leaving && !self.takes_turns();
+            if moves || pu.state == PuState::Offline {
                 return Err(format!("PU {} is still {} and {:?}'s", pu.pu, pu.state_name(), pu.owner));
             }
         }
@@ -147,12 +161,20 @@ impl Stage<'_> {
                 Err(format!("{name} waits at {}, but was told {}", found.position, program.position))
             };
         }
+        if program.stopped != (found.state == AppState::Stopped) {
+            return Err(format!("{name} is {}, but it is stopped: {}", found.state.name(), program.stopped));
+        }
+        if program.stopped && program.page.is_none() {
+            return Ok(());
+        }
         let Some(page) = &program.page else { return Err(format!("{name} has never been given a processor")) };
         if page.epoch != found.epoch || page.pus != found.pus || page.pus.is_empty() {
             return Err(format!("{name} is told {} (epoch {}) and has {}", page.pus, page.epoch, found.pus));
         }
         // Who never does anything by itself is where it was forced to be, if it had to leave something.
-        if program.slowness.is_some() && program.placed != page.pus {
+        let settled =
+            program.slowness.is_some() && !program.stopped && (found.adopted == found.epoch || !self.takes_turns());
+        if settled && program.placed != page.pus {
             return Err(format!("{name} was told {} and is on {}", page.pus, program.placed));
         }
         Ok(())
@@ -162,7 +184,8 @@ impl Stage<'_> {
     fn nobody_is_where_others_are(&self) -> Verdict {
         let mut taken = PuSet::new();
         for (index, program) in self.programs.iter().enumerate() {
-            let page = program.page.as_ref().filter(|page| program.alive && program.app.is_some() && !page.shared);
+            let runs = program.alive && program.app.is_some() && !program.stopped;
+            let page = program.page.as_ref().filter(|page| runs && !page.shared);
             if let Some(page) = page {
                 if taken.intersects(&page.pus) {
                     return Err(format!("two are told to be alone on {}", taken.intersection(&page.pus)));
@@ -183,7 +206,9 @@ impl Stage<'_> {
         self.reckon_all();
         let work: Nanos =
             self.programs.iter().filter(|program| program.alive).map(|program| program.left + START_NS).sum();
-        let bound = self.now + work + self.plan.settings.cooldown_ns + ROUNDS * 2 * self.plan.settings.grace_ns;
+        // In turns, most of the time may go by while others make room.
+        let each = if self.takes_turns() { TURNS } else { 1 };
+        let bound = self.now + each * work + self.plan.settings.cooldown_ns + ROUNDS * 2 * self.plan.settings.grace_ns;
         while !self.is_cut() && self.programs.iter().any(|program| program.alive) {
             if self.next().is_none_or(|at| at > bound) {
                 let starved: Vec<String> = self

@@ -28,6 +28,8 @@ struct Entry {
     idle: PuSet,
     /// Epoch and engine time of the latest `Force`.
     forced: (u32, Nanos),
+    /// It is not to run.
+    stopped: bool,
 }
 
 impl Entry {
@@ -93,6 +95,7 @@ impl Ledger {
         | Event::Class { app, .. }
         | Event::Demand { app, .. }
         | Event::Request { app, .. }
+        | Event::Unstoppable { app }
         | Event::Adopted { app, .. }) = event
         else {
             return;
@@ -109,6 +112,7 @@ impl Ledger {
                 entry.folds = *class == Class::Fold;
             }
             Event::Demand { idle, .. } => entry.say_idle(idle),
+            Event::Unstoppable { .. } => entry.stopped = false,
             // A wrapper holds nothing: it has no threads that would have to leave.
             Event::Request { processors: 0, .. } => entry.targets.iter_mut().for_each(|told| told.pus.clear()),
             Event::Adopted { epoch, .. } if entry.latest().is_some_and(|told| *epoch <= told.epoch) => {
@@ -164,6 +168,21 @@ impl Ledger {
                 // What an earlier one was about has been vacated or taken by now.
                 entry.adopted = entry.adopted.max(entry.forced.0);
                 entry.forced = (*epoch, now);
+            }
+            Action::Stop { app } => {
+                let entry = self.known(*app)?;
+                if !entry.started || std::mem::replace(&mut entry.stopped, true) {
+                    return Err(format!("{app} is stopped, started: {}", entry.started));
+                }
+                // Nothing of it runs, wherever it was.
+                entry.targets.iter_mut().for_each(|told| told.pus.clear());
+            }
+            Action::Continue { app } => {
+                let entry = self.known(*app)?;
+                let somewhere = entry.latest().is_some_and(|told| !told.pus.is_empty());
+                if !std::mem::replace(&mut entry.stopped, false) || !somewhere {
+                    return Err(format!("{app} is to go on, but was not stopped, or is nowhere"));
+                }
             }
             Action::Pages { app, .. } => _ = self.known(*app)?,
             Action::Refuse { reason, .. } if reason.is_empty() => return Err("it refuses without a reason".to_owned()),

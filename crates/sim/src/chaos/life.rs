@@ -72,7 +72,8 @@ impl Stage<'_> {
     /// It does what its page says, and says so.
     pub fn looks(&mut self, index: usize) -> Verdict {
         let program = &mut self.programs[index];
-        let (Some(page), Some(app), true) = (program.page.clone(), program.app, program.alive) else { return Ok(()) };
+        let answers = program.alive && !program.stopped;
+        let (Some(page), Some(app), true) = (program.page.clone(), program.app, answers) else { return Ok(()) };
         let news = page.epoch > program.seen || program.placed != page.pus;
         program.move_to(page.epoch, &page.pus, page.shared);
         self.reckon(index);
@@ -98,7 +99,7 @@ impl Stage<'_> {
         if !program.alive || self.calm {
             return Ok(());
         }
-        if let Some(app) = program.app {
+        if let Some(app) = program.app.filter(|_| !program.stopped) {
             let wanted = 1 + program.draws.below(2 * pus);
             let was_parallel = program.doing == Doing::Parallel;
             let other = if was_parallel { other_than_parallel(program.style) } else { Doing::Parallel };
@@ -121,7 +122,12 @@ impl Stage<'_> {
                 }
             };
             program.doing = other;
+            let (processors, draws) = (program.placed.len() as u32, &mut program.draws);
+            let speedup = Event::Speedup { app, processors, speedup_milli: draws.below(1000 * processors + 1) };
+            let rates = (0..=draws.below(4)).map(|_| Some(draws.below(40_000))).collect();
             self.reckon(index);
+            self.say(speedup);
+            self.say(Event::Bandwidth { app, rates });
             if let Some(event) = event {
                 self.say(event);
             }

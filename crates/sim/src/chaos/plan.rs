@@ -3,7 +3,7 @@
 use crate::Nanos;
 use crate::random::{Purpose, Stream};
 use numaestro_engine::{Class, Engine, Needs, Settings, Wish};
-use numaestro_policy::catalogue;
+use numaestro_policy::{Bus, catalogue};
 use numaestro_topology::{Machine, PuId, PuSet, synthetic};
 
 /// Processors of the largest machine.
@@ -41,10 +41,11 @@ impl Plan {
         let mut settings = Settings {
             grace_ns: [MS, 10 * MS, 10 * MS, 50 * MS][draws.below(4) as usize],
             cooldown_ns: [MS, 100 * MS][draws.below(2) as usize],
-            host: Needs { requests: true, preemption: true, page_control: true, ..Needs::NONE },
+            host: Needs { requests: true, speedup: true, bandwidth: true, page_control: true, preemption: true },
             move_for_rounding: draws.below(4) == 0,
             positions: [u32::MAX, 1][draws.below(2) as usize],
             reserved,
+            buses: buses(&machine, &mut draws),
             ..Settings::default()
         };
         settings.policy = policy(&mut draws, &machine, &settings);
@@ -91,6 +92,12 @@ fn machine(draws: &mut Stream) -> (String, Machine) {
     }
 }
 
+/// One for each memory node; what they carry is not always known.
+fn buses(machine: &Machine, draws: &mut Stream) -> Vec<Bus> {
+    let mut bus = |pus: &PuSet| Bus { pus: pus.clone(), saturation: [0, 30_000, 30_000][draws.below(3) as usize] };
+    machine.numa_nodes().iter().map(|node| bus(&node.pus)).collect()
+}
+
 /// A preset or any combination of parts that this machine and host can have.
 fn policy(draws: &mut Stream, machine: &Machine, settings: &Settings) -> String {
     let entries = catalogue();
@@ -102,7 +109,7 @@ fn policy(draws: &mut Stream, machine: &Machine, settings: &Settings) -> String 
         };
         let preset = some("preset").to_owned();
         let mut combination = format!("share={}", some("share"));
-        for part in ["placement", "admission", "pages"] {
+        for part in ["placement", "turns", "admission", "pages"] {
             combination.push_str(&[" ", part, "=", some(part)].concat());
         }
         let text = if draws.below(2) == 0 { preset } else { combination };

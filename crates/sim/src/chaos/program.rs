@@ -41,6 +41,7 @@ pub(super) struct Page {
 
 /// A program.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 pub(super) struct Program {
     /// By which number the present manager knows it; `None`: not, or not yet.
     pub app: Option<AppId>,
@@ -62,6 +63,10 @@ pub(super) struct Program {
     pub idle: PuSet,
     /// It runs without a manager: that refused it, or was killed.
     pub alone: bool,
+    /// It has really been stopped, and has not gone on since.
+    pub stopped: bool,
+    /// The manager wants it to run, if it is stopped still.
+    pub goes_on: bool,
     pub started: bool,
     /// Its place in the queue as last told; 0 = none.
     pub position: u32,
@@ -106,6 +111,8 @@ impl Program {
             excused: PuSet::new(),
             idle: PuSet::new(),
             alone: false,
+            stopped: false,
+            goes_on: true,
             started: false,
             position: 0,
             wants: wish.request,
@@ -121,7 +128,7 @@ impl Program {
     /// Whether it gets on: it has a processor, needs none of its own, or runs without a manager.
     pub fn gets_on(&self, offline: &PuSet) -> bool {
         let waits_for_children = self.started && self.doing == Doing::Wrapping;
-        self.alive && (self.alone || waits_for_children || !self.placed.is_subset(offline))
+        self.alive && !self.stopped && (self.alone || waits_for_children || !self.placed.is_subset(offline))
     }
 
     /// The clock of its work, started or stopped. True if another end has to be expected.
@@ -159,8 +166,11 @@ impl Program {
         self.page = Some(Page { epoch, pus: pus.clone(), shared });
     }
 
-    /// Where it may be although it was promised to nobody else and did nothing that excuses it.
+    /// Where it may be although it was promised to nobody else and did nothing that excuses it. What is stopped runs nowhere.
     pub fn answers_for(&self, offline: &PuSet) -> PuSet {
+        if self.stopped {
+            return PuSet::new();
+        }
         let mut there = self.placed.difference(&self.excused);
         there.subtract(&self.idle);
         there.subtract(offline);

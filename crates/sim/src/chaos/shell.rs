@@ -44,7 +44,7 @@ impl Stage<'_> {
         let idle: PuSet = (0..pus + few).map(PuId).filter(|pu| bits >> (pu.0 % 64) & 1 == 1).collect();
         let classes = [Class::Malleable, Class::Setter, Class::Fold];
         let class = classes[stream.below(3) as usize];
-        let kind = stream.below(9);
+        let kind = stream.below(12);
         let page = self.by_id.get(&app).and_then(|&index| self.programs[index].page.as_ref());
         let latest = page.map_or(0, |page| page.epoch);
         match kind {
@@ -55,6 +55,9 @@ impl Stage<'_> {
             5 => Event::Class { app, class },
             6 => Event::Sequential { app },
             7 => Event::Blocked { app },
+            8 => Event::Speedup { app, processors: count, speedup_milli: few * 1000 },
+            9 => Event::Bandwidth { app, rates: vec![None, Some(count), Some(few)] },
+            10 => Event::Saturation { bus: few, rate: count },
             _ => Event::Parallel { app },
         }
     }
@@ -154,15 +157,60 @@ impl Stage<'_> {
                 } else {
                     let shared = program.page.as_ref().is_some_and(|page| page.shared);
                     program.move_to(*epoch, pus, shared);
+                    // The system moves it on from what is not there any more.
+                    program.excused.or_with(&pus.intersection(&self.offline));
                 }
                 // A refusal by the system counts as done: there is nothing more that could be.
                 self.inbox.push_back(Event::Adopted { app: *app, epoch: *epoch });
             }
             Action::Refuse { app: Some(app), .. } => self.refused(index, *app),
+            Action::Stop { app } => self.stop(index, *app),
+            Action::Continue { app } => self.go_on_with(index, *app),
             Action::Pages { .. } | Action::Refuse { .. } => {}
         }
         self.reckon(index);
         Ok(())
+    }
+
+    /// Stops a program, if the system lets it be stopped: what is being debugged, say, cannot be.
+    fn stop(&mut self, index: usize, app: AppId) {
+        if self.faults.strikes(Fault::Action) {
+            self.struck += 1;
+            self.note("! unstopped", Some(app), "");
+            let program = &mut self.programs[index];
+            program.excused.or_with(&program.placed);
+            self.inbox.push_back(Event::Unstoppable { app });
+            let later = self.lateness();
+            self.after(later, Happening::Notice(Event::Stoppable { app }));
+        } else {
+            let program = &mut self.programs[index];
+            (program.stopped, program.goes_on) = (true, false);
+        }
+    }
+
+    /// Lets it go on where it was last told to be; if that fails, again after a while.
+    fn go_on_with(&mut self, index: usize, app: AppId) {
+        self.programs[index].goes_on = true;
+        if self.faults.strikes(Fault::Action) {
+            self.struck += 1;
+            self.note("! not let go", Some(app), "");
+            let later = self.lateness();
+            self.after(later, Happening::GoesOn(index));
+        } else {
+            self.let_go(index);
+        }
+    }
+
+    /// It runs again, unless it has been stopped again meanwhile.
+    pub fn let_go(&mut self, index: usize) {
+        let program = &mut self.programs[index];
+        if program.stopped && program.goes_on {
+            program.stopped = false;
+            if let Some(page) = program.page.clone() {
+                program.move_to(page.epoch, &page.pus, page.shared);
+            }
+        }
+        self.reckon(index);
     }
 
     fn target(&mut self, index: usize, app: AppId, epoch: u32, pus: &PuSet, shared: bool) {
@@ -243,6 +291,10 @@ fn event_app(event: &Event) -> Option<AppId> {
         | Event::Adopted { app, .. }
         | Event::Sequential { app }
         | Event::Blocked { app }
+        | Event::Speedup { app, .. }
+        | Event::Bandwidth { app, .. }
+        | Event::Unstoppable { app }
+        | Event::Stoppable { app }
         | Event::Parallel { app } => Some(*app),
         _ => None,
     }

@@ -40,6 +40,8 @@ pub(super) enum Happening {
     Back(PuId),
     /// The manager is started again.
     Manager,
+    /// A program that could not be let go is tried again.
+    GoesOn(usize),
     /// A program finds the new manager.
     Rejoins(usize),
 }
@@ -234,6 +236,10 @@ impl<'a> Stage<'a> {
             Happening::Strikes(fault) => self.strike(fault),
             Happening::Back(pu) => self.plug(pu),
             Happening::Manager => self.start_manager(),
+            Happening::GoesOn(program) => {
+                self.let_go(program);
+                Ok(())
+            }
             Happening::Rejoins(program) => self.rejoins(program),
         }
     }

@@ -27,6 +27,13 @@ pub(super) fn event(event: &Event) -> (&'static str, Option<AppId>, String) {
         Event::Sequential { app } => ("sequential", Some(*app), none()),
         Event::Blocked { app } => ("blocked", Some(*app), none()),
         Event::Parallel { app } => ("parallel", Some(*app), none()),
+        Event::Speedup { app, processors, speedup_milli } => {
+            ("speedup", Some(*app), format!("{speedup_milli}/1000 with {processors}"))
+        }
+        Event::Bandwidth { app, rates } => ("bandwidth", Some(*app), format!("{rates:?}")),
+        Event::Saturation { bus, rate } => ("saturation", None, format!("{rate} on bus {bus}")),
+        Event::Unstoppable { app } => ("unstoppable", Some(*app), none()),
+        Event::Stoppable { app } => ("stoppable", Some(*app), none()),
         Event::Offline { pu } => ("offline", None, format!("PU {pu}")),
         Event::Online { pu } => ("online", None, format!("PU {pu}")),
         Event::Unmanaged { processors } => ("unmanaged", None, processors.to_string()),
@@ -44,6 +51,8 @@ pub(super) fn action(action: &Action) -> (&'static str, Option<AppId>, String) {
             let (shared, lent) = (if *shared { " shared" } else { "" }, if *lent { " lent" } else { "" });
             ("> target", Some(*app), format!("epoch {epoch}: {count} on {pus}{shared}{lent}"))
         }
+        Action::Stop { app } => ("> stop", Some(*app), String::new()),
+        Action::Continue { app } => ("> continue", Some(*app), String::new()),
         Action::Pages { app, home } => ("> pages", Some(*app), format!("{home:?}")),
         Action::Force { app, epoch, pus } => ("> force", Some(*app), format!("epoch {epoch} on {pus}")),
         Action::Refuse { app, reason } => ("> refuse", *app, reason.clone()),

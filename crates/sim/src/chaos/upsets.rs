@@ -107,6 +107,8 @@ impl Stage<'_> {
             let after = self.faults.stream(Fault::Restart).exponential() * 4e8;
             let program = &mut self.programs[index];
             (program.app, program.alone) = (None, true);
+            // Those that it had stopped go on: nobody stops without it.
+            (program.stopped, program.goes_on) = (false, true);
             // Whoever waited starts without a manager.
             if program.alive && !never {
                 self.after((after as Nanos).min(super::calm::REJOIN_MAX_NS), Happening::Rejoins(index));

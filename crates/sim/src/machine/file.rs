@@ -46,6 +46,9 @@
 //! migration = "0"                               # a thread on another processor
 //! page_fault = "0"
 //! decision = "0"
+//! stop = "0"                                    # a thread that was stopped goes on
+//! waiting = 0                                   # share of the time that threads wait on processors that goes to calls of the system
+//! favours_new = true                            # a new thread has the best priority for one quantum (irix)
 //! ```
 
 use super::{Cache, Costs, Model, Picos, Replacement, System, access, channels};
@@ -80,9 +83,9 @@ pub fn read_with_delay(text: Text<'_>, files: &dyn Files, delay: Option<u32>) ->
     let cache = fields.read("cache", |field| cache(field.fields()?))?.unwrap_or(NO_CACHE);
     let access = access::read(fields.need("access", "the table [access]")?.fields()?, &topology, cycle_ps, delay)?;
     let channels = channels::read(fields.get("channel"), &topology, &cache)?;
-    let (system, quantum_ns, costs) = match fields.get("system") {
+    let OperatingSystem { system, quantum_ns, costs, favours_new } = match fields.get("system") {
         Some(field) => operating_system(field.fields()?)?,
-        None => (System::default(), QUANTUM_NS, Costs::default()),
+        None => OperatingSystem::default(),
     };
     fields.finish()?;
     Ok(Model {
@@ -99,6 +102,7 @@ pub fn read_with_delay(text: Text<'_>, files: &dyn Files, delay: Option<u32>) ->
         costs,
         system,
         quantum_ns,
+        favours_new,
         reserved,
     })
 }
@@ -205,7 +209,21 @@ fn cache(mut fields: Fields<'_>) -> Result<Cache, Mistake> {
     Ok(Cache { level, lines, line_bytes, replacement })
 }
 
-fn operating_system(mut fields: Fields<'_>) -> Result<(System, crate::Nanos, Costs), Mistake> {
+/// What a file says of its system.
+struct OperatingSystem {
+    system: System,
+    quantum_ns: crate::Nanos,
+    costs: Costs,
+    favours_new: bool,
+}
+
+impl Default for OperatingSystem {
+    fn default() -> Self {
+        Self { system: System::default(), quantum_ns: QUANTUM_NS, costs: Costs::default(), favours_new: true }
+    }
+}
+
+fn operating_system(mut fields: Fields<'_>) -> Result<OperatingSystem, Mistake> {
     let schedulers = [("round-robin", System::RoundRobin), ("linux-2.4", System::Linux24), ("irix", System::Irix)];
     let system = fields.read("scheduler", |field| field.one_of(&schedulers))?.unwrap_or_default();
     let quantum = |field: Field<'_>| match field.nanos()? {
@@ -214,12 +232,17 @@ fn operating_system(mut fields: Fields<'_>) -> Result<(System, crate::Nanos, Cos
     };
     let quantum_ns = fields.read("quantum", quantum)?.unwrap_or(QUANTUM_NS);
     let mut cost = |key| Ok::<_, Mistake>(fields.read(key, |field| field.nanos())?.unwrap_or(0));
-    let costs = Costs {
+    let mut costs = Costs {
         switch_ns: cost("switch")?,
         migration_ns: cost("migration")?,
         page_fault_ns: cost("page_fault")?,
         decision_ns: cost("decision")?,
+        stop_ns: cost("stop")?,
+        waiting_milli: 0,
     };
+    let waiting = fields.read("waiting", |field| field.number(0.0..=1.0, "a share from 0 to 1"))?;
+    costs.waiting_milli = (waiting.unwrap_or(0.0) * 1000.0).round() as u32;
+    let favours_new = fields.read("favours_new", |field| field.yes())?.unwrap_or(true);
     fields.finish()?;
-    Ok((system, quantum_ns, costs))
+    Ok(OperatingSystem { system, quantum_ns, costs, favours_new })
 }

@@ -4,6 +4,7 @@
 //! Machines are files (`machines/*.toml` of the repository, embedded by name) or any synthetic string or hwloc XML plus a latency table.
 
 mod access;
+mod buses;
 mod catalogue;
 mod channels;
 mod describe;
@@ -127,6 +128,10 @@ pub struct Costs {
     pub page_fault_ns: Nanos,
     /// From an event to the moment when what the engine decided reaches applications.
     pub decision_ns: Nanos,
+    /// A thread that was stopped goes on.
+    pub stop_ns: Nanos,
+    /// Thousandths of the time that threads wait on a processor that go to calls of the system (`sched_yield`, `sginap`).
+    pub waiting_milli: u32,
 }
 
 /// The scheduler of the modelled operating system: who runs on a processor on which several threads may.
@@ -170,6 +175,8 @@ pub struct Model {
     pub system: System,
     /// Time slice of that scheduler.
     pub quantum_ns: Nanos,
+    /// Whether a new thread has the best priority for one quantum (IRIX).
+    pub favours_new: bool,
     /// PUs kept for the system, never given to applications.
     pub reserved: PuSet,
 }

@@ -14,6 +14,7 @@ mod maxmin;
 mod pace;
 mod pages;
 mod solver;
+mod stretch;
 mod viewers;
 
 pub use pace::{CHANNELS_MAX, Pace};
@@ -41,6 +42,8 @@ pub enum Contention {
     MaxMin,
     /// Approximate mean value analysis (Schweitzer): has the knee.
     Amva,
+    /// Every reference takes longer by the same factor, the least with which nothing carries more than it can.
+    Stretch,
 }
 
 /// A processor is told of a new rate only when it differs from the one it knows by more than this share: thousands of changes far
@@ -79,6 +82,7 @@ impl Memory {
             Contention::None => None,
             Contention::MaxMin => Some(Box::new(maxmin::MaxMin::new(&field))),
             Contention::Amva => Some(Box::new(amva::Amva::new(&field))),
+            Contention::Stretch => Some(Box::new(stretch::Stretch::new(&field))),
         };
         Self {
             pages: Pages::new(&model),
@@ -118,7 +122,12 @@ impl Memory {
     /// How fast a thread is on a processor, and what it asks of channels. It stays right until the thread moves or pages of its data are
     /// placed, so whoever repeats a segment keeps it.
     pub fn pace(&mut self, app: AppMemory, refs: &[Refs], part: u32, master_part: u32, pu: PuId) -> Pace {
-        self.mixer.pace(&self.model, self.pages.of(app), refs, part, master_part, pu)
+        self.pace_among(app, refs, (part, master_part), 1.0, pu)
+    }
+
+    /// The same of a thread (its part, its master's) in a team that has this share of the partners that it could have.
+    pub fn pace_among(&mut self, app: AppMemory, refs: &[Refs], parts: (u32, u32), partners: f64, pu: PuId) -> Pace {
+        self.mixer.pace(&self.model, self.pages.of(app), refs, parts, partners, pu)
     }
 
     /// It runs there now.

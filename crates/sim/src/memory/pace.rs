@@ -120,13 +120,22 @@ impl Mixer {
     }
 
     /// See [`super::Memory::pace`].
-    pub fn pace(&mut self, model: &Model, pages: &AppPages, refs: &[Refs], part: u32, master: u32, pu: PuId) -> Pace {
+    pub fn pace(
+        &mut self,
+        model: &Model,
+        pages: &AppPages,
+        refs: &[Refs],
+        (part, master): (u32, u32),
+        partners: f64,
+        pu: PuId,
+    ) -> Pace {
         let mut pace = Pace::FREE;
         // Picoseconds per microsecond of work.
         let mut stall_ps = 0.0;
         for what in refs {
             stall_ps += what.per_us * what.hits * model.access.hit_ps as f64;
-            let misses = what.per_us * (1.0 - what.hits);
+            // Lines that partners have written do not come from memory when there are fewer of them.
+            let misses = what.per_us * (1.0 - what.hits) * (1.0 - what.sharing * (1.0 - partners));
             if misses <= 0.0 {
                 continue;
             }

@@ -5,12 +5,15 @@
 //! and cost what the machine says, from where the thread is to where the data is.
 
 pub mod amount;
+mod analyzer;
+mod at_rates;
 pub(crate) mod phases;
 mod read;
 
 use crate::Nanos;
 use crate::dist::Dist;
 use crate::speedup::Curve;
+pub use analyzer::Analyzer;
 pub use numaestro_engine::Class;
 pub use read::read;
 pub(crate) use read::{PROCESSORS_MAX, all};
@@ -102,6 +105,17 @@ pub struct Refs {
     pub per_us: f64,
     /// Share that hits the processor's cache, at the machine's `hit_ps`.
     pub hits: f64,
+    /// Share of those that leave the cache which is due to partners: it falls in proportion to the partners that a smaller team lacks.
+    pub sharing: f64,
+    /// `per_us` is per microsecond of the thread's time when it runs alone, and the phase's work is such time ([`Program::on`]).
+    pub is_rate: bool,
+}
+
+impl Refs {
+    /// References of threads to their own parts of some data, lines that are brought in; none hits the cache.
+    pub const fn new(data: DataId, per_us: f64) -> Self {
+        Self { data, part: Part::Own, op: crate::machine::Op::Line, per_us, hits: 0.0, sharing: 0.0, is_rate: false }
+    }
 }
 
 /// How threads wait for each other.
@@ -216,8 +230,40 @@ pub struct Program {
     pub creation_ns: Nanos,
     /// Lines of the working set of one thread, for what a cache has lost.
     pub footprint_lines: u64,
+    /// Its threads, where there are more than processors, run each other's work when they would wait for each other (Martorell et al. 2000, §3.2).
+    pub recovers: bool,
+    /// A change of its request ends its threads and creates new ones where processors have no owners, as with the library that Martorell et al.
+    /// 2000, §6 compare with. Where they have, its virtual processors stay.
+    pub recreates: bool,
+    /// It can be stopped. If not, it says so when it arrives.
+    pub stoppable: bool,
+    /// How it measures its own speedup if the policy wants speedups; `None`: as usual.
+    pub analyzer: Option<Analyzer>,
     /// Its memory.
     pub data: Vec<Data>,
     /// What it does.
     pub body: Body,
+}
+
+impl Program {
+    /// One that asks for so many processors once and says nothing else.
+    pub fn new(name: impl Into<String>, processors: u32, body: Body) -> Self {
+        Self {
+            name: name.into(),
+            processors,
+            min: 1,
+            weight_milli: 1000,
+            class: Class::Malleable,
+            asks: Asks::Once,
+            vacates: Vacates::Region,
+            creation_ns: 0,
+            footprint_lines: 0,
+            recovers: false,
+            recreates: false,
+            stoppable: true,
+            analyzer: None,
+            data: Vec::new(),
+            body,
+        }
+    }
 }

@@ -101,6 +101,15 @@ impl Reader<'_> {
     }
 
     fn refs(&self, fields: &mut Fields<'_>) -> Result<Vec<Refs>, Mistake> {
+        let rate = fields.read("rate", |field| field.number(0.0..=1e6, "transactions per microsecond, at least 0"))?;
+        if let Some(per_us) = rate {
+            // To data of no pages, which is wherever the thread is.
+            let refs = Refs { is_rate: true, sharing: sharing(fields)?, ..Refs::new(self.data.len(), per_us) };
+            return match fields.get("refs") {
+                None => Ok(vec![refs]),
+                Some(list) => Err(list.mistake("a phase has `refs` or a `rate`, not both")),
+            };
+        }
         let Some(list) = fields.get("refs") else { return Ok(Vec::new()) };
         let items = list.items().map_err(|_| list.wrong("a list of { data, op, per_us, ... }"))?;
         items.iter().map(|item| self.reference(item)).collect()
@@ -123,6 +132,8 @@ impl Reader<'_> {
                 .need("per_us", "references per microsecond of work")?
                 .number(0.0..=1e6, "references per microsecond of work, at least 0")?,
             hits: fields.read("hits", |field| field.number(0.0..=1.0, "a share from 0 to 1"))?.unwrap_or(0.0),
+            sharing: sharing(&mut fields)?,
+            is_rate: false,
         };
         fields.finish()?;
         Ok(refs)
@@ -130,6 +141,10 @@ impl Reader<'_> {
 }
 
 const PARTS: [(&str, Part); 3] = [("own", Part::Own), ("all", Part::All), ("master", Part::Master)];
+
+fn sharing(fields: &mut Fields<'_>) -> Result<f64, Mistake> {
+    Ok(fields.read("sharing", |field| field.number(0.0..=1.0, "a share from 0 to 1"))?.unwrap_or(0.0))
+}
 
 fn wait(field: &Field<'_>) -> Result<Wait, Mistake> {
     const EXPECTED: &str = "\"spin\", \"block\" or { spin_then_block = time }";

@@ -11,6 +11,10 @@
 //! vacates = "region"                            # or "task", "at-once"
 //! creation = 0                                  # time for each thread created; times: "20 us", "2 ms", "1.5 s", or nanoseconds
 //! footprint = 0                                 # lines of a thread's working set
+//! recovers = false                              # threads run each other's work instead of waiting, where processors are few
+//! recreates = false                             # where processors have no owners, a change of its request ends its threads and creates others
+//! stoppable = true
+//! analyzer = { warm = 1, measured = 2, baseline = 4, efficiency = 1, iterations = 100, cost = 0 }   # or true; how it measures its speedup if a policy asks
 //! data = [
 //!     { name = "a", pages = 10, split = "whole", place = "policy" },   # or split = "per-thread"; place = "first-touch",
 //! ]                                             # "round-robin", "master", { node = 0 }
@@ -19,7 +23,8 @@
 //! do = "serial"                                 # the master alone
 //! work = { exponential = "2 ms" }               # or a plain time, { mean = .., cv = .. }, { uniform = [.., ..] }, { geometric = .. },
 //!                                               # { choice = [[value, weight], ..] }, { lognormal = [mean, cv] }
-//! refs = [{ data = "a", part = "own", op = "line", per_us = 0.5, hits = 0 }]   # or part = "all", "master"; op = "load", ...
+//! refs = [{ data = "a", part = "own", op = "line", per_us = 0.5, hits = 0, sharing = 0 }]   # or part = "all", "master"; op = "load", ...
+//!                                               # or rate = 11.0: transactions per microsecond of a thread alone; work is then its time alone
 //!
 //! [[program.phases]]
 //! do = "parallel"                               # the team; meets at the end of each iteration
@@ -36,8 +41,8 @@
 //! phases a program may have `work` (on one processor), `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
 
 use super::amount::{self, Unit};
-use super::phases;
 use super::{Asks, Body, Class, Data, PagePlace, Program, Split, Vacates};
+use super::{analyzer, phases};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::Node;
 use crate::read::{Mistake, Text};
@@ -85,6 +90,8 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
     let min = fields.read("min", |field| field.whole32(1..=processors))?.unwrap_or(1);
     let weight = fields.read("weight", |field| field.number(0.001..=1e6, "a weight from 0.001; 1 is usual"))?;
     let data = fields.read("data", |field| data(&field))?.unwrap_or_default();
+    let body = body(&mut fields, &data, processors)?;
+    let data = with_bus(data, &body);
     let program = Program {
         processors,
         min,
@@ -94,7 +101,11 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
         vacates: fields.read("vacates", |field| field.one_of(&VACATES))?.unwrap_or(Vacates::Region),
         creation_ns: fields.read("creation", |field| field.nanos())?.unwrap_or(0),
         footprint_lines: fields.read("footprint", |field| field.whole(0..=1 << 48))?.unwrap_or(0),
-        body: body(&mut fields, &data, processors)?,
+        recovers: fields.read("recovers", |field| field.yes())?.unwrap_or(false),
+        recreates: fields.read("recreates", |field| field.yes())?.unwrap_or(false),
+        stoppable: fields.read("stoppable", |field| field.yes())?.unwrap_or(true),
+        analyzer: fields.read("analyzer", |field| analyzer::read(&field))?,
+        body,
         data,
         name,
     };
@@ -136,6 +147,17 @@ fn data(field: &Field<'_>) -> Result<Vec<Data>, Mistake> {
         data.push(Data { name, pages, split, place });
     }
     Ok(data)
+}
+
+/// Rates are of data of no pages, behind all others.
+fn with_bus(mut data: Vec<Data>, body: &Body) -> Vec<Data> {
+    let name = "(rates)".to_owned();
+    let bus = Data { name, pages: 0, split: Split::Whole, place: PagePlace::FirstTouch };
+    let program = Program { data: Vec::new(), ..Program::new("", 1, body.clone()) };
+    if program.has_rates() {
+        data.push(bus);
+    }
+    data
 }
 
 const SPLITS: [(&str, Split); 2] = [("whole", Split::Whole), ("per-thread", Split::PerThread)];

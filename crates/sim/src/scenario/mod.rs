@@ -1,7 +1,9 @@
 //! What is put together for a run: machine, policy, workload, seed. Knows nothing of files but their texts.
 
+mod closed;
 mod imports;
 mod machine;
+mod models;
 mod parts;
 mod read;
 mod sweep;
@@ -12,7 +14,7 @@ use crate::machine::Model;
 use crate::memory::Contention;
 use crate::program::Program;
 use crate::workload::Source;
-use crate::world::Setup;
+use crate::world::{Noise, Setup};
 use std::sync::Arc;
 
 pub use sweep::{Parameter, Sweep};
@@ -41,6 +43,10 @@ pub struct Scenario {
     pub seeds: u32,
     /// Share of the jobs, the first ones, that statistics leave out.
     pub warmup: f64,
+    /// How far measurements are off.
+    pub noise: Noise,
+    /// Policies that are switched to, and when.
+    pub switches: Vec<(Nanos, String)>,
     /// When the run is ended even if there is more to do.
     pub until: Option<Nanos>,
     /// What the engine is told besides.
@@ -67,12 +73,13 @@ impl Scenario {
     /// What a world of this scenario begins with.
     pub fn setup(&self, seed: u64) -> Setup {
         Setup {
-            model: self.machine.clone(),
             settings: self.settings.clone(),
             seed,
             contention: self.contention,
             until: self.until,
-            checks: false,
+            noise: self.noise,
+            switches: self.switches.clone(),
+            ..Setup::new(self.machine.clone())
         }
     }
 

@@ -5,9 +5,11 @@
 //! about = "What it shows"                       # ("")
 //! machine = "hector"                            # or "FILE.toml"; or { name = .., delay = 8 }, { file = .. }, { inline = { .. } }
 //! policy = "equi"                               # (the first of the sweep, or equi)
-//! contention = "max-min"                        # (max-min) or "none", "amva"
+//! contention = "max-min"                        # (max-min) or "none", "amva", "stretch"
 //! seed = 1                                      # (1) the first; a comparison takes `seeds` (10) from there on
 //! warmup = 0.1                                  # (0) share of the jobs that statistics leave out
+//! noise = { speedups = 0.02, rates = 0.05 }     # (0, 0) standard deviations of what is measured, as shares
+//! switches = [["5 s", "dss"]]                    # (none) policies that are switched to, and when
 //! until = "10 s"                                # (until nothing is left to do)
 //! programs = ["FILE.toml"]                      # (none) files of [[program]] tables; more may stand here
 //! engine = { grace = "10 ms", reclaim = "0.3 ms", cooldown = "100 ms", recovery = "2 s", move_for_rounding = false }
@@ -15,6 +17,7 @@
 //! [workload]                                    # (every program once, at the start)
 //! kind = "streams"                              # streams, order ("given", "rotated", "shuffled"), programs, repetitions (or "forever"),
 //!                                               # start, gap; or [[workload.stream]] tables with the last four
+//! # kind = "closed"                             # programs (a name may stand there several times), repetitions, level (all arrive at once)
 //! # kind = "open"                               # programs or mix = [["a", 3], ..]; interarrival; jobs; load or scale
 //! # kind = "list"                               # arrivals = [{ at, program, estimate, count }, ..]
 //! # kind = "swf"                                # file, skip, jobs, load or scale, sizes ("keep", "scale"), turn, estimates
@@ -37,11 +40,10 @@ use crate::read::fields::{Field, Fields};
 use crate::read::tree::{Node, Value};
 use crate::read::{Files, Mistake, Text};
 use crate::speedup::Curve;
-use numaestro_engine::{Needs, Settings};
+use crate::world::Noise;
+use numaestro_engine::Settings;
 use std::sync::Arc;
 
-/// What a modelled machine can feed a policy.
-const HOST: Needs = Needs { requests: true, speedup: false, bandwidth: false, page_control: true, preemption: true };
 /// Seeds of a comparison, where nothing is said.
 const SEEDS: u32 = 10;
 
@@ -120,7 +122,7 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
     let about = fields.read("about", |field| Ok(field.text()?.to_owned()))?.unwrap_or_default();
     let machine = machine::read(&fields.need("machine", "the name of a machine, or its file")?, loaded)?;
     let policy = match fields.get("policy") {
-        Some(field) => checked_policy(&field)?,
+        Some(field) => checked_policy(&field, &machine)?,
         None => policy.cloned().unwrap_or_else(|| "equi".to_owned()),
     };
     let contention = fields.read("contention", |field| field.one_of(&CONTENTIONS))?.unwrap_or_default();
@@ -128,6 +130,8 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
     let seeds = fields.read("seeds", |field| field.whole32(1..=1 << 20))?.unwrap_or(SEEDS);
     let warmup = fields.read("warmup", |field| field.number(0.0..=0.9, "a share of the jobs from 0 to 0.9"))?;
     let until = fields.read("until", |field| field.nanos())?;
+    let noise = fields.read("noise", |field| noise(&field))?.unwrap_or_default();
+    let switches = fields.read("switches", |field| switches(&field, &machine))?.unwrap_or_default();
     let settings = settings(&mut fields, &policy, &machine)?;
     let programs = programs(&mut fields, loaded, &machine)?;
     let mut parts = Parts { loaded, programs, pus: usable(&machine), notes: Vec::new(), until };
@@ -151,6 +155,8 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
         seed,
         seeds,
         warmup: warmup.unwrap_or(0.0),
+        noise,
+        switches,
         until: parts.until,
         settings,
         sweep: Sweep::default(),
@@ -159,20 +165,47 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
     })
 }
 
-const CONTENTIONS: [(&str, Contention); 3] =
-    [("none", Contention::None), ("max-min", Contention::MaxMin), ("amva", Contention::Amva)];
+const CONTENTIONS: [(&str, Contention); 4] = [
+    ("none", Contention::None),
+    ("max-min", Contention::MaxMin),
+    ("amva", Contention::Amva),
+    ("stretch", Contention::Stretch),
+];
 
-fn checked_policy(field: &Field<'_>) -> Result<String, Mistake> {
+fn checked_policy(field: &Field<'_>, machine: &Model) -> Result<String, Mistake> {
     let text = field.text()?;
     let policy = numaestro_policy::Policy::parse(text, 0).map_err(|rejected| field.mistake(rejected.reason))?;
-    policy.check(HOST).map_err(|rejected| field.mistake(rejected.reason))?;
+    policy.check(machine.host()).map_err(|rejected| field.mistake(rejected.reason))?;
     Ok(text.to_owned())
+}
+
+fn noise(field: &Field<'_>) -> Result<Noise, Mistake> {
+    let mut fields = field.fields()?;
+    let mut share = |key| {
+        let read = |field: Field<'_>| field.number(0.0..=1.0, "a share of what is measured, from 0 to 1");
+        Ok::<_, Mistake>(fields.read(key, read)?.unwrap_or(0.0))
+    };
+    let noise = Noise { speedups: share("speedups")?, rates: share("rates")? };
+    fields.finish()?;
+    Ok(noise)
+}
+
+fn switches(field: &Field<'_>, machine: &Model) -> Result<Vec<(crate::Nanos, String)>, Mistake> {
+    let items = field.items().map_err(|_| field.wrong("a list of [time, policy]"))?;
+    let one = |item: &Field<'_>| {
+        let [at, policy] = item.pair("[time, policy]")?;
+        Ok((at.nanos()?, checked_policy(&policy, machine)?))
+    };
+    let mut all = items.iter().map(one).collect::<Result<Vec<_>, Mistake>>()?;
+    all.sort_by_key(|(at, _)| *at);
+    Ok(all)
 }
 
 fn settings(fields: &mut Fields<'_>, policy: &str, machine: &Model) -> Result<Settings, Mistake> {
     let mut settings = Settings {
         policy: policy.to_owned(),
-        host: HOST,
+        host: machine.host(),
+        buses: machine.buses(),
         reserved: machine.reserved.clone(),
         positions: 0,
         ..Settings::default()

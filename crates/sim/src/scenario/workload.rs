@@ -1,5 +1,6 @@
 //! Which workload a scenario has: `[workload]` as it is read, and the source made of it for a seed. Knows nothing of how it runs.
 
+use super::models;
 use super::parts::Parts;
 use crate::Nanos;
 use crate::dist::Dist;
@@ -12,7 +13,7 @@ use crate::workload::downey::{self, Downey};
 use crate::workload::lublin::{self, Lublin};
 use crate::workload::offered::mean_work;
 use crate::workload::swf::LogJobs;
-use crate::workload::{Arrival, List, Open, Order, Source, StreamPlan, Streams};
+use crate::workload::{Arrival, Closed, List, Open, Order, Source, StreamPlan, Streams};
 use std::sync::Arc;
 
 /// What arrives.
@@ -24,6 +25,13 @@ pub enum Workload {
         plans: Vec<StreamPlan>,
         /// In which order each runs its list.
         order: Order,
+    },
+    /// One list of programs that is worked off.
+    Closed {
+        /// In their order.
+        programs: Vec<Arc<Program>>,
+        /// Most at a time; `None`: all arrive at the start.
+        level: Option<u32>,
     },
     /// Random arrivals.
     Open {
@@ -84,6 +92,7 @@ impl Workload {
     pub fn source(&self, seed: u64) -> Box<dyn Source> {
         match self {
             Self::Streams { plans, order } => Box::new(Streams::new(plans.clone(), *order, seed)),
+            Self::Closed { programs, level } => Box::new(Closed::new(programs.clone(), *level)),
             Self::Open { mix, interarrival, scale, jobs } => {
                 Box::new(Open::new(mix.clone(), interarrival.clone(), *scale, *jobs, seed))
             }
@@ -102,8 +111,9 @@ impl Workload {
     }
 }
 
-const KINDS: [(&str, Kind); 8] = [
+const KINDS: [(&str, Kind); 9] = [
     ("streams", Kind::Streams),
+    ("closed", Kind::Closed),
     ("open", Kind::Open),
     ("list", Kind::List),
     ("swf", Kind::Swf),
@@ -116,6 +126,7 @@ const KINDS: [(&str, Kind); 8] = [
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Streams,
+    Closed,
     Open,
     List,
     Swf,
@@ -135,18 +146,20 @@ pub(super) fn read(field: Option<Field<'_>>, parts: &mut Parts<'_>) -> Result<Wo
         return Ok(Workload::List(parts.programs.iter().map(arrival).collect()));
     };
     let mut fields = field.fields()?;
-    let kind = fields.need("kind", "streams, open, list, swf, lublin, downey, elastisim or rt-app")?.one_of(&KINDS)?;
+    let kind =
+        fields.need("kind", "streams, closed, open, list, swf, lublin, downey, elastisim or rt-app")?.one_of(&KINDS)?;
     let workload = match kind {
         Kind::Streams => streams(&mut fields, parts)?,
+        Kind::Closed => super::closed::read(&mut fields, parts)?,
         Kind::Open => open(&mut fields, parts)?,
         Kind::List => list(&mut fields, parts)?,
         Kind::Swf => swf(&mut fields, parts)?,
         Kind::Lublin => {
-            let types = fields.read("types", |field| field.one_of(&TYPES))?.unwrap_or(lublin::Types::Whole);
+            let types = fields.read("types", |field| field.one_of(&models::TYPES))?.unwrap_or(lublin::Types::Whole);
             batch(&mut fields, BatchJobs::Lublin(types), parts, None)?
         }
         Kind::Downey => {
-            let jobs = BatchJobs::Downey(downey_parameters(&mut fields, parts.pus)?);
+            let jobs = BatchJobs::Downey(models::downey_parameters(&mut fields, parts.pus)?);
             batch(&mut fields, jobs, parts, None)?
         }
         Kind::ElastiSim => super::imports::elastisim(&mut fields, parts)?,
@@ -294,36 +307,6 @@ fn swf(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Workload, Mista
     }
     let skip = fields.read("skip", |field| field.whole(0..=JOBS_MAX))?.unwrap_or(0);
     batch(fields, BatchJobs::Log(log, skip as usize), parts, Some(processors))
-}
-
-const TYPES: [(&str, lublin::Types); 4] = [
-    ("whole", lublin::Types::Whole),
-    ("batch", lublin::Types::Batch),
-    ("interactive", lublin::Types::Interactive),
-    ("both", lublin::Types::Both),
-];
-
-fn downey_parameters(fields: &mut Fields<'_>, pus: u32) -> Result<downey::Parameters, Mistake> {
-    let mut parameters = downey::Parameters::for_machine(pus);
-    let range = |field: Field<'_>, low: f64, unit: Unit, what: &str| {
-        let [from, to] = field.pair(what)?;
-        let value = |field: &Field<'_>| match unit {
-            Unit::Time => field.nanos_exactly(),
-            Unit::Number => field.number(0.0..=1e9, "a number, at least 0"),
-        };
-        let ends = (value(&from)?, value(&to)?);
-        if ends.0 < low || ends.1 < ends.0 { Err(field.wrong(what)) } else { Ok(ends) }
-    };
-    let work = fields.read("work", |field| range(field, 1.0, Unit::Time, "[least, most] work, as times above 0"))?;
-    let average = fields.read("average", |field| range(field, 1.0, Unit::Number, "[least, most] A of at least 1"))?;
-    let sigma = fields.read("sigma", |field| range(field, 0.0, Unit::Number, "[least, most] sigma"))?;
-    parameters.work = work.unwrap_or(parameters.work);
-    parameters.average = average.unwrap_or(parameters.average);
-    parameters.sigma = sigma.unwrap_or(parameters.sigma);
-    if let Some(interval) = fields.read("interarrival", |field| field.nanos_exactly())? {
-        parameters.interval = interval;
-    }
-    Ok(parameters)
 }
 
 fn batch(

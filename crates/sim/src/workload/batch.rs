@@ -7,7 +7,7 @@
 use super::{Arrival, Source};
 use crate::Nanos;
 use crate::dist::Dist;
-use crate::program::{Asks, Body, Class, Program, Vacates};
+use crate::program::{Body, Program, Vacates};
 use crate::random::{Purpose, Stream};
 use crate::speedup::Curve;
 use std::fmt;
@@ -223,17 +223,5 @@ fn program(demand: Demand) -> Program {
             ("malleable", most, 1, Body::Curve { work: Dist::Constant(work_ns as f64), curve, resize_ns: 0 })
         }
     };
-    Program {
-        name: name.to_owned(),
-        processors,
-        min,
-        weight_milli: 1000,
-        class: Class::Malleable,
-        asks: Asks::Once,
-        vacates: Vacates::AtOnce,
-        creation_ns: 0,
-        footprint_lines: 0,
-        data: Vec::new(),
-        body,
-    }
+    Program { min, vacates: Vacates::AtOnce, ..Program::new(name, processors, body) }
 }

@@ -1,6 +1,7 @@
 //! Which applications arrive when. Knows nothing of how they run.
 
 pub mod batch;
+mod closed;
 pub mod downey;
 pub mod elastisim;
 mod expression;
@@ -15,6 +16,7 @@ use crate::Nanos;
 use crate::program::Program;
 use std::sync::Arc;
 
+pub use closed::Closed;
 pub use open::{List, Open};
 pub use streams::{Order, StreamPlan, Streams};
 

@@ -9,7 +9,7 @@
 use super::Arrival;
 use crate::Nanos;
 use crate::dist::Dist;
-use crate::program::{Asks, Body, Class, Phase, Program, Vacates, Wait, Work};
+use crate::program::{Body, Class, Phase, Program, Vacates, Wait, Work};
 use crate::read::fields::Field;
 use crate::read::tree::Value;
 use crate::read::{Mistake, Text, json};
@@ -329,17 +329,6 @@ fn times(field: &Field<'_>, usual: i64) -> Result<i64, Mistake> {
 }
 
 fn program(name: String, processors: u32, phases: Vec<Phase>) -> Program {
-    Program {
-        name,
-        processors,
-        min: 1,
-        weight_milli: 1000,
-        class: if processors > 1 { Class::Fold } else { Class::Malleable },
-        asks: Asks::Once,
-        vacates: Vacates::AtOnce,
-        creation_ns: 0,
-        footprint_lines: 0,
-        data: Vec::new(),
-        body: Body::Phases(phases),
-    }
+    let class = if processors > 1 { Class::Fold } else { Class::Malleable };
+    Program { class, vacates: Vacates::AtOnce, ..Program::new(name, processors, Body::Phases(phases)) }
 }

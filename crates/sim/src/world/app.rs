@@ -1,5 +1,6 @@
 //! An application of the world: what it was told, where it stands in its program, its threads. Knows nothing of processors' states.
 
+use super::analyzer::Watch;
 use super::draws::Draws;
 use super::thread::NONE;
 use crate::Nanos;
@@ -52,6 +53,14 @@ pub(super) enum Stand {
     Over,
 }
 
+/// What has to wait until a stopped application goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deferred {
+    Meeting,
+    Resume,
+    Answer,
+}
+
 /// A step into a list of phases.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
@@ -99,6 +108,11 @@ impl Cursor {
                 }
             }
         }
+    }
+
+    /// How many repetitions it is inside of, and how many rounds of the innermost of them are left.
+    pub fn round(&self) -> (u32, u32) {
+        (self.frames.len().saturating_sub(1) as u32, self.frames.last().map_or(0, |frame| frame.rounds))
     }
 
     /// The list that the innermost frame steps through.
@@ -169,6 +183,12 @@ pub(super) struct Fluid {
     pub marked: Nanos,
     /// Work per elapsed nanosecond.
     pub rate: f64,
+    /// Work after that in `left`, where it measures itself from part to part.
+    pub rest: Nanos,
+    /// The present part, and when it began.
+    pub chunk: (Nanos, Nanos),
+    /// Processors it had last.
+    pub size: u32,
 }
 
 /// An application.
@@ -207,6 +227,16 @@ pub(super) struct App {
     pub holder: u32,
     pub lockers: VecDeque<u32>,
     pub fluid: Fluid,
+    /// It does not run until it is let go on.
+    pub stopped: bool,
+    pub deferred: Option<Deferred>,
+    pub watch: Watch,
+    /// Largest number of processors it has asked for so far.
+    pub widest: u32,
+    /// Since when its number of processors is being searched for.
+    pub searched: Option<Nanos>,
+    /// Whether it had been found before the last step of the engine, and after it.
+    pub settled: (bool, bool),
     pub local_refs: f64,
     pub remote_refs: f64,
     /// Work given to its threads so far, nanoseconds.
@@ -242,6 +272,12 @@ impl App {
             holder: NONE,
             lockers: VecDeque::new(),
             fluid: Fluid::default(),
+            stopped: false,
+            deferred: None,
+            watch: Watch::default(),
+            widest: 1,
+            searched: None,
+            settled: (false, false),
             local_refs: 0.0,
             remote_refs: 0.0,
             given: 0,

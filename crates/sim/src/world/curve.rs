@@ -44,9 +44,13 @@ impl World {
         if entry.stand == Stand::Waiting {
             let left = entry.draws.once(1, work);
             (entry.stand, entry.given) = (Stand::Curve, left);
-            entry.fluid = Fluid { left, stall: 0, marked: now, rate: 0.0 };
-        } else if entry.set.len() != pus.len() {
+            let chunk = entry.watch.chunk(left).min(left);
+            entry.fluid =
+                Fluid { left: chunk, rest: left - chunk, chunk: (chunk, now), marked: now, ..Fluid::default() };
+            entry.fluid.size = pus.len() as u32;
+        } else if !pus.is_empty() && entry.fluid.size != pus.len() as u32 {
             entry.fluid.stall += resize_ns;
+            entry.fluid.size = pus.len() as u32;
         }
         let before = std::mem::take(&mut entry.set);
         let mut shared = self.occupy(app, &before, pus, -1);
@@ -97,7 +101,7 @@ impl World {
         }
     }
 
-    fn rate_curve(&mut self, app: u32, pus: &PuSet) {
+    pub(super) fn rate_curve(&mut self, app: u32, pus: &PuSet) {
         let entry = &mut self.apps[app as usize];
         let program = Arc::clone(&entry.program);
         let Body::Curve { curve, .. } = &program.body else { return };
@@ -113,9 +117,26 @@ impl World {
         self.slots.set(slot, key);
     }
 
+    /// A part of its work is done: it measures itself, and goes on.
+    fn next_part(&mut self, app: u32) {
+        let now = self.now;
+        let entry = &mut self.apps[app as usize];
+        let fluid = &mut entry.fluid;
+        let (work, began) = fluid.chunk;
+        let next = entry.watch.chunk(entry.given).min(fluid.rest);
+        (fluid.left, fluid.rest, fluid.chunk) = (next, fluid.rest - next, (next, now));
+        let set = std::mem::take(&mut entry.set);
+        self.rate_curve(app, &set);
+        self.apps[app as usize].set = set;
+        self.watch_curve(app, work, now - began);
+    }
+
     /// All its work is done.
     pub(super) fn curve_ended(&mut self, app: u32) {
         self.advance_curve(app);
+        if self.apps[app as usize].fluid.rest > 0 {
+            return self.next_part(app);
+        }
         self.slots.set(self.pus.len() + app as usize, Key::NEVER);
         let entry = &mut self.apps[app as usize];
         (entry.fluid.left, entry.done, entry.stand) = (0, entry.given, Stand::Over);

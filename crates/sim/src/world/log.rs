@@ -19,6 +19,8 @@ pub(super) enum Line {
     Adopted = 11,
     Force = 12,
     Lock = 7,
+    Stop = 13,
+    Continue = 14,
 }
 
 impl Line {
@@ -36,6 +38,8 @@ impl Line {
             Self::Adopted => "adopted",
             Self::Force => "force",
             Self::Lock => "lock",
+            Self::Stop => "stop",
+            Self::Continue => "continue",
         }
     }
 }

@@ -6,107 +6,59 @@
 //! Reading order: `thread`, `processor`, `system` (who runs), `phases`, `region`, `tasks` (what programs do), `places` (where threads go when
 //! they are told), `curve` (programs that have no threads), `shell`.
 
+mod analyzer;
 mod app;
+mod buses;
 mod checks;
 mod curve;
 mod draws;
+mod folded;
+mod irix;
+mod levels;
 mod log;
+mod observer;
 mod phases;
 mod places;
 mod processor;
 mod queue;
+mod ready;
 mod region;
+mod setup;
 mod shell;
 mod slots;
+mod stop;
 mod system;
 mod tasks;
 mod thread;
 
 use crate::Nanos;
 use crate::machine::Model;
-use crate::memory::{Contention, Memory};
+use crate::memory::Memory;
 use crate::outcome::{JobRecord, Outcome, PuTime};
+use crate::program::Program;
 use crate::workload::{Arrival, Source};
 use app::App;
+use levels::Levels;
 use log::{Entry, Fingerprint, Line};
-use numaestro_engine::{Action, AppId, Engine, Event, Needs, Rejected, Settings};
+use numaestro_engine::{Action, AppId, Engine, Event, Rejected, Settings};
 use numaestro_topology::{PuId, PuSet};
 use processor::{Pu, Stage};
 use queue::{EventQueue, Happening, Heap, Key};
+use ready::Ready;
 use slots::Slots;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use thread::Thread;
 
-/// What a run is made of, besides its workload.
-#[derive(Debug, Clone)]
-pub struct Setup {
-    /// The machine.
-    pub model: Arc<Model>,
-    /// The engine's settings. What the host can feed is filled in, and the machine's reserved processors are added.
-    pub settings: Settings,
-    /// Determines every draw.
-    pub seed: u64,
-    /// How queueing for channels is computed.
-    pub contention: Contention,
-    /// When the run is cut off.
-    pub until: Option<Nanos>,
-    /// Conservation is checked at every event (slow).
-    pub checks: bool,
-}
-
-/// Who runs on a processor: application, its number in the workload, its thread.
-pub type Occupant = Option<(AppId, u64, u32)>;
-
-/// Whoever watches a run.
-pub trait Observer {
-    /// Whether [`Self::log`] is to be called.
-    fn wants_log(&self) -> bool {
-        false
-    }
-
-    /// One line for each event, in fixed columns.
-    fn log(&mut self, line: &str) {
-        let _ = line;
-    }
-
-    /// Whether [`Self::journal`] is to be called.
-    fn wants_journal(&self) -> bool {
-        false
-    }
-
-    /// The engine was given an event, and decided.
-    fn journal(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
-        let _ = (at, event, actions);
-    }
-
-    /// Whether [`Self::runs`] is to be called.
-    fn wants_runs(&self) -> bool {
-        true
-    }
-
-    /// From now on this runs there.
-    fn runs(&mut self, at: Nanos, pu: PuId, what: Occupant) {
-        let _ = (at, pu, what);
-    }
-
-    /// An application has ended.
-    fn ended(&mut self, job: &JobRecord) {
-        let _ = job;
-    }
-}
-
-impl Observer for () {
-    fn wants_runs(&self) -> bool {
-        false
-    }
-}
+pub use observer::{Observer, Occupant};
+pub use setup::{Noise, Setup};
 
 /// A modelled machine with the applications on it and the engine that manages them.
 #[derive(Debug)]
 pub struct World {
     model: Arc<Model>,
     seed: u64,
+    noise: Noise,
     until: Option<Nanos>,
     checks: bool,
     engine: Engine,
@@ -125,8 +77,12 @@ pub struct World {
     free_threads: Vec<u32>,
     /// Birth of the next thread.
     born: u32,
-    /// Ready threads that are bound to no processor, in the order in which they became ready.
-    floating: Vec<u32>,
+    /// Ready threads that are bound to no processor.
+    floating: Ready,
+    /// Threads that may run anywhere and wait in the queue of one processor.
+    waiting: usize,
+    /// By processor: when the thread that runs there has used its time up (Linux 2.4).
+    runs_until: Slots,
     /// Threads that became ready so far.
     queued: u64,
     apps: Vec<App>,
@@ -151,6 +107,7 @@ pub struct World {
     repaced: Vec<PuId>,
     movers: Vec<u32>,
     load: Vec<u32>,
+    freed: Vec<u32>,
     scratch: PuSet,
     jobs: Vec<JobRecord>,
     /// Jobs that the observer has seen.
@@ -164,6 +121,13 @@ pub struct World {
     thread_events: u64,
     engine_events: u64,
     refusals: u64,
+    levels: Levels,
+    /// Rates read so far.
+    samples: u64,
+    /// Programs of which only rates are known, and what they are here.
+    converted: Vec<(Arc<Program>, Arc<Program>)>,
+    /// Policies still to be switched to, the last one first.
+    switches: Vec<(Nanos, String)>,
 }
 
 impl World {
@@ -172,9 +136,12 @@ impl World {
     /// # Errors
     /// A policy that cannot be used.
     pub fn new(setup: Setup, source: Box<dyn Source>) -> Result<Self, Rejected> {
-        let Setup { model, mut settings, seed, contention, until, checks } = setup;
+        let Setup { model, mut settings, seed, contention, until, checks, noise, switches } = setup;
         settings.reserved.or_with(&model.reserved);
-        settings.host = Needs { requests: true, preemption: true, page_control: true, ..Needs::NONE };
+        if settings.buses.is_empty() {
+            settings.buses = model.buses();
+        }
+        settings.host = setup::host(&settings.buses);
         let usable = model.topology.allowed().difference(&settings.reserved).len();
         let engine = Engine::new(model.topology.clone(), settings, seed)?;
         let count = model.topology.pu_count();
@@ -184,6 +151,7 @@ impl World {
         }
         let mut world = Self {
             seed,
+            noise,
             until,
             checks,
             engine,
@@ -200,7 +168,9 @@ impl World {
             threads: Vec::new(),
             free_threads: Vec::new(),
             born: 0,
-            floating: Vec::new(),
+            floating: Ready::new(count),
+            waiting: 0,
+            runs_until: Slots::new(count),
             queued: 0,
             apps: Vec::new(),
             free_apps: Vec::new(),
@@ -219,6 +189,7 @@ impl World {
             repaced: Vec::new(),
             movers: Vec::new(),
             load: Vec::new(),
+            freed: Vec::new(),
             scratch: PuSet::with_capacity(count),
             jobs: Vec::new(),
             shown: 0,
@@ -231,7 +202,13 @@ impl World {
             thread_events: 0,
             engine_events: 0,
             refusals: 0,
+            levels: Levels::default(),
+            samples: 0,
+            converted: Vec::new(),
+            switches: switches.into_iter().rev().collect(),
         };
+        world.say_saturations();
+        world.expect_switch();
         world.fetch();
         Ok(world)
     }
@@ -296,6 +273,8 @@ impl World {
             thread_events: self.thread_events,
             engine_events: self.engine_events,
             refusals: self.refusals,
+            decisions: self.levels.decisions,
+            levels: self.levels.over_time.clone(),
             fingerprint: self.fingerprint.0,
         }
     }
@@ -332,6 +311,7 @@ impl World {
                 Some(Happening::Arrival(place)) => self.arrive(place),
                 Some(Happening::Resume(app)) => self.resume(app),
                 Some(Happening::Deadline) => self.deadline_comes(),
+                Some(Happening::Switch) => self.switch_policy(),
                 Some(Happening::Decision) => self.decision_arrives(),
                 None => {}
             }
@@ -369,6 +349,11 @@ impl World {
         }
         if let Some(journal) = &mut self.journal {
             for (at, event, actions) in journal.drain(..) {
+                if let Event::Arrive { app, .. } = &event
+                    && let Some(&index) = self.by_id.get(app)
+                {
+                    observer.arrives(*app, &self.apps[index as usize].record.program);
+                }
                 observer.journal(at, &event, &actions);
             }
         }

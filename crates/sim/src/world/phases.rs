@@ -1,7 +1,7 @@
 //! An application goes through its phases. Knows nothing of how a team meets (`region`) and of how tasks are taken (`tasks`).
 
 use super::World;
-use super::app::{Region, Stand};
+use super::app::{Deferred, Region, Stand};
 use super::log::Line;
 use super::queue::{EventQueue, Happening, Rank};
 use super::thread::{Doing, NONE, State, Thread};
@@ -17,6 +17,7 @@ const TOLD_NS: Nanos = 100_000;
 impl World {
     /// It goes to its next phase.
     pub(super) fn advance(&mut self, app: u32) {
+        self.watch_ends(app);
         let entry = &mut self.apps[app as usize];
         let program = Arc::clone(&entry.program);
         let draws = entry.draws;
@@ -24,8 +25,13 @@ impl World {
             let entry = &mut self.apps[app as usize];
             entry.phase += 1;
             entry.stand = Stand::Between;
-            let number = entry.phase;
-            match entry.cursor.next(&program) {
+            let (number, round) = (entry.phase, entry.cursor.round());
+            let next = entry.cursor.next(&program);
+            if entry.watch.is_on() {
+                self.watch_steps(app, round);
+            }
+            let entry = &mut self.apps[app as usize];
+            match next {
                 Some(Phase::Serial { work, .. }) => return self.serial(app, draws.once(number, work)),
                 Some(Phase::Pause { time }) => return self.pause(app, draws.once(number, time)),
                 Some(Phase::Request { processors }) => self.ask(app, *processors),
@@ -43,6 +49,11 @@ impl World {
 
     /// From here on it wants another number of processors.
     fn ask(&mut self, app: u32, processors: u32) {
+        let entry = &mut self.apps[app as usize];
+        entry.widest = entry.widest.max(processors);
+        if entry.program.recreates && entry.told.shared && entry.said.processors != processors {
+            self.retire(app);
+        }
         match self.apps[app as usize].program.asks {
             Asks::Once | Asks::Creation => self.say_request(app, processors),
             Asks::Runnable => {
@@ -62,6 +73,7 @@ impl World {
             }
         }
         let master = self.apps[app as usize].team[0];
+        self.watch_begins(app, 1);
         self.prepare(master, 0);
         self.give(master, Doing::Serial, work);
         self.go_on(master);
@@ -84,6 +96,9 @@ impl World {
 
     /// The pause is over.
     pub(super) fn resume(&mut self, app: u32) {
+        if self.defers(app, Deferred::Resume) {
+            return;
+        }
         self.note(Line::Resume, app, 0, 0);
         if self.apps[app as usize].said.blocked {
             self.say_parallel(app);
@@ -132,6 +147,9 @@ impl World {
 
     /// What the engine says to what it asked has been carried out.
     pub(super) fn answered(&mut self, app: u32) {
+        if self.defers(app, Deferred::Answer) {
+            return;
+        }
         let entry = &mut self.apps[app as usize];
         if entry.stand != Stand::Forking || self.threads[entry.team[0] as usize].doing != Doing::Answer {
             return;
@@ -164,7 +182,7 @@ impl World {
     /// Creates the threads that the team lacks, one after the other.
     fn create(&mut self, app: u32) {
         let entry = &mut self.apps[app as usize];
-        let size = entry.region.width.min(entry.told.count).max(1);
+        let size = entry.region.width.min(entry.told.count).min(entry.watch.limit()).max(1);
         entry.region.size = size;
         let lacking = size.saturating_sub(entry.team.len() as u32);
         if lacking == 0 || entry.program.creation_ns == 0 {
@@ -205,7 +223,8 @@ impl World {
     /// A new thread, parked.
     pub(super) fn spawn(&mut self, app: u32) -> u32 {
         let number = self.apps[app as usize].team.len() as u32;
-        let thread = Thread::new(app, number, self.born, self.model.system, self.model.quantum_ns);
+        let thread =
+            Thread::new(app, number, self.born, self.model.system, self.model.quantum_ns, self.model.favours_new);
         // `NONE` is who ran last where nobody has run.
         self.born = (self.born + 1) % NONE;
         let id = if let Some(id) = self.free_threads.pop() {
@@ -335,6 +354,23 @@ impl World {
         }
     }
 
+    /// Share of the partners it could have that a thread of this application has.
+    fn partners(&self, app: u32) -> f64 {
+        let region = &self.apps[app as usize].region;
+        if region.width <= 1 { 1.0 } else { f64::from(region.size.saturating_sub(1)) / f64::from(region.width - 1) }
+    }
+
+    /// The team has another size: what its threads share with each other has changed.
+    pub(super) fn unpace_partners(&mut self, app: u32) {
+        let program = Arc::clone(&self.apps[app as usize].program);
+        if self.refs(app, &program).iter().any(|refs| refs.sharing > 0.0) {
+            for number in 0..self.apps[app as usize].team.len() {
+                let id = self.apps[app as usize].team[number];
+                self.threads[id as usize].unpaced = true;
+            }
+        }
+    }
+
     /// Asks what a thread's references cost where it is.
     pub(super) fn pace(&mut self, id: u32, pu: u32) {
         if self.threads[id as usize].floats {
@@ -344,7 +380,8 @@ impl World {
         let (app, part) = (thread.app, thread.part);
         let program = Arc::clone(&self.apps[app as usize].program);
         let refs = self.refs(app, &program);
-        let pace = self.memory.pace(self.apps[app as usize].memory, refs, part, 0, PuId(pu));
+        let (memory, partners) = (self.apps[app as usize].memory, self.partners(app));
+        let pace = self.memory.pace_among(memory, refs, (part, 0), partners, PuId(pu));
         let thread = &mut self.threads[id as usize];
         (thread.pace, thread.unpaced) = (pace, false);
     }

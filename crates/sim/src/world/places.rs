@@ -22,8 +22,17 @@ impl World {
         }
         let first = entry.told.epoch == 0;
         entry.told.owes |= !entry.set.is_subset(pus);
+        if !first && entry.told.count != count.max(1) {
+            entry.record.resizes += 1;
+            let up = entry.said.processors >= entry.widest;
+            entry.record.settled_resizes += u32::from(up && entry.settled == (true, true) && !entry.set.is_empty());
+        }
         (entry.told.epoch, entry.told.count, entry.told.shared) = (epoch, count.max(1), shared);
         let changed = entry.set != *pus || entry.floats != floats;
+        if changed {
+            self.watch_moves(app);
+        }
+        let entry = &mut self.apps[app as usize];
         if changed && matches!(entry.program.body, Body::Curve { .. }) {
             self.change_curve(app, pus);
         }
@@ -55,6 +64,7 @@ impl World {
     fn begin(&mut self, app: u32) {
         let entry = &mut self.apps[app as usize];
         entry.record.started = self.now;
+        self.level(1);
         self.note(Line::Start, app, 0, 0);
         if self.apps[app as usize].stand != Stand::Curve {
             self.spawn(app);
@@ -68,7 +78,7 @@ impl World {
         let entry = &self.apps[app as usize];
         let unbound = entry.team.iter().any(|&id| self.threads[id as usize].floats != entry.floats);
         let parallel = entry.is_parallel();
-        let at_once = entry.program.vacates == Vacates::AtOnce || !parallel || unbound;
+        let at_once = entry.program.vacates == Vacates::AtOnce || !parallel || unbound || entry.stopped;
         if at_once {
             self.settle_target(app);
         } else {
@@ -138,6 +148,7 @@ impl World {
     pub(super) fn settle_target(&mut self, app: u32) {
         if self.apps[app as usize].moved {
             self.spread(app);
+            self.recover(app);
         }
         self.adopt(app);
     }
@@ -218,7 +229,7 @@ impl World {
     }
 
     /// A thread belongs to a processor from now on, or to its whole set, whatever it does.
-    fn move_to(&mut self, id: u32, pu: u32, floats: bool) {
+    pub(super) fn move_to(&mut self, id: u32, pu: u32, floats: bool) {
         let thread = &self.threads[id as usize];
         let (state, from) = (thread.state, thread.pu);
         if state == State::Running && (from == pu || floats && !self.is_outside(id)) {
@@ -230,7 +241,7 @@ impl World {
                 self.take_off(from);
             }
             State::Ready => self.unqueue(id),
-            State::Blocked | State::New => {}
+            State::Blocked | State::New | State::Held => {}
         }
         let thread = &mut self.threads[id as usize];
         (thread.pu, thread.floats) = (pu, floats);

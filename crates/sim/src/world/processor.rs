@@ -97,10 +97,18 @@ impl World {
         match entry.stage {
             Stage::Idle if entry.curves > 0 => time.work += elapsed,
             Stage::Idle => time.idle += elapsed,
-            Stage::Overhead => time.overhead += elapsed,
             Stage::Reload => time.reload += elapsed,
             Stage::Work => time.work += elapsed,
-            Stage::Spin => time.spin += elapsed,
+            Stage::Overhead => {
+                time.overhead += elapsed;
+                let app = self.threads[entry.running as usize].app;
+                self.apps[app as usize].record.overhead_ns += elapsed;
+            }
+            Stage::Spin => {
+                time.spin += elapsed;
+                let app = self.threads[entry.running as usize].app;
+                self.apps[app as usize].record.spin_ns += elapsed;
+            }
         }
         if entry.left != Nanos::MAX {
             let done = if entry.rate >= 1.0 { elapsed } else { (elapsed as f64 * entry.rate) as u64 };
@@ -164,6 +172,7 @@ impl World {
             let (local, remote) = self.memory.local_remote_per_us(PuId(pu));
             let app = &mut self.apps[thread.app as usize];
             let micros = done as f64 / 1000.0;
+            thread.moved += micros * (local + remote);
             app.local_refs += micros * local;
             app.remote_refs += micros * remote;
         }
@@ -195,6 +204,7 @@ impl World {
         }
         self.owe_reload(pu, id);
         self.threads[id as usize].last_pu = pu;
+        self.note_time_left(pu);
         self.set_slice(pu);
         self.begin_stage(pu);
         self.watch(pu, Some(id));
@@ -222,6 +232,9 @@ impl World {
         if lines > 0 {
             self.threads[id as usize].reload += self.memory.reload_ns(at, lines);
             self.memory.enter_lines(at, lines);
+            let thread = &mut self.threads[id as usize];
+            thread.moved += lines as f64;
+            self.apps[thread.app as usize].record.reload_lines += lines;
         }
     }
 
@@ -245,10 +258,12 @@ impl World {
         let ran = self.now - entry.taken;
         thread.entered = self.memory.entered(PuId(pu));
         thread.state = State::Blocked;
+        thread.ran += ran.cast_signed();
         self.apps[thread.app as usize].record.cpu_ns += ran;
         (entry.stage, entry.left, entry.rate, entry.slice_end) = (Stage::Idle, Nanos::MAX, 1.0, Nanos::MAX);
         self.idle[pu as usize >> 6] |= 1 << (pu & 63);
         self.charge(id, ran);
+        self.note_time_left(pu);
         self.touch(pu);
         self.watch(pu, None);
         id
@@ -292,7 +307,7 @@ impl World {
         let thread = &self.threads[id as usize];
         match thread.state {
             State::Running => self.begin_stage(thread.pu),
-            State::Ready => {}
+            State::Ready | State::Held => {}
             State::Blocked | State::New => self.wake(id),
         }
     }
@@ -307,6 +322,7 @@ impl World {
                 self.choose(pu);
             }
             State::Ready => self.unqueue(id),
+            State::Held => self.threads[id as usize].state = State::Blocked,
             State::Blocked | State::New => {}
         }
     }

@@ -66,6 +66,8 @@ pub(super) enum Happening {
     Deadline,
     /// See [`Rank::Decision`].
     Decision,
+    /// The administrator switches the policy (at the rank of a deadline).
+    Switch,
 }
 
 /// A queue of events. A trait so that another shape (radix heap, calendar) can be tried against this one.

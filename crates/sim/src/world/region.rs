@@ -2,7 +2,7 @@
 //! releases them; there is no formula. Knows nothing of how the operating system chooses.
 
 use super::World;
-use super::app::Stand;
+use super::app::{Deferred, Stand};
 use super::draws::Share;
 use super::log::Line;
 use super::queue::{EventQueue, Happening, Rank};
@@ -19,6 +19,7 @@ impl World {
             self.spawn(app);
         }
         let size = self.apps[app as usize].region.size;
+        self.watch_begins(app, size);
         self.park(app, size);
         self.place_team(app);
         for number in 0..size as usize {
@@ -106,11 +107,17 @@ impl World {
             wait = crate::program::Wait::Block;
         }
         self.wait_for(id, Doing::Meet, wait);
+        if !last {
+            self.hand_over(id);
+        }
         self.has_left(app);
     }
 
     /// The team goes on: to the next iteration, resized if it was told so, or out of the region.
     pub(super) fn meeting(&mut self, app: u32) {
+        if self.defers(app, Deferred::Meeting) {
+            return;
+        }
         let entry = &mut self.apps[app as usize];
         let size = entry.region.size;
         entry.region.iteration += 1;
@@ -120,8 +127,20 @@ impl World {
         if over {
             self.join(app);
         } else {
+            self.measure_iteration(app);
             self.resize(app);
             self.iterate(app);
+        }
+    }
+
+    /// A program without outer loop measures itself from meeting to meeting.
+    fn measure_iteration(&mut self, app: u32) {
+        let entry = &self.apps[app as usize];
+        if entry.watch.is_on() && entry.watch.has_no_loop() {
+            self.watch_ends(app);
+            self.watch_round(app);
+            let team = self.team_size(app);
+            self.watch_begins(app, team);
         }
     }
 
@@ -137,7 +156,7 @@ impl World {
     }
 
     /// Created threads are gone; the next region creates new ones.
-    fn retire(&mut self, app: u32) {
+    pub(super) fn retire(&mut self, app: u32) {
         self.park(app, 1);
         while self.apps[app as usize].team.len() > 1 {
             let id = self.apps[app as usize].team.pop().unwrap_or(NONE);
@@ -145,12 +164,20 @@ impl World {
         }
     }
 
+    /// Threads that its team should have now.
+    fn team_size(&self, app: u32) -> u32 {
+        let entry = &self.apps[app as usize];
+        let creation = entry.program.asks == Asks::Creation;
+        let most = if creation { entry.region.size } else { entry.region.width };
+        most.min(entry.told.count).min(entry.watch.limit()).max(1)
+    }
+
     /// The team takes the size that it was told, and leaves what it has to leave.
     fn resize(&mut self, app: u32) {
         let entry = &mut self.apps[app as usize];
         let creation = entry.program.asks == Asks::Creation;
-        let most = if creation { entry.region.size } else { entry.region.width };
-        let size = most.min(entry.told.count).max(1);
+        let size = self.team_size(app);
+        let entry = &mut self.apps[app as usize];
         let before = entry.region.size;
         if size == before && !entry.told.owes && !entry.moved {
             return;
@@ -166,6 +193,7 @@ impl World {
         self.threads[master as usize].overhead += cost * created;
         self.park(app, size);
         self.place_team(app);
+        self.unpace_partners(app);
         for number in before..size {
             let id = self.apps[app as usize].team[number as usize];
             self.prepare(id, number);

@@ -10,7 +10,7 @@ use super::log::Line;
 use super::queue::{EventQueue, Happening, Rank};
 use super::thread::Doing;
 use crate::outcome::JobRecord;
-use crate::program::Asks;
+use crate::program::{Asks, Program};
 use crate::workload::Arrival;
 use numaestro_engine::{Action, AppId, Event, Wish};
 use numaestro_topology::PuSet;
@@ -47,6 +47,7 @@ impl World {
         let id = AppId(self.newest);
         let name = self.name_of(&program);
         let record = JobRecord { job, program: name, stream, arrived: self.now, ..JobRecord::default() };
+        let program = self.at_rates(program);
         let memory = self.memory.enter(&program.data);
         let request = match program.asks {
             Asks::Once => program.processors,
@@ -62,8 +63,11 @@ impl World {
             estimate_ns,
             claim: None,
         };
+        let watch = self.watch_of(&program);
+        let stoppable = program.stoppable;
         let mut entry = App::new(id, program, record, Draws::new(self.seed, job), memory);
         entry.said.processors = wish.request;
+        (entry.widest, entry.watch) = (wish.request, watch);
         let app = if let Some(app) = self.free_apps.pop() {
             self.apps[app as usize] = entry;
             app
@@ -74,10 +78,26 @@ impl World {
         self.by_id.insert(id, app);
         self.note(Line::Arrive, app, 0, 0);
         self.events.push_back(Event::Arrive { app: id, wish });
+        if !stoppable {
+            self.events.push_back(Event::Unstoppable { app: id });
+        }
+    }
+
+    /// The program as it is on this machine, if only its transaction rates are known.
+    fn at_rates(&mut self, program: Arc<Program>) -> Arc<Program> {
+        if !program.has_rates() {
+            return program;
+        }
+        if let Some((_, known)) = self.converted.iter().find(|(other, _)| Arc::ptr_eq(other, &program)) {
+            return Arc::clone(known);
+        }
+        let known = Arc::new(program.on(&self.model));
+        self.converted.push((program, Arc::clone(&known)));
+        known
     }
 
     /// One name for all jobs of a program.
-    fn name_of(&mut self, program: &crate::program::Program) -> Arc<str> {
+    fn name_of(&mut self, program: &Program) -> Arc<str> {
         if let Some(name) = self.names.get(program.name.as_str()) {
             return Arc::clone(name);
         }
@@ -94,9 +114,15 @@ impl World {
         entry.record.ended = self.now;
         entry.record.local_refs = libm::round(entry.local_refs) as u64;
         entry.record.remote_refs = libm::round(entry.remote_refs) as u64;
+        if let Some(since) = entry.searched.take() {
+            entry.record.searching_ns += self.now - since;
+        }
+        entry.record.system_ns =
+            entry.record.overhead_ns + entry.record.spin_ns / 1000 * u64::from(self.model.costs.waiting_milli);
         let record = entry.record.clone();
         self.events.push_back(Event::Depart { app: id });
         self.jobs.push(record.clone());
+        self.level(-1);
         self.remove(app, record.stream);
     }
 
@@ -133,6 +159,8 @@ impl World {
             actions.clear();
             self.engine_events += 1;
             self.engine.step(self.now, &event, &mut actions);
+            self.count(&actions);
+            self.note_searches();
             let demands = match &event {
                 Event::Demand { app, .. } => self.by_id.get(app).copied(),
                 _ => None,
@@ -209,8 +237,26 @@ impl World {
     pub(super) fn deadline_comes(&mut self) {
         if self.deadline.is_some_and(|at| at <= self.now) {
             self.deadline = None;
+            if self.engine.turn_ends().is_some_and(|at| at <= self.now) {
+                self.say_rates();
+            }
             self.events.push_back(Event::Timer);
         }
+    }
+
+    /// Puts the next switch of the policy into the queue.
+    pub(super) fn expect_switch(&mut self) {
+        if let Some((at, _)) = self.switches.last() {
+            self.queue.push((*at).max(self.now), Rank::Deadline, Happening::Switch);
+        }
+    }
+
+    /// The administrator switches the policy.
+    pub(super) fn switch_policy(&mut self) {
+        if let Some((_, policy)) = self.switches.pop() {
+            self.events.push_back(Event::Policy { policy });
+        }
+        self.expect_switch();
     }
 
     fn carry_out(&mut self, actions: &[Action]) {
@@ -233,6 +279,16 @@ impl World {
                         self.apps[app as usize].moved = true;
                         self.apps[app as usize].told.owes = true;
                         self.settle_target(app);
+                    }
+                }
+                Action::Stop { app } => {
+                    if let Some(&app) = self.by_id.get(app) {
+                        self.stop(app);
+                    }
+                }
+                Action::Continue { app } => {
+                    if let Some(&app) = self.by_id.get(app) {
+                        self.let_go_on(app);
                     }
                 }
                 Action::Refuse { app, .. } => self.refused(*app),

@@ -48,6 +48,11 @@ impl Slots {
         }
     }
 
+    /// The key of one slot.
+    pub fn get(&self, index: usize) -> Key {
+        self.keys[self.size + index]
+    }
+
     /// The lowest key.
     pub fn first(&self) -> Key {
         self.keys[1]

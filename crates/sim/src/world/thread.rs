@@ -18,6 +18,8 @@ pub(super) enum State {
     Running,
     /// Wants none.
     Blocked,
+    /// Wants one, but its application is stopped.
+    Held,
 }
 
 /// What a thread does with a processor.
@@ -94,12 +96,15 @@ pub(super) struct Thread {
     pub decayed: Nanos,
     /// Best priority for so long (IRIX).
     pub favoured: Nanos,
+    /// Transactions and time on a processor since its counters were read; below 0 if more was read than has been booked.
+    pub moved: f64,
+    pub ran: i64,
     pub pace: Pace,
 }
 
 impl Thread {
     /// A new one, of an application, with its number and its birth.
-    pub fn new(app: u32, number: u32, born: u32, system: System, quantum: Nanos) -> Self {
+    pub fn new(app: u32, number: u32, born: u32, system: System, quantum: Nanos, favoured: bool) -> Self {
         Self {
             app,
             number,
@@ -122,7 +127,9 @@ impl Thread {
             queued: 0,
             counter: if system == System::Linux24 { quantum } else { 0 },
             decayed: 0,
-            favoured: quantum,
+            favoured: if favoured { quantum } else { 0 },
+            moved: 0.0,
+            ran: 0,
             pace: Pace::FREE,
         }
     }

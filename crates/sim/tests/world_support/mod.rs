@@ -4,9 +4,8 @@
 use numaestro_engine::Settings;
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Access, AccessClass, Cache, Costs, Model, Op, Replacement, System};
-use numaestro_sim::memory::Contention;
 use numaestro_sim::outcome::Outcome;
-use numaestro_sim::program::{Asks, Body, Class, Phase, Program, Vacates, Wait, Work};
+use numaestro_sim::program::{Body, Phase, Program, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::workload::{Arrival, Source};
 use numaestro_sim::world::{Observer, Setup, World};
@@ -34,6 +33,7 @@ pub fn machine(pus: usize, system: System, quantum_ns: u64) -> Model {
         costs: Costs::default(),
         system,
         quantum_ns,
+        favours_new: true,
         reserved: PuSet::new(),
         topology,
     }
@@ -41,19 +41,7 @@ pub fn machine(pus: usize, system: System, quantum_ns: u64) -> Model {
 
 /// A program of these phases that wants this many processors.
 pub fn program(processors: u32, phases: Vec<Phase>) -> Program {
-    Program {
-        name: "program".to_owned(),
-        processors,
-        min: 1,
-        weight_milli: 1000,
-        class: Class::Malleable,
-        asks: Asks::Once,
-        vacates: Vacates::AtOnce,
-        creation_ns: 0,
-        footprint_lines: 0,
-        data: Vec::new(),
-        body: Body::Phases(phases),
-    }
+    Program { vacates: Vacates::AtOnce, ..Program::new("program", processors, Body::Phases(phases)) }
 }
 
 /// A program that is only a curve.
@@ -98,7 +86,7 @@ impl Source for Listed {
 /// A run with every check on.
 pub fn setup(model: Model, policy: &str, seed: u64) -> Setup {
     let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
-    Setup { model: Arc::new(model), settings, seed, contention: Contention::MaxMin, until: None, checks: true }
+    Setup { settings, seed, checks: true, ..Setup::new(Arc::new(model)) }
 }
 
 /// Runs these programs to their ends.

@@ -10,7 +10,7 @@
 mod tasks;
 
 use super::Arrival;
-use crate::program::{Asks, Body, Class, PROCESSORS_MAX, Phase, Program, Vacates};
+use crate::program::{Body, PROCESSORS_MAX, Phase, Program};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::{Node, Value};
 use crate::read::{Mistake, Text, json};
@@ -126,19 +126,7 @@ impl Job {
     }
 
     fn arrival(&self, number: usize, phases: Vec<Phase>) -> Arrival {
-        let program = Program {
-            name: format!("job{number}"),
-            processors: self.max,
-            min: self.min,
-            weight_milli: 1000,
-            class: Class::Malleable,
-            asks: Asks::Once,
-            vacates: Vacates::Region,
-            creation_ns: 0,
-            footprint_lines: 0,
-            data: Vec::new(),
-            body: Body::Phases(phases),
-        };
+        let program = Program { min: self.min, ..Program::new(format!("job{number}"), self.max, Body::Phases(phases)) };
         Arrival {
             at: self.submit,
             job: number as u64,

@@ -1,10 +1,11 @@
 //! A second, naive simulator: plain vectors, every event found by looking at everything. It has no queue, no slots, no shared processors, no
 //! random draws and no costs of the system; it drives the same engine. Where both can tell a story they must tell the same, line by line.
 //!
-//! It knows programs that ask once for processors of their own and leave them when their team meets.
+//! It knows programs that ask once for processors of their own and leave them when their team meets, and turns without folded teams.
 
 mod phases;
 mod references;
+mod turns;
 
 use super::support::Entry;
 use numaestro_engine::{Action, AppId, Engine, Event, Needs, Settings, Wish};
@@ -60,6 +61,8 @@ struct App {
     pages: BTreeMap<(usize, u32), NumaNodeId>,
     /// A curve's work, what it still pays, since when, and how fast.
     work: (u64, u64, u64, f64),
+    stopped: bool,
+    missed: Option<What>,
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +84,7 @@ pub struct Naive {
     sequence: usize,
     said: VecDeque<Event>,
     log: Vec<Entry>,
-    /// Somebody was a guest on somebody else's processor, for a moment until it has one of its own.
+    /// Somebody has to share a processor.
     shared: bool,
 }
 
@@ -108,7 +111,6 @@ fn written_out(phases: &[Phase]) -> VecDeque<Phase> {
     phases.iter().flat_map(each).collect()
 }
 
-/// When so much work is done at this rate.
 fn done_at(since: u64, left: u64, rate: f64) -> u64 {
     since + (left as f64 / rate).ceil() as u64
 }
@@ -118,7 +120,7 @@ impl Naive {
     fn step(&mut self) -> bool {
         let mut first = (u64::MAX, 0, 0);
         let mut thread_of_first = None;
-        for (app, entry) in self.apps.iter().enumerate() {
+        for (app, entry) in self.apps.iter().enumerate().filter(|(_, entry)| !entry.stopped) {
             for (number, thread) in entry.threads.iter().enumerate().filter(|(_, thread)| thread.works) {
                 let key = (done_at(thread.since, thread.left, thread.rate), 0, thread.pu.expect("somewhere").index());
                 if key < first {
@@ -149,11 +151,7 @@ impl Naive {
             }
         } else if let Some((_, at)) = later.filter(|(key, _)| *key == next) {
             match self.later.remove(at).1 {
-                What::Resume(app) => {
-                    self.note("resume", app, 0, 0);
-                    self.advance(app);
-                }
-                What::Meeting(app) => self.meeting(app),
+                what @ (What::Resume(app) | What::Meeting(app)) => self.happens(app, what),
                 What::End(app) => {
                     self.note("end", app, 0, 0);
                     self.said.push_back(Event::Depart { app: AppId(app as u64 + 1) });
@@ -213,6 +211,8 @@ impl Naive {
             running: 0,
             pages: BTreeMap::new(),
             work: (0, 0, 0, 0.0),
+            stopped: false,
+            missed: None,
         });
         self.note("arrive", self.apps.len() - 1, 0, 0);
         self.said.push_back(Event::Arrive { app: AppId(self.apps.len() as u64), wish });
@@ -229,6 +229,8 @@ impl Naive {
                         self.shared |= shared;
                         self.target(app.0 as usize - 1, epoch, count, pus);
                     }
+                    Action::Stop { app } => self.stop(app.0 as usize - 1),
+                    Action::Continue { app } => self.go_on(app.0 as usize - 1),
                     Action::Start { .. } | Action::Wait { .. } | Action::Pages { .. } => {}
                     other => panic!("{other:?} does not happen here"),
                 }
@@ -253,7 +255,8 @@ impl Naive {
             let (left, stall, since, rate) = entry.work;
             let stalled = stall.min(now - since);
             let done = ((now - since - stalled) as f64 * rate) as u64;
-            let pays = if old.len() == entry.set.len() { 0 } else { *resize_ns };
+            let pays = if entry.size == entry.set.len() { 0 } else { *resize_ns };
+            entry.size = entry.set.len();
             match before {
                 0 => entry.work = (constant(work), 0, now, speed),
                 _ if changed => entry.work = (left.saturating_sub(done), stall - stalled + pays, now, speed),
@@ -273,7 +276,7 @@ impl Naive {
             self.advance(app);
         } else if changed {
             match self.apps[app].place {
-                Place::Team | Place::Tasks => self.slide(app),
+                Place::Team | Place::Tasks if !self.apps[app].stopped => self.slide(app),
                 _ => self.settle(app),
             }
             self.start_tasks(app);
@@ -359,6 +362,7 @@ impl Naive {
                 None => movers.push(number),
             }
         }
+        self.shared |= movers.len() > load.iter().filter(|(load, _)| *load == 0).count();
         for number in movers {
             let least = load.iter_mut().min().expect("a processor");
             least.0 += 1;
