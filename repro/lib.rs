@@ -11,12 +11,16 @@ pub mod figure;
 pub mod finding;
 pub mod lab;
 
+#[path = "antonopoulos2004-bandwidth/claims.rs"]
+pub mod antonopoulos2004_bandwidth;
 #[path = "brecht1993-placement/claims.rs"]
 pub mod brecht1993_placement;
 #[path = "brecht1997-pools/claims.rs"]
 pub mod brecht1997_pools;
 #[path = "koita-home-cluster/claims.rs"]
 pub mod koita_home_cluster;
+#[path = "martorell2000-nanos/claims.rs"]
+pub mod martorell2000_nanos;
 
 mod hector;
 
@@ -27,7 +31,13 @@ pub use finding::{Finding, Judge, Status};
 pub use lab::{Experiment, Lab, Outcomes, Statistics, Trouble};
 
 /// Every paper there is.
-pub const PAPERS: [&Paper; 3] = [&brecht1993_placement::PAPER, &brecht1997_pools::PAPER, &koita_home_cluster::PAPER];
+pub const PAPERS: [&Paper; 5] = [
+    &brecht1993_placement::PAPER,
+    &brecht1997_pools::PAPER,
+    &koita_home_cluster::PAPER,
+    &martorell2000_nanos::PAPER,
+    &antonopoulos2004_bandwidth::PAPER,
+];
 
 /// Every claim with its paper.
 pub fn claims() -> impl Iterator<Item = (&'static Paper, &'static Claim)> {

@@ -126,12 +126,9 @@ fn one_application(name: &str, model: Model, placement: &str, threads: u32) -> R
     Ok(Experiment {
         name: format!("{threads} processes on {name}, {placement}"),
         setup: Setup {
-            model: Arc::new(model),
             settings: Settings { policy, ..Settings::default() },
-            seed: 0,
             contention: Contention::None,
-            until: None,
-            checks: false,
+            ..Setup::new(Arc::new(model))
         },
         source: Arc::new(make),
         runs: 8,

@@ -37,12 +37,9 @@ fn setup(policy: &str, delay: u32, contention: Contention, channels: &[&str]) ->
         model.channels.retain(|channel| channels.iter().any(|kept| channel.name.starts_with(kept)));
     }
     Ok(Setup {
-        model: Arc::new(model),
         settings: Settings { policy: policy.to_owned(), ..Settings::default() },
-        seed: 0,
         contention,
-        until: None,
-        checks: false,
+        ..Setup::new(Arc::new(model))
     })
 }
 

@@ -79,14 +79,7 @@ impl<'a> Run<'a> {
         };
         Ok(Experiment {
             name: format!("{policy} at {load} % with forks of {load_forks}, forks of {forks}, {jobs} processes"),
-            setup: Setup {
-                model: Arc::new(model),
-                settings: settings(policy),
-                seed: 0,
-                contention: Contention::None,
-                until: None,
-                checks: false,
-            },
+            setup: Setup { settings: settings(policy), contention: Contention::None, ..Setup::new(Arc::new(model)) },
             source: Arc::new(make),
             runs: RUNS,
         })

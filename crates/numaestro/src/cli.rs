@@ -55,7 +55,7 @@ What is changed for the program:
   OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
                        removed: threads created later would bind outside the
                        processors given (-v says when that happens)
-A profile (`numaestro profile`) supplies class, max and weight where no option does.
+A profile (`numaestro profile`) supplies class, max, weight and btr where no option does.
 
 Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be
 executed, 127 it was not found.";
@@ -119,6 +119,9 @@ pub enum Command {
     /// Run modelled programs on modelled machines under any policy, and compare policies.
     #[command(subcommand)]
     Sim(crate::sim::SimCommand),
+    /// Show a recorded run, of the manager or of the simulator, or write it for Paraver or Perfetto.
+    #[command(subcommand)]
+    Trace(crate::trace::TraceCommand),
     /// Check the claims of the papers that this project builds on.
     #[command(subcommand)]
     Repro(crate::repro::ReproCommand),
@@ -176,6 +179,9 @@ pub struct WishArgs {
     /// How the program may be steered.
     #[arg(long, value_enum, value_name = "CLASS")]
     pub class: Option<ClassArg>,
+    /// Cache lines that each of its threads moves to and from memory per millisecond, where nothing counts them (1 GB/s is 15625).
+    #[arg(long, value_name = "RATE")]
+    pub btr: Option<u32>,
 }
 
 /// `numaestro run`.
@@ -299,6 +305,9 @@ pub enum ProfileCommand {
         /// Share relative to others.
         #[arg(long, value_name = "X", value_parser = parse_weight)]
         weight: Option<f64>,
+        /// Cache lines that each of its threads moves to and from memory per millisecond.
+        #[arg(long, value_name = "RATE")]
+        btr: Option<u32>,
         /// Path of the program, or its name without a slash.
         program: String,
     },
@@ -378,4 +387,7 @@ pub struct DaemonArgs {
     /// Do not look for load that is not managed.
     #[arg(long)]
     pub ignore_unmanaged: bool,
+    /// For tests: believe the transaction rates in this file or pipe, one JSON object a line.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub inject_rates: Option<PathBuf>,
 }

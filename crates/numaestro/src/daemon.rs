@@ -52,6 +52,9 @@ fn config(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<Config> {
     if let Some(journal) = &args.journal {
         config.journal = Some(std::path::absolute(journal)?);
     }
+    if let Some(rates) = &args.inject_rates {
+        config.inject_rates = Some(std::path::absolute(rates)?);
+    }
     config.validate()?;
     Ok(config)
 }

@@ -30,6 +30,7 @@ mod stop;
 mod target;
 mod top;
 mod topo;
+mod trace;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -86,6 +87,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Bench(what) => bench::run(&what).map(|code| u8::from(code != ExitCode::SUCCESS)),
         Command::Sim(what) => sim::sim(&what),
         Command::Repro(what) => repro::repro(&what),
+        Command::Trace(what) => trace::trace(&what),
         Command::Topo(args) => topo::topo(&args),
         Command::Stop => stop::stop(dir),
         Command::Daemon(args) => daemon::daemon(dir, &args),

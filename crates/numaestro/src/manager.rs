@@ -7,6 +7,7 @@ use numaestro_abi::control::{Reply, Request, Status};
 use numaestro_host::rundir::RuntimeDir;
 use rustix::net::SendFlags;
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -59,6 +60,13 @@ impl Manager {
     pub fn ask(&mut self, request: &Request) -> anyhow::Result<Reply> {
         self.send(request).map_err(|error| lost(&error))?;
         self.next()
+    }
+
+    /// Lets the manager stop this process, and the program it becomes, for the length of other programs' turns.
+    pub fn permit_to_stop(&self) {
+        if let Ok(peer) = numaestro_host::socket::peer(self.stream.get_ref().as_fd()) {
+            numaestro_host::stop::permit(peer.pid);
+        }
     }
 
     fn send(&mut self, request: &Request) -> std::io::Result<()> {

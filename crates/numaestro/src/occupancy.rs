@@ -73,6 +73,7 @@ pub mod tests {
             class: Class::Malleable,
             state: "running".into(),
             runtimes: vec!["libgomp".into()],
+            btr: None,
             request: 4,
             count,
             cpus: cpus.into(),
@@ -103,6 +104,7 @@ pub mod tests {
             unmanaged: 1,
             decisions: 12,
             decision_ns: [2_000, 9_000],
+            bandwidth: None,
             apps: vec![app(7, "lulesh", 2, "0-1"), app(9, "python3", 1, "2")],
             pus: vec![
                 pu(0, "owned", Some(7)),

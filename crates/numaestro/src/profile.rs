@@ -24,6 +24,9 @@ pub struct Profile {
     /// Share relative to others; 1 is usual.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
+    /// Cache lines that each of its threads moves per millisecond, where nothing counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub btr: Option<u32>,
 }
 
 impl Profile {
@@ -33,6 +36,7 @@ impl Profile {
         wish.class = wish.class.or(class);
         wish.max = wish.max.or(self.max.filter(|max| wish.min.is_none_or(|min| min <= *max)));
         wish.weight = wish.weight.or(self.weight);
+        wish.btr = wish.btr.or(self.btr);
     }
 }
 
@@ -41,7 +45,8 @@ impl fmt::Display for Profile {
         let class = self.class.iter().map(|c| format!("class {c}"));
         let max = self.max.iter().map(|m| format!("max {m}"));
         let weight = self.weight.iter().map(|w| format!("weight {w}"));
-        f.write_str(&class.chain(max).chain(weight).collect::<Vec<_>>().join(", "))
+        let btr = self.btr.iter().map(|rate| format!("btr {rate}"));
+        f.write_str(&class.chain(max).chain(weight).chain(btr).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -70,11 +75,15 @@ pub fn command(what: ProfileCommand) -> anyhow::Result<u8> {
     let mut all = read(&file)?;
     match what {
         ProfileCommand::List { json } => list(&file, &all, json)?,
-        ProfileCommand::Add { class, max, weight, program } => {
+        ProfileCommand::Add { class, max, weight, btr, program } => {
             let class = class.and_then(|c| c.to_possible_value()).map(|v| v.get_name().to_owned());
-            let profile = Profile { class, max, weight };
+            let profile = Profile { class, max, weight, btr };
             if profile == Profile::default() {
-                return Err(say::Failure::error(say::USAGE, "nothing to remember", "give --class, --max or --weight"));
+                return Err(say::Failure::error(
+                    say::USAGE,
+                    "nothing to remember",
+                    "give --class, --max, --weight or --btr",
+                ));
             }
             let key = key(&program)?;
             let shown = format!("{key}: {profile}\n");
@@ -149,10 +158,11 @@ mod tests {
 
     #[test]
     fn the_command_line_wins() {
-        let profile = Profile { class: Some("malleable".into()), max: Some(4), weight: Some(2.0) };
+        let profile = Profile { class: Some("malleable".into()), max: Some(4), weight: Some(2.0), btr: Some(11_000) };
         let mut wish = WishArgs { class: Some(ClassArg::Fold), ..WishArgs::default() };
         profile.complete(&mut wish);
         assert_eq!((wish.class, wish.max, wish.weight), (Some(ClassArg::Fold), Some(4), Some(2.0)));
+        assert_eq!(wish.btr, Some(11_000));
         let mut wish = WishArgs { min: Some(6), ..WishArgs::default() };
         profile.complete(&mut wish);
         assert_eq!((wish.class, wish.max), (Some(ClassArg::Malleable), None), "--min 6 is not contradicted by max 4");
@@ -163,7 +173,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a/profiles.toml");
         assert_eq!(read(&file).expect("none is fine"), Profiles::new());
-        let one = Profile { class: None, max: Some(3), weight: Some(0.5) };
+        let one = Profile { class: None, max: Some(3), weight: Some(0.5), btr: Some(9) };
         let all = Profiles::from([("/bin/a b".to_owned(), one.clone()), ("x.y".to_owned(), one)]);
         write(&file, &all).expect("writable");
         assert_eq!(read(&file).expect("readable"), all);

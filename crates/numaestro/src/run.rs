@@ -82,6 +82,7 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
         },
         wait: None,
         estimate_ns: None,
+        btr: wish.btr,
     })
 }
 
@@ -150,6 +151,7 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<PathBuf> {
                     eprint!("\r\x1b[K");
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
+                manager.permit_to_stop();
                 return Ok(dir);
             }
             Reply::Waiting { app, position } => {

@@ -122,11 +122,32 @@ pub fn render(status: &Status, colours: bool) -> String {
         return text;
     }
     table(&mut text, status, colours);
+    rates(&mut text, status);
     if !status.queue.is_empty() {
         let queue = status.queue.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "queue, first one next: {queue}");
     }
     text
+}
+
+/// What buses carry and what threads move, while the policy wants to know.
+fn rates(text: &mut String, status: &Status) {
+    let Some(sensing) = &status.bandwidth else { return };
+    for bus in &sensing.buses {
+        let most =
+            if bus.saturation == 0 { "not measured yet".to_owned() } else { format!("{} lines/ms", bus.saturation) };
+        let full =
+            bus.stretch_milli.map(|milli| format!(", streams are slowed down {:.2} times", f64::from(milli) / 1000.0));
+        let _ = writeln!(text, "bus of processors {}: at most {most}{}", bus.cpus, full.unwrap_or_default());
+    }
+    for (place, app) in status.apps.iter().enumerate() {
+        let Some(btr) = &app.btr else { continue };
+        let rate = |rate: &Option<u32>| rate.map_or_else(|| "-".to_owned(), |rate| rate.to_string());
+        let rates: Vec<String> = btr.rates.iter().map(rate).collect();
+        let rates = if rates.is_empty() { "not known yet".to_owned() } else { rates.join(" ") };
+        let error = btr.error_permille.map(|error| format!(" ±{} %", error / 10)).unwrap_or_default();
+        let _ = writeln!(text, "{} lines/ms by thread: {rates} ({}{error})", occupancy::sign(place), clean(&btr.rung));
+    }
 }
 
 fn strip(text: &mut String, status: &Status, colours: bool) {
@@ -184,6 +205,7 @@ pub fn clean(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::occupancy::tests::example;
+    use numaestro_abi::control::{BusStatus, RateStatus, SensingStatus};
 
     #[test]
     fn the_table_is_aligned_and_says_everything() {
@@ -198,6 +220,22 @@ mod tests {
         assert!(text.contains("up 1h01m") && text.contains("queue, first one next: 11"));
         assert!(!text.contains('\x1b'));
         assert!(render(&example(), true).contains('\x1b'));
+    }
+
+    #[test]
+    fn rates_are_shown_with_their_error_while_the_policy_wants_them() {
+        let mut status = example();
+        assert!(!render(&status, false).contains("lines/ms"));
+        let bus = BusStatus { cpus: "0-3".into(), saturation: 5000, stretch_milli: Some(1500) };
+        status.bandwidth = Some(SensingStatus { rungs: vec![], buses: vec![bus], dropped: 0 });
+        let btr = RateStatus { rates: vec![Some(11), None], rung: "perf".into(), error_permille: Some(300) };
+        status.apps[1].btr = Some(btr);
+        let text = render(&status, false);
+        assert!(
+            text.contains("bus of processors 0-3: at most 5000 lines/ms, streams are slowed down 1.50 times\n"),
+            "{text}"
+        );
+        assert!(text.contains("B lines/ms by thread: 11 - (perf ±30 %)\n"), "{text}");
     }
 
     #[test]

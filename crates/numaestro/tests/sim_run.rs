@@ -113,10 +113,12 @@ fn the_json_has_the_promised_shape() {
             "children",
             "children_away",
             "cpu_s",
+            "decisions",
             "engine_events",
             "fingerprint",
             "idle",
             "jobs",
+            "level",
             "local_refs",
             "makespan_s",
             "migrations",
@@ -130,9 +132,12 @@ fn the_json_has_the_promised_shape() {
             "response_p50_s",
             "response_p95_s",
             "response_s",
+            "search_s",
             "seed",
             "slowdown",
             "spin",
+            "stops",
+            "system_s",
             "thread_events",
             "utilisation",
             "wait_s",
@@ -155,8 +160,8 @@ fn csv_has_a_line_for_each_seed_and_jobs_one_for_each_application() {
     assert_eq!(lines.len(), 4, "{csv}");
     assert!(csv.starts_with(
         "scenario,policy,seed,fingerprint,response_s,response_p50_s,response_p95_s,response_max_s,wait_s,slowdown,cpu_s,makespan_s,\
-         utilisation,work,spin,reload,overhead,idle,local_refs,remote_refs,remote_share,migrations,children_away,busiest_channel,jobs,\
-         thread_events\n"
+         utilisation,work,spin,reload,overhead,idle,local_refs,remote_refs,remote_share,migrations,children_away,busiest_channel,level,\
+         decisions,stops,search_s,system_s,jobs,thread_events\n"
     ));
     assert!(lines.iter().all(|line| line.len() == lines[0].len()));
     assert_ne!(lines[1][3], lines[2][3], "seeds differ");
@@ -340,7 +345,7 @@ fn the_bench_measures_what_it_promises_to() {
     let value: serde_json::Value = serde_json::from_str(&file(&user, "b.json")).expect("JSON");
     let found = value["found"].as_array().expect("a list");
     let names: Vec<&str> = found.iter().filter_map(|one| one["name"].as_str()).collect();
-    assert_eq!(names, ["threads-64", "threads-1024", "lublin-256", "lublin-256"]);
+    assert_eq!(names, ["threads-64", "threads-1024", "linux-64", "lublin-256", "lublin-256"]);
     assert!(
         found.iter().all(|one| one["median_s"].as_f64().is_some_and(|s| s > 0.0) && one["jobs"].as_u64() > Some(0))
     );

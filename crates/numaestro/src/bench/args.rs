@@ -16,6 +16,12 @@ pub enum BenchCommand {
     Takeback(ProbeArgs),
     /// Time from `kill -9` of a program until another has its processors.
     Kill(ProbeArgs),
+    /// What it costs that programs take turns: stopping, the manager under a quantum, policies that follow each other.
+    Turns(ProbeArgs),
+    /// PDPA on programs that scale and programs that do not, against equal shares and against the right counts.
+    Speedup(LiveArgs),
+    /// Policies of memory bandwidth against `rr`, beside programs that do nothing but memory accesses.
+    Bandwidth(LiveArgs),
 }
 
 /// `numaestro bench coexec`.
@@ -90,7 +96,7 @@ pub struct PlaceArgs {
     pub numaestro: Option<PathBuf>,
 }
 
-/// `numaestro bench shim`, `adopt`, `takeback`, `kill`.
+/// `numaestro bench shim`, `adopt`, `takeback`, `kill`, `turns`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
     /// Repetitions [default: as the measurement needs].
@@ -105,6 +111,42 @@ pub struct ProbeArgs {
     /// Where things are.
     #[command(flatten)]
     pub places: PlaceArgs,
+}
+
+/// `numaestro bench speedup`, `bandwidth`.
+#[derive(Debug, Clone, Args)]
+pub struct LiveArgs {
+    /// Runs of each workload under each policy, interleaved.
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// Only this workload (repeat for several).
+    #[arg(long, value_name = "NAME")]
+    pub workload: Vec<String>,
+    /// Times the work of each program, which is some seconds of one processor.
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = positive)]
+    pub length: f64,
+    /// Kill a run after this many seconds; its times then are lower bounds.
+    #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = positive)]
+    pub time_limit: f64,
+    /// Keep the managers' journals in this directory, one for each policy: for `numaestro trace show`.
+    #[arg(long, value_name = "DIR")]
+    pub journal: Option<PathBuf>,
+    /// Write the machine, every run and every ratio into this file.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with 1 if a bound does not hold or a journal cannot be repeated.
+    #[arg(long)]
+    pub check: bool,
+    /// Where things are.
+    #[command(flatten)]
+    pub places: PlaceArgs,
+}
+
+impl LiveArgs {
+    /// Whether this workload was asked for.
+    pub fn wants(&self, name: &str) -> bool {
+        self.workload.is_empty() || self.workload.iter().any(|wanted| wanted == name)
+    }
 }
 
 fn positive(text: &str) -> Result<f64, String> {

@@ -73,6 +73,18 @@ pub const ADOPT_US: [f64; 2] = [100.0, 1000.0];
 pub const TAKEBACK_MS: f64 = 2.0;
 /// Milliseconds from the death of a program until another has its processors.
 pub const KILL_MS: f64 = 5.0;
+/// Milliseconds to stop and to continue 64 threads.
+pub const STOP_MS: f64 = 1.0;
+/// Percent of one processor that the manager uses under a quantum of 100 ms while nothing changes.
+pub const QUANTUM_PERCENT: f64 = 0.1;
+/// Makespan under PDPA by the one under equal shares, where a program that does not scale outlives one that does.
+pub const PDPA_RATIO: f64 = 0.8;
+/// Makespan under PDPA by the one with the right counts from the beginning.
+pub const SEARCH_RATIO: f64 = 1.05;
+/// Seconds after a start or an end until PDPA has found the right counts.
+pub const COUNTS_S: f64 = 2.0;
+/// How much longer programs take while the policy is switched every second.
+pub const SWITCH_RATIO: f64 = 1.02;
 
 const fn of_ideal(what: &'static str, mixes: &'static [&'static str], at_most: f64) -> Bound {
     let limit = Limit::EachAtMost(at_most);

@@ -40,6 +40,15 @@ impl Managed {
         Self::begin(numaestro, "default", vec!["--ignore-unmanaged".into()])
     }
 
+    /// Starts one like that with `policy`, a journal and further options.
+    pub fn start_recorded(numaestro: &Path, policy: &str, journal: &Path, further: &[OsString]) -> Result<Self> {
+        // From its first moment, so that the journal's head tells it.
+        let mut options: Vec<OsString> = vec!["--ignore-unmanaged".into(), "--policy".into(), policy.into()];
+        options.extend(["--journal".into(), journal.into()]);
+        options.extend_from_slice(further);
+        Self::begin(numaestro, "default", options)
+    }
+
     fn begin(numaestro: &Path, policy: &str, options: Vec<OsString>) -> Result<Self> {
         let dir = tempfile::Builder::new()
             .prefix("numaestro-bench-")
@@ -110,13 +119,21 @@ impl Managed {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        if self.policy != "default" {
-            let output = self.command().args(["policy", "set", &self.policy]).output()?;
-            if !output.status.success() {
-                bail!("policy {} was refused: {}", self.policy, String::from_utf8_lossy(&output.stderr).trim());
-            }
+        if self.policy == "default" { Ok(()) } else { self.set_policy(&self.policy) }
+    }
+
+    /// Switches the policy.
+    pub fn set_policy(&self, policy: &str) -> Result<()> {
+        let output = self.command().args(["policy", "set", policy]).output()?;
+        if !output.status.success() {
+            bail!("policy {policy} was refused: {}", String::from_utf8_lossy(&output.stderr).trim());
         }
         Ok(())
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 }
 

@@ -2,14 +2,17 @@
 //!
 //! `coexec` compares set-ups over mixes of programs: `mix` and `setup` say what is run, `launch` and `measure` run it once,
 //! `load` decides whether the run counts, `campaign` repeats, `stats`, `bounds` and `report` conclude. The probes `shim`,
-//! `adopt`, `takeback` and `kill` each measure one latency. Nothing here knows how numaestro decides.
+//! `adopt`, `takeback`, `kill` and `turns` each measure latencies of one kind. `speedup` and
+//! `bandwidth` compare policies on programs that run (`live`). Nothing here knows how numaestro decides.
 
 mod args;
+mod bandwidth;
 mod bounds;
 mod calibrate;
 mod campaign;
 mod coexec;
 mod launch;
+mod live;
 mod load;
 mod machine;
 mod managed;
@@ -19,6 +22,7 @@ mod places;
 mod probe;
 mod report;
 mod setup;
+mod speedup;
 mod stats;
 
 use std::process::ExitCode;
@@ -33,5 +37,8 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
         BenchCommand::Adopt(args) => probe::adopt(args),
         BenchCommand::Takeback(args) => probe::takeback(args),
         BenchCommand::Kill(args) => probe::kill(args),
+        BenchCommand::Turns(args) => probe::turns(args),
+        BenchCommand::Speedup(args) => speedup::speedup(args),
+        BenchCommand::Bandwidth(args) => bandwidth::bandwidth(args),
     }
 }

@@ -1,7 +1,8 @@
 //! `numaestro doctor`: which rungs of the ladder this machine has, why one is missing, and what to do about it.
 //!
-//! The checks are in [`rungs`]; here they are put in order and shown.
+//! The checks are in [`rungs`] and [`bandwidth`]; here they are put in order and shown.
 
+mod bandwidth;
 mod rungs;
 
 use crate::cli::DoctorArgs;

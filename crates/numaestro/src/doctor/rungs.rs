@@ -10,13 +10,12 @@ use std::process::Command;
 
 /// Everything, in the order of the ladder.
 pub fn all(dir: &Path) -> Vec<Check> {
-    let mut checks = vec![topology(), pressure(), balancing(), runtime_dir(dir), running(dir), affinity()];
+    let mut checks = vec![topology(), pressure(), balancing(), runtime_dir(dir), running(dir), affinity(), stopping()];
     checks.extend(shim_loads(dir));
     checks.push(runtimes());
     checks.push(cpusets());
     checks.push(memory_policy());
-    checks.push(perf_events());
-    checks.push(resctrl());
+    checks.extend(super::bandwidth::checks());
     checks
 }
 
@@ -115,6 +114,17 @@ fn affinity() -> Check {
     }
 }
 
+/// Stops a child of this process and lets it go on.
+fn stopping() -> Check {
+    let name = "stopping for turns";
+    let found = numaestro_host::stop::rung();
+    if found.works {
+        return Check::good(1, name, found.detail);
+    }
+    let next = "policies that take turns are refused until then; those that divide the machine work";
+    Check::lacking(1, name, Outcome::Partly, found.detail, next)
+}
+
 /// Starts a child under the shim and looks whether the shim is in its memory map.
 fn shim_loads(dir: &Path) -> Vec<Check> {
     let name = "shim";
@@ -197,60 +207,4 @@ fn memory_policy() -> Check {
     let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
     let limit = if nodes < 2 { "; of no use on one NUMA node" } else { "" };
     Check::good(4, name, format!("set_mempolicy, mbind, migrate_pages{limit}"))
-}
-
-fn perf_events() -> Check {
-    let name = "perf events";
-    let Some(paranoid) = read("/proc/sys/kernel/perf_event_paranoid") else {
-        return Check::lacking(
-            5,
-            name,
-            Outcome::No,
-            "not in this kernel",
-            "a kernel with CONFIG_PERF_EVENTS; probes are used instead",
-        );
-    };
-    let counters = fs::read_dir("/sys/bus/event_source/devices").map_or(0, |found| {
-        found
-            .flatten()
-            .filter(|e| {
-                e.file_name().to_string_lossy().starts_with("cpu") || e.file_name().to_string_lossy().contains("imc")
-            })
-            .count()
-    });
-    let level = paranoid.parse::<i32>().unwrap_or(4);
-    let root = rustix::process::geteuid().is_root();
-    if counters == 0 {
-        let next = "virtual machines: pass a PMU to the guest; probes are used instead";
-        return Check::lacking(5, name, Outcome::No, "the machine shows no hardware counters", next);
-    }
-    if level > 1 && !root {
-        let next = "`sysctl kernel.perf_event_paranoid=1` lets users count their own programs";
-        return Check::lacking(5, name, Outcome::Partly, format!("perf_event_paranoid is {level}"), next);
-    }
-    Check::good(5, name, format!("perf_event_paranoid is {level}"))
-}
-
-fn resctrl() -> Check {
-    let name = "resctrl";
-    if Path::new("/sys/fs/resctrl/info/L3_MON").is_dir() {
-        return Check::good(5, name, "mounted, with bandwidth monitoring");
-    }
-    let known = read("/proc/filesystems").is_some_and(|text| text.contains("resctrl"));
-    if known {
-        return Check::lacking(
-            5,
-            name,
-            Outcome::Partly,
-            "in the kernel, not mounted",
-            "as root: mount -t resctrl resctrl /sys/fs/resctrl",
-        );
-    }
-    Check::lacking(
-        5,
-        name,
-        Outcome::No,
-        "neither kernel nor processor offer it here",
-        "nothing to do; probes are used instead",
-    )
 }

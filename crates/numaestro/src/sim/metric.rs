@@ -16,7 +16,7 @@ pub struct Metric {
 }
 
 /// The first is what policies are compared by.
-pub const METRICS: [Metric; 22] = [
+pub const METRICS: [Metric; 27] = [
     Metric { key: "response_s", title: "response, s", of: |run| run.response_s },
     Metric { key: "response_p50_s", title: "  median", of: |run| run.response_p50_s },
     Metric { key: "response_p95_s", title: "  95th percentile", of: |run| run.response_p95_s },
@@ -37,6 +37,11 @@ pub const METRICS: [Metric; 22] = [
     Metric { key: "migrations", title: "migrations", of: |run| run.migrations as f64 },
     Metric { key: "children_away", title: "children away", of: |run| run.children_away as f64 },
     Metric { key: "busiest_channel", title: "busiest channel", of: |run| run.busiest_channel },
+    Metric { key: "level", title: "applications at a time", of: |run| run.level },
+    Metric { key: "decisions", title: "decisions", of: |run| run.decisions as f64 },
+    Metric { key: "stops", title: "  stops", of: |run| run.stops as f64 },
+    Metric { key: "search_s", title: "searching, s", of: |run| run.search_s },
+    Metric { key: "system_s", title: "system time, s", of: |run| run.system_s },
     Metric { key: "jobs", title: "applications", of: |run| run.jobs as f64 },
     Metric { key: "thread_events", title: "thread events", of: |run| run.thread_events as f64 },
 ];

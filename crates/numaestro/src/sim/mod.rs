@@ -5,7 +5,7 @@
 mod args;
 mod bench;
 mod chaos;
-mod chart;
+pub mod chart;
 mod compare;
 mod csv;
 mod document;
@@ -13,7 +13,7 @@ mod files;
 mod html;
 mod machines;
 mod metric;
-mod occupancy;
+pub mod occupancy;
 mod progress;
 mod recorder;
 mod replay;
@@ -28,7 +28,7 @@ mod table;
 pub use args::SimCommand;
 
 /// Exit code where a file is wrong: a scenario, a machine, a program, a journal.
-const WRONG_FILE: u8 = 2;
+pub const WRONG_FILE: u8 = 2;
 
 /// The subcommand.
 pub fn sim(what: &SimCommand) -> anyhow::Result<u8> {

@@ -6,7 +6,7 @@
 use super::occupancy::Occupancy;
 use super::summary::seconds;
 use anyhow::Context;
-use numaestro_engine::{Action, Event, journal};
+use numaestro_engine::{Action, AppId, Event, journal};
 use numaestro_sim::Nanos;
 use numaestro_sim::outcome::JobRecord;
 use numaestro_sim::world::{Observer, Occupant};
@@ -47,6 +47,8 @@ impl Sink {
 pub struct Recorder<'a> {
     log: Option<Sink>,
     journal: Option<Sink>,
+    /// The program of the application that the next line of the journal is about.
+    arriving: Option<String>,
     jobs: Option<Sink>,
     occupancy: Option<Occupancy>,
     /// Called for each application that ends.
@@ -109,9 +111,14 @@ impl Observer for Recorder<'_> {
         self.journal.is_some()
     }
 
+    fn arrives(&mut self, _app: AppId, program: &str) {
+        self.arriving = Some(program.to_owned());
+    }
+
     fn journal(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
+        let name = self.arriving.take();
         if let Some(sink) = &mut self.journal {
-            sink.line(&journal::encode(at, event, actions));
+            sink.line(&journal::encode_named(at, name.as_deref(), event, actions));
         }
     }
 

@@ -150,6 +150,7 @@ const fn contention(scenario: &Scenario) -> &'static str {
         Contention::None => "none",
         Contention::MaxMin => "max-min",
         Contention::Amva => "amva",
+        Contention::Stretch => "stretch",
     }
 }
 

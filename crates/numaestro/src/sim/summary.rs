@@ -56,6 +56,21 @@ pub struct Summary {
     pub children_away: u64,
     /// Mean utilisation of the most used channel; 0 without channels.
     pub busiest_channel: f64,
+    /// Applications that ran at the same time: mean over the run.
+    #[serde(default)]
+    pub level: f64,
+    /// Sets of processors told, applications stopped and let go on.
+    #[serde(default)]
+    pub decisions: u64,
+    /// Times that applications were stopped.
+    #[serde(default)]
+    pub stops: u64,
+    /// How long an application's number of processors was searched for (PDPA): mean.
+    #[serde(default)]
+    pub search_s: f64,
+    /// Processor time of an application that went to the system: mean.
+    #[serde(default)]
+    pub system_s: f64,
     /// Events of threads.
     pub thread_events: u64,
     /// Events given to the engine.
@@ -130,6 +145,11 @@ impl Summary {
             children: sum(|job| u64::from(job.children)),
             children_away: sum(|job| u64::from(job.children_away)),
             busiest_channel: outcome.channels.iter().map(|channel| channel.utilisation).fold(0.0, f64::max),
+            level: outcome.mean_level(),
+            decisions: outcome.decisions.targets + outcome.decisions.stops + outcome.decisions.continues,
+            stops: outcome.decisions.stops,
+            search_s: mean_s(counted, |job| job.searching_ns),
+            system_s: mean_s(counted, |job| job.system_ns),
             thread_events: outcome.thread_events,
             engine_events: outcome.engine_events,
             refusals: outcome.refusals,
@@ -234,6 +254,7 @@ pub mod tests {
             migrations: 3,
             children_away: 1,
             children: 2,
+            ..JobRecord::default()
         }
     }
 
@@ -250,6 +271,7 @@ pub mod tests {
             engine_events: 4,
             refusals: 0,
             fingerprint: 255,
+            ..Outcome::default()
         }
     }
 

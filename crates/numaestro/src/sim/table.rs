@@ -21,8 +21,18 @@ pub fn of_runs(runs: &[Summary], level: f64) -> String {
 }
 
 /// Metrics that say nothing where they are 0 in all runs.
-const OPTIONAL: [&str; 7] =
-    ["wait_s", "local_refs", "remote_refs", "remote_share", "migrations", "children_away", "busiest_channel"];
+const OPTIONAL: [&str; 10] = [
+    "wait_s",
+    "local_refs",
+    "remote_refs",
+    "remote_share",
+    "migrations",
+    "children_away",
+    "busiest_channel",
+    "stops",
+    "search_s",
+    "system_s",
+];
 
 fn of_programs(runs: &[Summary], level: f64) -> String {
     let percent = percent(level);

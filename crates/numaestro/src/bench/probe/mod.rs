@@ -8,6 +8,7 @@ mod kill;
 mod regions;
 mod shim;
 mod takeback;
+mod turns;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ pub use adopt::adopt;
 pub use kill::kill;
 pub use shim::shim;
 pub use takeback::takeback;
+pub use turns::turns;
 
 /// One quantity: its samples and what they come to.
 #[derive(Debug, Clone, Serialize)]
@@ -61,7 +63,7 @@ impl Quantity {
             (Some((which, most)), _) => format!("  FAILS ({which} at most {most})"),
             _ => String::new(),
         };
-        format!("{name:52} p50 {p50:8.1} p90 {p90:8.1} p99 {p99:8.1} {unit} of {}{verdict}", self.samples.len())
+        format!("{name:52} p50 {p50:8.2} p90 {p90:8.2} p99 {p99:8.2} {unit} of {}{verdict}", self.samples.len())
     }
 }
 

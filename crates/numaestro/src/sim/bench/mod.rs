@@ -72,19 +72,15 @@ pub fn bench(args: &BenchArgs) -> anyhow::Result<u8> {
 
 fn measurements(args: &BenchArgs) -> anyhow::Result<Vec<Measurement>> {
     let threads = [
-        ("threads-64", include_str!("threads-64.toml"), 2e6),
-        ("threads-1024", include_str!("threads-1024.toml"), 0.5e6),
+        ("threads-64", "equi", include_str!("threads-64.toml"), 2e6),
+        ("threads-1024", "equi", include_str!("threads-1024.toml"), 0.5e6),
+        ("linux-64", "linux24", include_str!("linux-64.toml"), 2e6),
     ];
     let mut all = Vec::new();
-    for (name, text, bound) in threads {
+    for (name, policy, text, bound) in threads {
         let quick = args.quick.then(|| ("workload.repetitions".to_owned(), "1".to_owned()));
         let scenario = embedded(name, text, quick.as_slice())?;
-        all.push(Measurement {
-            name: name.to_owned(),
-            policy: "equi",
-            scenario,
-            bound: Some(Bound::EventsPerSecond(bound)),
-        });
+        all.push(Measurement { name: name.to_owned(), policy, scenario, bound: Some(Bound::EventsPerSecond(bound)) });
     }
     for policy in ["fcfs", "easy"] {
         let mut changes = vec![("policy".to_owned(), quoted(policy))];

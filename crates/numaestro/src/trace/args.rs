@@ -1,0 +1,101 @@
+//! The words of `numaestro trace`. Knows nothing of what they do.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What can be done with a journal.
+#[derive(Debug, Subcommand)]
+pub enum TraceCommand {
+    /// Write a trace for Paraver or Perfetto.
+    Export(ExportArgs),
+    /// Draw it in the terminal.
+    Show(ShowArgs),
+}
+
+/// `numaestro trace export`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  numaestro daemon --journal run.journal          record what the manager does, or
+  numaestro sim run scenarios/two-openmp.toml --seeds 1 --journal run.journal
+  numaestro trace export run.journal              writes run.json, for https://ui.perfetto.dev
+  numaestro trace export --format paraver run.journal
+                                                  writes run.prv, run.pcf and run.row, for Paraver
+
+Every processor and every application has a row; decisions, reports and departures are events.
+
+Exit codes: 0 written; 1 a file cannot be read or written; 2 it is no journal.")]
+pub struct ExportArgs {
+    /// The journal.
+    #[arg(value_name = "JOURNAL")]
+    pub journal: PathBuf,
+    /// For which viewer.
+    #[arg(short, long, value_enum, default_value_t = Format::Perfetto)]
+    pub format: Format,
+    /// Name of the files, without ending [default: the journal's].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// A viewer's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Trace events as JSON, which Perfetto and Chrome read.
+    Perfetto,
+    /// The three text files of Paraver.
+    Paraver,
+}
+
+/// `numaestro trace show`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  numaestro trace show run.journal                    who had which processor, over time
+  numaestro trace show run.journal --by application   how many processors each application had
+  numaestro trace show run.journal --from 2s --to 3s  a part of it
+  numaestro trace show run.journal --at 2.5s          one placement: a letter for each processor, by node
+
+Times count from the first event of the journal.
+
+Exit codes: 0 drawn; 1 it cannot be read; 2 it is no journal.")]
+pub struct ShowArgs {
+    /// The journal.
+    #[arg(value_name = "JOURNAL")]
+    pub journal: PathBuf,
+    /// What the rows are.
+    #[arg(long, value_enum, default_value_t = Rows::Processor)]
+    pub by: Rows,
+    /// Begin here.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub from: Option<Duration>,
+    /// End here.
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub to: Option<Duration>,
+    /// The placement at one moment instead of a chart.
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["by", "from", "to"])]
+    pub at: Option<Duration>,
+    /// Columns [default: the terminal's width, else 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(10..=1000))]
+    pub width: Option<u16>,
+}
+
+/// What a row of the chart is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Rows {
+    /// A processor; a letter is an application.
+    Processor,
+    /// An application; a digit is a number of processors.
+    Application,
+}
+
+/// Seconds, or a number with `s` or `ms`.
+fn time(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 1e-3),
+        (None, Some(number)) => (number, 1.0),
+        (None, None) => (text, 1.0),
+    };
+    let seconds = number.trim().parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number * unit).ok());
+    seconds.ok_or_else(|| "a time such as 2.5s or 300ms".to_owned())
+}

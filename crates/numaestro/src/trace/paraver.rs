@@ -1,0 +1,184 @@
+//! The three text files of Paraver: records (.prv), what their numbers mean (.pcf), names of rows (.row). Knows nothing of journals.
+//!
+//! An application is a Paraver application of one task, and each processor it has at once is a thread of it; a processor is a CPU of its
+//! NUMA node. So Paraver shows the run by processor and by application. **Source**: Pillet, Labarta, Cortés, Girona, "PARAVER: A Tool to
+//! Visualize and Analyse Parallel Code", 1995; the format's description of the Barcelona Supercomputing Center.
+
+use super::timeline::{How, Kind, Timeline};
+use numaestro_engine::Nanos;
+use std::io::{Result, Write};
+
+/// Added to the number of a kind of mark: numbers of our own, far from those of other tools.
+const EVENT_BASE: u32 = 77_000_000;
+/// The event type that carries the number of an application's processors.
+const COUNT: u32 = EVENT_BASE;
+
+/// States of applications and of their threads, by their numbers in the file.
+const STATES: [(&str, (u8, u8, u8)); 9] = [
+    ("idle", (200, 200, 200)),
+    ("running", (0, 90, 181)),
+    ("leaving", (230, 159, 0)),
+    ("guest", (86, 180, 233)),
+    ("waiting", (240, 228, 66)),
+    ("stopped", (213, 94, 0)),
+    ("sequential", (0, 158, 115)),
+    ("blocked", (204, 121, 167)),
+    ("wrapper", (150, 150, 150)),
+];
+
+fn state(name: &str) -> usize {
+    STATES.iter().position(|(known, _)| *known == name).unwrap_or(0)
+}
+
+fn of(how: How) -> usize {
+    state(how.name())
+}
+
+/// One record and what it is sorted by: time, then states before events.
+type Record = (Nanos, u8, String);
+
+/// Writes the .prv file.
+pub fn records(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "{}", header(timeline))?;
+    let mut records: Vec<Record> = Vec::new();
+    let number: Vec<u64> = timeline.apps.keys().copied().collect();
+    let appl = |app: u64| number.binary_search(&app).map_or(0, |at| at + 1);
+    for (pu, spans) in timeline.pus.iter().enumerate() {
+        for span in spans {
+            let (cpu, thread) = (pu + 1, span.lane + 1);
+            let record = format!("1:{cpu}:{}:1:{thread}:{}:{}:{}", appl(span.app), span.from, span.to, of(span.how));
+            records.push((span.from, 1, record));
+        }
+    }
+    for (&app, row) in &timeline.apps {
+        let appl = appl(app);
+        for phase in &row.phases {
+            // While it has processors, its threads' states say what it does.
+            if phase.count == 0 && phase.state != "running" {
+                let state = state(phase.state);
+                records.push((phase.from, 1, format!("1:0:{appl}:1:1:{}:{}:{state}", phase.from, phase.to)));
+            }
+            records.push((phase.from, 2, format!("2:0:{appl}:1:1:{}:{COUNT}:{}", phase.from, phase.count)));
+        }
+        if let Some(last) = row.phases.last() {
+            records.push((last.to, 2, format!("2:0:{appl}:1:1:{}:{COUNT}:0", last.to)));
+        }
+    }
+    for mark in &timeline.marks {
+        let appl = mark.app.map_or(1, appl).max(1);
+        let kind = EVENT_BASE + mark.kind as u32;
+        records.push((mark.at, 2, format!("2:0:{appl}:1:1:{}:{kind}:{}", mark.at, mark.value)));
+    }
+    records.sort_by_key(|record| (record.0, record.1));
+    for (_, _, record) in &records {
+        writeln!(out, "{record}")?;
+    }
+    Ok(())
+}
+
+/// `#Paraver (date):length_ns:nodes(cpus,…):applications:tasks(threads:node),…`. The date is fixed: the same journal gives the same bytes.
+fn header(timeline: &Timeline) -> String {
+    let nodes: Vec<String> = timeline.machine.numa_nodes().iter().map(|node| node.pus.len().to_string()).collect();
+    let apps: Vec<String> = timeline.apps.values().map(|row| format!("1({}:1)", row.lanes.max(1))).collect();
+    let (node_count, app_count) = (nodes.len(), apps.len().max(1));
+    let apps = if apps.is_empty() { "1(1:1)".to_owned() } else { apps.join(":") };
+    let end = timeline.end.max(1);
+    format!("#Paraver (01/01/2000 at 00:00):{end}_ns:{node_count}({}):{app_count}:{apps}", nodes.join(","))
+}
+
+/// Writes the .pcf file.
+pub fn labels(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "DEFAULT_OPTIONS\n\nLEVEL               CPU\nUNITS               NANOSEC\nLOOK_BACK           100")?;
+    writeln!(out, "SPEED               1\nFLAG_ICONS          ENABLED\nNUM_OF_STATE_COLORS 1000")?;
+    writeln!(out, "YMAX_SCALE          {}\n", timeline.pus.len())?;
+    writeln!(out, "DEFAULT_SEMANTIC\n\nTHREAD_FUNC         State As Is\n\nSTATES")?;
+    for (number, (name, _)) in STATES.iter().enumerate() {
+        writeln!(out, "{number}    {name}")?;
+    }
+    writeln!(out, "\nSTATES_COLOR")?;
+    for (number, (_, (red, green, blue))) in STATES.iter().enumerate() {
+        writeln!(out, "{number}    {{{red},{green},{blue}}}")?;
+    }
+    writeln!(out, "\nEVENT_TYPE\n6    {COUNT}    Processors of the application\n")?;
+    for kind in Kind::ALL {
+        writeln!(out, "EVENT_TYPE\n6    {}    {}\n", EVENT_BASE + kind as u32, kind.name())?;
+    }
+    Ok(())
+}
+
+/// Writes the .row file.
+pub fn rows(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
+    writeln!(out, "LEVEL CPU SIZE {}", timeline.pus.len())?;
+    for (index, pu) in timeline.machine.pus().iter().enumerate() {
+        writeln!(out, "PU {index} (CPU {}, node {})", pu.os_index, pu.node.index())?;
+    }
+    writeln!(out, "\nLEVEL NODE SIZE {}", timeline.machine.numa_nodes().len())?;
+    for node in timeline.machine.numa_nodes() {
+        writeln!(out, "node {}", node.os_index)?;
+    }
+    writeln!(out, "\nLEVEL APPL SIZE {}", timeline.apps.len())?;
+    for &app in timeline.apps.keys() {
+        writeln!(out, "{}", timeline.name(app))?;
+    }
+    let threads: u32 = timeline.apps.values().map(|row| row.lanes.max(1)).sum();
+    writeln!(out, "\nLEVEL THREAD SIZE {threads}")?;
+    for (&app, row) in &timeline.apps {
+        for lane in 0..row.lanes.max(1) {
+            writeln!(out, "{}, processor {lane}", timeline.name(app))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::tests::example;
+    use super::*;
+
+    #[test]
+    fn records_stand_in_order_and_name_rows_that_exist() {
+        let timeline = example();
+        let mut text = Vec::new();
+        records(&timeline, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let mut lines = text.lines();
+        let head = lines.next().unwrap();
+        assert_eq!(head, "#Paraver (01/01/2000 at 00:00):4000000000_ns:2(2,2):2:1(4:1):1(2:1)");
+        let mut latest = 0;
+        let (mut states, mut busy) = (0, 0);
+        for line in lines {
+            let fields: Vec<u64> = line.split(':').map(|field| field.parse().unwrap()).collect();
+            assert!(fields[5] >= latest, "{line} comes after {latest}");
+            latest = fields[5];
+            assert!(fields[1] <= 4 && (1..=2).contains(&fields[2]) && fields[4] >= 1, "{line}");
+            assert!(fields[4] <= if fields[2] == 1 { 4 } else { 2 }, "{line}");
+            if fields[0] == 1 && fields[1] > 0 {
+                states += 1;
+                busy += if fields[2] == 2 { fields[6] - fields[5] } else { 0 };
+            }
+        }
+        assert_eq!(states, timeline.pus.iter().map(Vec::len).sum::<usize>());
+        assert_eq!(busy, 3_000_000_000);
+    }
+
+    #[test]
+    fn there_is_a_name_for_every_row_and_a_meaning_for_every_number() {
+        let timeline = example();
+        let mut text = Vec::new();
+        rows(&timeline, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        for (level, size) in [("CPU", 4), ("NODE", 2), ("APPL", 2), ("THREAD", 6)] {
+            let head = format!("LEVEL {level} SIZE {size}");
+            let names = text.lines().skip_while(|line| *line != head).skip(1).take_while(|line| !line.is_empty());
+            assert_eq!(names.count(), size, "{head} in\n{text}");
+        }
+        let mut text = Vec::new();
+        labels(&timeline, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(Kind::ALL.iter().all(|&kind| text.contains(&format!(
+            "{}    {}",
+            EVENT_BASE + kind as u32,
+            kind.name()
+        ))));
+    }
+}

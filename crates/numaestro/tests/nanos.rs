@@ -1,0 +1,91 @@
+//! The application interface of NANOS against a real manager: virtual processors that come and go, and programs whose speedup is
+//! measured while they run (`client/tests`).
+//!
+//! How fast anything is does not matter here; that nothing is lost, and no result changes, does.
+
+mod support;
+
+use rustix::process::Signal;
+use support::ended::{self, Ended};
+use support::manager::{Manager, alone};
+use support::programs::{COMPILERS, any, program};
+use support::shaker::Shaker;
+use support::{eventually, processors, skip, turn};
+
+/// A number that the program of virtual processors wrote after this word.
+fn told(ended: &Ended, word: &str) -> Option<u64> {
+    let mut words = ended.stderr.lines().find(|line| line.starts_with("asked"))?.split(' ');
+    words.find(|found| *found == word)?;
+    words.next()?.parse().ok()
+}
+
+#[test]
+fn virtual_processors_do_all_their_tasks_while_processors_come_and_go() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for compiler in COMPILERS {
+        let Some(path) = program(compiler, "vps") else { continue };
+        let bare = ended::run(&mut alone([path.as_str(), "0.1"]));
+        assert!(bare.status.success() && told(&bare, "parked") == Some(0), "{bare:?}");
+        let shaker = Shaker::start(&manager);
+        let steered = manager.run([path.as_str(), "2"]);
+        drop(shaker);
+        steered.expect(&format!("vps by {compiler}"), &bare.stdout);
+        assert!(told(&steered, "parked") > Some(0), "nobody ever released itself: {steered:?}");
+        if processors() > 1 {
+            assert!(told(&steered, "asked") > Some(0), "nobody was ever asked for a processor: {steered:?}");
+        }
+    }
+    manager.expect_all_free();
+}
+
+#[test]
+fn idle_virtual_processors_leave_their_processors_to_others() {
+    let _turn = turn();
+    let (Some(path), 2..) = (any("vps"), processors()) else { return skip("idle processors", "one processor only") };
+    let manager = Manager::started();
+    // No task at all: after its first batch every virtual processor parks, and the program keeps the one that nobody can lack.
+    let mut idle = manager.run_command([path.as_str(), "3600"]);
+    let idle = ended::start(idle.env("VPS_IDLE", "1"));
+    let count = |pid: u32| {
+        let status = manager.status()?;
+        status.apps.iter().find(|app| app.pid == pid).map(|app| app.count)
+    };
+    let pid = idle.pid();
+    assert!(eventually(|| count(pid) == Some(1)), "it keeps what it does not use: {:?}", manager.status());
+    idle.signal(Signal::KILL);
+    let _ = idle.end();
+    manager.expect_all_free();
+}
+
+#[test]
+fn virtual_processors_go_on_when_the_manager_is_killed() {
+    let _turn = turn();
+    let Some(path) = any("vps") else { return };
+    let bare = ended::run(&mut alone([path.as_str(), "0.1"]));
+    for wait in [5, 40, 300] {
+        let manager = Manager::started();
+        let running = ended::start(&mut manager.run_command([path.as_str(), "1"]));
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        Manager::signal(manager.pid(), Signal::KILL);
+        running.end().expect("vps without their manager", &bare.stdout);
+    }
+}
+
+#[test]
+fn no_result_changes_because_a_program_is_measured() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let set = ended::run(&mut manager.command(["policy", "set", "pdpa"]));
+    assert!(set.status.success(), "{set:?}");
+    for name in
+        ["inside", "outside", "learned", "private", "persist", "reduce", "tasks", "constructs", "schedules", "explicit"]
+    {
+        for compiler in COMPILERS {
+            let Some(path) = program(compiler, name) else { continue };
+            let bare = ended::run(&mut alone([path.as_str(), "0.05"]));
+            manager.run([path.as_str(), "0.4"]).expect(&format!("{name} by {compiler}"), &bare.stdout);
+        }
+    }
+    manager.expect_all_free();
+}

@@ -1,0 +1,118 @@
+//! Table 1: what the nine workloads are made of, in the paper's notation, and as arrivals. Knows no policy.
+
+use super::model::{APPLICATIONS, Rates, program};
+use crate::Trouble;
+use numaestro_sim::dist::Dist;
+use numaestro_sim::program::Program;
+use numaestro_sim::workload::StreamPlan;
+use std::sync::Arc;
+
+/// One quantum, nanoseconds.
+pub const QUANTUM: f64 = 1e8;
+
+/// A row of table 1.
+#[derive(Debug, Clone, Copy)]
+pub struct Workload {
+    /// `A.1`.
+    pub id: &'static str,
+    /// As printed.
+    pub composition: &'static str,
+    /// Printed maximal degree of multiprogramming.
+    pub degree: u32,
+    /// Its two programs, as indices of [`APPLICATIONS`].
+    pub programs: [usize; 2],
+}
+
+const fn row(id: &'static str, composition: &'static str, degree: u32, programs: [usize; 2]) -> Workload {
+    Workload { id, composition, degree, programs }
+}
+
+/// Table 1.
+pub const WORKLOADS: [Workload; 9] = [
+    row("A.1", "2BT(3)+2CG(1)", 2, [0, 1]),
+    row("A.2", "4BT(1)+4CG(1)", 2, [0, 1]),
+    row("A.3", "2BT(4)+2CG(4)", 4, [0, 1]),
+    row("B.1", "2BT(1)+2SP(3)", 2, [0, 2]),
+    row("B.2", "4BT(1)+4SP(1)", 2, [0, 2]),
+    row("B.3", "2BT(4)+2SP(4)", 4, [0, 2]),
+    row("C.1", "(FT(1);FT(3))+(MG(3);MG(1))+(FT(3);FT(1))+(MG(1);MG(3))", 3, [3, 4]),
+    row("C.2", "4FT(1)+4MG(1)", 2, [3, 4]),
+    row("C.3", "2FT(4)+2MG(4)", 4, [3, 4]),
+];
+
+/// An application with its number of threads.
+pub type Instance = (String, u32);
+
+/// Streams of instances: `A+B` side by side, `A;B` one after the other, `2A` twice.
+pub fn parse(composition: &str) -> Option<Vec<Vec<Instance>>> {
+    let mut streams = Vec::new();
+    for term in composition.split('+') {
+        let sequence = term.strip_prefix('(').and_then(|term| term.strip_suffix(')')).filter(|term| term.contains(';'));
+        if let Some(sequence) = sequence {
+            streams.push(sequence.split(';').map(instance).collect::<Option<Vec<_>>>()?);
+        } else {
+            let digits = term.find(|letter: char| !letter.is_ascii_digit())?;
+            let count = if digits == 0 { 1 } else { term[..digits].parse().ok()? };
+            let instance = instance(&term[digits..])?;
+            streams.extend((0..count).map(|_| vec![instance.clone()]));
+        }
+    }
+    Some(streams)
+}
+
+/// `BT(3)`.
+fn instance(text: &str) -> Option<Instance> {
+    let (name, threads) = text.strip_suffix(')')?.split_once('(')?;
+    Some((name.to_owned(), threads.parse().ok()?))
+}
+
+impl Workload {
+    /// Threads over processors while every stream is at its widest.
+    pub fn widest(&self, processors: u32) -> Option<u32> {
+        let streams = parse(self.composition)?;
+        let threads: Option<u32> =
+            streams.iter().map(|stream| stream.iter().map(|instance| instance.1).max()).sum::<Option<u32>>();
+        Some(threads?.div_ceil(processors))
+    }
+
+    /// As streams, each `copies` times: all begin within the first quantum.
+    pub fn plans(&self, rates: &Rates, recovers: bool, copies: usize) -> Result<Vec<StreamPlan>, Trouble> {
+        let streams = parse(self.composition).ok_or_else(|| Trouble::new(self.id, "its composition cannot be read"))?;
+        let mut plans = Vec::new();
+        for stream in streams.iter().flat_map(|stream| std::iter::repeat_n(stream, copies)) {
+            let programs = stream.iter().map(|(name, threads)| {
+                let factor = APPLICATIONS.iter().position(|known| known == name).map_or(1, |at| rates[at]);
+                program(name, *threads, factor, recovers)
+            });
+            plans.push(plan(programs.collect::<Result<_, _>>()?));
+        }
+        Ok(plans)
+    }
+}
+
+/// Programs one after the other, from some time in the first quantum on.
+pub fn plan(programs: Vec<Arc<Program>>) -> StreamPlan {
+    StreamPlan { programs, repetitions: Some(1), start: Dist::Uniform(0.0, QUANTUM), gap: Dist::Constant(0.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_notation() {
+        let one = |name: &str, threads| (name.to_owned(), threads);
+        assert_eq!(parse("2BT(3)+CG(1)").unwrap(), vec![vec![one("BT", 3)], vec![one("BT", 3)], vec![one("CG", 1)]]);
+        assert_eq!(parse("(FT(1);MG(3))").unwrap(), vec![vec![one("FT", 1), one("MG", 3)]]);
+        assert!(parse("2BT").is_none() && parse("BT(x)").is_none());
+    }
+
+    #[test]
+    fn workloads_have_the_programs_they_say() {
+        for workload in WORKLOADS {
+            for (name, _) in parse(workload.composition).unwrap().concat() {
+                assert!(workload.programs.iter().any(|&at| APPLICATIONS[at] == name), "{name} in {}", workload.id);
+            }
+        }
+    }
+}
