@@ -14,7 +14,7 @@ for compiler in gcc clang; do
         [ -e "$file" ] && compile "$compiler" "${flags[@]}" -c "$file" -o /dev/null
     done
 done
-for header in client/include/*.h; do
+for header in client/include/*.h crates/nanothreads/include/*.h; do
     [ -e "$header" ] || continue
     compile gcc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c "$header"
     ! command -v g++ >/dev/null 2>&1 || compile g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ "$header"

@@ -41,6 +41,7 @@ cargo_suite rust-pure --workspace --exclude numaestro-host --exclude numaestro-d
 cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
 # The page's protocol under every interleaving; another configuration, so another directory.
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom -p numaestro-abi --test loom --release --
+CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom-nanothreads -p numaestro-nanothreads --lib --release --
 suite kernels make -s -C kernels check
 if grep -qs '^check:' client/Makefile; then
     suite client make -s -C client check
