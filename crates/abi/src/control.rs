@@ -48,6 +48,13 @@ pub enum Request {
         /// `"dss"`, or parts: `"share=dss placement=worst-fit admission=fifo"`.
         policy: String,
     },
+    /// Which processors and nodes a program would get now. Nothing is started, and nothing changes.
+    Advise {
+        /// As for `run`; `max` is how many processors it could use.
+        options: Options,
+    },
+    /// Read the configuration again. For those who may administer.
+    Reload,
     /// End the manager in an orderly way: every affinity restored.
     Stop,
     /// Are you there? Answered by [`Reply::Done`].
@@ -81,6 +88,8 @@ pub struct Options {
     pub wait: Option<bool>,
     /// The user's estimate of its run time, nanoseconds: for backfilling.
     pub estimate_ns: Option<u64>,
+    /// Bytes of memory it is going to need, as the user says.
+    pub memory: Option<u64>,
     /// What the user says of the bus-transaction rate of each of its threads: cache lines per millisecond of execution.
     pub btr: Option<u32>,
 }
@@ -109,6 +118,8 @@ pub enum Reply {
     Status(Box<Status>),
     /// See [`Request::PolicyList`].
     Policies(Policies),
+    /// See [`Request::Advise`].
+    Advice(Advice),
     /// Done; nothing to say.
     Done,
     /// No, and what to do about it.
@@ -118,6 +129,29 @@ pub enum Reply {
         /// One sentence, may be empty.
         hint: String,
     },
+}
+
+/// What a program would get if it came now.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Advice {
+    /// Processors of its own that it would have once others have made room; 0: it would wait, or share.
+    pub count: u32,
+    /// Which, Linux list.
+    pub cpus: String,
+    /// Those of them that nobody uses now, Linux list.
+    pub free: String,
+    /// It would share processors with others.
+    pub shared: bool,
+    /// Place in the queue where it would wait: 1 is next.
+    pub position: Option<u32>,
+    /// OS indices of the NUMA nodes of `cpus`, Linux list.
+    pub nodes: String,
+    /// Where its memory should be: OS indices of nodes, Linux list, the best first set that is large enough.
+    pub memory_nodes: String,
+    /// Bytes that are free on those.
+    pub memory_free: Option<u64>,
+    /// Why, one sentence.
+    pub why: String,
 }
 
 /// The policies there are.

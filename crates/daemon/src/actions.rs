@@ -102,6 +102,9 @@ impl Manager {
             wait: entry.options.wait,
             estimate_ns: entry.options.estimate_ns,
             claim,
+            home: None,
+            party: 0,
+            memory: 0,
         }
     }
 

@@ -1,9 +1,14 @@
 //! What the manager can be told, with its defaults. It must not know where the text came from.
 
+mod sections;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
+
+pub use sections::{Cgroups, Entitlement, Memory, Metrics, Rule, Service};
 
 /// The manager's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +34,25 @@ pub struct Config {
     pub unmanaged: bool,
     /// For tests: a file or pipe of transaction rates that is believed before everything that is measured.
     pub inject_rates: Option<PathBuf>,
+    /// Whether this is the manager of all users of the machine.
+    #[serde(skip)]
+    pub system: bool,
+    /// Whether cpusets are used.
+    pub cgroups: Cgroups,
+    /// See [`Memory`].
+    pub memory: Memory,
+    /// What users are entitled to that are not named.
+    pub default: Entitlement,
+    /// By name of the user. Only for the system's manager, as `groups`, `default`, `rules` and `service`.
+    pub users: BTreeMap<String, Entitlement>,
+    /// By name of the group: those of its members that are not named themselves, together.
+    pub groups: BTreeMap<String, Entitlement>,
+    /// The first that matches counts.
+    pub rules: Vec<Rule>,
+    /// See [`Metrics`].
+    pub metrics: Metrics,
+    /// See [`Service`].
+    pub service: Service,
 }
 
 impl Default for Config {
@@ -44,6 +68,15 @@ impl Default for Config {
             seed: 1,
             unmanaged: true,
             inject_rates: None,
+            system: false,
+            cgroups: Cgroups::Auto,
+            memory: Memory::default(),
+            default: Entitlement::default(),
+            users: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            rules: Vec::new(),
+            metrics: Metrics::default(),
+            service: Service::default(),
         }
     }
 }

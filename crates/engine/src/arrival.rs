@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::event::{Action, Wish};
 use crate::ledger::{Limits, Phase};
 use numaestro_policy::{AppId, PuState, Slot, Waiting};
-use numaestro_topology::PuSet;
+use numaestro_topology::{NumaNodeId, PuSet};
 
 /// Largest weight, so that sums of products stay far from overflow.
 const WEIGHT_MILLI_MAX: u32 = 1_000_000;
@@ -29,11 +29,13 @@ impl Engine {
             wait: wish.wait,
             estimate_ns: wish.estimate_ns,
         };
+        let app = &mut self.ledger.apps[slot.index()];
+        (app.party, app.needs_memory) = (wish.party, wish.memory);
         self.refresh_wish(slot);
         if wish.request > 0
             && let Some(claim) = &wish.claim
         {
-            self.claim(slot, claim, actions);
+            self.claim(slot, claim, wish.home, actions);
             return true;
         }
         let processors = self.ledger.app(slot).cap(u32::MAX);
@@ -59,13 +61,17 @@ impl Engine {
         }
     }
 
-    /// It runs already, on these: it keeps those that nobody else has.
-    fn claim(&mut self, slot: Slot, claim: &PuSet, actions: &mut Vec<Action>) {
+    /// It runs already, on these, and calls this node its home: it keeps those that nobody else has.
+    fn claim(&mut self, slot: Slot, claim: &PuSet, home: Option<NumaNodeId>, actions: &mut Vec<Action>) {
         for pu in claim.iter().filter(|pu| pu.index() < self.machine.pu_count()) {
             let entry = self.ledger.pus[pu.index()];
             if matches!(entry.state, PuState::Free | PuState::Unmanaged) && entry.next.is_none() {
                 self.ledger.assign(pu, Some(slot), self.now);
             }
+        }
+        if let Some(home) = home.filter(|home| home.index() < self.machine.numa_nodes().len()) {
+            self.ledger.apps[slot.index()].home = Some(home);
+            self.ledger.news.homes.push(slot);
         }
         let recovering = self.now < self.recovered_at();
         let app = self.ledger.app(slot);

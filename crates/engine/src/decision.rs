@@ -23,6 +23,7 @@ macro_rules! view {
             capacity: $engine.capacity,
             threads: &$engine.threads,
             buses: &$engine.settings.buses,
+            free_memory: &$engine.free_memory,
         }
     };
 }

@@ -64,6 +64,8 @@ pub struct Engine {
     /// Sets that actions have given back.
     pub(crate) sets: Vec<PuSet>,
     pub(crate) decisions: u64,
+    /// Memory that is free, bytes by NUMA node.
+    pub(crate) free_memory: Vec<u64>,
 }
 
 impl Engine {
@@ -116,6 +118,7 @@ impl Engine {
             first_action: 0,
             sets: Vec::new(),
             decisions: 0,
+            free_memory: Vec::new(),
         })
     }
 
@@ -200,6 +203,7 @@ impl Engine {
             capacity: self.capacity,
             threads: &self.threads,
             buses: &self.settings.buses,
+            free_memory: &self.free_memory,
         }
     }
 
@@ -236,6 +240,9 @@ impl Engine {
             }
             Event::Bandwidth { app, rates } => self.with(*app, |engine, slot| engine.sampled(slot, rates)),
             Event::Saturation { bus, rate } => self.saturated(*bus, *rate),
+            Event::Memory { app, bytes } => self.with(*app, |engine, slot| engine.resides(slot, bytes)),
+            Event::FreeMemory { bytes } => self.memory_left(bytes),
+            Event::Parties { parties } => self.regroup_parties(parties),
             Event::Unstoppable { app } => self.with(*app, |engine, slot| engine.stoppable(slot, false)),
             Event::Stoppable { app } => self.with(*app, |engine, slot| engine.stoppable(slot, true)),
             Event::Offline { pu } => self.offline(*pu, actions),

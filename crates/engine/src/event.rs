@@ -1,8 +1,8 @@
 //! What goes into the engine and what comes out of it.
 
-use numaestro_policy::AppId;
+use numaestro_policy::{AppId, Party};
 pub use numaestro_policy::{Class, PageHome};
-use numaestro_topology::{PuId, PuSet};
+use numaestro_topology::{NumaNodeId, PuId, PuSet};
 
 /// Nanoseconds on the shell's clock; never goes back.
 pub type Nanos = u64;
@@ -26,6 +26,12 @@ pub struct Wish {
     pub estimate_ns: Option<Nanos>,
     /// What it already has (re-attach after the shell died): it keeps this if nobody else has it.
     pub claim: Option<PuSet>,
+    /// The home it had then: with `claim`, it keeps that too.
+    pub home: Option<NumaNodeId>,
+    /// Whose it is: an index in [`crate::Settings::parties`], 0 where there are none.
+    pub party: u32,
+    /// Bytes it is going to need, as its user says; 0: not known.
+    pub memory: u64,
 }
 
 impl Wish {
@@ -40,6 +46,9 @@ impl Wish {
             wait: None,
             estimate_ns: None,
             claim: None,
+            home: None,
+            party: 0,
+            memory: 0,
         }
     }
 }
@@ -130,6 +139,23 @@ pub enum Event {
         bus: u32,
         /// SBTR of all its processors together, transactions per millisecond; 0: not known any more.
         rate: u32,
+    },
+    /// Where its pages are now.
+    Memory {
+        /// Which.
+        app: AppId,
+        /// By NUMA node; empty: not known any more.
+        bytes: Vec<u64>,
+    },
+    /// Memory that is free now.
+    FreeMemory {
+        /// By NUMA node; empty: not known any more.
+        bytes: Vec<u64>,
+    },
+    /// Other parties share the machine from now on. Applications keep their numbers of party.
+    Parties {
+        /// As [`crate::Settings::parties`].
+        parties: Vec<Party>,
     },
     /// The shell cannot stop it (it is being debugged, say): outside its turns it is a guest on the processors of others.
     Unstoppable {

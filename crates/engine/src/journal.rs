@@ -15,8 +15,8 @@ use crate::engine::Engine;
 use crate::event::{Action, Event, Nanos};
 use crate::settings::Settings;
 use description::Description;
-use lines::{ActionLine, EventLine};
-use numaestro_policy::{Bus, Needs};
+use lines::{ActionLine, EventLine, PartyLine};
+use numaestro_policy::{Bus, Needs, Party};
 use numaestro_topology::Machine;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,6 +67,8 @@ struct Head {
     host_preemption: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     buses: Vec<BusLine>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parties: Vec<PartyLine>,
     seed: u64,
 }
 
@@ -119,6 +121,7 @@ pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String 
             .iter()
             .map(|bus| BusLine { pus: bus.pus.to_string(), saturation: bus.saturation })
             .collect(),
+        parties: settings.parties.iter().map(PartyLine::from).collect(),
         seed,
     };
     text(&head)
@@ -149,6 +152,7 @@ pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError>
             preemption: head.host_preemption,
         },
         buses: head.buses.into_iter().map(BusLine::bus).collect::<Result<_, _>>()?,
+        parties: head.parties.into_iter().map(Party::from).collect(),
         move_for_rounding: head.move_for_rounding,
         positions: head.positions,
     };

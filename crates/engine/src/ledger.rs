@@ -171,6 +171,8 @@ impl Ledger {
         let app = &mut self.apps[slot.index()];
         (app.id, app.class, app.home, app.cpu_ns, app.started_ns, app.placeable) = (id, class, None, 0, 0, u32::MAX);
         (app.turn, app.report, app.reports, app.search, app.thread_count) = (u32::MAX, None, 0, Search::None, 0);
+        (app.entitled, app.party, app.needs_memory) = (u32::MAX, 0, 0);
+        app.memory.clear();
         app.speedup.clear();
         app.held.clear();
         slot

@@ -32,6 +32,8 @@ mod invariants;
 pub mod journal;
 mod ledger;
 mod life;
+mod memory;
+mod parties;
 mod queue;
 mod reports;
 mod settings;

@@ -1,7 +1,7 @@
 //! What the administrator decides about the engine. Knows nothing of configuration files.
 
 use crate::event::Nanos;
-use numaestro_policy::{Bus, Needs};
+use numaestro_policy::{Bus, Needs, Party};
 use numaestro_topology::PuSet;
 
 /// Fixed for the life of an engine, except the policy.
@@ -25,6 +25,8 @@ pub struct Settings {
     pub host: Needs,
     /// The machine's buses, with what they carry as far as known: every PU is on exactly one. Default: none, and policies that need them are refused.
     pub buses: Vec<Bus>,
+    /// Among whom the machine is shared before it is shared among applications. Default: none, and all applications are alike.
+    pub parties: Vec<Party>,
     /// Whether processors move between running applications when only rounding asks for it. Default false.
     pub move_for_rounding: bool,
     /// How many at the head of the queue are told when their place changes; everybody is told the first one. Default all.
@@ -42,6 +44,7 @@ impl Default for Settings {
             reserved: PuSet::new(),
             host: Needs { requests: true, preemption: true, ..Needs::NONE },
             buses: Vec::new(),
+            parties: Vec::new(),
             move_for_rounding: false,
             positions: u32::MAX,
         }

@@ -147,7 +147,7 @@ fn a_long_queue() {
                 class: Class::Fold,
                 wait: None,
                 estimate_ns: Some(u64::from(number * 7919 % 1_000_000)),
-                claim: None,
+                ..Wish::new(1)
             };
             let app = AppId(u64::from(number));
             jobs.push(app);

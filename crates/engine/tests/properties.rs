@@ -261,6 +261,7 @@ impl World {
             wait: [None, None, None, Some(true), Some(false)][op.b as usize % 5],
             estimate_ns: [None, Some(u64::from(op.b % 5_000_000))][op.a as usize % 2],
             claim,
+            ..Wish::new(1)
         };
         self.programs.insert(app, Program { class_folds: class == Class::Fold, ..Program::default() });
         Event::Arrive { app, wish }

@@ -72,6 +72,7 @@ fn measure(turns: &str, buses: u32) {
                 capacity: PUS,
                 threads: &threads,
                 buses: &buses,
+                free_memory: &[],
             };
             let begin = Instant::now();
             policy.turns.now(&view, &mut turn);

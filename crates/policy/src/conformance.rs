@@ -90,6 +90,7 @@ impl Case {
             capacity,
             threads: &self.threads,
             buses: &self.buses,
+            free_memory: &[],
         })
     }
 

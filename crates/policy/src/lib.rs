@@ -30,4 +30,4 @@ pub use policy::{Policy, Rejected};
 pub use random::{Random, Tie};
 pub use shares::Shares;
 pub use turn::Turn;
-pub use view::{App, AppId, Bus, Class, Former, Processor, PuState, Search, Slot, Speedup, Thread, View};
+pub use view::{App, AppId, Bus, Class, Former, Party, Processor, PuState, Search, Slot, Speedup, Thread, View};

@@ -141,6 +141,14 @@ pub struct App {
     pub placeable: u32,
     /// The most that the turns part lets it have in this turn; `u32::MAX` unless it says otherwise ([`crate::Turn::limit`]).
     pub turn: u32,
+    /// Whose it is: an index among the [`Party`]s of the machine.
+    pub party: u32,
+    /// The most that its party's part of the machine leaves it; `u32::MAX` where parties do not matter.
+    pub entitled: u32,
+    /// Where its pages are, bytes by NUMA node; empty: not known.
+    pub memory: Vec<u64>,
+    /// Bytes it is going to need, as its user says; 0: not known.
+    pub needs_memory: u64,
     /// When it was started, nanoseconds; 0 before.
     pub started_ns: u64,
     /// Its user's estimate of its run time, nanoseconds.
@@ -178,6 +186,10 @@ impl App {
             home: None,
             placeable: u32::MAX,
             turn: u32::MAX,
+            party: 0,
+            entitled: u32::MAX,
+            memory: Vec::new(),
+            needs_memory: 0,
             started_ns: 0,
             estimate_ns: None,
             cpu_ns: 0,
@@ -203,7 +215,8 @@ impl App {
 
     /// Processors it can be given at most: its request within its own limits, the machine's and the placement's.
     pub fn cap(&self, capacity: u32) -> u32 {
-        self.request.clamp(self.min, self.max.max(self.min)).min(capacity).min(self.placeable).min(self.turn)
+        let wanted = self.request.clamp(self.min, self.max.max(self.min)).min(capacity);
+        wanted.min(self.placeable).min(self.turn).min(self.entitled)
     }
 }
 
@@ -231,6 +244,23 @@ pub struct Bus {
     pub saturation: u32,
 }
 
+/// Somebody among whom a machine is shared before it is shared among applications: a user, or a group of users together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Party {
+    /// Share relative to other parties that have something to run, thousandths; at least 1.
+    pub weight_milli: u32,
+    /// Processors that all its applications together have at most; `u32::MAX`: any number.
+    pub most: u32,
+    /// Processors that are never given to other parties, even while it has nothing to run.
+    pub reserved: u32,
+}
+
+impl Default for Party {
+    fn default() -> Self {
+        Self { weight_milli: 1000, most: u32::MAX, reserved: 0 }
+    }
+}
+
 /// Everything a policy may look at.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
@@ -250,6 +280,8 @@ pub struct View<'a> {
     pub threads: &'a [Thread],
     /// The machine's buses; every PU is on exactly one. Empty where the shell knows none.
     pub buses: &'a [Bus],
+    /// Memory that is free, bytes by NUMA node; empty where the shell does not say.
+    pub free_memory: &'a [u64],
 }
 
 impl<'a> View<'a> {

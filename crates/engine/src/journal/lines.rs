@@ -2,7 +2,7 @@
 
 use super::JournalError;
 use crate::event::{Action, Class, Event, PageHome, Wish};
-use numaestro_policy::AppId;
+use numaestro_policy::{AppId, Party};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,32 @@ pub(super) enum ClassWord {
     Malleable,
     Setter,
     Fold,
+}
+
+/// See [`Party`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PartyLine {
+    weight_milli: u32,
+    most: u32,
+    reserved: u32,
+}
+
+impl From<&Party> for PartyLine {
+    fn from(party: &Party) -> Self {
+        Self { weight_milli: party.weight_milli, most: party.most, reserved: party.reserved }
+    }
+}
+
+impl From<PartyLine> for Party {
+    fn from(line: PartyLine) -> Self {
+        Self { weight_milli: line.weight_milli, most: line.most, reserved: line.reserved }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // As serde wants it.
+fn is_zero<T: PartialEq + Default>(number: &T) -> bool {
+    *number == T::default()
 }
 
 /// See [`Event`].
@@ -32,6 +58,12 @@ pub(super) enum EventLine {
         estimate_ns: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claim: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        home: Option<u32>,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        party: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        memory: u64,
     },
     Depart {
         app: u64,
@@ -74,6 +106,16 @@ pub(super) enum EventLine {
     Saturation {
         bus: u32,
         rate: u32,
+    },
+    Memory {
+        app: u64,
+        bytes: Vec<u64>,
+    },
+    FreeMemory {
+        bytes: Vec<u64>,
+    },
+    Parties {
+        parties: Vec<PartyLine>,
     },
     Unstoppable {
         app: u64,
@@ -170,6 +212,9 @@ impl From<&Event> for EventLine {
                 wait: wish.wait,
                 estimate_ns: wish.estimate_ns,
                 claim: wish.claim.as_ref().map(PuSet::to_string),
+                home: wish.home.map(|node| node.0),
+                party: wish.party,
+                memory: wish.memory,
             },
             Event::Depart { app } => Self::Depart { app: app.0 },
             Event::Request { app, processors } => Self::Request { app: app.0, processors: *processors },
@@ -186,6 +231,9 @@ impl From<&Event> for EventLine {
             }
             Event::Bandwidth { app, rates } => Self::Bandwidth { app: app.0, rates: rates.clone() },
             Event::Saturation { bus, rate } => Self::Saturation { bus: *bus, rate: *rate },
+            Event::Memory { app, bytes } => Self::Memory { app: app.0, bytes: bytes.clone() },
+            Event::FreeMemory { bytes } => Self::FreeMemory { bytes: bytes.clone() },
+            Event::Parties { parties } => Self::Parties { parties: parties.iter().map(PartyLine::from).collect() },
             Event::Unstoppable { app } => Self::Unstoppable { app: app.0 },
             Event::Stoppable { app } => Self::Stoppable { app: app.0 },
             Event::Offline { pu } => Self::Offline { pu: pu.0 },
@@ -202,9 +250,24 @@ impl TryFrom<EventLine> for Event {
 
     fn try_from(line: EventLine) -> Result<Self, JournalError> {
         Ok(match line {
-            EventLine::Arrive { app, request, min, max, weight_milli, class, wait, estimate_ns, claim } => {
+            EventLine::Arrive {
+                app,
+                request,
+                min,
+                max,
+                weight_milli,
+                class,
+                wait,
+                estimate_ns,
+                claim,
+                home,
+                party,
+                memory,
+            } => {
+                let (class, home) = (class.into(), home.map(NumaNodeId));
                 let claim = claim.as_deref().map(set).transpose()?;
-                let wish = Wish { request, min, max, weight_milli, class: class.into(), wait, estimate_ns, claim };
+                let wish =
+                    Wish { request, min, max, weight_milli, class, wait, estimate_ns, claim, home, party, memory };
                 Self::Arrive { app: AppId(app), wish }
             }
             EventLine::Depart { app } => Self::Depart { app: AppId(app) },
@@ -222,6 +285,11 @@ impl TryFrom<EventLine> for Event {
             }
             EventLine::Bandwidth { app, rates } => Self::Bandwidth { app: AppId(app), rates },
             EventLine::Saturation { bus, rate } => Self::Saturation { bus, rate },
+            EventLine::Memory { app, bytes } => Self::Memory { app: AppId(app), bytes },
+            EventLine::FreeMemory { bytes } => Self::FreeMemory { bytes },
+            EventLine::Parties { parties } => {
+                Self::Parties { parties: parties.into_iter().map(Party::from).collect() }
+            }
             EventLine::Unstoppable { app } => Self::Unstoppable { app: AppId(app) },
             EventLine::Stoppable { app } => Self::Stoppable { app: AppId(app) },
             EventLine::Offline { pu } => Self::Offline { pu: PuId(pu) },

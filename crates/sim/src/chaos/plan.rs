@@ -74,7 +74,7 @@ impl Plan {
             class: [Class::Malleable, Class::Malleable, Class::Setter, Class::Fold][draws.below(4) as usize],
             wait: [None, None, Some(true), Some(false)][draws.below(4) as usize],
             estimate_ns: (draws.below(2) == 0).then(|| u64::from(1 + draws.below(1000)) * MS),
-            claim: None,
+            ..Wish::new(1)
         }
     }
 }

@@ -32,6 +32,9 @@ pub(super) fn event(event: &Event) -> (&'static str, Option<AppId>, String) {
         }
         Event::Bandwidth { app, rates } => ("bandwidth", Some(*app), format!("{rates:?}")),
         Event::Saturation { bus, rate } => ("saturation", None, format!("{rate} on bus {bus}")),
+        Event::Memory { app, bytes } => ("memory", Some(*app), format!("{bytes:?}")),
+        Event::FreeMemory { bytes } => ("free memory", None, format!("{bytes:?}")),
+        Event::Parties { parties } => ("parties", None, parties.len().to_string()),
         Event::Unstoppable { app } => ("unstoppable", Some(*app), none()),
         Event::Stoppable { app } => ("stoppable", Some(*app), none()),
         Event::Offline { pu } => ("offline", None, format!("PU {pu}")),

@@ -61,7 +61,7 @@ impl World {
             class: program.class,
             wait: None,
             estimate_ns,
-            claim: None,
+            ..Wish::new(1)
         };
         let watch = self.watch_of(&program);
         let stoppable = program.stoppable;

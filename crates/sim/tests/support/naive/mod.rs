@@ -186,7 +186,7 @@ impl Naive {
             class: program.class,
             wait: None,
             estimate_ns: None,
-            claim: None,
+            ..Wish::new(1)
         };
         let phases = match &program.body {
             Body::Phases(phases) => written_out(phases),

@@ -1,0 +1,92 @@
+//! The tables of a configuration file. Each owner of a table checks it in a file of its own.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// `[memory]`: where pages are put, and whether they follow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Memory {
+    /// Mebibytes a second that are moved between nodes at most, for all programs together; 0: pages are never moved.
+    pub moves_mib_per_s: u32,
+    /// Programs may only have memory of their home (`cpuset.mems`), until it is nearly full. Needs cgroups. Without it, home is a preference.
+    pub strict: bool,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { moves_mib_per_s: 512, strict: false }
+    }
+}
+
+/// Whether programs are kept on their processors by cgroup v2 cpusets instead of affinity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cgroups {
+    /// Never.
+    Off,
+    /// Where a subtree with the cpuset controller has been delegated to the manager.
+    #[default]
+    Auto,
+    /// The manager does not start without.
+    Require,
+}
+
+/// What a user, or a group of users together, is entitled to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Entitlement {
+    /// Share relative to other users that run something. More than 0.
+    pub weight: f64,
+    /// Processors that all their programs together have at most; absent: any number.
+    pub max: Option<u32>,
+    /// Processors that nobody else is given, even while they run nothing.
+    pub reserved: u32,
+}
+
+impl Default for Entitlement {
+    fn default() -> Self {
+        Self { weight: 1.0, max: None, reserved: 0 }
+    }
+}
+
+/// `[[rules]]`: programs that are managed without having been started by `numaestro run`. All conditions that are given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rule {
+    /// Name of a user.
+    pub user: Option<String>,
+    /// Glob on the path of the program's cgroup: `/user.slice/*`.
+    pub cgroup: Option<String>,
+    /// Glob on the program: its path if there is a slash in it, else its name.
+    pub command: Option<String>,
+    /// False: what matches is left alone, and no later rule is looked at.
+    pub adopt: Option<bool>,
+    /// As `--min`.
+    pub min: Option<u32>,
+    /// As `--max`.
+    pub max: Option<u32>,
+    /// As `--weight`.
+    pub weight: Option<f64>,
+    /// As `--name`.
+    pub name: Option<String>,
+}
+
+/// `[metrics]`: the OpenMetrics endpoint.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Metrics {
+    /// `127.0.0.1:9464` or `[::1]:9464` (loopback only), or the absolute path of a socket; absent: none.
+    pub listen: Option<String>,
+}
+
+/// `[service]`: what only the system's manager has.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Service {
+    /// Members of this group may do what root may: see everything, steer everybody's programs, change the policy, stop the manager.
+    pub admin_group: Option<String>,
+    /// Accounts of users instead of those of the system, in the form of `passwd` and `group`. For tests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<PathBuf>,
+}
