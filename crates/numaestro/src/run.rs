@@ -82,6 +82,7 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
         },
         wait: None,
         estimate_ns: None,
+        memory: None,
         btr: wish.btr,
     })
 }
