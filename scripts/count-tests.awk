@@ -1,6 +1,7 @@
 # Adds up what test runners say at their end: cargo's "test result:" lines, plain "N passed, N failed" lines, and
 # lines of single checks ("ok …", "FAILED …", "skipped …"). Prints: passed failed skipped.
-/^test result:/ {
+# A program under test may have left its line without an end, so the words are looked for anywhere.
+/test result: (ok|FAILED)\./ {
     for (i = 1; i <= NF; i++) {
         if ($(i + 1) ~ /^passed/) passed += $i
         if ($(i + 1) ~ /^failed/) failed += $i

@@ -47,7 +47,13 @@ if grep -qs '^check:' client/Makefile; then
     suite client make -s -C client check
 fi
 
+# What went wrong, once more and in short: the reader of a long log looks at its end.
+complaints() {
+    grep -HE '^test .* (FAILED|has been running)|^FAILED |panicked at|process didn.t exit successfully|^== .*(too long|does not build)|^error(:|\[)' \
+        "$logs"/*.log | head -n 60 | cut -c "$((${#logs} + 2))-400"
+}
+
 echo
-[ "$failed" -eq 0 ] || echo "The logs of the suites are in $logs."
+[ "$failed" -eq 0 ] || { complaints; echo "The logs of the suites are in $logs."; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
