@@ -1,5 +1,6 @@
 //! What the manager can be told, with its defaults. It must not know where the text came from.
 
+mod load;
 mod sections;
 
 use std::collections::BTreeMap;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
+pub use load::{Loaded, Source};
 pub use sections::{Cgroups, Entitlement, Memory, Metrics, Rule, Service};
 
 /// The manager's settings.
@@ -37,6 +39,9 @@ pub struct Config {
     /// Whether this is the manager of all users of the machine.
     #[serde(skip)]
     pub system: bool,
+    /// Where it came from, so that it can be read again.
+    #[serde(skip)]
+    pub source: Source,
     /// Whether cpusets are used.
     pub cgroups: Cgroups,
     /// See [`Memory`].
@@ -69,6 +74,7 @@ impl Default for Config {
             unmanaged: true,
             inject_rates: None,
             system: false,
+            source: Source::default(),
             cgroups: Cgroups::Auto,
             memory: Memory::default(),
             default: Entitlement::default(),

@@ -16,7 +16,9 @@ mod config;
 mod connection;
 mod control;
 mod demand;
+mod endings;
 mod foreign;
+mod machine;
 mod manager;
 mod measuring;
 mod phases;
@@ -27,5 +29,5 @@ mod stops;
 mod timers;
 mod wire;
 
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, Loaded, Source};
 pub use start::{Connection, ensure_running, main_loop};

@@ -1,0 +1,267 @@
+//! Putting the configuration together: files, drop-ins and options, merged key by key, with a place for everything that is wrong.
+//! It must not know what a setting means.
+//!
+//! Every layer is a table of TOML. A later layer's tables are merged into the earlier one's key by key, its scalars and lists replace the
+//! earlier one's, and its `[[rules]]` come after the earlier ones'. The layers are: the main file, the `*.toml` of the drop-in directory in
+//! order of their names, and the options of the command line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::{Config, ConfigError};
+
+/// Where the system's manager finds its settings.
+const SYSTEM_DIRECTORY: &str = "/etc/numaestro";
+/// Sections that mean nothing for a manager that has one user.
+const SYSTEM_ONLY: [&str; 5] = ["users", "groups", "default", "rules", "service"];
+/// Longest settings file: more than that is a mistake.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Which files and options a configuration is made of. Kept, so that it can be made again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Source {
+    /// The main file, and whether it must be there.
+    pub file: Option<(PathBuf, bool)>,
+    /// Directory of drop-ins; none if it is not there.
+    pub drop_ins: Option<PathBuf>,
+    /// What was said on the command line: the last layer.
+    pub options: Table,
+    /// Runtime directory, whatever the files say; empty = as they say.
+    pub dir: PathBuf,
+    /// For the system's manager.
+    pub system: bool,
+}
+
+/// A configuration and how it came about.
+#[derive(Debug, Clone, Default)]
+pub struct Loaded {
+    /// Merged and checked.
+    pub config: Config,
+    /// Files that were read, in order.
+    pub files: Vec<PathBuf>,
+    /// By dotted name: `FILE:LINE`, or `option`.
+    pub origins: BTreeMap<String, String>,
+    /// What is worth saying and no reason to refuse.
+    pub warnings: Vec<String>,
+}
+
+impl Source {
+    /// The system's files below `/etc/numaestro`.
+    pub fn of_system() -> Self {
+        Self { system: true, ..Self::below(Path::new(SYSTEM_DIRECTORY)) }
+    }
+
+    /// The user's own files below `$XDG_CONFIG_HOME/numaestro`, else `$HOME/.config/numaestro`.
+    pub fn of_user() -> Self {
+        let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let base = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
+        base.map(|base| Self::below(&base.join("numaestro"))).unwrap_or_default()
+    }
+
+    /// Exactly this file, which must be there.
+    pub fn only(file: PathBuf) -> Self {
+        Self { file: Some((file, true)), ..Self::default() }
+    }
+
+    /// `config.toml` and `config.d` in a directory, where they exist.
+    pub fn below(directory: &Path) -> Self {
+        Self {
+            file: Some((directory.join("config.toml"), false)),
+            drop_ins: Some(directory.join("config.d")),
+            ..Self::default()
+        }
+    }
+
+    fn paths(&self) -> Result<Vec<PathBuf>, ConfigError> {
+        let mut paths = Vec::new();
+        if let Some((file, required)) = &self.file
+            && (*required || file.exists())
+        {
+            paths.push(file.clone());
+        }
+        let Some(directory) = &self.drop_ins else { return Ok(paths) };
+        let entries = match std::fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(paths),
+            Err(cause) => return Err(unreadable(directory, &cause)),
+        };
+        let files = entries.flatten().map(|entry| entry.path());
+        let mut files: Vec<PathBuf> = files.filter(|path| is_drop_in(path)).collect();
+        files.sort();
+        paths.append(&mut files);
+        Ok(paths)
+    }
+}
+
+/// Editors leave copies beside what they edit.
+fn is_drop_in(path: &Path) -> bool {
+    let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    !hidden && path.extension().is_some_and(|extension| extension == "toml") && path.is_file()
+}
+
+impl Config {
+    /// Reads the files, merges them with the options, and checks the whole. A configuration that is wrong anywhere is refused whole.
+    pub fn load(source: &Source) -> Result<Loaded, ConfigError> {
+        let mut merged = Table::new();
+        let mut loaded = Loaded { files: source.paths()?, ..Loaded::default() };
+        for path in &loaded.files {
+            let name = path.display().to_string();
+            let text = read(path)?;
+            merge(&mut merged, layer(&name, &text, source.system, &mut loaded.origins)?, true);
+        }
+        for (key, value) in &source.options {
+            note_option(key, value, &mut loaded.origins);
+        }
+        merge(&mut merged, source.options.clone(), true);
+        // Every layer is right by itself, so only what comes from several of them can fail here.
+        let mut config: Config = merged.try_into().map_err(|cause: toml::de::Error| ConfigError {
+            file: "the merged configuration".to_owned(),
+            field: "",
+            problem: cause.message().to_owned(),
+        })?;
+        if !source.dir.as_os_str().is_empty() {
+            config.dir.clone_from(&source.dir);
+        }
+        config.system = source.system;
+        if source.system {
+            if loaded.origins.contains_key("idle_exit_s") && config.idle_exit_s.is_some() {
+                loaded.warnings.push("idle_exit_s: the system's manager never ends by itself".to_owned());
+            }
+            config.idle_exit_s = None;
+        }
+        config.source = source.clone();
+        config.validate().map_err(|cause| placed(cause, &loaded.origins))?;
+        loaded.config = config;
+        Ok(loaded)
+    }
+}
+
+fn read(path: &Path) -> Result<String, ConfigError> {
+    let size = std::fs::metadata(path).map_err(|cause| unreadable(path, &cause))?;
+    if !size.is_file() || size.len() > FILE_BYTES_MAX {
+        let problem = format!("expected a text file of at most {FILE_BYTES_MAX} bytes");
+        return Err(ConfigError { file: path.display().to_string(), field: "", problem });
+    }
+    std::fs::read_to_string(path).map_err(|cause| unreadable(path, &cause))
+}
+
+fn unreadable(path: &Path, cause: &std::io::Error) -> ConfigError {
+    ConfigError { file: path.display().to_string(), field: "", problem: format!("cannot be read: {cause}") }
+}
+
+/// One file: its syntax, its names and the types of its values, each complaint with its line.
+fn layer(name: &str, text: &str, system: bool, origins: &mut BTreeMap<String, String>) -> Result<Table, ConfigError> {
+    let wrong = |span: Option<std::ops::Range<usize>>, problem: String| ConfigError {
+        file: span.map_or_else(|| name.to_owned(), |span| format!("{name}:{}", line_of(text, span.start))),
+        field: "",
+        problem,
+    };
+    let tree = DeTable::parse(text).map_err(|cause| wrong(cause.span(), cause.message().trim().to_owned()))?;
+    if !system {
+        let foreign = tree.get_ref().iter().find(|(key, _)| SYSTEM_ONLY.contains(&key.get_ref().as_ref()));
+        if let Some((key, _)) = foreign {
+            let problem = format!(
+                "`{}` is only for the system's manager (`numaestro daemon --system`): this one has the programs of one user",
+                key.get_ref()
+            );
+            return Err(wrong(Some(key.span()), problem));
+        }
+    }
+    // The types are checked in the file's own text, because only there a mistake has a place.
+    toml::from_str::<Config>(text).map_err(|cause| wrong(cause.span(), with_near_miss(cause.message())))?;
+    note_places(name, text, "", tree.get_ref(), origins);
+    toml::from_str(text).map_err(|cause: toml::de::Error| wrong(cause.span(), cause.message().to_owned()))
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
+}
+
+/// Takes down where each value stands; a later place replaces an earlier one.
+fn note_places(name: &str, text: &str, above: &str, table: &DeTable<'_>, origins: &mut BTreeMap<String, String>) {
+    for (key, value) in table {
+        let dotted = if above.is_empty() { key.get_ref().to_string() } else { format!("{above}.{}", key.get_ref()) };
+        let place = |spanned: &Spanned<DeValue<'_>>| format!("{name}:{}", line_of(text, spanned.span().start));
+        match value.get_ref() {
+            DeValue::Table(inner) => note_places(name, text, &dotted, inner, origins),
+            DeValue::Array(rules) if above.is_empty() && dotted == "rules" => {
+                for rule in rules.iter() {
+                    let number = (1..).find(|number| !origins.contains_key(&format!("rules.{number}")));
+                    origins.insert(format!("rules.{}", number.unwrap_or(1)), place(rule));
+                }
+            }
+            _ => drop(origins.insert(dotted, format!("{name}:{}", line_of(text, key.span().start)))),
+        }
+    }
+}
+
+fn note_option(name: &str, value: &Value, origins: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Table(inner) => {
+            inner.iter().for_each(|(key, value)| note_option(&format!("{name}.{key}"), value, origins));
+        }
+        _ => drop(origins.insert(name.to_owned(), "option".to_owned())),
+    }
+}
+
+/// Lays `over` on `under`. `top`: only there `rules` is the list that is appended.
+fn merge(under: &mut Table, over: Table, top: bool) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => merge(below, above, false),
+            (Some(Value::Array(below)), Value::Array(mut above)) if top && key == "rules" => below.append(&mut above),
+            (_, value) => drop(under.insert(key, value)),
+        }
+    }
+}
+
+/// A complaint about a value says in which file and line the value was given.
+fn placed(cause: ConfigError, origins: &BTreeMap<String, String>) -> ConfigError {
+    let below = format!("{}.", cause.field);
+    let mut found = origins.get(cause.field);
+    if found.is_none() {
+        found = origins.range(below.clone()..).next().filter(|(name, _)| name.starts_with(&below)).map(|(_, at)| at);
+    }
+    let file = found.cloned().unwrap_or_default();
+    ConfigError { file: if cause.file.is_empty() { file } else { cause.file }, ..cause }
+}
+
+/// "unknown field `polcy`, expected one of `dir`, `policy`": adds which of them was probably meant.
+fn with_near_miss(message: &str) -> String {
+    let message = message.trim();
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let (true, Some(found)) = (message.starts_with("unknown "), quoted.next()) else { return message.to_owned() };
+    let nearest = quoted.map(|known| (distance(found, known), known)).min();
+    match nearest {
+        Some((steps, known)) if steps <= 2.min(found.len() / 2) => {
+            let what = message.split(',').next().unwrap_or(message);
+            format!("{what}; did you mean `{known}`?")
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// Letters to change, add, leave out or swap with their neighbour, to get from one word to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];
+    for i in 0..=from.len() {
+        for j in 0..=to.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
+                let swapped = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+                let swap = if swapped { rows[i - 2][j - 2] + 1 } else { usize::MAX };
+                change.min(swap).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
+            };
+        }
+    }
+    rows[from.len()][to.len()]
+}
+
+#[cfg(test)]
+mod tests;
