@@ -1,19 +1,19 @@
 //! The manager: one thread that sleeps until something happens, turns it into events for the engine, and carries out its actions.
 //! It must not know how a decision is taken, nor how Linux is spoken to.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::AsFd;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use numaestro_engine::{Action, Event};
 use numaestro_host::poll::{CpuPressure, Interest, Poller, Ready, StopSignals, Timer};
 use numaestro_host::rundir::{DirLock, RuntimeDir};
 use numaestro_host::socket::{Listener, Sort, Spare};
-use numaestro_host::{affinity, limits, monotonic_ns};
+use numaestro_host::{limits, monotonic_ns};
 use numaestro_topology::{CpuSet, Machine};
-use tracing::{info, warn};
+use tracing::info;
 
-use crate::app::{App, Turn};
+use crate::app::App;
 use crate::brain::Brain;
 use crate::config::Config;
 use crate::connection::Connection;
@@ -93,7 +93,7 @@ impl Manager {
         let dir = RuntimeDir::open(path)?;
         let Some(lock) = dir.lock_manager()? else { return Ok(None) };
         limits::raise_descriptors();
-        let (machine, usable) = read_machine(&config)?;
+        let (machine, usable) = crate::machine::read(&config)?;
         let stops = Stops::new();
         let brain = Brain::new(&config, &machine, stops.rung.works)?;
         let attach = Listener::bind(&dir.attach_socket(), Sort::Packets)?;
@@ -259,56 +259,6 @@ impl Manager {
         }
     }
 
-    /// The process of an application has ended.
-    fn process_ended(&mut self, app: u64) {
-        let Some(entry) = self.apps.get(&app) else { return };
-        if entry.process.has_ended() {
-            info!(app, pid = entry.pid(), "ended");
-            self.depart(app);
-        }
-    }
-
-    /// Takes an entry out; the engine is not told.
-    pub(crate) fn forget(&mut self, app: u64) -> Option<App> {
-        let gone = self.apps.remove(&app)?;
-        let _ = self.poller.remove(gone.process.as_fd());
-        if self.by_pid.get(&gone.pid()) == Some(&app) {
-            self.by_pid.remove(&gone.pid());
-        }
-        self.timers.clear(Due::Demand(app));
-        self.bandwidth.forget(app);
-        self.stops.forget(app);
-        Some(gone)
-    }
-
-    /// An application is gone or let go; what it had is free.
-    pub(crate) fn depart(&mut self, app: u64) {
-        let Some(gone) = self.forget(app) else { return };
-        self.feed(Event::Depart { app: numaestro_policy::AppId(app) });
-        self.release_orphans(&gone);
-        if let Some(wrapper) = gone.wrapper {
-            self.unwrap_from(wrapper);
-        }
-        self.resume_accepting();
-        self.consider_foreign();
-        self.consider_idle();
-    }
-
-    /// Processes that outlive the application they belonged to must not stay where it was.
-    fn release_orphans(&self, gone: &App) {
-        for (pid, start_time) in &gone.members {
-            let same = numaestro_host::procfs::stat(*pid).is_ok_and(|stat| stat.start_time == *start_time);
-            if same && *pid != gone.pid() && !self.by_pid.contains_key(pid) {
-                let _ = affinity::set_process(*pid, &gone.original);
-            }
-        }
-    }
-
-    /// Process ids that are applications, other than `pid`.
-    pub(crate) fn other_roots(&self, pid: u32) -> BTreeSet<u32> {
-        self.by_pid.keys().copied().filter(|other| *other != pid).collect()
-    }
-
     /// Arms the end if nobody needs the manager, disarms it if somebody does.
     pub(crate) fn consider_idle(&mut self) {
         match self.config.idle_exit_s {
@@ -329,42 +279,6 @@ impl Manager {
         }
     }
 
-    /// Throws the engine away after a failure and builds a new one, under the simplest policy, from what every application was told last.
-    fn begin_anew(&mut self, event: &Event, message: &str) {
-        warn!(
-            position = self.brain.events,
-            ?event,
-            message,
-            "the policy failed; going on with {}",
-            crate::brain::FALLBACK_POLICY
-        );
-        self.brain = match self.brain.fallback() {
-            Ok(brain) => brain,
-            Err(cause) => {
-                warn!("{cause:#}; ending");
-                self.events.clear();
-                self.stopping = true;
-                return;
-            }
-        };
-        self.events.clear();
-        let ids: Vec<u64> = self.apps.keys().copied().collect();
-        for id in ids {
-            let Some(app) = self.apps.get_mut(&id) else { continue };
-            app.epoch_base += app.target.as_ref().map_or(0, |target| target.epoch);
-            app.waiting = None;
-            if std::mem::take(&mut app.turn) == Turn::Stopped {
-                self.stops.forget(id);
-            }
-            (app.phases.sequential, app.phases.blocked) = (false, false);
-            let wish = Self::wish_of(app, app.target.as_ref().map(|target| target.pus.clone()));
-            self.events.push_back(Event::Arrive { app: numaestro_policy::AppId(id), wish });
-            if app.is_wrapper() {
-                self.events.push_back(Event::Request { app: numaestro_policy::AppId(id), processors: 0 });
-            }
-        }
-    }
-
     fn carry_out(&mut self, action: Action) {
         match action {
             Action::Start { app } => self.start(app.0),
@@ -381,18 +295,6 @@ impl Manager {
             Action::Refuse { app, reason } => self.refused(app.map(|app| app.0), &reason),
         }
     }
-}
-
-/// The machine, and the processors that may be given out.
-fn read_machine(config: &Config) -> Result<(Machine, CpuSet)> {
-    let own = affinity::get(0).context("cannot tell which processors may be used")?;
-    let wanted: CpuSet = config.cpus.parse()?;
-    let usable = if wanted.is_empty() { own } else { own.intersection(&wanted) };
-    anyhow::ensure!(!usable.is_empty(), "none of the processors `{}` may be used by the manager", config.cpus);
-    let tree = numaestro_host::DirTree::new("/");
-    let machine = numaestro_topology::sysfs::read(&tree, Some(&usable))
-        .context("cannot read the machine; `numaestro doctor` says more")?;
-    Ok((machine, usable))
 }
 
 #[cfg(test)]
