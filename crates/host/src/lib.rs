@@ -4,6 +4,7 @@
 //! * [`procfs`]: who descends from whom, and who uses how much.
 //! * [`affinity`], [`cpuset`]: where threads may run. [`numa`]: whether pages may be placed.
 //! * [`PidFd`], [`poll`], [`signals`]: what happens, without asking twice.
+//! * [`exec_watch`]: which processes become another program.
 //! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]: stopping and continuing programs.
 //! * [`sense`]: how much the threads of a program take of the way to memory, and how much that carries.
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
@@ -19,6 +20,7 @@ pub mod descriptors;
 pub mod detach;
 mod error;
 pub mod exec;
+pub mod exec_watch;
 pub mod limits;
 pub mod memory;
 pub mod numa;

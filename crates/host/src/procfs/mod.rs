@@ -2,6 +2,7 @@
 //! It must not know which processes are managed.
 
 mod busy;
+mod identity;
 mod stat;
 mod table;
 
@@ -10,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use busy::{Busy, busy_of_all_processors};
+pub use identity::{Uids, cgroup, pid_namespace, program, uids};
 pub use stat::{Stat, parse_stat};
 pub use table::{ProcessTable, ancestors};
 
@@ -41,13 +43,14 @@ pub fn threads(pid: u32) -> Result<Vec<u32>, HostError> {
 /// Processor time of `pid` since it started, all its threads, also those that have ended, in nanoseconds; in whole ticks where the
 /// kernel refuses the process's clock.
 pub fn cpu_time_ns(pid: u32) -> Result<u64, HostError> {
-    match process_clock_ns(pid) {
+    match cpu_clock_ns(pid) {
         Some(time) => Ok(time),
         None => Ok(stat(pid)?.cpu_ticks * tick_ns()),
     }
 }
 
-fn process_clock_ns(pid: u32) -> Option<u64> {
+/// The same by one system call and no file; `None` if the process is gone, or where the kernel refuses the process's clock.
+pub fn cpu_clock_ns(pid: u32) -> Option<u64> {
     // The process's own clock: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)` of the kernel's posix-timers.
     let clock = (!i32::try_from(pid).ok()? << 3) | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,5 +1,8 @@
 //! One line of `/proc/PID/stat` (proc(5)).
 
+/// `linux/sched.h`.
+const PF_KTHREAD: u64 = 0x0020_0000;
+
 /// What is used of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
@@ -11,6 +14,10 @@ pub struct Stat {
     pub state: char,
     /// Parent.
     pub parent: u32,
+    /// The session: the process that began it.
+    pub session: u32,
+    /// It is a thread of the kernel.
+    pub kernel: bool,
     /// User and system time in clock ticks.
     pub cpu_ticks: u64,
     /// The same of children that have been waited for.
@@ -35,6 +42,8 @@ pub fn parse_stat(line: &str) -> Option<Stat> {
         name,
         state: fields.first()?.chars().next()?,
         parent: number(1)? as u32,
+        session: number(3)? as u32,
+        kernel: number(6)? & PF_KTHREAD != 0,
         cpu_ticks: number(11)? + number(12)?,
         children_ticks: number(13)? + number(14)?,
         threads: number(17)? as u32,
@@ -54,6 +63,8 @@ mod tests {
         let stat = parse_stat(LINE).unwrap();
         assert_eq!(stat.name, "a) b (c");
         assert_eq!((stat.pid, stat.parent, stat.state), (42, 7, 'R'));
+        assert_eq!((stat.session, stat.kernel), (42, false));
+        assert!(parse_stat(&LINE.replace("4194304", "2129984")).unwrap().kernel);
         assert_eq!((stat.cpu_ticks, stat.children_ticks, stat.threads, stat.start_time), (15, 5, 4, 9876));
     }
 
