@@ -9,7 +9,7 @@ use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, Thr
 use numaestro_topology::{Machine, PuId, PuSet};
 
 /// The state machine. See the crate's documentation for its contract.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Engine {
     pub(crate) machine: Machine,
     pub(crate) settings: Settings,

@@ -10,7 +10,7 @@ use numaestro_policy::{PuState, Slot};
 use numaestro_topology::{Machine, PuId, PuSet};
 
 /// Buffers for spreading guests.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Guests {
     /// Weight on each processor, thousandths.
     load: Vec<u64>,

@@ -8,7 +8,7 @@ use numaestro_policy::{App, AppId, Class, PageHome, Processor, PuState, Search, 
 use numaestro_topology::{Machine, PuId, PuSet};
 
 /// Dense arrays by processor and by slot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ledger {
     pub pus: Vec<Processor>,
     /// Epoch with which the vacating of a processor was announced; 0 = not yet.
@@ -50,7 +50,7 @@ pub(crate) struct Rare {
 }
 
 /// What has changed since the plan was in step with the ledger.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct News {
     /// Processors that have another `next`, or can be given or not, other than before.
     pub pus: Vec<PuId>,
@@ -59,7 +59,7 @@ pub(crate) struct News {
 }
 
 /// What one step has written.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
     pub pus: Vec<PuId>,
     pub apps: Vec<Slot>,

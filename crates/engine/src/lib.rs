@@ -17,10 +17,11 @@
 //!
 //! Reading order: `engine` (what an event leads to), `decision` (counts, places), `turns`, `worklist` and `threads` (who runs now), `arrival` and `life` (what happens to applications),
 //! `admission` and `queue` (who may start), `ledger`, `handover` and `vacating` (who owns what, and how a processor changes hands), `guests`
-//! (more applications than processors), `targets` (what applications are told), `invariants` (G1–G7).
+//! (more applications than processors), `targets` (what applications are told), `advice` (what one would be told), `invariants` (G1–G7).
 
 mod account;
 mod admission;
+mod advice;
 mod arrival;
 mod decision;
 mod engine;
@@ -44,6 +45,7 @@ mod turns;
 mod vacating;
 mod worklist;
 
+pub use advice::Advice;
 pub use engine::Engine;
 pub use event::{Action, Class, Event, Nanos, PageHome, Wish};
 pub use numaestro_policy::{AppId, Bus, Needs, PuState, Rejected, Search};

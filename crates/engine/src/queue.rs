@@ -4,7 +4,7 @@
 use numaestro_policy::{Slot, Waiting};
 
 /// Entries in order of arrival.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     entries: Vec<Waiting>,
     /// Index of the head; what is before it has been left.

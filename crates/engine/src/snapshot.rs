@@ -149,7 +149,7 @@ impl Engine {
         }
     }
 
-    fn app_snapshot(&self, slot: Slot) -> AppSnapshot {
+    pub(crate) fn app_snapshot(&self, slot: Slot) -> AppSnapshot {
         let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
         AppSnapshot {
             app: app.id,

@@ -1,5 +1,7 @@
 //! Whatever happens: every combination of answers, random machines, random events, liars and dead ones among them. The engine checks G1–G7
 //! itself after each step; here a second ledger, kept from the actions alone, checks what programs see.
+#[path = "properties/advised.rs"]
+mod advised;
 #[path = "properties/drawn.rs"]
 mod drawn;
 #[path = "properties/program.rs"]
@@ -18,6 +20,8 @@ use std::collections::BTreeMap;
 /// The engine, and the ledger kept from its actions.
 struct World {
     engine: Engine,
+    /// A copy that was made on the way and is told the same from then on.
+    copy: Option<Engine>,
     programs: BTreeMap<AppId, Program>,
     now: u64,
     next: u64,
@@ -39,6 +43,7 @@ impl World {
         let engine = Engine::new(machine, settings, seed).unwrap();
         Self {
             engine,
+            copy: None,
             programs: BTreeMap::new(),
             now: 0,
             next: 1,
@@ -83,6 +88,11 @@ impl World {
             program.adopted = program.adopted.max(*epoch);
         }
         self.engine.step(self.now, event, &mut actions);
+        if let Some(copy) = &mut self.copy {
+            let mut again = Vec::new();
+            copy.step(self.now, event, &mut again);
+            assert_eq!(actions, again, "a copy decides otherwise");
+        }
         self.journal.push('\n');
         self.journal.push_str(&journal::encode(self.now, event, &actions));
         let mut stops = true;
@@ -282,7 +292,10 @@ fn every_preset_on_every_machine() {
 
 fn run(machine: &str, policy: &str, seed: u64, ops: &[Op]) -> World {
     let mut world = World::new(machine, policy, seed);
-    for op in ops {
+    for (at, op) in ops.iter().enumerate() {
+        if at == seed as usize % ops.len() {
+            world.copy = Some(world.engine.clone());
+        }
         world.carry_out(op);
     }
     world
@@ -293,8 +306,12 @@ fn check_everything(machine: &str, policy: &str, seed: u64, ops: &[Op]) {
     let mut world = run(machine, policy, seed, ops);
     let again = run(machine, policy, seed, ops);
     assert_eq!(&world.log, &again.log, "G5: the same events, other actions");
+    world.check_advice(ops);
     world.settle();
     world.check_rest();
+    if let Some(copy) = &world.copy {
+        assert_eq!(copy.snapshot(), world.engine.snapshot());
+    }
     let replay = journal::Replay::run(&world.journal).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(replay.engine().snapshot(), world.engine.snapshot());
     let last: Vec<_> = world.programs.keys().copied().collect();

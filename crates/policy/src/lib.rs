@@ -10,6 +10,7 @@ pub mod admission;
 mod catalogue;
 #[cfg(test)]
 mod conformance;
+mod copy;
 pub mod pages;
 mod part;
 pub mod placement;
@@ -24,6 +25,7 @@ pub mod turns;
 mod view;
 
 pub use catalogue::{Entry, catalogue};
+pub use copy::{CopyAdmission, CopyPages, CopyPlacement, CopyShare, CopyTurns};
 pub use part::{Admission, Info, Needs, Offer, PageHome, Pages, Part, Placement, Queue, Share, Turns, Waiting};
 pub use plan::Plan;
 pub use policy::{Policy, Rejected};

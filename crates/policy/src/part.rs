@@ -1,5 +1,6 @@
 //! The parts of a policy as traits: four questions and admission. Knows none of the answers.
 
+use crate::copy::{CopyAdmission, CopyPages, CopyPlacement, CopyShare, CopyTurns};
 use crate::plan::Plan;
 use crate::policy::Rejected;
 use crate::shares::Shares;
@@ -104,7 +105,7 @@ impl Needs {
 }
 
 /// How many processors each application gets.
-pub trait Share: Debug + Send {
+pub trait Share: CopyShare + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -157,7 +158,7 @@ pub trait Share: Debug + Send {
 }
 
 /// Which processors each application gets.
-pub trait Placement: Debug + Send {
+pub trait Placement: CopyPlacement + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -201,7 +202,7 @@ pub trait Placement: Debug + Send {
 }
 
 /// When applications run.
-pub trait Turns: Debug + Send {
+pub trait Turns: CopyTurns + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -257,7 +258,7 @@ pub enum PageHome {
 }
 
 /// Where pages go.
-pub trait Pages: Debug + Send {
+pub trait Pages: CopyPages + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -324,7 +325,7 @@ pub struct Queue<'a> {
 ///
 /// The engine asks for the `next` that is worth the work of dividing, divides as if it ran, and asks whether it `starts`. If it does, `next`
 /// is asked again from the same place, else from the place behind it.
-pub trait Admission: Debug + Send {
+pub trait Admission: CopyAdmission + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 

@@ -29,7 +29,7 @@ impl fmt::Display for Rejected {
 impl std::error::Error for Rejected {}
 
 /// Four answers and admission.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Policy {
     /// How many.
     pub share: Box<dyn Share>,

@@ -27,7 +27,7 @@ use crate::view::View;
 const NEVER: u64 = u64::MAX;
 
 /// Config: none. State: a buffer.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Easy {
     /// Expected end and processors of those that run.
     ends: Vec<(u64, u32)>,

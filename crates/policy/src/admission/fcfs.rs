@@ -17,7 +17,7 @@ use crate::part::{Admission, Info, Queue};
 use crate::view::View;
 
 /// Neither config nor state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Fcfs;
 
 impl Admission for Fcfs {

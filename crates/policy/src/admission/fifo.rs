@@ -16,7 +16,7 @@
 use crate::part::{Admission, Info};
 
 /// Neither config nor state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Fifo;
 
 impl Admission for Fifo {

@@ -50,7 +50,7 @@ impl Finish {
 }
 
 /// Config.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Multiprogramming {
     initial: u32,
     max: u32,

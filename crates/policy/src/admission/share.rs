@@ -17,7 +17,7 @@ use crate::part::{Admission, Info, Offer};
 use crate::view::{Slot, View};
 
 /// Neither config nor state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Share;
 
 impl Admission for Share {

@@ -17,7 +17,7 @@ use crate::part::{Info, PageHome, Pages};
 use crate::view::{Slot, View};
 
 /// Neither config nor state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct FirstTouch;
 
 impl Pages for FirstTouch {

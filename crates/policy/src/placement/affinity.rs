@@ -33,7 +33,7 @@ use std::cmp::Reverse;
 type Key = (u8, Reverse<u64>, bool, [u32; 4], [u32; 4], u64);
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Affinity {
     /// Config: what decides among equals. Default: the lowest index (the paper says nothing).
     tie: Tie,

@@ -28,7 +28,7 @@ use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 
 /// Config and state are those of the grants.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct BasePriority {
     grants: Grants,
 }

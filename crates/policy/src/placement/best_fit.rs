@@ -18,7 +18,7 @@ use super::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct BestFitRule;
 
 /// The pool with the fewest free processors, but at least one.

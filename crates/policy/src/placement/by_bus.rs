@@ -9,7 +9,7 @@ use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 
 /// What is wanted: (application, bus, processors).
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ByBus {
     wanted: Vec<(Slot, u32, u32)>,
     /// Processors of one application that it has too many of their bus.

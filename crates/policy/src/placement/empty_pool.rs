@@ -20,7 +20,7 @@ use super::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct EmptyPoolRule;
 
 /// An empty pool, or none yet.

@@ -33,7 +33,7 @@ struct Places {
 }
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Fixed {
     /// Config: as it was given.
     text: String,

@@ -32,7 +32,7 @@ pub(super) enum Where {
 }
 
 /// Config and buffers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Grants {
     tie: Tie,
     seed: u64,

@@ -31,7 +31,7 @@ use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Home {
     grants: Grants,
     /// Foreign processors of one application.

@@ -24,7 +24,7 @@ use crate::view::View;
 use numaestro_topology::PuId;
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Limited {
     grants: Grants,
     /// Processors of one application outside its node.

@@ -27,7 +27,7 @@ use crate::view::{AppId, Slot, View};
 use numaestro_topology::{Distance, PuId};
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Localized {
     /// Config: what decides among processors of a level. Default: random (§4: "any one of").
     tie: Tie,

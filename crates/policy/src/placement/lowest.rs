@@ -21,7 +21,7 @@ use crate::view::View;
 use numaestro_topology::PuId;
 
 /// Config: none. State: buffers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Lowest {
     surplus: Surplus,
     taken: Vec<PuId>,

@@ -27,7 +27,7 @@ use std::cmp::Reverse;
 use std::fmt::Debug;
 
 /// A rule of initial placement: which pool, when all are equally strange to the application.
-pub trait Rule: Debug + Send + Default {
+pub trait Rule: Debug + Clone + Send + Default + 'static {
     /// For people.
     const INFO: Info;
     /// Whether the rule's order of pools is total, so that there are no ties.
@@ -46,7 +46,7 @@ pub trait Rule: Debug + Send + Default {
 }
 
 /// A placement over pools by a [`Rule`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pooled<R> {
     /// How pools are formed and filled.
     config: PoolConfig,

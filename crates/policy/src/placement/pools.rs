@@ -52,7 +52,7 @@ impl PoolLevel {
 }
 
 /// Pools, pools of pools, and what is in each.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pools {
     tree: GroupTree,
     /// What they were formed of.

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 type Key = (bool, Reverse<u64>, u32, Reverse<u32>, u32, Reverse<u32>, u32, Reverse<u32>, u64, Reverse<u32>);
 
 /// Buffers for choosing.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Surplus {
     counts: GroupCounts,
     candidates: Vec<(Key, PuId)>,
@@ -72,7 +72,7 @@ impl Surplus {
 const LEVELS: [Level; 3] = [Level::Core, Level::Llc, Level::NumaNode];
 
 /// Members of a set by core, cache and node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct GroupCounts {
     by_level: [Vec<u32>; 3],
 }

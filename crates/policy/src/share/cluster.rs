@@ -23,7 +23,7 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Cluster {
     /// Processors of a unit, 1 or more.
     unit: u32,

@@ -62,7 +62,7 @@ struct Has {
 }
 
 /// Config and buffers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Demand {
     idle: Idle,
     has: Vec<Has>,

@@ -25,7 +25,7 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 
 /// State: only buffers that are used again.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Dss {
     /// Those that can be served.
     served: Vec<Slot>,

@@ -22,7 +22,7 @@ use crate::view::{Slot, View};
 use std::cmp::Reverse;
 
 /// Buffers only.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Dynamic {
     /// Idle processors that are still with their owners, by application.
     idle: Vec<u32>,

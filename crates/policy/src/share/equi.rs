@@ -50,7 +50,7 @@ impl By {
 }
 
 /// Config and buffers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Equi {
     by: By,
     /// Served and not fixed yet.

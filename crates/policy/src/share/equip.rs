@@ -32,7 +32,7 @@ pub enum Leftover {
 }
 
 /// Config and state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Equip {
     leftover: Leftover,
     /// The n applications among which P is divided.

@@ -20,7 +20,7 @@ use crate::shares::Shares;
 use crate::view::View;
 
 /// Neither config nor state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Linux24;
 
 impl Share for Linux24 {

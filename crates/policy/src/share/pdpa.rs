@@ -40,7 +40,7 @@ use crate::view::{App, Slot, View};
 const TESTS_MAX: u32 = 100;
 
 /// Config and state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Pdpa {
     config: Config,
     /// By slot.

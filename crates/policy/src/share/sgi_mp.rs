@@ -42,7 +42,7 @@ struct Sample {
 }
 
 /// State.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SgiMp {
     random: Random,
     /// Whether the load that is seen is that of threads there are, not of those asked for.

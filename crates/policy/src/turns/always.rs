@@ -18,7 +18,7 @@ use crate::turn::Turn;
 use crate::view::View;
 
 /// Neither config nor state.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Always;
 
 impl Turns for Always {

@@ -28,7 +28,7 @@ use crate::turn::Turn;
 use crate::view::{Bus, View};
 
 /// Neither config nor state of its own.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct B2adss(Chunks);
 
 impl B2adss {

@@ -38,7 +38,7 @@ impl Line {
 }
 
 /// All buses.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Buses {
     pub lines: Vec<Line>,
     /// By [`PuId`].
@@ -132,7 +132,7 @@ impl Buses {
 }
 
 /// How many processors of each bus each application is to have, written to the turn.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Preferences {
     /// By slot, then by bus.
     count: Vec<u32>,

@@ -37,7 +37,7 @@ use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Chunks {
     /// Config: quanta of an epoch, 1 to 64. Default: 2, "heuristically chosen" in the paper.
     mult: u32,
@@ -49,7 +49,7 @@ pub struct Chunks {
 }
 
 /// What is left of an epoch.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Epoch {
     /// Quanta that are left after this one.
     after: u32,

@@ -10,7 +10,7 @@ use crate::view::{App, Search, Slot, View};
 use numaestro_topology::PuSet;
 
 /// The share and its buffers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Division {
     share: Box<dyn Share>,
     shares: Shares,

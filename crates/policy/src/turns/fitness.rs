@@ -45,7 +45,7 @@ pub enum Of {
 }
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Fitness {
     /// Config: the part of the first phase, percent. Default: 50, "heuristically chosen" in the paper.
     first: u32,

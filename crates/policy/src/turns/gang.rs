@@ -42,7 +42,7 @@ impl Gang {
 }
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Gangs {
     pub quantum: Quantum,
     /// Config: quanta that a rate is the mean of, 1 to [`WINDOW_MAX`].

@@ -29,7 +29,7 @@ use crate::turn::Turn;
 use crate::view::{Bus, View};
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Lqg(Gangs);
 
 impl Lqg {

@@ -4,7 +4,7 @@
 pub(super) const QUANTUM_NS: u64 = 100_000_000;
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Quantum {
     /// Config: its length, nanoseconds.
     pub length_ns: u64,

@@ -23,7 +23,7 @@ use crate::turn::Turn;
 use crate::view::{Bus, View};
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Qwg(Gangs);
 
 impl Qwg {

@@ -48,7 +48,7 @@ pub(super) enum Verdict {
 }
 
 /// The list.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ready {
     /// Head first.
     pub list: Vec<Entry>,

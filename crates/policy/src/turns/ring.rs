@@ -10,7 +10,7 @@ use crate::view::{AppId, Slot, View};
 pub(super) const NEEDS: Needs = Needs { preemption: true, ..Needs::REQUESTS };
 
 /// The list; a buffer that is used again.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ring {
     slots: Vec<Slot>,
 }

@@ -28,7 +28,7 @@ use crate::turn::Turn;
 use crate::view::{AppId, View};
 
 /// Config, state and a buffer.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RoundRobin {
     quantum: Quantum,
     /// Where the next quantum begins.

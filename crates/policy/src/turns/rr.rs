@@ -26,7 +26,7 @@ use crate::turn::Turn;
 use crate::view::View;
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Rr {
     quantum: Quantum,
     ready: Ready,

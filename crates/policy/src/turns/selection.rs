@@ -15,7 +15,7 @@ pub fn fitness(distance_per_ms: u64) -> u64 {
 }
 
 /// Candidates, those that have been taken left out.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Selection {
     /// Rate and rank of each in one number, sorted: by rate, then by rank.
     candidates: Vec<u64>,

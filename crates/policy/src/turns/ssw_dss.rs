@@ -27,7 +27,7 @@ use crate::turn::Turn;
 use crate::view::View;
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SswDss {
     window: Window,
 }

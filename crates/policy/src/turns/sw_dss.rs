@@ -31,7 +31,7 @@ use crate::turn::Turn;
 use crate::view::View;
 
 /// Config and state.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct SwDss {
     window: Window,
 }

@@ -23,7 +23,7 @@ use crate::turn::Turn;
 use crate::view::View;
 
 /// The quantum, and when the present one ends.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tick {
     quantum_ns: u64,
     ends: Option<u64>,

@@ -69,7 +69,7 @@ pub(super) struct Record {
 }
 
 /// Config, state and buffers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct VtqDss {
     k_milli: u32,
     quantum_ns: u64,

@@ -6,7 +6,7 @@ use crate::turn::Turn;
 use crate::view::{AppId, View};
 
 /// Config, state and buffers of the policies that slide a window.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Window {
     /// Config: requests in a window, thousandths of the machine (k).
     pub k_milli: u32,

@@ -1,0 +1,196 @@
+//! What an application would have if it came now: the answer of a copy, so that it is exact and nothing changes. Knows no policy's rules.
+//!
+//! The copy is told of the arrival, and that everybody who has to make room has done so: at once, because how long that takes changes
+//! nothing. Where turns are taken, it goes on from turn to turn until the newcomer has had one. What others would lose is not in the answer.
+
+use crate::engine::Engine;
+use crate::event::{Action, Event, Nanos, Wish};
+use crate::ledger::Phase;
+use numaestro_policy::{AppId, PageHome, PuState, Rejected, Slot};
+use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
+use std::cmp::Reverse;
+
+/// Turns that are looked ahead for the newcomer's first one.
+const TURNS_MAX: u32 = 64;
+/// Answers of each application in which everybody has made room.
+const SETTLE_MAX: usize = 8;
+
+/// What an application would have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// Processors of its own, once others have made room; 0: it would wait, or share.
+    pub count: u32,
+    /// Threads it would be told to run with; 0: it would wait.
+    pub threads: u32,
+    /// Where it would run: its own, or those it would share. Empty while it waits.
+    pub pus: PuSet,
+    /// Those of them that no application owns or runs on now, and that unmanaged load leaves alone.
+    pub free: PuSet,
+    /// Others would run on some of them.
+    pub shared: bool,
+    /// Place in the queue where it would wait; 1 is next.
+    pub position: Option<u32>,
+    /// Nanoseconds until its first turn; 0 where it runs at once.
+    pub turn_in: Nanos,
+    /// Nodes of `pus`.
+    pub nodes: Vec<NumaNodeId>,
+    /// Where its memory should be, best first: the policy's home for it, or the nodes it runs on, and as many of the next nearest as
+    /// the bytes it needs make necessary.
+    pub memory_nodes: Vec<NumaNodeId>,
+    /// Bytes that are free there, if the shell has said so.
+    pub memory_free: Option<u64>,
+    /// Why, one sentence.
+    pub why: String,
+}
+
+impl Engine {
+    /// What an application with this wish would have if it came now. `free_memory`: bytes by NUMA node as the shell has just read them;
+    /// empty: as it has told the engine. Allocates; not for the hot path.
+    ///
+    /// # Errors
+    /// It would be refused, and why.
+    ///
+    /// # Panics
+    /// If an invariant is broken, as [`Self::step`]. This engine has not changed even then.
+    pub fn advise(&self, now: Nanos, wish: &Wish, free_memory: &[u64]) -> Result<Advice, Rejected> {
+        let mut trial = Trial { engine: self.clone(), actions: Vec::new(), now };
+        if !free_memory.is_empty() {
+            trial.engine.memory_left(free_memory);
+        }
+        let app = AppId(self.newest.map_or(0, |newest| newest.0 + 1));
+        trial.step(&Event::Arrive { app, wish: Wish { claim: None, home: None, ..wish.clone() } })?;
+        let Some(slot) = trial.engine.ledger.slot(app) else {
+            return Err(Rejected::new("the application would be gone at once"));
+        };
+        trial.settle()?;
+        let begin = trial.engine.now;
+        trial.await_turn(slot)?;
+        Ok(self.read(&trial.engine, slot, begin))
+    }
+
+    /// Reads the answer off the copy.
+    fn read(&self, copy: &Self, slot: Slot, begin: Nanos) -> Advice {
+        let (app, seen) = (copy.ledger.app(slot), copy.app_snapshot(slot));
+        let usable = |pu: &PuId| self.ledger.pus[pu.index()].state == PuState::Free;
+        let free = |pu: &PuId| usable(pu) && self.ledger.pus[pu.index()].guests == 0;
+        let nodes = nodes_of(&copy.machine, &seen.pus);
+        let memory_nodes = match copy.policy.pages.home(&copy.view(), slot) {
+            _ if seen.pus.is_empty() => Vec::new(),
+            PageHome::Node(home) => vec![home],
+            PageHome::FirstTouch | PageHome::Interleave => nodes.clone(),
+        };
+        let memory_nodes = large_enough(&copy.machine, memory_nodes, app.needs_memory, &copy.free_memory);
+        let memory_free = (!copy.free_memory.is_empty() && !memory_nodes.is_empty())
+            .then(|| free_on(&copy.free_memory, &memory_nodes));
+        let turn_in = copy.now - begin;
+        let mut why = seen.why;
+        if turn_in > 0 && seen.count > 0 {
+            why.push_str(&format!("; its first turn is in {} ms", turn_in.div_ceil(1_000_000)));
+        }
+        if let Some(free) = memory_free.filter(|&free| free < app.needs_memory) {
+            let (free, needed) = (free >> 20, app.needs_memory >> 20);
+            why.push_str(&format!("; all nodes together have {free} MiB of memory left, not {needed}"));
+        }
+        Advice {
+            count: app.allocation,
+            threads: seen.count,
+            free: seen.pus.iter().filter(free).collect(),
+            shared: seen.shared || app.allocation == 0 && !seen.pus.is_empty(),
+            position: (seen.position > 0).then_some(seen.position),
+            turn_in: if seen.count > 0 { turn_in } else { 0 },
+            pus: seen.pus,
+            nodes: sorted(nodes),
+            memory_nodes,
+            memory_free,
+            why,
+        }
+    }
+}
+
+/// A copy in which everybody does at once what they are told.
+struct Trial {
+    engine: Engine,
+    actions: Vec<Action>,
+    now: Nanos,
+}
+
+impl Trial {
+    fn step(&mut self, event: &Event) -> Result<(), Rejected> {
+        self.engine.step(self.now, event, &mut self.actions);
+        let refused = self.actions.iter().find_map(|action| match action {
+            Action::Refuse { reason, .. } => Some(Rejected::new(reason.clone())),
+            _ => None,
+        });
+        self.engine.recycle(&mut self.actions);
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Everybody who has to make room has done so. It ends because what is vacated has an heir; the bound is for a policy that thinks otherwise.
+    fn settle(&mut self) -> Result<(), Rejected> {
+        for _ in 0..SETTLE_MAX * (self.engine.ledger.apps.len() + 1) {
+            let ledger = &mut self.engine.ledger;
+            ledger.forget_vacated();
+            let late = |slot: &&Slot| ledger.account(**slot).adopted < ledger.account(**slot).sent.epoch;
+            let Some(&slot) = ledger.vacating.iter().find(late) else { return Ok(()) };
+            let (app, epoch) = (ledger.app(slot).id, ledger.account(slot).sent.epoch);
+            self.step(&Event::Adopted { app, epoch })?;
+        }
+        Ok(())
+    }
+
+    /// Goes on, where turns are taken, until it has processors.
+    fn await_turn(&mut self, slot: Slot) -> Result<(), Rejected> {
+        for _ in 0..TURNS_MAX {
+            let turns = self.engine.policy.turns.stops() || self.engine.policy.turns.holds_counts();
+            let runs = self.engine.ledger.account(slot).phase == Phase::Running;
+            if !turns || !runs || self.engine.ledger.app(slot).allocation > 0 {
+                return Ok(());
+            }
+            let Some(at) = self.engine.deadline() else { return Ok(()) };
+            self.now = self.now.max(at);
+            self.step(&Event::Timer)?;
+            self.settle()?;
+        }
+        Ok(())
+    }
+}
+
+/// Nodes of these processors, those with most of them first.
+fn nodes_of(machine: &Machine, pus: &PuSet) -> Vec<NumaNodeId> {
+    let mut on = vec![0_u32; machine.numa_nodes().len()];
+    pus.iter().for_each(|pu| on[machine.pu(pu).node.index()] += 1);
+    let mut nodes: Vec<NumaNodeId> = (0..on.len() as u32).map(NumaNodeId).collect();
+    nodes.retain(|node| on[node.index()] > 0);
+    nodes.sort_by_key(|node| (Reverse(on[node.index()]), *node));
+    nodes
+}
+
+fn sorted(mut nodes: Vec<NumaNodeId>) -> Vec<NumaNodeId> {
+    nodes.sort_unstable();
+    nodes
+}
+
+fn free_on(free: &[u64], nodes: &[NumaNodeId]) -> u64 {
+    nodes.iter().map(|node| free.get(node.index()).copied().unwrap_or(0)).fold(0, u64::saturating_add)
+}
+
+/// `nodes`, and after them as many of the others as it takes until so many bytes are free: the nearest first, of equally near ones
+/// that with most free memory. Nodes without free memory help nobody.
+fn large_enough(machine: &Machine, mut nodes: Vec<NumaNodeId>, needed: u64, free: &[u64]) -> Vec<NumaNodeId> {
+    if nodes.is_empty() || free.is_empty() || needed == 0 {
+        return nodes;
+    }
+    let from = nodes.clone();
+    let far = |to: NumaNodeId| from.iter().map(|&node| machine.node_distance(node, to)).min().unwrap_or(0);
+    let left = |node: NumaNodeId| free.get(node.index()).copied().unwrap_or(0);
+    let mut others: Vec<NumaNodeId> = (0..machine.numa_nodes().len() as u32).map(NumaNodeId).collect();
+    others.retain(|node| !from.contains(node) && left(*node) > 0);
+    others.sort_by_key(|&node| (far(node), Reverse(left(node)), node));
+    let mut others = others.into_iter();
+    while free_on(free, &nodes) < needed
+        && let Some(next) = others.next()
+    {
+        nodes.push(next);
+    }
+    nodes
+}

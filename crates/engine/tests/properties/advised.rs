@@ -1,0 +1,60 @@
+//! Advice is kept: who comes at once, while nothing else happens, gets what was advised.
+
+use super::World;
+use super::drawn::Op;
+use numaestro_engine::{Action, AppId, AppState, Engine, Event};
+
+impl World {
+    /// Asks for what the first arrivals among `ops` would want, lets one come, and compares. Leaves the world as it was.
+    pub fn check_advice(&mut self, ops: &[Op]) {
+        for op in ops.iter().filter(|op| op.kind <= 8).take(3) {
+            let (next, programs) = (self.next, self.programs.clone());
+            let event = self.arrival(op);
+            (self.next, self.programs) = (next, programs);
+            let Event::Arrive { mut wish, .. } = event else { unreachable!() };
+            wish.claim = None;
+            let before = self.engine.snapshot();
+            let advice = self.engine.advise(self.now, &wish, &[]);
+            assert_eq!(self.engine.snapshot(), before, "asking has changed something");
+
+            let mut engine = self.engine.clone();
+            let app = AppId(self.next);
+            let mut actions = Vec::new();
+            engine.step(self.now, &Event::Arrive { app, wish }, &mut actions);
+            let refused =
+                actions.iter().any(|action| matches!(action, Action::Refuse { app: Some(who), .. } if *who == app));
+            let Ok(advice) = advice else {
+                assert!(refused, "advised against, and yet it comes: {advice:?}");
+                continue;
+            };
+            assert!(!refused, "{advice:?}");
+            let mut now = self.now;
+            answer(&mut engine, now);
+            while advice.turn_in > now - self.now {
+                now = engine.deadline().expect("turns end");
+                engine.step(now, &Event::Timer, &mut Vec::new());
+                answer(&mut engine, now);
+            }
+            let snapshot = engine.snapshot();
+            let seen = snapshot.apps.iter().find(|seen| seen.app == app).expect("it has come");
+            assert_eq!(advice.pus, seen.pus, "{advice:?} {seen:?}");
+            assert_eq!(advice.threads, seen.count);
+            assert_eq!(advice.position.unwrap_or(0), seen.position);
+            assert_eq!(advice.position.is_some(), seen.state == AppState::Waiting);
+            let own = snapshot.pus.iter().filter(|pu| pu.owner == Some(app)).count();
+            assert_eq!(advice.count as usize, own, "{advice:?} {seen:?}");
+            assert!(advice.free.is_subset(&advice.pus) && !advice.why.is_empty());
+        }
+    }
+}
+
+/// Everybody carries out what they are told, in an order of their own: the latest arrival first.
+fn answer(engine: &mut Engine, now: u64) {
+    for _ in 0..10_000 {
+        let snapshot = engine.snapshot();
+        let late = |app: &&numaestro_engine::AppSnapshot| app.adopted < app.epoch && app.state != AppState::Stopped;
+        let Some(app) = snapshot.apps.iter().rev().find(late) else { return };
+        engine.step(now, &Event::Adopted { app: app.app, epoch: app.epoch }, &mut Vec::new());
+    }
+    panic!("does not settle");
+}
