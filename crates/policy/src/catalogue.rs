@@ -126,6 +126,11 @@ pub(crate) const FIRST_TOUCH: Info = Info {
 };
 pub(crate) const PAGES_HOME: Info =
     Info { name: "home", summary: "All pages of an application go to its home", source: "Con, Koita et al. §2.3" };
+pub(crate) const INTERLEAVE: Info = Info {
+    name: "interleave",
+    summary: "Pages go in turn to the nodes of the application's own processors",
+    source: "asked for in Brecht 1993, §6",
+};
 pub(crate) const ADMIT_SHARE: Info = Info {
     name: "share",
     summary: "Everybody starts; with more applications than processors several run on one",

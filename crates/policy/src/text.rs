@@ -115,6 +115,7 @@ pub(crate) const ANSWERS: &[Answer] = &[
     }),
     answer(Part::Pages, info::FIRST_TOUCH, |_, _| Ok(Built::Pages(Box::new(pages::FirstTouch)))),
     answer(Part::Pages, info::PAGES_HOME, |_, _| Ok(Built::Pages(Box::new(pages::Home)))),
+    answer(Part::Pages, info::INTERLEAVE, |_, _| Ok(Built::Pages(Box::new(pages::Interleave)))),
     answer(Part::Admission, info::ADMIT_SHARE, |_, _| Ok(Built::Admission(Box::new(admission::Share)))),
     answer(Part::Admission, info::FIFO, |_, _| Ok(Built::Admission(Box::new(admission::Fifo)))),
     answer(Part::Admission, info::FCFS, |_, _| Ok(Built::Admission(Box::new(admission::Fcfs)))),

@@ -1,7 +1,10 @@
-//! Where an application's pages go. One answer a file.
+//! Where an application's pages go. One answer a file; [`worth`] is whether those follow that are elsewhere.
 
 mod first_touch;
 mod home;
+mod interleave;
+pub mod worth;
 
 pub use first_touch::FirstTouch;
 pub use home::Home;
+pub use interleave::Interleave;
