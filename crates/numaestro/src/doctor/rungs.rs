@@ -3,7 +3,7 @@
 use super::{Check, Outcome};
 use crate::manager::{self, Manager};
 use crate::{shim, topo};
-use numaestro_host::cpuset::{self, Support};
+use numaestro_host::cgroup::Support;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -186,9 +186,10 @@ fn clang_has_libomp() -> bool {
 
 fn cpusets() -> Check {
     let name = "cgroup v2 cpuset";
-    let delegate = "systemd: `systemctl edit user@.service`, set Delegate=cpuset cpu io memory pids, log in again; affinity is used until then";
-    match cpuset::detect() {
-        Support::Delegated(path) => Check::good(3, name, format!("delegated: {}", path.display())),
+    let delegate = "run the manager in a cgroup of its own that is delegated to it (docs/guides/cgroups.md); \
+        affinity is used until then";
+    match Support::detect() {
+        Support::Delegated { directory, .. } => Check::good(3, name, format!("delegated: {}", directory.display())),
         Support::NotDelegated(why) => Check::lacking(3, name, Outcome::No, why, delegate),
         Support::VersionOne => {
             let next = "boot with systemd.unified_cgroup_hierarchy=1; affinity is used until then";
