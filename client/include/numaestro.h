@@ -35,11 +35,13 @@ extern "C" {
 #define NUMAESTRO_E_INVALID (-2)
 /* There is no stolen virtual processor to go on with (NANOS: NO_WORK). */
 #define NUMAESTRO_NO_WORK (-3)
+/* What was asked for cannot be had on this machine, or not by this user. */
+#define NUMAESTRO_E_REFUSED (-4)
 
 /* -- Version ------------------------------------------------------------------------------------------------------ */
 
 /* Version of this header: major * 65536 + minor. */
-#define NUMAESTRO_API_VERSION 0x00010001u
+#define NUMAESTRO_API_VERSION 0x00010002u
 /* Version of the library that is loaded; its major half must equal the header's. Never fails. */
 uint32_t numaestro_api_version(void);
 
@@ -76,6 +78,77 @@ int numaestro_changed(void);
  * on at once, as many as are wanted.
  * Returns NUMAESTRO_OK, NUMAESTRO_E_UNMANAGED, NUMAESTRO_E_INVALID (negative or above 65536). */
 int numaestro_request(int processors);
+
+/* -- Advice ---------------------------------------------------------------------------------------------------------- */
+
+/* What would one more program get that came now: how many processors, which ones, on which nodes, and where its memory should be. For
+ * launchers and libraries that start something, or choose a size before there is anything to attach. Nothing is started,
+ * reserved or changed, and the calling process need not be attached; if it is, its own processors are not part of the answer
+ * but in use. The answer is exact as long as nothing else happens: whoever comes next gets what the next one gets.
+ *
+ *     struct numaestro_advice_query query = {.struct_size = sizeof query, .processors = 16, .memory = 8ull << 30};
+ *     struct numaestro_advice advice = {.struct_size = sizeof advice};
+ *     if (numaestro_advise(&query, &advice) == NUMAESTRO_OK && advice.count > 0)
+ *         start a program with advice.threads threads on advice.cpus; */
+
+/* Others would run on some of the processors. */
+#define NUMAESTRO_ADVICE_SHARED 1u
+/* The program would wait: in the queue (`position`), or for its first turn. */
+#define NUMAESTRO_ADVICE_WAITS 2u
+/* No manager answers: `cpus` is what this thread's affinity allows, whoever else uses it, and the sets of nodes are empty. */
+#define NUMAESTRO_ADVICE_UNMANAGED 0x80000000u
+
+/* In the sets below bit i % 64 of word i / 64 stands for operating-system index i. */
+#define NUMAESTRO_ADVICE_CPU_WORDS 128
+#define NUMAESTRO_ADVICE_NODE_WORDS 16
+
+/* What the program is. Zero in every field but the first says nothing. */
+struct numaestro_advice_query {
+    /* sizeof(struct numaestro_advice_query). */
+    uint32_t struct_size;
+    /* Processors it could use, at most 65536; 0: as many as there are. */
+    uint32_t processors;
+    /* Never fewer, at most 65536; 0: any number will do. */
+    uint32_t min;
+    /* Zero. */
+    uint32_t reserved;
+    /* Bytes of memory it is going to need; 0: not known. */
+    uint64_t memory;
+};
+
+/* What it would get. */
+struct numaestro_advice {
+    /* In: sizeof(struct numaestro_advice). Out: bytes that have been written. */
+    uint32_t struct_size;
+    /* NUMAESTRO_ADVICE_... */
+    uint32_t flags;
+    /* Processors of its own, once others have made room; 0: it would wait, or share. */
+    uint32_t count;
+    /* Threads it would be told to run with; 0: it would wait. */
+    uint32_t threads;
+    /* Place in the queue where it would wait, 1 is next; 0: it would not wait there. */
+    uint32_t position;
+    /* Zero. */
+    uint32_t reserved;
+    /* Bytes that are free on memory_nodes; UINT64_MAX: not known. */
+    uint64_t memory_free;
+    /* Processors it would run on; empty if it would wait. */
+    uint64_t cpus[NUMAESTRO_ADVICE_CPU_WORDS];
+    /* Those of them that nobody uses now. */
+    uint64_t free[NUMAESTRO_ADVICE_CPU_WORDS];
+    /* NUMA nodes of cpus. */
+    uint64_t nodes[NUMAESTRO_ADVICE_NODE_WORDS];
+    /* NUMA nodes where its memory should be: nearest first as many as `memory` bytes need. */
+    uint64_t memory_nodes[NUMAESTRO_ADVICE_NODE_WORDS];
+    /* Why, one sentence for people, terminated. */
+    char why[208];
+};
+
+/* `query` may be NULL: nothing is known of the program. Opens a descriptor for as long as it takes, microseconds as a rule.
+ * Returns NUMAESTRO_OK, also without a manager (NUMAESTRO_ADVICE_UNMANAGED); NUMAESTRO_E_REFUSED: it would be refused, and `why`
+ * says why; NUMAESTRO_E_INVALID: `advice` is NULL, a struct_size is too small, processors or min is out of its range, or
+ * min is above processors. */
+int numaestro_advise(const struct numaestro_advice_query *query, struct numaestro_advice *advice);
 
 /* -- Virtual processors -------------------------------------------------------------------------------------------- */
 

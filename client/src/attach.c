@@ -177,6 +177,29 @@ bool nm_attach(bool reattach)
     return done;
 }
 
+long nm_ask(const void *question, size_t bytes, void *answer, size_t room)
+{
+    int saved = errno, cancellable;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancellable);
+    ssize_t got = -1;
+    int fd = connect_manager();
+    if (fd >= 0) {
+        struct timeval patience = {.tv_usec = 200000};
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        fcntl(fd, F_SETFL, 0);
+        if (send(fd, question, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes) {
+            /* A longer answer is cut off, and then not what was expected. */
+            do
+                got = recv(fd, answer, room, MSG_TRUNC);
+            while (got < 0 && errno == EINTR);
+        }
+        close(fd);
+    }
+    pthread_setcancelstate(cancellable, NULL);
+    errno = saved;
+    return got;
+}
+
 void nm_notice(unsigned kind, uint32_t value, uint32_t second)
 {
     int saved = errno, cancellable;

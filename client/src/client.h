@@ -51,6 +51,7 @@ extern struct nm_hooks nm_hooks;
 /* attach.c */
 bool nm_attach(bool reattach);              /* may take up to 200 ms when the manager is busy; false = unmanaged */
 void nm_notice(unsigned kind, uint32_t value, uint32_t second);
+long nm_ask(const void *question, size_t bytes, void *answer, size_t room); /* bytes of the answer, -1 if there is none */
 bool nm_manager_alive(void);
 void nm_forget(void);                       /* child after fork: no page, no helper */
 

@@ -47,6 +47,52 @@ static void without_manager(void)
     expect(errno == 4711, "errno is left alone");
 }
 
+static int bits(const uint64_t *words, unsigned count)
+{
+    int bits = 0;
+    for (unsigned i = 0; i < count; i++)
+        bits += __builtin_popcountll(words[i]);
+    return bits;
+}
+
+static void advice_without_manager(void)
+{
+    cpu_set_t own;
+    sched_getaffinity(0, sizeof own, &own);
+    struct numaestro_advice_query query = {.struct_size = sizeof query};
+    struct numaestro_advice advice = {.struct_size = sizeof advice};
+    errno = 4711;
+    expect(numaestro_advise(NULL, &advice) == NUMAESTRO_OK, "advice without a manager");
+    expect(advice.flags == NUMAESTRO_ADVICE_UNMANAGED && advice.struct_size == sizeof advice, "it says so");
+    expect((int)advice.count == CPU_COUNT(&own) && (int)advice.threads == CPU_COUNT(&own), "as many as the affinity mask has");
+    expect(memcmp(advice.cpus, &own, sizeof own) == 0, "exactly those of the affinity mask");
+    expect(bits(advice.free, NUMAESTRO_ADVICE_CPU_WORDS) == 0, "nobody knows what is free");
+    expect(advice.memory_free == UINT64_MAX && bits(advice.nodes, NUMAESTRO_ADVICE_NODE_WORDS) == 0, "nor of nodes");
+    expect(strlen(advice.why) > 0 && strlen(advice.why) < sizeof advice.why, "why");
+    query.processors = 1;
+    expect(numaestro_advise(&query, &advice) == NUMAESTRO_OK && advice.count == 1, "one is wanted");
+    expect(bits(advice.cpus, NUMAESTRO_ADVICE_CPU_WORDS) == 1, "one is named");
+
+    /* A program that was built with a shorter structure. */
+    memset(&advice, 0xaa, sizeof advice);
+    advice.struct_size = 40;
+    expect(numaestro_advise(NULL, &advice) == NUMAESTRO_OK && advice.struct_size == 40, "a short structure");
+    for (size_t i = 40; i < sizeof advice; i++)
+        expect(((unsigned char *)&advice)[i] == 0xaa, "nothing is written behind a short structure");
+    advice.struct_size = sizeof advice;
+
+    query = (struct numaestro_advice_query){.struct_size = sizeof query, .processors = 2, .min = 3};
+    expect(numaestro_advise(&query, &advice) == NUMAESTRO_E_INVALID, "at least 3 of at most 2");
+    query.min = query.processors = 65537;
+    expect(numaestro_advise(&query, &advice) == NUMAESTRO_E_INVALID, "65537");
+    query = (struct numaestro_advice_query){.struct_size = 8};
+    expect(numaestro_advise(&query, &advice) == NUMAESTRO_E_INVALID, "a query that is too short");
+    advice.struct_size = 8;
+    expect(numaestro_advise(NULL, &advice) == NUMAESTRO_E_INVALID, "room for nothing");
+    expect(numaestro_advise(NULL, NULL) == NUMAESTRO_E_INVALID, "no room at all");
+    expect(errno == 4711, "errno is left alone by advice");
+}
+
 struct sleeper {
     pthread_t thread;
     _Atomic pid_t tid;
@@ -97,8 +143,9 @@ int main(void)
 {
     lists();
     without_manager();
+    advice_without_manager();
     moving();
     if (!failures)
-        printf("ok client: lists of PUs, the API without a manager, moving threads\n");
+        printf("ok client: lists of PUs, the API and advice without a manager, moving threads\n");
     return failures != 0;
 }

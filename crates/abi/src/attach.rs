@@ -26,6 +26,10 @@ pub enum Kind {
     Demand = 6,
     /// Program → manager: on `value` processors it is `second` thousandths times as fast as on one. Not answered.
     Speedup = 7,
+    /// Process → manager, see [`Query`]: what would a program get that came now? Answered by `Advice`, or by `Welcome` with why not.
+    Advise = 8,
+    /// Manager → process, see [`Advised`].
+    Advice = 9,
 }
 
 /// Program → manager, 640 bytes.
@@ -82,7 +86,7 @@ pub struct Welcome {
 }
 const _: () = assert!(std::mem::size_of::<Welcome>() == 192);
 
-/// Program → manager, 24 bytes: all kinds but `Hello` and `Welcome`.
+/// Program → manager, 24 bytes: all kinds that have no message of their own.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Notice {
@@ -101,7 +105,80 @@ pub struct Notice {
 }
 const _: () = assert!(std::mem::size_of::<Notice>() == 24);
 
-/// Codes of [`Welcome::code`]; never renumbered.
+/// Process → manager, 64 bytes. Whoever may attach may ask; it need not be attached, and nothing changes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Query {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`Kind::Advise`].
+    pub kind: u16,
+    /// [`VERSION`].
+    pub version: u16,
+    /// Processors that the program could use; 0 = as many as there are.
+    pub processors: u32,
+    /// Never fewer; 0 = 1.
+    pub min: u32,
+    /// Bytes of memory it is going to need; 0 = not known.
+    pub memory: u64,
+    /// Zero.
+    pub reserved: [u32; 10],
+}
+const _: () = assert!(std::mem::size_of::<Query>() == 64);
+
+/// Words of the sets of processors in [`Advised`]: OS indices below 8192.
+pub const ADVISED_CPU_WORDS: usize = 128;
+/// Words of the sets of nodes in [`Advised`]: OS indices below 1024.
+pub const ADVISED_NODE_WORDS: usize = 16;
+
+/// Manager → process, 2560 bytes: the answer to [`Query`]. In sets, bit i mod 64 of word i / 64 stands for OS index i.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Advised {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// [`Kind::Advice`].
+    pub kind: u16,
+    /// [`VERSION`].
+    pub version: u16,
+    /// 0, or [`code::REFUSED`].
+    pub code: u32,
+    /// Bits of [`advice`].
+    pub flags: u32,
+    /// Processors of its own that the program would have once others have made room; 0: it would wait, or share.
+    pub count: u32,
+    /// Threads it would be told to run with; 0: it would wait.
+    pub threads: u32,
+    /// Place in the queue where it would wait, 1 is next; 0: it would not wait there.
+    pub position: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Bytes that are free on `memory_nodes`; `u64::MAX`: not known.
+    pub memory_free: u64,
+    /// Zero.
+    pub pad: u64,
+    /// Where it would run.
+    pub cpus: [u64; ADVISED_CPU_WORDS],
+    /// Those of them that nobody uses now.
+    pub free: [u64; ADVISED_CPU_WORDS],
+    /// NUMA nodes of `cpus`.
+    pub nodes: [u64; ADVISED_NODE_WORDS],
+    /// NUMA nodes where its memory should be.
+    pub memory_nodes: [u64; ADVISED_NODE_WORDS],
+    /// Why, for people; NUL-padded.
+    pub text: [u8; 208],
+}
+const _: () = assert!(std::mem::size_of::<Advised>() == 2560);
+
+/// Bits of [`Advised::flags`].
+pub mod advice {
+    /// Others would run on some of the processors.
+    pub const SHARED: u32 = 1 << 0;
+    /// The program would wait: in the queue, or for its first turn.
+    pub const WAITS: u32 = 1 << 1;
+}
+
+/// Codes of [`Welcome::code`] and [`Advised::code`]; never renumbered.
 pub mod code {
     /// Attached.
     pub const OK: u32 = 0;
@@ -115,4 +192,6 @@ pub mod code {
     pub const EXHAUSTED: u32 = 4;
     /// The manager is stopping.
     pub const STOPPING: u32 = 5;
+    /// What the program wishes for cannot be.
+    pub const REFUSED: u32 = 6;
 }

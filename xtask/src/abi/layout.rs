@@ -4,7 +4,7 @@
 
 use std::mem::{offset_of, size_of};
 
-use numaestro_abi::attach::{self, Hello, Kind, Notice, Welcome, code};
+use numaestro_abi::attach::{self, Advised, Hello, Kind, Notice, Query, Welcome, advice, code};
 use numaestro_abi::page::{
     self, AnalyzerLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, runtime, vp,
 };
@@ -68,6 +68,11 @@ pub fn fields() -> Vec<Field> {
     });
     list!(all, "welcome" at 0, Welcome { magic, kind, version, code, reserved, app, text });
     list!(all, "notice" at 0, Notice { magic, kind, version, app, value, second });
+    list!(all, "query" at 0, Query { magic, kind, version, processors, min, memory, reserved });
+    list!(all, "advised" at 0, Advised {
+        magic, kind, version, code, flags, count, threads, position, reserved, memory_free, pad, cpus, free, nodes,
+        memory_nodes, text,
+    });
     all
 }
 
@@ -107,12 +112,17 @@ pub fn constants() -> Vec<Constant> {
         "kind.REQUEST" = Kind::Request as u16, "NM_REQUEST";
         "kind.DEMAND" = Kind::Demand as u16, "NM_DEMAND";
         "kind.SPEEDUP" = Kind::Speedup as u16, "NM_SPEEDUP";
-        "code.OK" = code::OK, "";
+        "kind.ADVISE" = Kind::Advise as u16, "NM_ADVISE";
+        "kind.ADVICE" = Kind::Advice as u16, "NM_ADVICE";
+        "advice.SHARED" = advice::SHARED, "NM_ADVICE_SHARED";
+        "advice.WAITS" = advice::WAITS, "NM_ADVICE_WAITS";
+        "code.OK" = code::OK, "NM_CODE_OK";
         "code.MALFORMED" = code::MALFORMED, "";
         "code.VERSION" = code::VERSION, "";
         "code.PERMISSION" = code::PERMISSION, "";
         "code.EXHAUSTED" = code::EXHAUSTED, "";
         "code.STOPPING" = code::STOPPING, "";
+        "code.REFUSED" = code::REFUSED, "NM_CODE_REFUSED";
     }
 }
 
@@ -122,7 +132,7 @@ mod tests {
 
     #[test]
     fn no_two_fields_overlap() {
-        for structure in ["page.", "hello.", "welcome.", "notice."] {
+        for structure in ["page.", "hello.", "welcome.", "notice.", "query.", "advised."] {
             let mut fields: Vec<Field> = fields().into_iter().filter(|f| f.name.starts_with(structure)).collect();
             fields.sort_by_key(|field| field.offset);
             for pair in fields.windows(2) {

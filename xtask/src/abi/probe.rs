@@ -12,11 +12,13 @@ use super::{Constant, Field};
 pub const HEADERS: [&str; 2] = ["client/src/page.h", "client/src/message.h"];
 
 /// C structure for the first part of a field's name.
-const STRUCTURES: [(&str, &str); 4] = [
+const STRUCTURES: [(&str, &str); 6] = [
     ("page", "struct numaestro_page"),
     ("hello", "struct nm_hello"),
     ("welcome", "struct nm_welcome"),
     ("notice", "struct nm_notice"),
+    ("query", "struct nm_query"),
+    ("advised", "struct nm_advised"),
 ];
 
 /// One line the probe printed.
