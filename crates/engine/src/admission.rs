@@ -25,7 +25,7 @@ impl Engine {
     fn admit_in_turn(&mut self, actions: &mut Vec<Action>) {
         let kept = |&slot: &Slot| {
             let app = self.ledger.app(slot);
-            app.allocation.min(app.cap(self.capacity))
+            app.allocation.min(app.wanted(self.capacity))
         };
         let mut free = self.capacity.saturating_sub(self.order.iter().map(kept).sum());
         let mut from = 0;

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::event::{Action, Wish};
 use crate::ledger::{Limits, Phase};
+use crate::parties::known_party;
 use numaestro_policy::{AppId, PuState, Slot, Waiting};
 use numaestro_topology::{NumaNodeId, PuSet};
 
@@ -30,7 +31,7 @@ impl Engine {
             estimate_ns: wish.estimate_ns,
         };
         let app = &mut self.ledger.apps[slot.index()];
-        (app.party, app.needs_memory) = (wish.party, wish.memory);
+        (app.party, app.needs_memory) = (known_party(&self.settings.parties, wish.party), wish.memory);
         self.refresh_wish(slot);
         if wish.request > 0
             && let Some(claim) = &wish.claim
@@ -56,6 +57,9 @@ impl Engine {
             Some(format!("at least {} and at most {} processors contradict each other", wish.min, wish.max))
         } else if wish.min > usable {
             Some(format!("at least {} processors are wanted, but only {usable} can be given", wish.min))
+        } else if wish.min > self.most_of(known_party(&self.settings.parties, wish.party)) {
+            let most = self.most_of(known_party(&self.settings.parties, wish.party));
+            Some(format!("at least {} processors are wanted, but its party may have {most} at most", wish.min))
         } else {
             None
         }

@@ -46,6 +46,9 @@ impl Engine {
             // Those that run are the same, with the same wishes, on the same processors.
             self.set_limits();
             self.work_list = work_list;
+            if !self.ledger.queue.is_empty() {
+                self.entitle_again();
+            }
             return;
         }
         self.take_turns();
@@ -54,7 +57,7 @@ impl Engine {
             self.ledger.carry_out(&self.plan, self.now);
             self.stop_those_without(actions);
             self.host();
-            self.guests.spread(&self.machine, &mut self.ledger, &self.hosted);
+            self.guests.spread(&self.machine, &mut self.ledger, &self.hosted, self.parties.in_force);
         } else {
             self.host();
             std::mem::swap(&mut self.order, &mut self.hosted);
@@ -63,6 +66,7 @@ impl Engine {
             std::mem::swap(&mut self.order, &mut self.hosted);
         }
         self.note_division();
+        self.check_parties();
     }
 
     /// What the division leaves behind for policies to see, and when it wants to be made again.
@@ -162,12 +166,14 @@ impl Engine {
     pub(crate) fn refresh_wish(&mut self, slot: Slot) {
         let usable = self.ledger.usable.len() as u32;
         let space_shares = self.policy.share.space_shares();
+        let most_of_party = self.most_of(self.ledger.app(slot).party);
         let account = &mut self.ledger.accounts[slot.index()];
         let app = &mut self.ledger.apps[slot.index()];
         let limits = account.limits;
         let lowered = account.sequential && space_shares;
         account.team = if space_shares { 0 } else { account.team };
         (app.placeable, app.estimate_ns) = (u32::MAX, limits.estimate_ns);
+        app.entitled = if space_shares { most_of_party } else { u32::MAX };
         // Where processors have no owners, counts are threads, of which there may be more than processors.
         let most = if space_shares { usable } else { THREADS_MAX };
         app.request = if lowered { 1 } else { limits.request.clamp(1, most) };
@@ -215,7 +221,8 @@ impl Engine {
         self.ledger.some.unmanaged = marked.min(unmanaged) > 0;
     }
 
-    pub(crate) fn divide(&mut self) {
+    /// The share part, or the work-list, under whatever bounds there are.
+    pub(crate) fn divide_by_share(&mut self) {
         self.shares.reset(self.ledger.apps.len());
         match self.work_list {
             None => self.policy.share.divide(&view!(self), &mut self.shares),
@@ -226,12 +233,17 @@ impl Engine {
     /// Processors of sequential applications that nobody wants stay with them.
     fn lend_back(&mut self) {
         let mut left = self.capacity - self.shares.total();
-        for &slot in &self.order {
+        if self.parties.in_force {
+            self.count_parties();
+        }
+        for index in 0..self.order.len() {
+            let slot = self.order[index];
             let account = self.ledger.account(slot);
             let count = self.shares.count(slot);
             if account.sequential && count > 0 {
-                let back = left.min(account.parallel_count.saturating_sub(count));
+                let back = left.min(account.parallel_count.saturating_sub(count)).min(self.room_of(slot));
                 self.shares.set(slot, count + back);
+                self.add_to_party(slot, back);
                 left -= back;
             }
         }

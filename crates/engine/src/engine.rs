@@ -3,6 +3,7 @@
 use crate::event::{Action, Event, Nanos};
 use crate::guests::Guests;
 use crate::ledger::{Ledger, Phase};
+use crate::parties::Parties;
 use crate::settings::Settings;
 use crate::worklist::WorkList;
 use numaestro_policy::{AppId, Plan, Policy, PuState, Rejected, Shares, Slot, Thread, Turn, View, Waiting};
@@ -66,6 +67,8 @@ pub struct Engine {
     pub(crate) decisions: u64,
     /// Memory that is free, bytes by NUMA node.
     pub(crate) free_memory: Vec<u64>,
+    /// What the present division leaves to parties.
+    pub(crate) parties: Parties,
 }
 
 impl Engine {
@@ -85,7 +88,7 @@ impl Engine {
         }
         policy.fits(&machine, &ledger.not_reserved())?;
         policy.turns.fits(&settings.buses)?;
-        Ok(Self {
+        let mut engine = Self {
             machine,
             settings,
             policy,
@@ -119,7 +122,10 @@ impl Engine {
             sets: Vec::new(),
             decisions: 0,
             free_memory: Vec::new(),
-        })
+            parties: Parties::default(),
+        };
+        engine.note_parties();
+        Ok(engine)
     }
 
     /// Everything that follows from an event. Appends to `actions`, in the order in which they must be carried out. `now` should

@@ -20,6 +20,8 @@ pub(crate) struct Guests {
     homeless: Vec<Slot>,
     /// Where one guest is.
     present: Vec<PuId>,
+    /// Processors that applications of each party own, if guests stay with their own party.
+    by_party: Vec<usize>,
 }
 
 impl Guests {
@@ -60,7 +62,9 @@ impl Guests {
     }
 
     /// Finds places for all in `order` that have no processors of their own, and none for the others.
-    pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot]) {
+    ///
+    /// Where parties matter (`confined`), a guest is on processors of its own party; only if that has none it is anywhere.
+    pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot], confined: bool) {
         self.homeless.clear();
         for &slot in order {
             if ledger.app(slot).allocation == 0 {
@@ -77,6 +81,7 @@ impl Guests {
         let places = ledger.pus.iter().enumerate().filter(|(_, pu)| is_place(pu.state));
         self.places.extend(places.map(|(index, _)| PuId(index as u32)));
         self.weigh_owners(ledger);
+        self.count_owned(ledger, confined);
         for &slot in &guests {
             self.keep_valid(ledger, slot);
         }
@@ -101,9 +106,35 @@ impl Guests {
         }));
     }
 
+    fn count_owned(&mut self, ledger: &Ledger, confined: bool) {
+        self.by_party.clear();
+        if confined {
+            for pu in ledger.pus.iter().filter(|pu| is_place(pu.state)) {
+                if let Some(next) = pu.next {
+                    let party = ledger.app(next).party as usize;
+                    self.by_party.resize(self.by_party.len().max(party + 1), 0);
+                    self.by_party[party] += 1;
+                }
+            }
+        }
+    }
+
+    /// Processors of its party, if it has to stay there.
+    fn own_places(&self, ledger: &Ledger, slot: Slot) -> Option<usize> {
+        self.by_party.get(ledger.app(slot).party as usize).copied().filter(|&owned| owned > 0)
+    }
+
+    /// Whether that is one of them, or it may be anywhere.
+    fn may_be_on(&self, ledger: &Ledger, slot: Slot, pu: PuId) -> bool {
+        let party = |slot: Slot| ledger.app(slot).party;
+        self.own_places(ledger, slot).is_none()
+            || ledger.pus[pu.index()].next.is_some_and(|next| party(next) == party(slot))
+    }
+
     /// Processors it wants to run on.
     fn wanted(&self, ledger: &Ledger, slot: Slot) -> usize {
-        (ledger.app(slot).min as usize).clamp(1, self.places.len().max(1))
+        let places = self.own_places(ledger, slot).unwrap_or(self.places.len());
+        (ledger.app(slot).min as usize).clamp(1, places.max(1))
     }
 
     /// What one guest adds to each processor it is on.
@@ -119,7 +150,7 @@ impl Guests {
         present.extend(ledger.account(slot).guest_of.iter());
         let mut left = self.wanted(ledger, slot);
         for &pu in &present {
-            if left > 0 && is_place(ledger.pus[pu.index()].state) {
+            if left > 0 && is_place(ledger.pus[pu.index()].state) && self.may_be_on(ledger, slot, pu) {
                 left -= 1;
                 self.load[pu.index()] += Self::weight(ledger, slot);
             } else {
@@ -135,7 +166,7 @@ impl Guests {
         for _ in 0..lacking {
             let near = ledger.account(slot).sent.pus.first();
             let on = &ledger.account(slot).guest_of;
-            let places = self.places.iter().copied().filter(|&pu| !on.contains(pu));
+            let places = self.places.iter().copied().filter(|&pu| !on.contains(pu) && self.may_be_on(ledger, slot, pu));
             let key = |&pu: &PuId| {
                 let known = ledger.account(slot).sent.pus.contains(pu);
                 (self.load[pu.index()], !known, near.map(|near| machine.distance(near, pu)), pu)
@@ -158,7 +189,7 @@ impl Guests {
             if lowest + weight >= self.load[most.index()] {
                 continue;
             }
-            let others = self.places.iter().copied().filter(|&pu| !on.contains(pu));
+            let others = self.places.iter().copied().filter(|&pu| !on.contains(pu) && self.may_be_on(ledger, slot, pu));
             let Some(least) = others.min_by_key(|&pu| (self.load[pu.index()], pu)) else { continue };
             if self.load[least.index()] + weight < self.load[most.index()] {
                 remove(ledger, slot, most);

@@ -26,6 +26,7 @@ mod arrival;
 mod decision;
 mod engine;
 mod event;
+mod filling;
 mod guests;
 mod handover;
 mod hysteresis;

@@ -1,7 +1,85 @@
-//! The machine is shared among parties before it is shared among applications. Knows nothing of users and groups.
+//! The machine is shared among parties before it is shared among applications. Knows nothing of users and groups, nor of any policy's rules.
+//!
+//! **Terms**: *want* of an application: its cap without parties; *part* of a party: what its applications may have together; *present* is a party
+//! that has an application in the present division.
+//!
+//! **Algorithm**
+//! ```text
+//! pool     = processors - what absent and modest parties have reserved and do not want
+//! part(p)  = the pool by weight of parties, between min(reserved(p), wants of p) and min(most(p), wants of p)
+//! entitled = part(p) by weight of its applications, between their minimums and their wants;
+//!            if their minimums do not fit: the heaviest, of equals the earliest, that fit beside each other
+//! a party whose minimums leave some of its part over: again, with that much less for it
+//! the share part divides under these bounds; what it leaves unused is lowered, and all of it done again, four times at most
+//! ```
+//!
+//! Where turns are taken, what rounding leaves, and minimums that do not fit, go by who has waited longest instead of by weight and remainder.
+//!
+//! A minimum counts within its party's part only: a minimum that is more than the whole part is lowered to it, so that nobody takes from others by asking
+//! for much. In the middle of a turn whose counts hold, what everybody has is its minimum.
+//!
+//! One party without limits, or none: no bound at all, and nothing here costs anything. Where processors have no owners (`linux24`, `sgi-mp`) there is
+//! nothing to divide, and parties mean nothing.
 
 use crate::engine::Engine;
-use numaestro_policy::Party;
+use crate::filling::{Vessel, fill};
+use crate::ledger::Ledger;
+use numaestro_policy::{Party, Slot};
+use std::cmp::Reverse;
+
+/// Divisions in one decision, at most.
+const ROUNDS_MAX: u32 = 4;
+
+/// What is known of the parties in the present division, and buffers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Parties {
+    /// One of them has limits.
+    limited: bool,
+    /// Applications are bounded by what their parties are entitled to, as of the latest division.
+    pub in_force: bool,
+    rooms: Vec<Room>,
+    /// Parties, as they are filled.
+    parts: Vec<Vessel>,
+    /// Those that take part, by party, the heaviest first.
+    members: Vec<Member>,
+    /// The same, as they are filled.
+    vessels: Vec<Vessel>,
+    /// The most that a share part has wanted to give, by slot.
+    lowered: Vec<u32>,
+    /// Turns so far, where they are taken, and the latest one at the end of which they had processors: by slot, and by party.
+    turns: u64,
+    served: Vec<u64>,
+    served_parties: Vec<u64>,
+}
+
+/// One party in the present division.
+#[derive(Debug, Clone, Copy, Default)]
+struct Room {
+    /// Processors it may have in this division at most.
+    most: u32,
+    /// Processors kept for it in this division.
+    reserved: u32,
+    /// What it has in the division that is looked at.
+    count: u32,
+}
+
+impl Room {
+    /// Processors that nobody else can have.
+    fn held(&self) -> u32 {
+        self.count.max(self.reserved)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    party: usize,
+    slot: Slot,
+    /// As [`Vessel::rank`].
+    rank: u64,
+    want: u32,
+    /// It keeps these.
+    kept: u32,
+}
 
 impl Engine {
     /// Other parties from now on.
@@ -11,7 +89,343 @@ impl Engine {
         }
         self.settings.parties.clear();
         self.settings.parties.extend_from_slice(parties);
+        self.note_parties();
+        for app in &mut self.ledger.apps {
+            app.party = known_party(parties, app.party);
+        }
         self.wishes_stale = true;
+        // Counts do not hold beyond new limits.
+        self.forget_turn();
         true
     }
+
+    /// Takes down what does not change from decision to decision.
+    pub(crate) fn note_parties(&mut self) {
+        let parties = &self.settings.parties;
+        self.parties.limited = parties.iter().any(|party| party.most < u32::MAX || party.reserved > 0);
+        self.parties.in_force = false;
+    }
+
+    /// The most that an application of this party can ever have.
+    pub(crate) fn most_of(&self, party: u32) -> u32 {
+        self.settings.parties.get(party as usize).map_or(u32::MAX, |party| party.most.max(1))
+    }
+
+    /// Divides under the bounds of parties, again while what one may have and does not use could be used by others.
+    pub(crate) fn divide(&mut self) {
+        if !self.parties_matter() {
+            self.divide_by_share();
+            return;
+        }
+        self.parties.lowered.clear();
+        self.parties.lowered.resize(self.ledger.apps.len(), u32::MAX);
+        for _ in 0..ROUNDS_MAX {
+            self.entitle();
+            self.divide_by_share();
+            self.clip_to_parties();
+            if !self.lower_unused() {
+                return;
+            }
+        }
+    }
+
+    /// The same bounds as before, after a trial has changed them.
+    pub(crate) fn entitle_again(&mut self) {
+        if self.parties_matter() {
+            self.entitle();
+        }
+    }
+
+    /// Whether there is anything to divide among parties. If not, nobody is bounded.
+    fn parties_matter(&mut self) -> bool {
+        if self.settings.parties.is_empty() || !self.policy.share.space_shares() {
+            self.parties.in_force = false;
+            return false;
+        }
+        let party = |slot: &Slot| self.ledger.app(*slot).party;
+        let alike = self.order.windows(2).all(|two| party(&two[0]) == party(&two[1]));
+        let matter = self.parties.limited || !alike;
+        if !matter {
+            for index in 0..self.order.len() {
+                let slot = self.order[index];
+                let min = self.minimum(slot);
+                let app = &mut self.ledger.apps[slot.index()];
+                (app.entitled, app.min) = (u32::MAX, min);
+            }
+        }
+        self.parties.in_force = matter;
+        matter
+    }
+
+    /// The user's minimum.
+    fn minimum(&self, slot: Slot) -> u32 {
+        let account = self.ledger.account(slot);
+        if account.sequential { 1 } else { account.limits.min }
+    }
+
+    /// Sets what every application in `order` is entitled to.
+    fn entitle(&mut self) {
+        self.list_members();
+        self.open_rooms();
+        self.divide_among_parties();
+        for (member, vessel) in self.parties.members.iter().zip(&self.parties.vessels) {
+            let app = &mut self.ledger.apps[member.slot.index()];
+            app.entitled = vessel.got;
+            if vessel.got > 0 {
+                app.min = app.min.min(vessel.got);
+            }
+        }
+    }
+
+    /// Who takes part, with what it wants whatever its party.
+    fn list_members(&mut self) {
+        let turns = self.policy.turns.stops();
+        self.parties.members.clear();
+        for index in 0..self.order.len() {
+            let slot = self.order[index];
+            let min = self.minimum(slot);
+            let lowered = self.parties.lowered.get(slot.index()).copied().unwrap_or(u32::MAX);
+            let app = &mut self.ledger.apps[slot.index()];
+            (app.entitled, app.min) = (u32::MAX, min);
+            let possible = app.has_its_minimum(self.capacity, self.capacity);
+            let want = if possible { app.cap(self.capacity).min(lowered) } else { 0 };
+            let kept = if self.work_list.is_some() { app.allocation.min(want) } else { 0 };
+            let rank = if turns { self.parties.served.get(slot.index()).copied().unwrap_or(0) } else { 0 };
+            self.parties.members.push(Member { party: app.party as usize, slot, rank, want, kept });
+        }
+        let apps = &self.ledger.apps;
+        let key = |member: &Member| {
+            let app = &apps[member.slot.index()];
+            (member.party, member.rank, Reverse(app.weight_milli), app.id)
+        };
+        self.parties.members.sort_unstable_by_key(key);
+    }
+
+    /// Limits of each party in this division: those that keep what they have from a former manager's time count already.
+    fn open_rooms(&mut self) {
+        let mut rooms = std::mem::take(&mut self.parties.rooms);
+        rooms.clear();
+        let room = |party: &Party| Room { most: party.most.max(1), reserved: party.reserved.min(party.most), count: 0 };
+        rooms.extend(self.settings.parties.iter().map(room));
+        if self.ledger.some.pinned {
+            for &slot in &self.ledger.started {
+                let app = self.ledger.app(slot);
+                if self.ledger.account(slot).pinned {
+                    let room = &mut rooms[app.party as usize];
+                    room.most = room.most.saturating_sub(app.allocation);
+                    room.reserved = room.reserved.saturating_sub(app.allocation);
+                }
+            }
+        }
+        let mut left = self.capacity;
+        for room in &mut rooms {
+            // With fewer processors than are reserved, the first in the list have theirs.
+            room.reserved = room.reserved.min(left);
+            left -= room.reserved;
+        }
+        self.parties.rooms = rooms;
+    }
+
+    /// Parts of parties, and of them what each member has; again for those that cannot use all of their part.
+    fn divide_among_parties(&mut self) {
+        let turns = self.policy.turns.stops();
+        let Parties { rooms, parts, members, vessels, served_parties, .. } = &mut self.parties;
+        let rank = |party: usize| if turns { served_parties.get(party).copied().unwrap_or(0) } else { 0 };
+        parts.clear();
+        let open = |(party, known): (usize, &Party)| Vessel::new(known.weight_milli, 0, 0, 0, rank(party));
+        parts.extend(self.settings.parties.iter().enumerate().map(open));
+        for member in &*members {
+            let (room, part) = (&mut rooms[member.party], &mut parts[member.party]);
+            room.count += member.kept;
+            part.cap = part.cap.saturating_add(member.want).min(room.most);
+            part.has += self.ledger.apps[member.slot.index()].allocation;
+        }
+        for _ in 0..ROUNDS_MAX {
+            let mut pool = self.capacity;
+            for (part, room) in parts.iter_mut().zip(&*rooms) {
+                pool -= room.reserved - room.reserved.min(part.cap);
+                part.floor = room.held().min(part.cap);
+            }
+            if parts.iter().map(|part| part.floor).sum::<u32>() > pool {
+                parts.iter_mut().zip(&*rooms).for_each(|(part, room)| part.floor = room.reserved.min(part.cap));
+            }
+            fill(pool, parts);
+            vessels.clear();
+            let mut short = false;
+            let mut begin = 0;
+            while begin < members.len() {
+                let party = members[begin].party;
+                let len = members[begin..].iter().take_while(|member| member.party == party).count();
+                let part = &mut parts[party];
+                let used = divide_one(&self.ledger, part.got, &members[begin..][..len], vessels);
+                short |= used < part.got;
+                part.cap = part.cap.min(if used < part.got { used } else { u32::MAX });
+                begin += len;
+            }
+            if !short {
+                return;
+            }
+        }
+    }
+
+    /// Nobody has more than it is entitled to, whatever a share part lets them keep.
+    fn clip_to_parties(&mut self) {
+        for &slot in &self.order {
+            let entitled = self.ledger.app(slot).entitled;
+            if self.shares.count(slot) > entitled {
+                self.shares.set(slot, entitled);
+                self.shares.set_exact(slot, u64::from(entitled), 1);
+            }
+        }
+    }
+
+    /// What the share part leaves to those who do not want it is to be others'. False if there is nothing to do.
+    fn lower_unused(&mut self) -> bool {
+        self.count_parties();
+        if self.not_held() == 0 || !self.order.iter().any(|&slot| self.is_starved(slot)) {
+            return false;
+        }
+        let mut lowered = false;
+        for &slot in &self.order {
+            let (count, entitled) = (self.shares.count(slot), self.ledger.app(slot).entitled);
+            if count < entitled {
+                self.parties.lowered[slot.index()] = count;
+                lowered = true;
+            }
+        }
+        lowered
+    }
+
+    /// It has all that it is entitled to, could use more, and its party may have more.
+    fn is_starved(&self, slot: Slot) -> bool {
+        let app = self.ledger.app(slot);
+        let room = &self.parties.rooms[app.party as usize];
+        self.shares.count(slot) == app.entitled && app.entitled < app.wanted(self.capacity) && room.count < room.most
+    }
+
+    /// What each party has in the division.
+    pub(crate) fn count_parties(&mut self) {
+        self.parties.rooms.iter_mut().for_each(|room| room.count = 0);
+        for &slot in &self.order {
+            let party = self.ledger.app(slot).party as usize;
+            self.parties.rooms[party].count += self.shares.count(slot);
+        }
+    }
+
+    /// Processors that nobody has and that are kept for nobody.
+    fn not_held(&self) -> u32 {
+        self.capacity.saturating_sub(self.parties.rooms.iter().map(Room::held).sum())
+    }
+
+    /// How many more the party of an application may have, after [`Self::count_parties`]; any number where parties do not matter.
+    pub(crate) fn room_of(&self, slot: Slot) -> u32 {
+        if !self.parties.in_force {
+            return u32::MAX;
+        }
+        let room = &self.parties.rooms[self.ledger.app(slot).party as usize];
+        let own = room.held() - room.count;
+        room.most.saturating_sub(room.count).min(own + self.not_held())
+    }
+
+    /// Its party has that many more.
+    pub(crate) fn add_to_party(&mut self, slot: Slot, more: u32) {
+        if self.parties.in_force {
+            self.parties.rooms[self.ledger.app(slot).party as usize].count += more;
+        }
+    }
+
+    /// A turn has ended. Where a part is too small for all who would run, those who have waited longest are first in the next.
+    pub(crate) fn note_served(&mut self) {
+        if !self.parties.in_force {
+            return;
+        }
+        let Parties { turns, served, served_parties, .. } = &mut self.parties;
+        *turns += 1;
+        served.resize(self.ledger.apps.len(), 0);
+        served_parties.resize(self.settings.parties.len(), 0);
+        for &slot in &self.ledger.started {
+            let app = self.ledger.app(slot);
+            if app.allocation > 0 {
+                served[slot.index()] = *turns;
+                served_parties[app.party as usize] = *turns;
+            }
+        }
+    }
+
+    /// Whether counts can hold: what those in the turn would keep is within the limits of their parties.
+    pub(crate) fn parties_hold(&mut self, kept: impl Fn(&Ledger, Slot) -> u32) -> bool {
+        if self.settings.parties.is_empty() || !self.parties.limited {
+            return true;
+        }
+        self.open_rooms();
+        for &slot in self.turn.running.iter().chain(&self.turn.next) {
+            self.parties.rooms[self.ledger.app(slot).party as usize].count += kept(&self.ledger, slot);
+        }
+        let rooms = &self.parties.rooms;
+        let within = rooms.iter().all(|room| room.count <= room.most);
+        within && rooms.iter().map(Room::held).sum::<u32>() <= self.capacity
+    }
+
+    /// P1: no party has more than its most. P2: nobody has what is reserved for others. P3: what the
+    /// share part would give is given, within that. Checked after every decision in which parties matter.
+    pub(crate) fn check_parties(&mut self) {
+        if !self.parties.in_force {
+            return;
+        }
+        self.open_rooms();
+        for &slot in &self.order {
+            let app = self.ledger.app(slot);
+            self.parties.rooms[app.party as usize].count += app.allocation;
+        }
+        for (party, room) in self.parties.rooms.iter().enumerate() {
+            assert!(room.count <= room.most, "P1: party {party} has {} of {}", room.count, room.most);
+        }
+        let held: u32 = self.parties.rooms.iter().map(Room::held).sum();
+        assert!(held <= self.capacity, "P2: {held} of {} are held, {:?}", self.capacity, self.parties.rooms);
+        let all_of_it = self.policy.share.conserves_work() && !self.policy.placement.selective();
+        if cfg!(debug_assertions) && all_of_it && self.work_list.is_none() && held < self.capacity {
+            let starved = |&&slot: &&Slot| self.ledger.app(slot).allocation > 0 && self.is_starved(slot);
+            let starved = self.order.iter().find(starved).map(|&slot| self.ledger.app(slot).id);
+            assert!(starved.is_none(), "P3: {held} of {} are held, {starved:?} wants more", self.capacity);
+        }
+    }
+}
+
+/// An index that there is.
+pub(crate) fn known_party(parties: &[Party], party: u32) -> u32 {
+    if (party as usize) < parties.len() { party } else { 0 }
+}
+
+/// Appends what each member has of its party's part. Returns the sum.
+fn divide_one(ledger: &Ledger, part: u32, members: &[Member], vessels: &mut Vec<Vessel>) -> u32 {
+    let begin = vessels.len();
+    let kept: u32 = members.iter().map(|member| member.kept).sum();
+    let mut left = part.saturating_sub(kept);
+    let mut nobody = true;
+    for member in members {
+        let app = ledger.app(member.slot);
+        let fits = member.kept > 0 || member.want >= app.min && app.min <= left;
+        let (floor, cap) = match member.kept {
+            0 if fits => (app.min.min(member.want), member.want),
+            0 => (0, 0),
+            kept => (kept, member.want),
+        };
+        left -= if member.kept > 0 { 0 } else { floor };
+        nobody &= !fits;
+        vessels.push(Vessel::new(app.weight_milli, floor, cap, app.allocation, member.rank));
+    }
+    if nobody
+        && part > 0
+        && let Some(first) = members.iter().position(|member| member.want > 0)
+    {
+        // The whole part, which is less than its minimum.
+        vessels[begin + first].cap = members[first].want;
+    }
+    let own = &mut vessels[begin..];
+    let floors: u32 = own.iter().map(|vessel| vessel.floor).sum();
+    if floors > part {
+        own.iter_mut().for_each(|vessel| vessel.floor = 0);
+    }
+    fill(part, own);
+    own.iter().map(|vessel| vessel.got).sum()
 }

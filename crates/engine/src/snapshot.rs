@@ -218,6 +218,9 @@ impl Engine {
             Phase::Running if account.team > 0 && app.allocation == 0 => {
                 format!("share={share} gives nobody processors: {} threads wherever they like", account.team)
             }
+            Phase::Running if app.allocation == 0 && app.entitled == 0 => {
+                "its user's part is taken by the user's other programs: it shares with them".to_owned()
+            }
             Phase::Running if app.allocation == 0 && app.min > 1 => {
                 format!("its minimum of {} is not to be had, so it shares with others", app.min)
             }
@@ -237,6 +240,9 @@ impl Engine {
             Phase::Running if running == 1 => format!("alone: {} of {capacity} processors", app.allocation),
             Phase::Running if app.allocation >= app.request.min(app.max) => {
                 format!("all it asked for: {} of {capacity} processors among {running} applications", app.allocation)
+            }
+            Phase::Running if app.allocation == app.entitled => {
+                format!("{} of {capacity} processors: all that its user's part leaves it", app.allocation)
             }
             Phase::Running => {
                 format!("{} of {capacity} processors among {running} applications by share={share}", app.allocation)

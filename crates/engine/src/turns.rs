@@ -8,7 +8,7 @@ use crate::decision::view;
 use crate::engine::Engine;
 use crate::event::{Action, Nanos};
 use crate::guests::Guests;
-use crate::ledger::Phase;
+use crate::ledger::{Ledger, Phase};
 use crate::worklist::WorkList;
 use numaestro_policy::{Slot, View};
 
@@ -23,7 +23,11 @@ impl Engine {
         self.forget_limits();
         self.ledger.account_for_time(&self.order, self.now);
         self.list_threads();
-        let within = self.policy.turns.holds_counts() && self.turn_until.is_some_and(|end| self.now < end);
+        let goes_on = self.turn_until.is_some_and(|end| self.now < end);
+        let within = self.policy.turns.holds_counts() && goes_on;
+        if !goes_on && self.policy.turns.stops() {
+            self.note_served();
+        }
         self.turn.reset(&self.order);
         self.turn_until = self.policy.turns.now(&view!(self), &mut self.turn);
         self.turn_ends = self.turn_until;
@@ -36,12 +40,15 @@ impl Engine {
                 self.ledger.apps[slot.index()].placeable = u32::MAX;
             }
         }
-        let kept = |&slot: &Slot| {
-            let app = self.ledger.app(slot);
-            app.allocation.min(app.cap(self.capacity))
+        let capacity = self.capacity;
+        let kept = |ledger: &Ledger, slot: Slot| {
+            let app = ledger.app(slot);
+            app.allocation.min(app.wanted(capacity))
         };
+        let in_turn = self.turn.running.iter().chain(&self.turn.next);
         // Counts cannot hold if processors have been taken away.
-        let holds = within && self.turn.running.iter().chain(&self.turn.next).map(kept).sum::<u32>() <= self.capacity;
+        let holds =
+            within && in_turn.map(|&slot| kept(&self.ledger, slot)).sum::<u32>() <= capacity && self.parties_hold(kept);
         self.work_list = holds.then_some(WorkList { left_over: self.left_over });
         if holds {
             self.order.extend_from_slice(&self.turn.next);

@@ -38,7 +38,14 @@ impl World {
         let reserved = if pus > 2 && seed.is_multiple_of(5) { PuSet::from_iter([PuId(0)]) } else { PuSet::new() };
         let host = Needs { requests: true, speedup: true, bandwidth: true, page_control: true, preemption: true };
         let buses = drawn::buses(&machine, seed);
-        let settings = Settings { policy: policy.into(), reserved, host, buses, ..Settings::default() };
+        let settings = Settings {
+            policy: policy.into(),
+            reserved,
+            host,
+            buses,
+            parties: drawn::parties(seed, pus),
+            ..Settings::default()
+        };
         let journal = journal::encode_head(&machine, &settings, seed);
         let engine = Engine::new(machine, settings, seed).unwrap();
         Self {
@@ -209,6 +216,7 @@ impl World {
             30 => Event::Policy { policy: some_policy(op.a, self.pus, &["nonsense"]) },
             31..=36 => self.demand(app, op),
             38..=46 => self.report(app, op),
+            47 => Event::Parties { parties: drawn::parties(u64::from(op.a), self.pus) },
             _ => Event::Timer,
         };
         match &event {
@@ -271,6 +279,7 @@ impl World {
             wait: [None, None, None, Some(true), Some(false)][op.b as usize % 5],
             estimate_ns: [None, Some(u64::from(op.b % 5_000_000))][op.a as usize % 2],
             claim,
+            party: op.b / 8 % 5,
             ..Wish::new(1)
         };
         self.programs.insert(app, Program { class_folds: class == Class::Fold, ..Program::default() });

@@ -213,10 +213,15 @@ impl App {
         self.min <= left && self.min <= self.cap(capacity)
     }
 
-    /// Processors it can be given at most: its request within its own limits, the machine's and the placement's.
+    /// Processors it can be given at most: its request within its own limits, the machine's, the placement's and its party's.
     pub fn cap(&self, capacity: u32) -> u32 {
+        self.wanted(capacity).min(self.entitled)
+    }
+
+    /// The same, whatever its party is entitled to.
+    pub fn wanted(&self, capacity: u32) -> u32 {
         let wanted = self.request.clamp(self.min, self.max.max(self.min)).min(capacity);
-        wanted.min(self.placeable).min(self.turn).min(self.entitled)
+        wanted.min(self.placeable).min(self.turn)
     }
 }
 

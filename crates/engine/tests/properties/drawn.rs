@@ -1,6 +1,6 @@
 //! What is drawn: machines, policies, and what happens.
 
-use numaestro_policy::{Bus, Policy, Random, catalogue};
+use numaestro_policy::{Bus, Party, Policy, Random, catalogue};
 use numaestro_topology::Machine;
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -79,6 +79,18 @@ pub fn buses(machine: &Machine, seed: u64) -> Vec<Bus> {
     nodes.map(|(node, there)| Bus { pus: there.pus.clone(), saturation: saturation(node) }).collect()
 }
 
+/// None, or up to four: with limits and reserves, or without.
+pub fn parties(seed: u64, pus: u32) -> Vec<Party> {
+    let mut random = Random::new(seed);
+    let count = random.below(8).saturating_sub(3);
+    let party = |_| Party {
+        weight_milli: [1000, 1000, 2000, 500][random.below(4) as usize],
+        most: if random.below(2) == 0 { u32::MAX } else { 1 + random.below(pus) },
+        reserved: if random.below(2) == 0 { 0 } else { random.below(1 + pus / 2) },
+    };
+    (0..count).map(party).collect()
+}
+
 /// What a random number makes happen.
 #[derive(Debug, Clone)]
 pub struct Op {
@@ -91,7 +103,7 @@ pub struct Op {
 
 pub fn op() -> impl Strategy<Value = Op> {
     let time = prop_oneof![4 => 0u64..1000, 2 => 0u64..6_000_000, 1 => 0u64..3_000_000_000];
-    (0u8..47, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
+    (0u8..48, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
         kind,
         who,
         a,
@@ -104,7 +116,7 @@ pub fn op() -> impl Strategy<Value = Op> {
 pub fn drawn_ops(seed: u64) -> Vec<Op> {
     let mut random = Random::new(seed);
     let op = |_| Op {
-        kind: random.below(47) as u8,
+        kind: random.below(48) as u8,
         who: random.draw() as u32,
         a: random.draw() as u32,
         b: random.draw() as u32,

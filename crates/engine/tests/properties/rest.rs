@@ -2,7 +2,7 @@
 
 use super::World;
 use numaestro_engine::{AppId, AppSnapshot, AppState, Event, PuSnapshot, PuState, Settings, Snapshot};
-use numaestro_policy::{Policy, Shares};
+use numaestro_policy::{Party, Policy, Shares};
 use numaestro_topology::PuSet;
 use std::collections::BTreeSet;
 
@@ -98,7 +98,11 @@ impl World {
         let policy = self.engine.policy();
         if policy.share.space_shares() && !policy.share.retains() && !policy.placement.selective() {
             self.check_shares();
-            self.check_guests();
+            if self.engine.settings().parties.is_empty() {
+                self.check_guests();
+            } else {
+                self.check_hosts();
+            }
         }
     }
 
@@ -149,6 +153,29 @@ impl World {
             self.engine.snapshot().apps
         );
         self.check_balance();
+    }
+
+    /// A guest is on processors of its own party, or its party has none.
+    fn check_hosts(&self) {
+        let (snapshot, view) = (self.engine.snapshot(), self.engine.view());
+        let party = |id: AppId| view.apps.iter().find(|app| app.id == id).map(|app| app.party);
+        let alike = view.order.windows(2).all(|two| view.app(two[0]).party == view.app(two[1]).party);
+        let unlimited = self
+            .engine
+            .settings()
+            .parties
+            .iter()
+            .all(|party| *party == Party { weight_milli: party.weight_milli, ..Party::default() });
+        if alike && unlimited {
+            return;
+        }
+        for pu in &snapshot.pus {
+            for &guest in &pu.guests {
+                let owns = |other: &PuSnapshot| other.owner.and_then(party) == party(guest);
+                let at_home = pu.owner.and_then(party) == party(guest);
+                assert!(at_home || !snapshot.pus.iter().any(owns), "{guest} is on {}: {snapshot:#?}", pu.pu);
+            }
+        }
     }
 
     /// The weight on each processor, recomputed: nobody would find less on another one.

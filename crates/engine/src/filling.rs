@@ -1,0 +1,159 @@
+//! Water-filling with weights, floors and caps, in whole numbers. Knows nothing of who is filled.
+//!
+//! **Source**: CSS flexible boxes, §9.7 there, as `share=equi` has it; rounded by largest remainder.
+//!
+//! **Algorithm**
+//! ```text
+//! open = all
+//! repeat: quota(j) = left · weight(j) / weight of open         for j in open
+//!         too_much = sum of quota(j) - cap(j) where positive; too_little = sum of floor(j) - quota(j) where positive
+//!         too_much ≥ too_little: fix those above their cap at it; else fix those below their floor at it
+//! until none was fixed
+//! round quotas down; what is left goes by rank, then by largest remainder, then to who has more than that already, then by order
+//! ```
+//!
+//! Every share that no bound has fixed is less than one away from its quota.
+
+use std::cmp::Reverse;
+
+/// One that is filled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Vessel {
+    /// At least 1.
+    pub weight: u32,
+    /// Never fewer; not above `cap`. The sum of all floors is not above what there is.
+    pub floor: u32,
+    /// Never more.
+    pub cap: u32,
+    /// What it has had so far: decides between equal remainders.
+    pub has: u32,
+    /// The lower, the sooner it has what rounding leaves; the same for all, but where turns are taken.
+    pub rank: u64,
+    /// The result.
+    pub got: u32,
+    fixed: bool,
+    remainder: u64,
+}
+
+impl Vessel {
+    pub(crate) const fn new(weight: u32, floor: u32, cap: u32, has: u32, rank: u64) -> Self {
+        let weight = if weight == 0 { 1 } else { weight };
+        Self { weight, floor, cap, has, rank, got: 0, fixed: false, remainder: 0 }
+    }
+}
+
+/// What is too much and too little, in processors times weight: sums of thousands of products need more than 64 bits.
+fn beyond(vessels: &[Vessel], left: u32, weight: u64) -> (u128, u128) {
+    let (mut much, mut little) = (0, 0);
+    for vessel in vessels.iter().filter(|vessel| !vessel.fixed) {
+        let quota = u128::from(left) * u128::from(vessel.weight);
+        much += quota.saturating_sub(u128::from(vessel.cap) * u128::from(weight));
+        little += (u128::from(vessel.floor) * u128::from(weight)).saturating_sub(quota);
+    }
+    (much, little)
+}
+
+/// Fills `total` into `vessels`: as much of it as their caps let in.
+pub(crate) fn fill(total: u32, vessels: &mut [Vessel]) {
+    let mut left = total;
+    vessels.iter_mut().for_each(|vessel| (vessel.got, vessel.fixed) = (0, false));
+    loop {
+        let weight: u64 = vessels.iter().filter(|vessel| !vessel.fixed).map(|vessel| u64::from(vessel.weight)).sum();
+        if weight == 0 {
+            return;
+        }
+        let (much, little) = beyond(vessels, left, weight);
+        if much == 0 && little == 0 {
+            round(left, weight, vessels);
+            return;
+        }
+        let quota_of = u128::from(left);
+        for vessel in vessels.iter_mut().filter(|vessel| !vessel.fixed) {
+            let quota = quota_of * u128::from(vessel.weight);
+            let bound = if much >= little { vessel.cap } else { vessel.floor };
+            let reached = u128::from(bound) * u128::from(weight);
+            if if much >= little { quota >= reached } else { quota < reached } {
+                (vessel.got, vessel.fixed) = (bound, true);
+                left -= bound.min(left);
+            }
+        }
+    }
+}
+
+/// Quotas of those that no bound has fixed, in whole numbers.
+fn round(left: u32, weight: u64, vessels: &mut [Vessel]) {
+    let mut rest = left;
+    for vessel in vessels.iter_mut().filter(|vessel| !vessel.fixed) {
+        let quota = u64::from(left) * u64::from(vessel.weight);
+        (vessel.got, vessel.remainder) = ((quota / weight) as u32, quota % weight);
+        rest -= vessel.got;
+    }
+    // Fewer than there are open ones.
+    for _ in 0..rest {
+        let open = vessels.iter().enumerate().filter(|(_, vessel)| !vessel.fixed);
+        let key =
+            |(at, vessel): &(usize, &Vessel)| (vessel.rank, Reverse(vessel.remainder), vessel.has <= vessel.got, *at);
+        let Some((at, _)) = open.min_by_key(key) else { return };
+        // Once is all.
+        (vessels[at].got, vessels[at].fixed) = (vessels[at].got + 1, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn filled(total: u32, vessels: &[(u32, u32, u32)]) -> Vec<u32> {
+        let mut vessels: Vec<_> =
+            vessels.iter().map(|&(weight, floor, cap)| Vessel::new(weight, floor, cap, 0, 0)).collect();
+        fill(total, &mut vessels);
+        vessels.iter().map(|vessel| vessel.got).collect()
+    }
+
+    #[test]
+    fn by_weight_within_bounds() {
+        assert_eq!(filled(8, &[(1000, 0, 8), (2000, 0, 8), (1000, 0, 8)]), [2, 4, 2]);
+        assert_eq!(filled(8, &[(1000, 0, 1), (2000, 0, 8), (1000, 0, 8)]), [1, 5, 2]);
+        assert_eq!(filled(8, &[(1000, 5, 8), (3000, 0, 8)]), [5, 3]);
+        assert_eq!(filled(8, &[(1, 0, 2), (1, 0, 3)]), [2, 3]);
+        assert_eq!(filled(0, &[(1, 0, 2)]), [0]);
+    }
+
+    #[test]
+    fn equal_remainders_stay_where_they_are() {
+        let mut vessels = [Vessel::new(1, 0, 8, 3, 0), Vessel::new(1, 0, 8, 4, 0)];
+        fill(7, &mut vessels);
+        assert_eq!((vessels[0].got, vessels[1].got), (3, 4));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_bounds(
+            total in 0u32..200,
+            drawn in proptest::collection::vec((1u32..5000, 0u32..20, 0u32..60), 0..12),
+        ) {
+            let mut room = total;
+            let mut vessels: Vec<_> = drawn.iter().map(|&(weight, floor, cap)| {
+                let floor = floor.min(cap).min(room);
+                room -= floor;
+                Vessel::new(weight, floor, cap, 0, 0)
+            }).collect();
+            fill(total, &mut vessels);
+            let got: u32 = vessels.iter().map(|vessel| vessel.got).sum();
+            let caps: u32 = vessels.iter().map(|vessel| vessel.cap).sum();
+            prop_assert_eq!(got, total.min(caps), "{:?}", vessels);
+            for vessel in &vessels {
+                prop_assert!(vessel.floor <= vessel.got && vessel.got <= vessel.cap, "{:?}", vessel);
+            }
+            // Whoever is below its cap has no less for its weight than anybody above its floor, but for rounding.
+            for poor in vessels.iter().filter(|vessel| vessel.got < vessel.cap) {
+                for rich in vessels.iter().filter(|vessel| vessel.got > vessel.floor) {
+                    let level = |got: f64, of: &Vessel| got / f64::from(of.weight);
+                    let (low, high) = (level(f64::from(poor.got) + 1.0, poor), level(f64::from(rich.got) - 1.0, rich));
+                    prop_assert!(low >= high - 1e-9, "{:?}", vessels);
+                }
+            }
+        }
+    }
+}
