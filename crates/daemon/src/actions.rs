@@ -89,6 +89,7 @@ impl Manager {
         self.feed(Event::Arrive { app: AppId(app), wish });
         self.consider_everybodys_demand();
         self.foreign_after_arrival();
+        self.scan_after_arrival();
     }
 
     /// The wish of an application as the engine wants it.

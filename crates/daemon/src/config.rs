@@ -1,6 +1,7 @@
 //! What the manager can be told, with its defaults. It must not know where the text came from.
 
 mod load;
+pub(crate) mod rules;
 mod sections;
 
 use std::collections::BTreeMap;
@@ -48,7 +49,7 @@ pub struct Config {
     pub memory: Memory,
     /// What users are entitled to that are not named.
     pub default: Entitlement,
-    /// By name of the user. Only for the system's manager, as `groups`, `default`, `rules` and `service`.
+    /// By name of the user. Only for the system's manager, as `groups`, `default` and `service`.
     pub users: BTreeMap<String, Entitlement>,
     /// By name of the group: those of its members that are not named themselves, together.
     pub groups: BTreeMap<String, Entitlement>,
@@ -131,6 +132,10 @@ impl Config {
                 return wrong(field, format!("expected a list of processors such as 0-3,8, found `{text}`: {cause}"));
             }
         }
+        if let Err(problem) = rules::ready(&self.rules) {
+            return wrong("rules", problem);
+        }
+        self.metrics.check()?;
         if self.policy.trim().is_empty() {
             return wrong("policy", "expected a policy such as equi, found nothing".to_owned());
         }

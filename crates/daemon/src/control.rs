@@ -150,7 +150,12 @@ impl Manager {
     fn release_asked(&mut self, number: u64, app: u64) {
         if self.apps.contains_key(&app) {
             self.let_go(app);
+            let process = self.apps.get(&app).map(|entry| (entry.pid(), entry.process.start_time()));
             self.depart(app);
+            // A rule does not take back what a user has let go.
+            if let Some((pid, start_time)) = process {
+                self.leave_alone(pid, start_time);
+            }
             self.reply(number, &Reply::Done);
         } else {
             let reason = format!("there is no application {app}");

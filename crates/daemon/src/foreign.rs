@@ -172,6 +172,7 @@ impl Manager {
             if permille >= NOISE_PERMILLE && !self.is_managed(pid) && self.is_in_our_way(pid) {
                 sum += permille;
                 heaviest = heaviest.max((permille, pid));
+                self.notice_busy(pid);
             }
         }
         let found = processors_of(sum, self.foreign.told).min(self.usable.len() as u32);

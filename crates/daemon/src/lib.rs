@@ -1,7 +1,8 @@
 //! The manager: the engine's shell on Linux.
 //!
 //! `manager.rs` is the place to start: one thread that sleeps until something happens, turns it into an event for the engine, and carries out
-//! the actions. What happens comes from `attach.rs` (programs), `control.rs` (people), the ends of processes, and four observers that run
+//! the actions. What happens comes from `attach.rs` (programs), `rules.rs` (programs nobody has started here), `control.rs` (people), the ends of
+//! processes, and four observers that run
 //! only while they can matter: `demand.rs`, `phases.rs`, `foreign.rs`, `bandwidth.rs`. What is done is in `actions.rs` and
 //! `stops.rs`.
 //!
@@ -18,11 +19,14 @@ mod control;
 mod demand;
 mod endings;
 mod foreign;
+mod glob;
 mod machine;
 mod manager;
 mod measuring;
 mod phases;
 mod start;
+mod rules;
+mod service;
 mod state;
 mod status;
 mod stops;

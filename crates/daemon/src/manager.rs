@@ -30,6 +30,9 @@ pub(crate) mod token {
     pub(crate) const PRESSURE: u64 = 5;
     pub(crate) const FOREIGN: u64 = 6;
     /// Plus the number of the connection.
+    pub(crate) const EXECS: u64 = 7;
+    /// The metrics page; plus the number of the scraper.
+    pub(crate) const METRICS: u64 = 1 << 61;
     pub(crate) const CONNECTION: u64 = 1 << 62;
     /// Plus the number of the application.
     pub(crate) const PROCESS: u64 = 1 << 63;
@@ -76,6 +79,8 @@ pub(crate) struct Manager {
     pub(crate) bandwidth: crate::bandwidth::Bandwidth,
     pub(crate) stops: Stops,
     pub(crate) saved: Vec<u8>,
+    pub(crate) service: Service,
+    pub(crate) rules: crate::rules::Rules,
     pub(crate) started_ns: u64,
     /// The user whose programs are managed.
     pub(crate) uid: u32,
@@ -127,6 +132,8 @@ impl Manager {
             foreign: Foreign::default(),
             bandwidth: crate::bandwidth::Bandwidth::default(),
             stops,
+            service: Service::new(stay),
+            rules: crate::rules::Rules::default(),
             saved: Vec::new(),
             started_ns: monotonic_ns(),
             uid: numaestro_host::own_uid(),
@@ -138,6 +145,7 @@ impl Manager {
         manager.take_over();
         manager.start_bandwidth();
         manager.consider_idle();
+        manager.start_rules();
         Ok(Some(manager))
     }
 
@@ -180,6 +188,8 @@ impl Manager {
             token::PRESSURE => self.pressure_reported(),
             token::FOREIGN => self.foreign_ended(),
             process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
+            token::EXECS => self.execs_waiting(),
+            _ if (token::METRICS..token::CONNECTION).contains(&event.token) => self.metrics_ready(event),
             connection => self.connection_ready(connection - token::CONNECTION, event),
         }
     }
@@ -201,6 +211,9 @@ impl Manager {
                 Due::Phases => self.look_at_phases(),
                 Due::Foreign => self.look_at_foreign(),
                 Due::Watch => self.tell_watchers(),
+                Due::Execs => self.take_execs(),
+                Due::Candidates => self.look_at_candidates(),
+                Due::Scan => self.scan(),
                 Due::Save => self.save_state(),
                 Due::Idle => self.end_if_idle(),
                 Due::Accept => self.resume_accepting(),

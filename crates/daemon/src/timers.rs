@@ -18,10 +18,22 @@ pub(crate) enum Due {
     Save,
     /// Nobody has needed the manager for a while.
     Idle,
+    /// The service manager wants a sign of life.
+    Life,
+    /// The service manager's line of status.
+    Line,
+    /// Slow readers of the metrics page are cut off.
+    Metrics,
     /// The stopper hears that the manager lives.
     Lease,
     /// Programs that could not be stopped are tried again.
     Unstoppable,
+    /// Notices of executed programs have gathered.
+    Execs,
+    /// Programs that may have to be adopted are looked at.
+    Candidates,
+    /// All processes are looked through for such programs.
+    Scan,
     /// Connections can perhaps be accepted again.
     Accept,
 }

@@ -5,5 +5,6 @@ mod attach;
 mod crash;
 mod observe;
 mod rates;
+mod rules;
 mod stage;
 mod turns;

@@ -1,0 +1,207 @@
+//! Patterns on names: `*` stands for any characters, also none and also `/`; `?` for one; `[a-z]` for one of a class, `[!a-z]` for one that
+//! is not; `\` takes the next character as it is. The whole name must match. It must not know what is matched.
+
+/// A checked pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Glob {
+    items: Vec<Item>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Item {
+    /// Any characters.
+    Many,
+    /// Any character.
+    One,
+    This(char),
+    Class {
+        /// First and last.
+        ranges: Vec<(char, char)>,
+        without: bool,
+    },
+}
+
+impl Item {
+    fn takes(&self, character: char) -> bool {
+        match self {
+            Self::Many => false,
+            Self::One => true,
+            Self::This(wanted) => *wanted == character,
+            Self::Class { ranges, without } => {
+                ranges.iter().any(|(first, last)| (*first..=*last).contains(&character)) != *without
+            }
+        }
+    }
+}
+
+impl Glob {
+    /// Reads a pattern; the error is one clause.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        let mut items = Vec::new();
+        let mut characters = text.chars();
+        while let Some(character) = characters.next() {
+            items.push(match character {
+                '*' if items.last() == Some(&Item::Many) => continue,
+                '*' => Item::Many,
+                '?' => Item::One,
+                '[' => class(&mut characters)?,
+                '\\' => Item::This(characters.next().ok_or("it ends with a `\\` that takes nothing")?),
+                other => Item::This(other),
+            });
+        }
+        Ok(Self { items })
+    }
+
+    /// Whether the whole of `text` is as the pattern says. Time: at most the product of both lengths.
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        let text: Vec<char> = text.chars().collect();
+        let (mut item, mut at) = (0, 0);
+        // The latest `*`, and where what it stands for ends in the present try. An earlier one need never be tried again: what it
+        // could take more of, the latest can take too.
+        let mut star: Option<(usize, usize)> = None;
+        loop {
+            match self.items.get(item) {
+                Some(Item::Many) => {
+                    star = Some((item, at));
+                    item += 1;
+                    continue;
+                }
+                Some(wanted) if text.get(at).is_some_and(|character| wanted.takes(*character)) => {
+                    (item, at) = (item + 1, at + 1);
+                    continue;
+                }
+                None if at == text.len() => return true,
+                _ => {}
+            }
+            match star {
+                Some((of, end)) if end < text.len() => {
+                    star = Some((of, end + 1));
+                    (item, at) = (of + 1, end + 1);
+                }
+                _ => return false,
+            }
+        }
+    }
+}
+
+/// What stands between `[` and `]`; a `]` at its beginning is one of the characters.
+fn class(characters: &mut std::str::Chars<'_>) -> Result<Item, String> {
+    const OPEN: &str = "a `[` has no `]`";
+    let mut rest = characters.clone();
+    let without = matches!(rest.clone().next(), Some('!' | '^'));
+    if without {
+        rest.next();
+    }
+    let mut ranges: Vec<(char, char)> = Vec::new();
+    loop {
+        let first = match rest.next().ok_or(OPEN)? {
+            ']' if !ranges.is_empty() => break,
+            '\\' => rest.next().ok_or(OPEN)?,
+            other => other,
+        };
+        let mut ahead = rest.clone();
+        let last = match (ahead.next(), ahead.next()) {
+            (Some('-'), Some(last)) if last != ']' => {
+                rest = ahead;
+                if last == '\\' { rest.next().ok_or(OPEN)? } else { last }
+            }
+            _ => first,
+        };
+        if last < first {
+            return Err(format!("the class `[{first}-{last}]` ends before it begins"));
+        }
+        ranges.push((first, last));
+    }
+    *characters = rest;
+    Ok(Item::Class { ranges, without })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn patterns_and_names() {
+        for (pattern, yes, no) in [
+            ("", &[""][..], &["a"][..]),
+            ("*", &["", "a", "/usr/bin/x"], &[]),
+            (
+                "/user.slice/*",
+                &["/user.slice/", "/user.slice/user-7.slice/session-1.scope"],
+                &["/user.slice", "x/user.slice/"],
+            ),
+            ("python3*", &["python3", "python3.11"], &["python", "xpython3"]),
+            ("*/bin/so?ver", &["/opt/a/bin/solver", "/bin/so/ver"], &["/bin/sover"]),
+            ("[a-c]x[!0-9]", &["axx", "cx-"], &["dxx", "ax5", "ax"]),
+            ("[]]", &["]"], &["["]),
+            ("[a-]", &["a", "-"], &["b"]),
+            ("[^a]", &["b"], &["a", "^^"]),
+            ("\\*", &["*"], &["a", "\\*"]),
+            ("[\\]a]", &["]", "a"], &["\\"]),
+            ("*a*b*c", &["abc", "xaxbxc", "aabbcc"], &["acb", "abcd"]),
+        ] {
+            let glob = Glob::new(pattern).unwrap();
+            for name in yes {
+                assert!(glob.matches(name), "{pattern} should match {name}");
+            }
+            for name in no {
+                assert!(!glob.matches(name), "{pattern} should not match {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_patterns_say_why() {
+        for (pattern, why) in [
+            ("[a", "no `]`"),
+            ("[", "no `]`"),
+            ("[]", "no `]`"),
+            ("x\\", "takes nothing"),
+            ("[z-a]", "before it begins"),
+        ] {
+            let message = Glob::new(pattern).unwrap_err();
+            assert!(message.contains(why), "{pattern}: {message}");
+        }
+    }
+
+    #[test]
+    fn many_stars_do_not_take_for_ever() {
+        let glob = Glob::new(&"a*".repeat(200)).unwrap();
+        assert!(!glob.matches(&format!("{}b", "a".repeat(199))));
+        assert!(glob.matches(&"a".repeat(5000)));
+    }
+
+    /// The definition, as short as it can be said; exponential.
+    fn by_definition(items: &[Item], text: &[char]) -> bool {
+        match items {
+            [] => text.is_empty(),
+            [Item::Many, rest @ ..] => (0..=text.len()).any(|taken| by_definition(rest, &text[taken..])),
+            [item, rest @ ..] => !text.is_empty() && item.takes(text[0]) && by_definition(rest, &text[1..]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_what_the_definition_says(pattern in "[ab*?/]{0,8}|[ab*]{0,5}\\[!?[abc]{1,2}\\][ab*]{0,3}", text in "[abc/]{0,9}") {
+            let glob = Glob::new(&pattern).unwrap();
+            let characters: Vec<char> = text.chars().collect();
+            prop_assert_eq!(glob.matches(&text), by_definition(&glob.items, &characters), "{} on {}", pattern, text);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(pattern in ".{0,40}", text in ".{0,40}") {
+            if let Ok(glob) = Glob::new(&pattern) {
+                let _ = glob.matches(&text);
+            }
+        }
+
+        #[test]
+        fn a_name_with_everything_escaped_matches_itself_only(text in ".{0,20}", other in ".{0,20}") {
+            let pattern: String = text.chars().flat_map(|character| ['\\', character]).collect();
+            let glob = Glob::new(&pattern).unwrap();
+            prop_assert!(glob.matches(&text));
+            prop_assert_eq!(glob.matches(&other), text == other);
+        }
+    }
+}
