@@ -3,7 +3,7 @@
 use crate::Nanos;
 use crate::random::{Purpose, Stream};
 use numaestro_engine::{Class, Engine, Needs, Settings, Wish};
-use numaestro_policy::{Bus, catalogue};
+use numaestro_policy::{Bus, Party, catalogue};
 use numaestro_topology::{Machine, PuId, PuSet, synthetic};
 
 /// Processors of the largest machine.
@@ -46,6 +46,7 @@ impl Plan {
             positions: [u32::MAX, 1][draws.below(2) as usize],
             reserved,
             buses: buses(&machine, &mut draws),
+            parties: parties(&mut Stream::new(seed, Purpose::Generator, 1), pus),
             ..Settings::default()
         };
         settings.policy = policy(&mut draws, &machine, &settings);
@@ -58,6 +59,11 @@ impl Plan {
     /// Another policy that can be used here.
     pub fn policy(&mut self) -> String {
         policy(&mut self.draws, &self.machine, &self.settings)
+    }
+
+    /// Other parties, or none any more: what an administrator may say at any time.
+    pub fn other_parties(&mut self) -> Vec<Party> {
+        parties(&mut self.draws, self.machine.pu_count() as u32)
     }
 
     /// What the program with this number wishes; the same whatever happened before.
@@ -74,6 +80,7 @@ impl Plan {
             class: [Class::Malleable, Class::Malleable, Class::Setter, Class::Fold][draws.below(4) as usize],
             wait: [None, None, Some(true), Some(false)][draws.below(4) as usize],
             estimate_ns: (draws.below(2) == 0).then(|| u64::from(1 + draws.below(1000)) * MS),
+            party: draws.below(6),
             ..Wish::new(1)
         }
     }
@@ -96,6 +103,17 @@ fn machine(draws: &mut Stream) -> (String, Machine) {
 fn buses(machine: &Machine, draws: &mut Stream) -> Vec<Bus> {
     let mut bus = |pus: &PuSet| Bus { pus: pus.clone(), saturation: [0, 30_000, 30_000][draws.below(3) as usize] };
     machine.numa_nodes().iter().map(|node| bus(&node.pus)).collect()
+}
+
+/// None in half of all runs; else up to five, with limits and reserves or without. Some of them have no program, and some programs no party that there is.
+fn parties(draws: &mut Stream, pus: u32) -> Vec<Party> {
+    let count = draws.below(11).saturating_sub(5);
+    let mut party = |_| Party {
+        weight_milli: if draws.below(3) == 0 { 1 + draws.below(4000) } else { 1000 },
+        most: if draws.below(3) == 0 { 1 + draws.below(pus) } else { u32::MAX },
+        reserved: if draws.below(4) == 0 { draws.below(1 + pus / 2) } else { 0 },
+    };
+    (0..count).map(&mut party).collect()
 }
 
 /// A preset or any combination of parts that this machine and host can have.

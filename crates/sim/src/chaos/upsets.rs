@@ -137,8 +137,12 @@ impl Stage<'_> {
         self.tell(Event::Unmanaged { processors: self.unmanaged })
     }
 
-    /// To another policy, or to none that there is.
+    /// To another policy, or to none that there is; or to other parties.
     fn switch(&mut self) -> Verdict {
+        if self.faults.stream(Fault::Policy).below(4) == 0 {
+            let parties = self.plan.other_parties();
+            return self.tell(Event::Parties { parties });
+        }
         let nonsense = self.faults.stream(Fault::Policy).below(10) == 0;
         let policy = if nonsense { "share=nonsense".to_owned() } else { self.plan.policy() };
         self.tell(Event::Policy { policy })?;
