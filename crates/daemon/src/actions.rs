@@ -231,12 +231,16 @@ impl Manager {
 
     /// The orderly end: nothing is left parked, and nothing that could be mistaken for a manager.
     pub(crate) fn let_everything_go(&mut self) {
+        self.service_stops();
         self.stops.end();
         let apps: Vec<u64> = self.apps.keys().copied().collect();
         for app in apps {
             self.let_go(app);
         }
-        for path in [self.dir.attach_socket(), self.dir.control_socket(), self.dir.file(crate::state::STATE_FILE)] {
+        // Sockets that were passed to us are not ours to remove: the next manager gets them too.
+        let sockets = [self.dir.attach_socket(), self.dir.control_socket()];
+        let sockets = sockets.into_iter().filter(|_| !self.service.sockets_stay);
+        for path in sockets.chain([self.dir.file(crate::state::STATE_FILE)]) {
             let _ = std::fs::remove_file(path);
         }
         // Commands that wait in the queue see their connection end and start their programs without a manager.

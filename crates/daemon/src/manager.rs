@@ -18,6 +18,7 @@ use crate::brain::Brain;
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::foreign::Foreign;
+use crate::service::{self, Service, Sockets};
 use crate::stops::Stops;
 use crate::timers::{Due, Timers};
 
@@ -29,10 +30,10 @@ pub(crate) mod token {
     pub(crate) const SIGNAL: u64 = 4;
     pub(crate) const PRESSURE: u64 = 5;
     pub(crate) const FOREIGN: u64 = 6;
-    /// Plus the number of the connection.
     pub(crate) const EXECS: u64 = 7;
     /// The metrics page; plus the number of the scraper.
     pub(crate) const METRICS: u64 = 1 << 61;
+    /// Plus the number of the connection.
     pub(crate) const CONNECTION: u64 = 1 << 62;
     /// Plus the number of the application.
     pub(crate) const PROCESS: u64 = 1 << 63;
@@ -78,9 +79,9 @@ pub(crate) struct Manager {
     pub(crate) foreign: Foreign,
     pub(crate) bandwidth: crate::bandwidth::Bandwidth,
     pub(crate) stops: Stops,
-    pub(crate) saved: Vec<u8>,
     pub(crate) service: Service,
     pub(crate) rules: crate::rules::Rules,
+    pub(crate) saved: Vec<u8>,
     pub(crate) started_ns: u64,
     /// The user whose programs are managed.
     pub(crate) uid: u32,
@@ -94,15 +95,14 @@ impl Manager {
     /// Takes the directory, opens the sockets, takes over what a former manager left. `None` if another manager lives there.
     pub(crate) fn new(config: Config) -> Result<Option<Self>> {
         config.validate()?;
-        let path = if config.dir.as_os_str().is_empty() { RuntimeDir::default_path() } else { config.dir.clone() };
-        let dir = RuntimeDir::open(path)?;
+        let inherited = numaestro_host::listen::inherited();
+        let dir = service::directory(&config)?;
         let Some(lock) = dir.lock_manager()? else { return Ok(None) };
         limits::raise_descriptors();
         let (machine, usable) = crate::machine::read(&config)?;
         let stops = Stops::new();
         let brain = Brain::new(&config, &machine, stops.rung.works)?;
-        let attach = Listener::bind(&dir.attach_socket(), Sort::Packets)?;
-        let control = Listener::bind(&dir.control_socket(), Sort::Stream)?;
+        let Sockets { attach, control, stay } = Sockets::open(&config, &dir, inherited)?;
         let pressure =
             if config.unmanaged { CpuPressure::watch(PRESSURE_STALL_US, PRESSURE_WINDOW_US).ok() } else { None };
         let mut manager = Self {
@@ -143,9 +143,10 @@ impl Manager {
         };
         manager.watch_everything()?;
         manager.take_over();
+        manager.configure_metrics();
         manager.start_bandwidth();
-        manager.consider_idle();
         manager.start_rules();
+        manager.consider_idle();
         Ok(Some(manager))
     }
 
@@ -187,9 +188,9 @@ impl Manager {
             token::SIGNAL => self.stopping |= self.signals.take(),
             token::PRESSURE => self.pressure_reported(),
             token::FOREIGN => self.foreign_ended(),
-            process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
             token::EXECS => self.execs_waiting(),
             _ if (token::METRICS..token::CONNECTION).contains(&event.token) => self.metrics_ready(event),
+            process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
             connection => self.connection_ready(connection - token::CONNECTION, event),
         }
     }
@@ -210,12 +211,15 @@ impl Manager {
                 Due::Demand(app) => self.look_at_demand(app),
                 Due::Phases => self.look_at_phases(),
                 Due::Foreign => self.look_at_foreign(),
-                Due::Watch => self.tell_watchers(),
                 Due::Execs => self.take_execs(),
                 Due::Candidates => self.look_at_candidates(),
                 Due::Scan => self.scan(),
+                Due::Watch => self.tell_watchers(),
                 Due::Save => self.save_state(),
                 Due::Idle => self.end_if_idle(),
+                Due::Life => self.show_life(),
+                Due::Line => self.tell_status_line(),
+                Due::Metrics => self.end_slow_scrapers(),
                 Due::Accept => self.resume_accepting(),
                 Due::Lease => self.renew_lease(),
                 Due::Unstoppable => self.retry_stops(),
@@ -247,6 +251,7 @@ impl Manager {
             }
             match self.brain.step(monotonic_ns(), &event, &mut actions) {
                 Ok(()) => {
+                    self.service.steps.count(self.brain.step_ns[0]);
                     news |= event != Event::Timer || !actions.is_empty();
                     actions.drain(..).for_each(|action| self.carry_out(action));
                 }
@@ -265,6 +270,7 @@ impl Manager {
     /// Something that people can see is different.
     pub(crate) fn changed(&mut self) {
         let now = monotonic_ns();
+        self.consider_status_line();
         let turns = self.brain.needs().preemption;
         self.timers.set_earlier(Due::Save, now + if turns { SAVE_DELAY_TURNS_NS } else { SAVE_DELAY_NS });
         if self.connections.values().any(|connection| connection.watching) {

@@ -82,6 +82,11 @@ impl Connection {
 /// The connection has been tried: while it is open, the manager does not end by itself.
 pub fn ensure_running(dir: &Path, exe: &Path) -> Result<Connection> {
     let dir = RuntimeDir::open(dir)?;
+    if dir.is_shared() {
+        let why = "the system's manager does not answer";
+        let hint = "`systemctl status numaestro` says more; --user starts one of your own";
+        return living(&dir).with_context(|| format!("{why}: {hint}"));
+    }
     for attempt in 0..TRIES {
         if let Some(connection) = living(&dir) {
             return Ok(connection);
@@ -142,6 +147,7 @@ pub fn main_loop(config: Config) -> Result<()> {
         let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
         detach::close_ready_pipe();
     }
+    manager.service_is_ready();
     manager.run()
 }
 

@@ -1,4 +1,4 @@
-//! The runtime directory: where it is, that it is ours alone, and that only one manager lives in it.
+//! The runtime directory: where it is, that it is ours alone or the system's, and that only one manager lives in it.
 //! It must not know what is said over the sockets in it.
 
 use std::env;
@@ -17,10 +17,15 @@ const SUN_PATH_BYTES: usize = 108;
 /// The longest name of a socket in the directory.
 const SOCKET_NAME_LONGEST: &str = "control";
 
+/// The directory of the manager of all users.
+const SYSTEM_PATH: &str = "/run/numaestro";
+
 /// A checked runtime directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeDir {
     path: PathBuf,
+    /// The system's: we may connect to what is in it, and start nothing there.
+    shared: bool,
 }
 
 /// Held while a manager lives; released by the kernel however it ends.
@@ -30,7 +35,22 @@ pub struct DirLock {
 }
 
 impl RuntimeDir {
-    /// Where it would be: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else `/run/user/UID/numaestro` where that user directory
+    /// Where commands look for the manager: as [`Self::default_path`], but the system's manager goes before one of our own, if it is there.
+    /// An error if its directory is not root's alone: then whoever owns it could pretend to be the manager.
+    pub fn usual_path() -> Result<PathBuf, HostError> {
+        let chosen = env::var_os("NUMAESTRO_DIR").is_some_and(|path| !path.is_empty());
+        if !chosen && is_of_system(Path::new(SYSTEM_PATH))? {
+            return Ok(Self::system_path());
+        }
+        Ok(Self::default_path())
+    }
+
+    /// Where the system's manager is.
+    pub fn system_path() -> PathBuf {
+        PathBuf::from(SYSTEM_PATH)
+    }
+
+    /// Where our own would be: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else `/run/user/UID/numaestro` where that user directory
     /// exists, else `${TMPDIR:-/tmp}/numaestro-UID`.
     pub fn default_path() -> PathBuf {
         let uid = rustix::process::geteuid().as_raw();
@@ -48,10 +68,28 @@ impl RuntimeDir {
         absolute("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("numaestro-{uid}"))
     }
 
-    /// Makes the directory if it is missing (mode 0700), and checks that it is a directory of ours, that nobody else can write there, and that
-    /// sockets in it can be named.
+    /// Makes the directory if it is missing (mode 0700), and checks that it is a directory of ours or of root's, that nobody else can write
+    /// there, and that sockets in it can be named.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, HostError> {
-        let path = path.into();
+        Self::open_with(path.into(), 0o700)
+    }
+
+    /// The same for the system's manager, which must be root: everybody may enter (mode 0755).
+    pub fn open_for_all(path: impl Into<PathBuf>) -> Result<Self, HostError> {
+        let dir = Self::open_with(path.into(), 0o755)?;
+        if rustix::process::geteuid().as_raw() != 0 {
+            let reason = "only root can be the manager of all users".to_owned();
+            return Err(HostError::RuntimeDir { path: dir.path, reason });
+        }
+        // Whatever the umask was, or the mode of one that was there.
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&dir.path, mode).map_err(error::file("open to everybody", &dir.path))?;
+        // From now on, what is written is for root's eyes; the sockets say themselves whom they are for.
+        rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+        Ok(dir)
+    }
+
+    fn open_with(path: PathBuf, mode: u32) -> Result<Self, HostError> {
         let refuse = |reason: String| Err(HostError::RuntimeDir { path: path.clone(), reason });
         if !path.is_absolute() {
             return refuse("the path must be absolute".to_owned());
@@ -61,7 +99,7 @@ impl RuntimeDir {
                 "the path is too long for a socket ({SUN_PATH_BYTES} bytes); set NUMAESTRO_DIR to a shorter one"
             ));
         }
-        match fs::DirBuilder::new().mode(0o700).recursive(false).create(&path) {
+        match fs::DirBuilder::new().mode(mode).recursive(false).create(&path) {
             Ok(()) => {}
             Err(cause) if cause.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(cause) => return Err(error::file("make the runtime directory", &path)(cause)),
@@ -74,13 +112,19 @@ impl RuntimeDir {
         if !found.is_dir() {
             return refuse("it is not a directory".to_owned());
         }
-        if found.uid() != uid {
+        if found.uid() != uid && found.uid() != 0 {
             return refuse(format!("it belongs to user {}, not to user {uid}", found.uid()));
         }
         if found.mode() & 0o022 != 0 {
             return refuse(format!("others can write there (mode {:o}); make it 0700", found.mode() & 0o777));
         }
-        Ok(Self { path })
+        let shared = found.uid() != uid || path == Path::new(SYSTEM_PATH);
+        Ok(Self { path, shared })
+    }
+
+    /// It is the system's: we may connect to what is in it, and start no manager of our own there.
+    pub fn is_shared(&self) -> bool {
+        self.shared
     }
 
     /// The directory.
@@ -147,6 +191,28 @@ impl RuntimeDir {
     }
 }
 
+/// Whether a manager for everybody has been set up in the directory: it is root's alone, and so is the socket in it.
+fn is_of_system(path: &Path) -> Result<bool, HostError> {
+    let look = |path: &Path| match fs::symlink_metadata(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(cause) if matches!(cause.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(cause) => Err(error::file("look at", path)(cause)),
+    };
+    let (Some(dir), Some(socket)) = (look(path)?, look(&path.join("control"))?) else { return Ok(false) };
+    let reason = if !dir.is_dir() {
+        "it is not a directory".to_owned()
+    } else if dir.uid() != 0 || socket.uid() != 0 {
+        format!("it belongs to user {} and the socket in it to user {}, not to root", dir.uid(), socket.uid())
+    } else if dir.mode() & 0o022 != 0 {
+        format!("others than root can write there (mode {:o})", dir.mode() & 0o777)
+    } else {
+        return Ok(true);
+    };
+    Err(HostError::RuntimeDir { path: path.to_owned(), reason })
+}
+
 fn open_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(path)
@@ -187,6 +253,28 @@ mod tests {
         assert!(RuntimeDir::open(dir.path().join("x".repeat(100))).unwrap_err().to_string().contains("too long"));
         fs::write(dir.path().join("file"), "").unwrap();
         assert!(RuntimeDir::open(dir.path().join("file")).is_err());
+    }
+
+    #[test]
+    fn only_roots_own_directory_is_the_systems() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("n");
+        assert!(!is_of_system(&path).unwrap(), "nothing is there");
+        fs::create_dir(&path).unwrap();
+        assert!(!is_of_system(&path).unwrap(), "no manager has been there");
+        fs::write(path.join("control"), "").unwrap();
+        if rustix::process::geteuid().as_raw() != 0 {
+            assert!(is_of_system(&path).unwrap_err().to_string().contains("not to root"));
+            return;
+        }
+        assert!(is_of_system(&path).unwrap());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o775)).unwrap();
+        assert!(is_of_system(&path).unwrap_err().to_string().contains("can write there"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
+        assert!(is_of_system(&path).unwrap_err().to_string().contains("belongs to user 12345"));
+        // A client's view of the same.
+        assert!(RuntimeDir::open(&path).unwrap_err().to_string().contains("belongs to user 12345"));
     }
 
     #[test]

@@ -69,10 +69,29 @@ impl Sort {
 impl Listener {
     /// Binds and listens at `path`, replacing whatever socket is there: the caller holds the directory's lock.
     pub fn bind(path: &Path, sort: Sort) -> Result<Self, HostError> {
+        Self::bind_with(path, sort, None)
+    }
+
+    /// The same, and every user may connect.
+    pub fn bind_for_all(path: &Path, sort: Sort) -> Result<Self, HostError> {
+        Self::bind_with(path, sort, Some(0o666))
+    }
+
+    /// One that listens already, close-on-exec and non-blocking.
+    pub(crate) fn of_descriptor(fd: OwnedFd) -> Self {
+        Self { fd }
+    }
+
+    fn bind_with(path: &Path, sort: Sort, mode: Option<u32>) -> Result<Self, HostError> {
         let _ = std::fs::remove_file(path);
         let fd = open(sort, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
         let address = SocketAddrUnix::new(path).map_err(error::file("name a socket", path))?;
         rustix::net::bind(&fd, &address).map_err(error::file("bind a socket at", path))?;
+        if let Some(mode) = mode {
+            // Before anybody could be let in, so that nobody is refused for the wrong reason.
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(path, mode).map_err(error::file("open to everybody", path))?;
+        }
         rustix::net::listen(&fd, 1024).map_err(error::file("listen at", path))?;
         Ok(Self { fd })
     }

@@ -188,9 +188,9 @@ fn note_places(name: &str, text: &str, above: &str, table: &DeTable<'_>, origins
         match value.get_ref() {
             DeValue::Table(inner) => note_places(name, text, &dotted, inner, origins),
             DeValue::Array(rules) if above.is_empty() && dotted == "rules" => {
-                for rule in rules.iter() {
-                    let number = (1..).find(|number| !origins.contains_key(&format!("rules.{number}")));
-                    origins.insert(format!("rules.{}", number.unwrap_or(1)), place(rule));
+                let before = origins.keys().filter(|known| known.starts_with("rules.")).count();
+                for (number, rule) in (before + 1..).zip(rules) {
+                    origins.insert(format!("rules.{number}"), place(rule));
                 }
             }
             _ => drop(origins.insert(dotted, format!("{name}:{}", line_of(text, key.span().start)))),

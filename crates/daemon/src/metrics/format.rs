@@ -1,0 +1,165 @@
+//! The text of an OpenMetrics page (OpenMetrics 1.0, November 2020). It must not know what is counted.
+//!
+//! Written here because a page is a few lines of text made from what the manager knows anyway; a library would bring a registry of counters
+//! of its own, to be kept equal to the manager's.
+
+use std::fmt::{Display, Write};
+
+/// What scrapers are told the page is.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The kind of a family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// A page that grows family by family.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    text: String,
+    family: &'static str,
+}
+
+impl Page {
+    /// Begins a family. `unit` must be the end of the name, or empty; `help` is one line.
+    pub(crate) fn family(&mut self, name: &'static str, kind: Kind, unit: &str, help: &str) {
+        self.family = name;
+        let _ = writeln!(self.text, "# TYPE {name} {}", kind.name());
+        if !unit.is_empty() {
+            let _ = writeln!(self.text, "# UNIT {name} {unit}");
+        }
+        let _ = writeln!(self.text, "# HELP {name} {help}");
+    }
+
+    /// One value of the present family; `suffix` as its kind demands (`_total`, `_bucket`, `_sum`, `_count`, `_info`, or none).
+    pub(crate) fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
+        let _ = write!(self.text, "{}{suffix}", self.family);
+        for (number, (name, value)) in labels.iter().enumerate() {
+            let _ = write!(self.text, "{}{name}=\"{}\"", if number == 0 { '{' } else { ',' }, Escaped(value));
+        }
+        let _ = writeln!(self.text, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    /// The whole page.
+    pub(crate) fn finish(mut self) -> String {
+        self.text.push_str("# EOF\n");
+        self.text
+    }
+}
+
+/// A label's value: backslash, quote and line feed are escaped.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.chars().try_for_each(|letter| match letter {
+            '\\' => f.write_str("\\\\"),
+            '"' => f.write_str("\\\""),
+            '\n' => f.write_str("\\n"),
+            other => f.write_char(other),
+        })
+    }
+}
+
+/// How often something took how long, in fixed steps. Counting neither allocates nor divides.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Histogram {
+    /// Counts of each step alone, the last one for everything longer.
+    counts: [u64; BOUNDS.len() + 1],
+    sum_ns: u64,
+}
+
+/// Upper ends, nanoseconds, and the same in seconds as they are written.
+const BOUNDS: [(u64, &str); 10] = [
+    (1_000, "1e-06"),
+    (2_000, "2e-06"),
+    (5_000, "5e-06"),
+    (10_000, "1e-05"),
+    (20_000, "2e-05"),
+    (50_000, "5e-05"),
+    (100_000, "0.0001"),
+    (1_000_000, "0.001"),
+    (10_000_000, "0.01"),
+    (100_000_000, "0.1"),
+];
+
+impl Histogram {
+    /// One more.
+    pub(crate) fn count(&mut self, ns: u64) {
+        let place = BOUNDS.iter().position(|(bound, _)| ns <= *bound).unwrap_or(BOUNDS.len());
+        self.counts[place] += 1;
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+    }
+
+    /// Writes it as the samples of the present family.
+    pub(crate) fn write(&self, page: &mut Page) {
+        let mut below = 0;
+        let ends = BOUNDS.iter().map(|(_, text)| *text).chain(["+Inf"]);
+        for (end, count) in ends.zip(self.counts) {
+            below += count;
+            page.sample("_bucket", &[("le", end)], below);
+        }
+        page.sample("_count", &[], below);
+        page.sample("_sum", &[], self.sum_ns as f64 / 1e9);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_as_the_standard_says() {
+        let mut page = Page::default();
+        page.family("numaestro_users", Kind::Gauge, "", "Users.");
+        page.sample("", &[("user", "a\\b\"c\nd"), ("kind", "x")], 2);
+        page.family("numaestro_uptime_seconds", Kind::Gauge, "seconds", "Since the start.");
+        page.sample("", &[], 1.5);
+        let expected = "# TYPE numaestro_users gauge\n# HELP numaestro_users Users.\n\
+                        numaestro_users{user=\"a\\\\b\\\"c\\nd\",kind=\"x\"} 2\n\
+                        # TYPE numaestro_uptime_seconds gauge\n# UNIT numaestro_uptime_seconds seconds\n\
+                        # HELP numaestro_uptime_seconds Since the start.\nnumaestro_uptime_seconds 1.5\n# EOF\n";
+        assert_eq!(page.finish(), expected);
+    }
+
+    #[test]
+    fn buckets_count_everything_below_their_end() {
+        let mut histogram = Histogram::default();
+        [500, 1_000, 1_001, 3_000_000_000].into_iter().for_each(|ns| histogram.count(ns));
+        let mut page = Page::default();
+        page.family("t_seconds", Kind::Histogram, "seconds", "T.");
+        histogram.write(&mut page);
+        let text = page.finish();
+        for line in [
+            "t_seconds_bucket{le=\"1e-06\"} 2",
+            "t_seconds_bucket{le=\"2e-06\"} 3",
+            "t_seconds_bucket{le=\"0.1\"} 3",
+            "t_seconds_bucket{le=\"+Inf\"} 4",
+            "t_seconds_count 4",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn written_ends_are_the_ends() {
+        for (ns, text) in BOUNDS {
+            assert!((text.parse::<f64>().unwrap() * 1e9 - ns as f64).abs() < 1e-3, "{text}");
+        }
+    }
+}
