@@ -16,6 +16,7 @@ help:
 	@echo "make demo                see on this machine what numaestro gains (under a minute after the build)"
 	@echo "make test                install what the tests need, build everything, run every test"
 	@echo "make build               the command, the client library and the load programs"
+	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
@@ -77,6 +78,12 @@ test: test-packages
 	@$(MAKE) --no-print-directory venv client kernels test-programs
 	@scripts/run-tests.sh
 
+# Guests are emulated: they need no rights and no KVM. Where they cannot be, a line says so, and that they are skipped.
+test-numa: packages
+	@$(MAKE) --no-print-directory kernels
+	@$(CARGO) build --quiet -p numaestro -p numaestro-guest
+	@target/debug/numaestro-guest test $(if $(BOOT),--boot $(BOOT)) $(if $(ONLY),--only $(ONLY)) $(GUEST_FLAGS) || [ $$? -eq 77 ]
+
 check: packages
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -98,5 +105,5 @@ clean:
 	$(CARGO) clean
 	rm -rf build
 
-.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test check install \
+.PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa check install \
         uninstall clean

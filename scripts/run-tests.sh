@@ -42,6 +42,10 @@ cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro --
 # The page's protocol under every interleaving; another configuration, so another directory.
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom -p numaestro-abi --test loom --release --
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom-nanothreads -p numaestro-nanothreads --lib --release --
+# Guests with several NUMA nodes. What is compiled and fetched before does not count as time of the suite.
+cargo build --quiet -p numaestro -p numaestro-guest || echo "== the programs for guests do not build"
+guest/fetch.sh || true
+SUITE_SECONDS_MAX=900 suite numa make -s --no-print-directory test-numa
 suite kernels make -s -C kernels check
 if grep -qs '^check:' client/Makefile; then
     suite client make -s -C client check

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("numaestro-topology", &[]),
     ("numaestro-policy", &["numaestro-topology"]),
     ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
@@ -37,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "numaestro-topology",
         ],
     ),
+    ("numaestro-guest", &["numaestro-abi", "numaestro-topology"]),
     ("xtask", &["numaestro-abi"]),
 ];
 

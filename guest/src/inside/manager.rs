@@ -1,0 +1,230 @@
+//! A manager and programs below it, started and spoken to with the command alone.
+
+use super::patience::until;
+use anyhow::{Context, Result, ensure};
+use numaestro_abi::control::Status;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// How long something may take in an emulated machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A manager with a directory of its own. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Manager {
+    directory: PathBuf,
+    child: Child,
+}
+
+impl Manager {
+    /// Starts one with these settings (the text of a configuration file) and options, and waits until it answers.
+    ///
+    /// # Errors
+    /// It ends or does not answer; what it wrote is in the error.
+    pub fn start(settings: &str, options: &[&str]) -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let directory = PathBuf::from(format!("/run/test-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&directory)?;
+        Self::again(directory, settings, options)
+    }
+
+    /// Starts one in the directory of an earlier one, as after a crash.
+    ///
+    /// # Errors
+    /// As [`Manager::start`].
+    pub fn again(directory: PathBuf, settings: &str, options: &[&str]) -> Result<Self> {
+        // Load that is not managed is this test's own: nobody gives way to it unless the settings say so.
+        let defaults = if settings.contains("unmanaged") { "" } else { "unmanaged = false\n" };
+        std::fs::write(directory.join("config.toml"), format!("{defaults}{settings}\n"))?;
+        let log = std::fs::File::create(directory.join("log"))?;
+        let mut command = command(&directory, &["daemon", "--idle-exit", "0"]);
+        command.arg("--config").arg(directory.join("config.toml")).args(options);
+        let child = command.stdout(log.try_clone()?).stderr(log).spawn()?;
+        let mut manager = Self { directory, child };
+        let up = until("the manager answers", PATIENCE, || manager.status(), |_| Some(()));
+        up.with_context(|| format!("the manager wrote:\n{}", manager.log()))?;
+        ensure!(manager.child.try_wait()?.is_none(), "the manager has ended; it wrote:\n{}", manager.log());
+        Ok(manager)
+    }
+
+    /// Its runtime directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it wrote.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.directory.join("log")).unwrap_or_default()
+    }
+
+    /// The command with these arguments, speaking to this manager.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        command(&self.directory, arguments)
+    }
+
+    /// The command to its end; its output.
+    ///
+    /// # Errors
+    /// It does not exit with 0; what it wrote is in the error.
+    pub fn ask(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.command(arguments).stdin(Stdio::null()).output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "numaestro {arguments:?}: {}\n{text}{errors}", output.status);
+        Ok(text)
+    }
+
+    /// Its status.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn status(&self) -> Result<Status> {
+        let text = self.ask(&["status", "--json"])?;
+        let value: serde_json::Value = serde_json::from_str(&text)?;
+        ensure!(value["running"] == true, "no manager runs");
+        serde_json::from_value(value).with_context(|| format!("status --json is no status: {text}"))
+    }
+
+    /// `numaestro run OPTIONS -- PROGRAM`, in the background.
+    ///
+    /// # Errors
+    /// The command cannot be started.
+    pub fn run(&self, options: &[&str], program: &[&str]) -> Result<Program> {
+        self.run_as(None, options, program)
+    }
+
+    /// [`Manager::run`] as a user (and group) with this number.
+    ///
+    /// # Errors
+    /// As [`Manager::run`].
+    pub fn run_as(&self, user: Option<u32>, options: &[&str], program: &[&str]) -> Result<Program> {
+        let mut command = self.command(&["run"]);
+        command.args(options).arg("--").args(program);
+        Program::start(command, user)
+    }
+
+    /// Waits until the manager knows this process, and gives its part of the status.
+    ///
+    /// # Errors
+    /// It does not within a minute.
+    pub fn app(&self, pid: u32) -> Result<numaestro_abi::control::AppStatus> {
+        let what = format!("the manager knows process {pid}");
+        until(&what, PATIENCE, || self.status(), |status| status.apps.iter().find(|app| app.pid == pid).cloned())
+    }
+
+    /// Kills it the hard way, and waits until it is gone.
+    ///
+    /// # Errors
+    /// It has been gone before.
+    pub fn kill(&mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Ends it in order.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn stop(&mut self) -> Result<ExitStatus> {
+        self.ask(&["stop"])?;
+        let child = &mut self.child;
+        until("the manager ends", PATIENCE, || Ok(child.try_wait()?), |status| *status)
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("numaestro");
+    command.args(arguments).env("NUMAESTRO_DIR", directory).stdin(Stdio::null());
+    command
+}
+
+/// A program in the background. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    output: PathBuf,
+}
+
+impl Program {
+    /// Starts a command; what it writes goes to a file.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(mut command: Command, user: Option<u32>) -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let output = PathBuf::from(format!("/tmp/program-{}-{number}", std::process::id()));
+        let file = std::fs::File::create(&output)?;
+        if let Some(user) = user {
+            command.uid(user).gid(user).current_dir("/tmp");
+        }
+        let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn();
+        Ok(Self { child: child.with_context(|| format!("{command:?}"))?, output })
+    }
+
+    /// Its process id: `run` becomes the program, so it is the program's.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written up to now.
+    pub fn output(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.output).unwrap_or_default()).into_owned()
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    /// Waits until it has written `text`; gives everything that it wrote.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn says(&mut self, text: &str) -> Result<String> {
+        let what = format!("process {} writes \"{text}\"", self.pid());
+        until(&what, PATIENCE, || Ok(self.output()), |output| output.contains(text).then(|| output.clone()))
+    }
+
+    /// Waits for its end; it must exit with 0. Gives what it wrote.
+    ///
+    /// # Errors
+    /// It does not end, or not well.
+    pub fn finish(&mut self) -> Result<String> {
+        let what = format!("process {} ends", self.pid());
+        let child = &mut self.child;
+        let status = until(&what, PATIENCE, || Ok(child.try_wait()?), |status| *status)?;
+        ensure!(status.success(), "process {} ended with {status}: {}", self.pid(), self.output());
+        Ok(self.output())
+    }
+
+    /// Kills it and waits until it is gone.
+    pub fn kill(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,86 @@
+//! The guests that `numaestro-guest test` boots, and what is put into them.
+//!
+//! A boot costs much more than a scenario, so there are three, as different as they can be.
+
+use crate::inside;
+use crate::packing::Job;
+use anyhow::{Result, ensure};
+use std::fmt::Write;
+use std::path::Path;
+
+/// A guest with scenarios.
+#[derive(Debug)]
+pub struct Boot {
+    /// Short name; scenarios say it.
+    pub name: &'static str,
+    /// In words.
+    pub what: &'static str,
+    /// See [`crate::shape::Shape::parse`].
+    pub nodes: &'static str,
+    /// The same.
+    pub distances: &'static str,
+    /// Hardware threads of a core.
+    pub threads_per_core: u32,
+    /// Arguments of the kernel.
+    pub append: &'static [&'static str],
+}
+
+/// All of them.
+pub const BOOTS: [Boot; 3] = [
+    Boot {
+        name: "four",
+        what: "four nodes of two processors, two of them near each other, the others farther",
+        nodes: "4x2:320",
+        distances: "10,12,20,28;12,10,20,28;20,20,10,16;28,28,16,10",
+        threads_per_core: 1,
+        append: &[],
+    },
+    Boot {
+        name: "two",
+        what: "two nodes of four processors",
+        nodes: "2x4:512",
+        distances: "10,21;21,10",
+        threads_per_core: 1,
+        append: &[],
+    },
+    Boot {
+        name: "odd",
+        what: "uneven nodes with interleaved processor numbers, one without memory, one with only memory, one-way distances",
+        nodes: "@0+2+5:448,@1+4:256,@3:0,0:256",
+        distances: "10,15,17,25;18,10,14,25;17,14,10,22;30,25,22,10",
+        threads_per_core: 1,
+        append: &[],
+    },
+];
+
+/// Load programs of `kernels/` that go along, with their OpenMP library.
+const KERNELS: [&str; 4] = ["cg", "sor", "mem", "ep"];
+
+/// What a guest needs for its scenarios: the command and the programs of this crate from `programs`, load from `kernels`.
+///
+/// # Errors
+/// One of them has not been built.
+pub fn job(boot: &Boot, only: Option<&str>, programs: &Path, kernels: &Path) -> Result<Job> {
+    let mut job = Job::default();
+    for name in ["numaestro", "guest-inside", "guest-load"] {
+        job.programs.push(programs.join(name));
+    }
+    job.programs.extend(KERNELS.iter().map(|name| kernels.join(name)));
+    for program in &job.programs {
+        ensure!(program.exists(), "{} has not been built; `make test-numa` builds everything", program.display());
+    }
+    job.command = ["guest-inside", "scenarios", boot.name, only.unwrap_or_default()].map(str::to_owned).to_vec();
+    Ok(job)
+}
+
+/// Guests and their scenarios, one a line.
+pub fn listing() -> String {
+    let mut out = String::new();
+    for boot in &BOOTS {
+        let _ = writeln!(out, "{}: {}", boot.name, boot.what);
+        for scenario in inside::chosen(boot.name, "") {
+            let _ = writeln!(out, "  {}", scenario.name);
+        }
+    }
+    out
+}
