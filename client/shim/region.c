@@ -208,6 +208,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         catch_up(runtime);
         page = nm_client.page;
     }
+    /* For a root that was in a long region when the decision was carried out for it, and for a second one. */
+    nm_memory_follow();
     if (NM_UNLIKELY(!runtime->threads_max))
         nm_runtime_measure(runtime);
     if (NM_UNLIKELY(atomic_load_explicit(&nm_client.flags, memory_order_relaxed) & NM_FLAG_LENT))
@@ -315,6 +317,16 @@ static void move_pool(const struct nm_cpuset *set)
                 nm_move_thread(r->roll[i], set);
 }
 
+/* Where new pages go has changed, and only a thread itself can change that. */
+static void tell_pool(void)
+{
+    if (nm_self.root != NM_PRIMARY || roots != 1)
+        return;
+    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
+        if (r->pool > 1)
+            nm_tell_pool(r, r->pool);
+}
+
 /* When the decision is in force. */
 static void after(uint32_t count, uint32_t flags, bool root)
 {
@@ -361,6 +373,6 @@ static void in_child(void)
 
 __attribute__((constructor)) static void start(void)
 {
-    nm_hooks = (struct nm_hooks){before_vacate, move_pool, after, runtimes_found, threads_max, nm_analyzer_tick};
+    nm_hooks = (struct nm_hooks){before_vacate, move_pool, tell_pool, after, runtimes_found, threads_max, nm_analyzer_tick};
     pthread_atfork(NULL, NULL, in_child);
 }

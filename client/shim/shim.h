@@ -196,6 +196,7 @@ unsigned nm_whole_count(void);
 void nm_spin_find(struct nm_runtime *runtime);
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team);
+void nm_tell_pool(struct nm_runtime *runtime, uint32_t team);
 void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set);
 
 /* setter.c */

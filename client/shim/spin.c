@@ -192,25 +192,51 @@ static void roll_call_kmp(int32_t *gtid, int32_t *tid, ...)
     enroll(called, (unsigned)*tid);
 }
 
-/* Threads that wait for the next region took their spin count when they began to wait. One region of the size they know
- * lets them begin again, with the short one; it also takes down who they are. Called by the root thread, between regions, on the old processors. */
-void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team)
+/* Every member of the team runs `gomp` or `kmp` once; false where that cannot be had without harm. */
+static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm_microtask kmp)
 {
     static struct {
         int32_t reserved, flags, reserved2, reserved3;
         const char *source;
-    } place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;sleep_pool;0;0;;"};
-    memset(runtime->roll, 0, sizeof runtime->roll);
+    } place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;each;0;0;;"};
     if (runtime->kmp) {
         if (!runtime->set_blocktime || !runtime->global_thread_num)
-            return;
+            return false;
         runtime->push_num_threads(&place, runtime->global_thread_num(&place), (int32_t)team);
         called = runtime;
-        runtime->fork_call(&place, 0, roll_call_kmp);
+        runtime->fork_call(&place, 0, kmp);
     } else if (runtime->spin_count) {
-        ((parallel_fn)runtime->parallel)(roll_call, runtime, team, 0);
+        ((parallel_fn)runtime->parallel)(gomp, runtime, team, 0);
     } else {
-        return;
+        return false;
     }
-    runtime->rolled = team;
+    return true;
+}
+
+/* Threads that wait for the next region took their spin count when they began to wait. One region of the size they know
+ * lets them begin again, with the short one; it also takes down who they are. Called by the root thread, between regions, on the old processors. */
+void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team)
+{
+    memset(runtime->roll, 0, sizeof runtime->roll);
+    if (each(runtime, team, roll_call, roll_call_kmp))
+        runtime->rolled = team;
+}
+
+static void follow(void *runtime)
+{
+    (void)runtime;
+    nm_memory_follow();
+}
+
+static void follow_kmp(int32_t *gtid, int32_t *tid, ...)
+{
+    (void)gtid;
+    (void)tid;
+    nm_memory_follow();
+}
+
+/* The threads of the team set their own memory policy. Called as nm_sleep_pool is. */
+void nm_tell_pool(struct nm_runtime *runtime, uint32_t team)
+{
+    each(runtime, team, follow, follow_kmp);
 }

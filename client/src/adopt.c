@@ -46,6 +46,9 @@ bool nm_read_target(struct numaestro_page *page, struct nm_target *out)
             out->epoch = atomic_load_explicit(&page->manager.epoch, memory_order_relaxed);
             out->count = atomic_load_explicit(&page->manager.count, memory_order_relaxed);
             out->flags = atomic_load_explicit(&page->manager.flags, memory_order_relaxed);
+            out->memory = atomic_load_explicit(&page->manager.memory, memory_order_relaxed);
+            for (unsigned i = 0; i < NM_NODE_WORDS; i++)
+                out->nodes[i] = atomic_load_explicit(&page->nodes[i], memory_order_relaxed);
             for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
                 out->cpuset.words[i] = atomic_load_explicit(&page->cpuset[i], memory_order_relaxed);
             atomic_thread_fence(memory_order_acquire);
@@ -68,6 +71,11 @@ static bool leaves_some(const struct nm_cpuset *old, const struct nm_cpuset *new
 static void carry_out(struct numaestro_page *page, const struct nm_target *target, bool root)
 {
     bool moved = memcmp(&nm_client.cpuset, &target->cpuset, sizeof target->cpuset) != 0;
+    /* While the threads are all awake: those that a smaller team sends to sleep come back with the policy they took along. */
+    bool news = nm_memory_told(target->memory, target->nodes);
+    nm_memory_follow();
+    if (news && root && nm_hooks.tell_pool)
+        nm_hooks.tell_pool();
     bool vacates = leaves_some(&nm_client.cpuset, &target->cpuset) || target->count < nm_client.count;
     if (vacates && nm_hooks.before_vacate)
         nm_hooks.before_vacate(target->count, root);
@@ -128,6 +136,7 @@ void nm_adopt_rest(void)
     uint32_t epoch = nm_client.epoch;
     if (page->helper.adopted_epoch != epoch && epoch != NM_UNATTACHED) {
         nm_move_threads(&nm_client.cpuset);
+        nm_memory_follow();
         confirm(page, epoch);
     }
     nm_adopt_unlock();

@@ -37,10 +37,11 @@ extern struct nm_client nm_client;
 /* What a user of this client (the shim) does beyond moving threads. Each may be NULL.
  * `before_vacate` runs in the adopting thread before threads are moved to a smaller set; `root` says whether that thread
  * is one that opens regions and stands between two of them. `move_pool` moves the threads that the root thread knows, when
- * the helper will move the rest. `after` runs when the decision is in force. */
+ * the helper will move the rest. `tell_pool` lets these threads follow where pages go from now on, after the root has. `after` runs when the decision is in force. */
 struct nm_hooks {
     void (*before_vacate)(uint32_t count, bool root);
     void (*move_pool)(const struct nm_cpuset *set);
+    void (*tell_pool)(void);
     void (*after)(uint32_t count, uint32_t flags, bool root);
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
@@ -57,7 +58,8 @@ void nm_forget(void);                       /* child after fork: no page, no hel
 
 /* A decision as it stands in the page. */
 struct nm_target {
-    uint32_t epoch, count, flags;
+    uint32_t epoch, count, flags, memory;
+    uint64_t nodes[NM_NODE_WORDS];
     struct nm_cpuset cpuset;
 };
 
@@ -68,6 +70,10 @@ void nm_adopt_rest(void);                   /* helper: finish what the root thre
 void nm_adopt_unlock(void);
 void nm_back_from_sequential(void);         /* root, at a region entry while NM_FLAG_LENT is in force */
 void nm_say_busy(void);                     /* helper */
+
+/* memory.c */
+bool nm_memory_told(uint32_t mode, const uint64_t *nodes); /* under the adoption lock; true if that is news */
+void nm_memory_follow(void);                /* the calling thread's new pages go where the manager said last */
 
 /* helper.c */
 bool nm_helper_start(void);                 /* it attaches first, if need be */

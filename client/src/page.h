@@ -12,10 +12,11 @@
 #include <stdint.h>
 
 #define NM_PAGE_MAGIC 0x31545345414d554eull /* "NUMAEST1", little-endian */
-#define NM_PAGE_VERSION 2u
+#define NM_PAGE_VERSION 3u
 #define NM_PAGE_BYTES 4096u
 #define NM_CPUSET_WORDS 128u
 #define NM_VPS 256u
+#define NM_NODE_WORDS 16u
 
 enum {
     NM_FLAG_SHARED = 1 << 0,
@@ -35,6 +36,9 @@ enum {
     NM_RUNTIME_TBB = 1 << 5,
     NM_RUNTIME_API = 1 << 6,
 };
+
+/* Where new pages go (page.manager.memory). */
+enum nm_memory { NM_MEMORY_UNSAID = 0, NM_MEMORY_FIRST_TOUCH = 1, NM_MEMORY_PREFERRED = 2, NM_MEMORY_INTERLEAVE = 3 };
 
 /* Reasons why a team keeps its size (page.root.held_by). */
 enum nm_held_by {
@@ -66,7 +70,8 @@ struct nm_manager_line { /* 0x040, manager, at each decision */
     _Atomic uint32_t cpuset_words;
     _Atomic uint32_t grace_us;
     _Atomic uint64_t decided_ns;
-    _Atomic uint32_t reserved[8];
+    _Atomic uint32_t memory; /* enum nm_memory */
+    _Atomic uint32_t reserved[7];
 };
 
 struct nm_root_line { /* 0x080, the program's root thread */
@@ -118,7 +123,8 @@ struct numaestro_page {
     struct nm_helper_line helper;
     struct nm_request_line request;
     struct nm_analyzer_line analyzer;
-    _Atomic uint64_t reserved[80];
+    _Atomic uint64_t nodes[NM_NODE_WORDS]; /* 0x180, manager: nodes of page.manager.memory */
+    _Atomic uint64_t reserved[64];
     _Atomic uint64_t cpuset[NM_CPUSET_WORDS]; /* 0x400, manager */
     _Atomic uint64_t vp[NM_VPS]; /* 0x800, the program, under the lock of vp.c */
 };
@@ -130,6 +136,7 @@ _Static_assert(offsetof(struct numaestro_page, root) == 0x080, "root line");
 _Static_assert(offsetof(struct numaestro_page, helper) == 0x0c0, "helper line");
 _Static_assert(offsetof(struct numaestro_page, request) == 0x100, "request line");
 _Static_assert(offsetof(struct numaestro_page, analyzer) == 0x140, "analyzer line");
+_Static_assert(offsetof(struct numaestro_page, nodes) == 0x180, "nodes");
 _Static_assert(offsetof(struct numaestro_page, cpuset) == 0x400, "cpuset");
 _Static_assert(offsetof(struct numaestro_page, vp) == 0x800, "virtual processors");
 _Static_assert(offsetof(struct nm_manager_line, decided_ns) == 24, "decided_ns");

@@ -21,6 +21,43 @@ static void expect(bool good, const char *what)
     printf("FAILED client: %s\n", what);
 }
 
+/* The manager's word is followed by a thread that has no policy or one of ours, and by no other. */
+static void *memory_policies(void *arg)
+{
+    (void)arg;
+    static const uint64_t node[NM_NODE_WORDS] = {1}, none[NM_NODE_WORDS] = {0};
+    int mode = 0;
+    if (syscall(SYS_get_mempolicy, &mode, NULL, 0ul, NULL, 0ul) != 0 || mode != 0)
+        return NULL; /* not permitted here, or the tests run under a policy */
+    enum { STATIC = 1 << 15, PREFERRED = 1, BIND = 2, INTERLEAVE = 3 };
+    static const struct {
+        uint32_t told;
+        int found;
+    } steps[] = {{NM_MEMORY_PREFERRED, PREFERRED | STATIC}, {NM_MEMORY_INTERLEAVE, INTERLEAVE | STATIC},
+                 {NM_MEMORY_UNSAID, INTERLEAVE | STATIC}, {NM_MEMORY_FIRST_TOUCH, 0}, {77, 0}};
+    errno = 4711;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        expect(nm_memory_told(steps[i].told, node), "a new word is news");
+        expect(!nm_memory_told(steps[i].told, node), "the same word is not");
+        nm_memory_follow();
+        syscall(SYS_get_mempolicy, &mode, NULL, 0ul, NULL, 0ul);
+        expect(mode == steps[i].found, "the policy is as told");
+    }
+    static const int own[] = {BIND, PREFERRED, INTERLEAVE, BIND | STATIC};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        syscall(SYS_set_mempolicy, own[i], node, NM_NODE_WORDS * 64ul + 1);
+        nm_memory_told(NM_MEMORY_PREFERRED, node);
+        nm_memory_follow();
+        nm_memory_told(NM_MEMORY_FIRST_TOUCH, none);
+        nm_memory_follow();
+        syscall(SYS_get_mempolicy, &mode, NULL, 0ul, NULL, 0ul);
+        expect(mode == own[i], "the program's own policy stays");
+    }
+    expect(errno == 4711, "errno is left alone");
+    nm_memory_told(NM_MEMORY_UNSAID, none);
+    return NULL;
+}
+
 static void lists(void)
 {
     struct nm_cpuset set;
@@ -145,7 +182,10 @@ int main(void)
     without_manager();
     advice_without_manager();
     moving();
+    pthread_t thread;
+    pthread_create(&thread, NULL, memory_policies, NULL);
+    pthread_join(thread, NULL);
     if (!failures)
-        printf("ok client: lists of PUs, the API and advice without a manager, moving threads\n");
+        printf("ok client: lists of PUs, the API and advice without a manager, moving threads, memory policies\n");
     return failures != 0;
 }

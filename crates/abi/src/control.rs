@@ -41,6 +41,8 @@ pub enum Request {
     Status,
     /// [`Reply::Status`] now and after every change, until the connection closes.
     Watch,
+    /// As [`Request::Status`], with where threads and pages are now: everything is looked at, which takes about a second for 100 GiB.
+    Memory,
     /// The policies there are, and the present one.
     PolicyList,
     /// Switch, live.
@@ -106,6 +108,9 @@ pub enum Reply {
         cpus: String,
         /// Processors.
         count: u32,
+        /// Where its new pages should go, as the kernel writes it: `default`, `prefer=static:1`, `interleave=static:0-1`. Absent: nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        memory: Option<String>,
     },
     /// In the queue.
     Waiting {
@@ -204,6 +209,9 @@ pub struct Status {
     pub pus: Vec<PuStatus>,
     /// Application numbers in the queue, first one next.
     pub queue: Vec<u64>,
+    /// NUMA nodes, in hardware order; only in the answer to [`Request::Memory`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeStatus>,
 }
 
 /// One application.
@@ -224,6 +232,9 @@ pub struct AppStatus {
     /// Its transaction rates; absent while they are not needed, or nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub btr: Option<RateStatus>,
+    /// Where its memory is; absent while that has not been looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryStatus>,
     /// Processors it could use.
     pub request: u32,
     /// Processors it has.
@@ -248,6 +259,59 @@ pub struct AppStatus {
     pub age_s: f64,
     /// Why it has what it has: one sentence.
     pub why: String,
+}
+
+/// One NUMA node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// OS index.
+    pub node: u32,
+    /// Its processors, Linux list.
+    pub cpus: String,
+    /// Bytes.
+    pub total: u64,
+    /// Bytes that nobody uses; page cache is not free.
+    pub free: u64,
+}
+
+/// Something on one NUMA node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnNode {
+    /// OS index of the node.
+    pub node: u32,
+    /// Bytes, or threads.
+    pub count: u64,
+}
+
+/// Where the memory of one application is. As of the latest look: at a request of [`Request::Memory`], else when the manager last had a reason.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryStatus {
+    /// Where its new pages go: `first-touch`, `home`, `interleave`, `its own` (it has set a policy that is not ours).
+    pub policy: String,
+    /// OS index of its home node, if it has one.
+    pub home: Option<u32>,
+    /// OS indices of the nodes where its pages should be, Linux list.
+    pub wanted: String,
+    /// Threads by the node of the processor they ran on last.
+    pub threads: Vec<OnNode>,
+    /// Its own (anonymous) pages, bytes.
+    pub bytes: Vec<OnNode>,
+    /// Pages of files, and of memory it shares, bytes.
+    pub shared: Vec<OnNode>,
+    /// Of its own pages those that are where they should be, thousandths.
+    pub at_home_permille: u32,
+    /// Bytes that are elsewhere and could be moved.
+    pub elsewhere: u64,
+    /// Bytes that are elsewhere because there is no room where they should be.
+    pub spilled: u64,
+    /// They are being moved.
+    pub moving: bool,
+    /// Bytes moved so far.
+    pub moved: u64,
+    /// Milliseconds since the look.
+    pub age_ms: u64,
+    /// What else there is to say: one clause, may be empty.
+    pub note: String,
 }
 
 /// How transaction rates are known just now.

@@ -11,7 +11,7 @@ use crate::sync::{AtomicU32, AtomicU64};
 /// `"NUMAEST1"` read as a little-endian `u64`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
 /// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page is ready".
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The oldest client version that can use a page of [`VERSION`].
 pub const VERSION_LOWEST: u32 = 1;
 /// Size of the page in bytes.
@@ -19,8 +19,12 @@ pub const PAGE_BYTES: usize = 4096;
 /// Words of the cpuset in the page: PUs with an operating-system index below 8192 can be named.
 pub const CPUSET_WORDS: usize = if cfg!(loom) { 1 } else { 128 };
 
-/// Words between the analyzer line and the cpuset. The model checker follows every atomic, so it gets a small page.
-const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 80 };
+/// Words of the set of nodes in the page: 1024 nodes, the most that Linux can be built for. The model checker follows every atomic, so it gets a
+/// small page.
+pub const NODE_WORDS: usize = if cfg!(loom) { 0 } else { 16 };
+
+/// Words between the nodes and the cpuset.
+const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 64 };
 /// Virtual processors a program can register.
 pub const VPS: usize = if cfg!(loom) { 1 } else { 256 };
 
@@ -38,6 +42,18 @@ pub mod flag {
     pub const RESIZE_NEVER: u32 = 1 << 4;
     /// The policy in force wants to know speedups: measure them.
     pub const MEASURE: u32 = 1 << 5;
+}
+
+/// Values of [`ManagerLine::memory`]: where new pages of the program go. A policy that it has set by itself stays.
+pub mod memory {
+    /// Nothing has been said.
+    pub const UNSAID: u32 = 0;
+    /// To the node of the processor that touches them first.
+    pub const FIRST_TOUCH: u32 = 1;
+    /// To the node in [`Page::nodes`](super::Page::nodes), and what does not fit to the nearest.
+    pub const PREFERRED: u32 = 2;
+    /// To the nodes in [`Page::nodes`](super::Page::nodes) in turn.
+    pub const INTERLEAVE: u32 = 3;
 }
 
 /// A word of [`Page::vp`]: bits 0–31 thread id, 32–47 OS index of the processor ([`NO_PU`](vp::NO_PU): none), 48–55 state. 0: unused.
@@ -130,8 +146,10 @@ pub struct ManagerLine {
     pub grace_us: AtomicU32,
     /// `CLOCK_MONOTONIC` nanoseconds of the decision.
     pub decided_ns: AtomicU64,
+    /// One of [`memory`].
+    pub memory: AtomicU32,
     /// Zero.
-    pub reserved: [AtomicU32; 8],
+    pub reserved: [AtomicU32; 7],
 }
 
 /// 0x080, written by the thread that opens the program's outermost parallel regions (the root thread).
@@ -227,7 +245,9 @@ pub struct Page {
     pub request: RequestLine,
     /// 0x140.
     pub analyzer: AnalyzerLine,
-    /// 0x180 to 0x400, zero.
+    /// 0x180: the nodes of [`ManagerLine::memory`], bit `i % 64` of word `i / 64` = the node with OS index `i`.
+    pub nodes: [AtomicU64; NODE_WORDS],
+    /// 0x200 to 0x400, zero.
     pub reserved: [AtomicU64; RESERVED_WORDS],
     /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS index `i`.
     pub cpuset: [AtomicU64; CPUSET_WORDS],
@@ -245,6 +265,7 @@ const _: () = {
     assert!(offset_of!(Page, helper) == 0x0c0);
     assert!(offset_of!(Page, request) == 0x100);
     assert!(offset_of!(Page, analyzer) == 0x140);
+    assert!(offset_of!(Page, nodes) == 0x180);
     assert!(offset_of!(Page, cpuset) == 0x400);
     assert!(offset_of!(Page, vp) == 0x800);
 };
@@ -258,6 +279,7 @@ impl Default for Page {
             helper: HelperLine::default(),
             request: RequestLine::default(),
             analyzer: AnalyzerLine::default(),
+            nodes: std::array::from_fn(|_| AtomicU64::new(0)),
             reserved: std::array::from_fn(|_| AtomicU64::new(0)),
             cpuset: std::array::from_fn(|_| AtomicU64::new(0)),
             vp: std::array::from_fn(|_| AtomicU64::new(0)),

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::page::{CPUSET_WORDS, Page};
+use crate::page::{CPUSET_WORDS, NODE_WORDS, Page};
 use crate::sync::fence;
 
 /// One decision, as it stands in the page.
@@ -22,6 +22,10 @@ pub struct Target {
     pub flags: u32,
     /// `CLOCK_MONOTONIC` nanoseconds of the decision.
     pub decided_ns: u64,
+    /// One of [`crate::page::memory`].
+    pub memory: u32,
+    /// Bit `i % 64` of word `i / 64` = the NUMA node with OS index `i`.
+    pub nodes: [u64; NODE_WORDS],
     /// Bit `i % 64` of word `i / 64` = the PU with OS index `i`.
     pub cpuset: [u64; CPUSET_WORDS],
 }
@@ -37,6 +41,10 @@ pub fn write(page: &Page, target: &Target) {
     for (place, word) in page.cpuset.iter().zip(target.cpuset) {
         place.store(word, Relaxed);
     }
+    for (place, word) in page.nodes.iter().zip(target.nodes) {
+        place.store(word, Relaxed);
+    }
+    line.memory.store(target.memory, Relaxed);
     line.cpuset_words.store(used as u32, Relaxed);
     line.count.store(target.count.max(1), Relaxed);
     line.flags.store(target.flags, Relaxed);
@@ -57,6 +65,8 @@ pub fn read(page: &Page) -> Option<Target> {
         count: line.count.load(Relaxed),
         flags: line.flags.load(Relaxed),
         decided_ns: line.decided_ns.load(Relaxed),
+        memory: line.memory.load(Relaxed),
+        nodes: std::array::from_fn(|i| page.nodes[i].load(Relaxed)),
         cpuset: std::array::from_fn(|i| page.cpuset[i].load(Relaxed)),
     };
     fence(Acquire);

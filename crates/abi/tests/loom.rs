@@ -10,7 +10,7 @@ use numaestro_abi::protocol::{Target, adopt, adopted, read, write};
 
 /// In these tests decision `n` has count, flags and cpuset made from `n`, so that a torn copy shows.
 fn decision(n: u32) -> Target {
-    Target { epoch: n, count: n, flags: n, decided_ns: u64::from(n), cpuset: [u64::from(n)] }
+    Target { epoch: n, count: n, flags: n, decided_ns: u64::from(n), memory: n, nodes: [], cpuset: [u64::from(n)] }
 }
 
 fn assert_whole(target: &Target) {

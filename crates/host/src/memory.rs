@@ -5,13 +5,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use numaestro_abi::page::{self, CPUSET_WORDS, PAGE_BYTES, Page, vp};
+use numaestro_abi::page::{self, CPUSET_WORDS, NODE_WORDS, PAGE_BYTES, Page, vp};
 use numaestro_abi::protocol::{self, Target};
 use numaestro_topology::CpuSet;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::{self, HostError};
+use crate::numa::{MemoryPolicy, Mode};
 
 /// One application's page, from the manager's side. Unmapped when dropped; the application keeps its own mapping.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub struct Decision<'a> {
     pub flags: u32,
     /// OS indices.
     pub cpus: &'a CpuSet,
+    /// Where its new pages go; `None`: nothing is said of that.
+    pub memory: Option<&'a MemoryPolicy>,
     /// `CLOCK_MONOTONIC` nanoseconds.
     pub decided_ns: u64,
 }
@@ -167,8 +170,19 @@ fn target_of(decision: &Decision<'_>) -> Target {
     for (place, word) in cpuset.iter_mut().zip(decision.cpus.words()) {
         *place = *word;
     }
+    let mut nodes = [0_u64; NODE_WORDS];
+    for (place, word) in nodes.iter_mut().zip(decision.memory.iter().flat_map(|policy| policy.nodes.words())) {
+        *place = *word;
+    }
+    let memory = decision.memory.map_or(page::memory::UNSAID, |policy| match policy.mode {
+        Mode::Default => page::memory::FIRST_TOUCH,
+        Mode::Preferred => page::memory::PREFERRED,
+        Mode::Interleave => page::memory::INTERLEAVE,
+        // A program's new pages are bound by its cpuset or not at all.
+        Mode::Bind => page::memory::UNSAID,
+    });
     let Decision { epoch, count, flags, decided_ns, .. } = *decision;
-    Target { epoch, count, flags, decided_ns, cpuset }
+    Target { epoch, count, flags, decided_ns, memory, nodes, cpuset }
 }
 
 /// Wakes every thread of every process that sleeps on `word`.
@@ -184,7 +198,7 @@ mod tests {
     use super::*;
 
     fn decision(epoch: u32, cpus: &CpuSet) -> Decision<'_> {
-        Decision { epoch, count: cpus.len() as u32, flags: page::flag::SHARED, cpus, decided_ns: 7 }
+        Decision { epoch, count: cpus.len() as u32, flags: page::flag::SHARED, cpus, memory: None, decided_ns: 7 }
     }
 
     #[test]
@@ -202,6 +216,11 @@ mod tests {
         assert_eq!(raw.manager.sequence.load(Ordering::Relaxed) % 2, 0);
         assert_eq!(raw.cpuset[0].load(Ordering::Relaxed), 2);
         assert_eq!(raw.cpuset[1].load(Ordering::Relaxed), 3);
+        assert_eq!(raw.manager.memory.load(Ordering::Relaxed), page::memory::UNSAID);
+        let home: MemoryPolicy = "prefer=static:65".parse().unwrap();
+        page.publish(&Decision { memory: Some(&home), ..decision(5, &cpus) }).unwrap();
+        assert_eq!(raw.manager.memory.load(Ordering::Relaxed), page::memory::PREFERRED);
+        assert_eq!((raw.nodes[0].load(Ordering::Relaxed), raw.nodes[1].load(Ordering::Relaxed)), (0, 2));
         page.publish(&decision(4, &"0".parse().unwrap())).unwrap();
         assert_eq!(raw.cpuset[3].load(Ordering::Relaxed), 0);
         assert_eq!(raw.manager.cpuset_words.load(Ordering::Relaxed), 1);

@@ -100,6 +100,37 @@ impl Poller {
     }
 }
 
+/// Lets other threads of this process end the sleep.
+#[derive(Debug)]
+pub struct Wake {
+    fd: OwnedFd,
+}
+
+impl Wake {
+    /// Nobody has called.
+    pub fn new() -> Result<Self, HostError> {
+        let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
+        Ok(Self { fd: rustix::event::eventfd(0, flags).map_err(error::call("make a wake-up call"))? })
+    }
+
+    /// Makes it readable.
+    pub fn call(&self) {
+        // The only failure is a count that overflows; then it is readable anyway.
+        let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
+    }
+
+    /// It has been seen to be readable: makes it unreadable. What callers did before is seen by what the caller of this does next.
+    pub fn clear(&self) {
+        let _ = rustix::io::read(&self.fd, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Wake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 /// One timer on `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub struct Timer {
@@ -214,6 +245,24 @@ impl AsFd for CpuPressure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_thread_wakes() {
+        let mut poller = Poller::new().unwrap();
+        let wake = std::sync::Arc::new(Wake::new().unwrap());
+        poller.add(wake.as_fd(), 3, Interest::Read).unwrap();
+        let caller = wake.clone();
+        std::thread::spawn(move || caller.call()).join().unwrap();
+        wake.call();
+        let mut found = Vec::new();
+        poller.wait(&mut found).unwrap();
+        assert_eq!(found, [Ready { token: 3, readable: true, writable: false, priority: false }]);
+        wake.clear();
+        wake.call();
+        found.clear();
+        poller.wait(&mut found).unwrap();
+        assert_eq!(found.len(), 1, "it can be called again");
+    }
 
     #[test]
     fn a_timer_wakes_and_is_cleared() {

@@ -20,7 +20,7 @@ pub fn adopt(dir: Option<PathBuf>, args: &AdoptArgs) -> anyhow::Result<u8> {
     let mut manager = Manager::started(&dir)?;
     let options = run::options(&args.wish)?;
     let text = match manager.ask(&Request::Adopt { pid, options })? {
-        Reply::Run { app, cpus, count } => {
+        Reply::Run { app, cpus, count, .. } => {
             format!("process {pid} is application {app}: {count} processor(s), {cpus}\n")
         }
         Reply::Waiting { app, position } => {

@@ -74,6 +74,7 @@ pub mod tests {
             state: "running".into(),
             runtimes: vec!["libgomp".into()],
             btr: None,
+            memory: None,
             request: 4,
             count,
             cpus: cpus.into(),
@@ -113,6 +114,7 @@ pub mod tests {
                 pu(3, "unmanaged", None),
             ],
             queue: vec![11],
+            nodes: vec![],
         }
     }
 

@@ -147,7 +147,7 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<PathBuf> {
     let mut shown = false;
     loop {
         match reply {
-            Reply::Run { app, cpus, count } => {
+            Reply::Run { app, cpus, count, .. } => {
                 if shown {
                     eprint!("\r\x1b[K");
                 }

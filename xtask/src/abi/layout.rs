@@ -6,7 +6,7 @@ use std::mem::{offset_of, size_of};
 
 use numaestro_abi::attach::{self, Advised, Hello, Kind, Notice, Query, Welcome, advice, code};
 use numaestro_abi::page::{
-    self, AnalyzerLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, runtime, vp,
+    self, AnalyzerLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, memory, runtime, vp,
 };
 
 use super::{Constant, Field};
@@ -44,7 +44,7 @@ pub fn fields() -> Vec<Field> {
         magic, version, version_lowest, page_bytes, manager_pid, app, features, app_pid, reserved,
     });
     list!(all, "page.manager" at offset_of!(Page, manager), ManagerLine {
-        epoch, count, flags, sequence, cpuset_words, grace_us, decided_ns, reserved,
+        epoch, count, flags, sequence, cpuset_words, grace_us, decided_ns, memory, reserved,
     });
     list!(all, "page.root" at offset_of!(Page, root), RootLine {
         regions, in_region, team, team_max, held, adopted_ns, held_by, reserved,
@@ -59,7 +59,7 @@ pub fn fields() -> Vec<Field> {
         processors, speedup_milli, iteration_ns, samples, share_milli, stretch_milli, results, cost_ns, reserved,
     });
     let lines = all.len();
-    list!(all, "page" at 0, Page { header, manager, root, helper, request, analyzer, reserved, cpuset, vp });
+    list!(all, "page" at 0, Page { header, manager, root, helper, request, analyzer, nodes, reserved, cpuset, vp });
     // The six lines have been listed field by field.
     all.drain(lines..lines + 6);
     list!(all, "hello" at 0, Hello {
@@ -96,6 +96,11 @@ pub fn constants() -> Vec<Constant> {
         "vp.STOLEN" = vp::STOLEN, "NM_VP_STOLEN";
         "vp.CLAIMED" = vp::CLAIMED, "NM_VP_CLAIMED";
         "vp.NO_PU" = vp::NO_PU, "NM_VP_NO_PU";
+        "page.NODE_WORDS" = page::NODE_WORDS as u64, "NM_NODE_WORDS";
+        "memory.UNSAID" = memory::UNSAID, "NM_MEMORY_UNSAID";
+        "memory.FIRST_TOUCH" = memory::FIRST_TOUCH, "NM_MEMORY_FIRST_TOUCH";
+        "memory.PREFERRED" = memory::PREFERRED, "NM_MEMORY_PREFERRED";
+        "memory.INTERLEAVE" = memory::INTERLEAVE, "NM_MEMORY_INTERLEAVE";
         "runtime.GOMP" = runtime::GOMP, "NM_RUNTIME_GOMP";
         "runtime.KMP" = runtime::KMP, "NM_RUNTIME_KMP";
         "runtime.OPENBLAS" = runtime::OPENBLAS, "NM_RUNTIME_OPENBLAS";

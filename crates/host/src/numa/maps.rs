@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::policy::{MemoryPolicy, Mode};
 use crate::error::{self, HostError};
 
 /// One area of a process's memory.
@@ -34,6 +35,17 @@ impl Area {
     /// Nearly all of its pages are the process's own.
     pub fn is_anonymous(&self) -> bool {
         self.anonymous > 0 && self.anonymous * 2 > self.pages()
+    }
+
+    /// The process has set a policy of its own for it, or for itself.
+    pub fn has_own_policy(&self) -> bool {
+        let ours = |policy: MemoryPolicy| matches!(policy.mode, Mode::Default | Mode::Preferred | Mode::Interleave);
+        !self.policy.parse().is_ok_and(ours)
+    }
+
+    /// Its pages are the process's own, and it does not matter to the process where they are.
+    pub fn may_be_moved(&self) -> bool {
+        self.is_anonymous() && !self.has_own_policy()
     }
 }
 
@@ -125,6 +137,8 @@ mod tests {
         assert_eq!(areas[2].policy, "prefer=static:2");
         assert_eq!((areas[2].start, areas[2].pages()), (0x7f4e_c000_0000, 1536));
         assert_eq!((areas[3].page_bytes, areas[3].anonymous), (2 << 20, 4));
+        let own: Vec<bool> = areas.iter().map(Area::has_own_policy).collect();
+        assert_eq!(own, [false, false, false, true, false, true, false, false]);
         assert_eq!(areas[5].by_node, [(0, 10)]);
         assert_eq!(areas[6].pages(), 0);
     }

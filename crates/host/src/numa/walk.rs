@@ -25,16 +25,9 @@ pub struct Target {
     pub stay: Vec<u32>,
     /// OS indices of nodes that the others go to, in turn; some of `stay`.
     pub to: Vec<u32>,
-    /// Policies, in the words of `numa_maps`, of areas that may be moved besides those without one.
-    pub ours: Vec<String>,
 }
 
 impl Target {
-    /// Whether pages of this area may be moved.
-    pub fn takes(&self, area: &Area) -> bool {
-        area.is_anonymous() && (area.policy == "default" || self.ours.contains(&area.policy))
-    }
-
     /// Bytes of this area that are elsewhere.
     pub fn elsewhere(&self, area: &Area) -> u64 {
         let places = area.by_node.iter().filter(|(node, _)| !self.stay.contains(node));
@@ -129,7 +122,7 @@ impl Walk {
 
     fn through(pid: u32, target: Target, areas: &[Area], ends: &BTreeMap<u64, u64>) -> Self {
         let mut ranges = Vec::new();
-        for area in areas.iter().filter(|area| target.takes(area)) {
+        for area in areas.iter().filter(|area| area.may_be_moved()) {
             let left = target.elsewhere(area) / area.page_bytes;
             if let Some(&end) = ends.get(&area.start).filter(|_| left > 0) {
                 ranges.push(Range { at: area.start, end, page_bytes: area.page_bytes, left });

@@ -54,7 +54,7 @@ impl Pages for Played {
 const PAGE: u64 = 4096;
 
 fn target(stay: &[u32], to: &[u32]) -> Target {
-    Target { stay: stay.to_vec(), to: to.to_vec(), ours: vec!["prefer=static:1".to_owned()] }
+    Target { stay: stay.to_vec(), to: to.to_vec() }
 }
 
 /// `pages` pages on node 0 from 0x10000 on, one address of three without a page, and a walk that brings them to node 1.

@@ -72,6 +72,16 @@ pub fn thread_times(pid: u32) -> Result<Vec<(u32, u64, bool)>, HostError> {
     Ok(times)
 }
 
+/// OS index of the processor that every thread of `pid` runs on, or ran on last.
+pub fn thread_processors(pid: u32) -> Result<Vec<u32>, HostError> {
+    let mut processors = Vec::new();
+    for tid in threads(pid)? {
+        let Ok(stat) = read_stat(path_of(pid, "task").join(tid.to_string()).join("stat")) else { continue };
+        processors.push(stat.processor);
+    }
+    Ok(processors)
+}
+
 /// Processor time of every thread of `pid` in nanoseconds, where the kernel keeps it precisely (`schedstat`): one short file for each thread.
 pub fn run_times(pid: u32) -> Result<Vec<(u32, u64)>, HostError> {
     let mut times = Vec::new();
@@ -151,6 +161,9 @@ mod tests {
         assert!(cpu_time_ns(me).unwrap() > 0);
         let times = run_times(me).unwrap();
         assert!(times.iter().any(|(tid, time)| *tid == me && *time > 0) || !Path::new("/proc/self/schedstat").exists());
+        let allowed = crate::affinity::get(0).unwrap();
+        let processors = thread_processors(me).unwrap();
+        assert!(!processors.is_empty() && processors.iter().any(|os| allowed.contains(*os)), "{processors:?}");
         assert_eq!(uid(me).unwrap(), rustix::process::geteuid().as_raw());
     }
 

@@ -26,6 +26,8 @@ pub struct Stat {
     pub threads: u32,
     /// Clock ticks after boot.
     pub start_time: u64,
+    /// OS index of the processor it ran on last.
+    pub processor: u32,
 }
 
 /// Reads the line; the name may contain blanks and parentheses, so it ends at the last `)`.
@@ -48,6 +50,8 @@ pub fn parse_stat(line: &str) -> Option<Stat> {
         children_ticks: number(13)? + number(14)?,
         threads: number(17)? as u32,
         start_time: number(19)?,
+        // Field 39; a line that ends before is of a very old kernel.
+        processor: number(36).unwrap_or(0) as u32,
     })
 }
 
