@@ -72,9 +72,8 @@ pub(crate) struct Rules {
     candidates: BTreeMap<u32, Candidate>,
     /// Processes that were let go, or that cannot be managed, with their start times: left alone until their next `exec`.
     left: BTreeMap<u32, u64>,
-    /// What names the manager's own program and namespace.
+    /// What names the manager's own program.
     own_program: Option<(u64, u64)>,
-    own_namespace: Option<u64>,
 }
 
 impl Rules {
@@ -102,7 +101,6 @@ impl Manager {
             return;
         }
         self.rules.own_program = procfs::program(std::process::id()).ok().map(|(_, file)| file);
-        self.rules.own_namespace = procfs::pid_namespace(std::process::id()).ok();
         if self.rules.watch.is_none() {
             match self.watch_execs() {
                 Ok(watch) => self.rules.watch = Some(watch),
@@ -287,7 +285,8 @@ impl Manager {
     /// What the process is to be adopted with; `None` if it is not.
     fn verdict(&self, stat: &Stat) -> Option<numaestro_abi::control::Options> {
         let pid = stat.pid;
-        let uid = procfs::uids(pid).ok()?.only()?;
+        let identity = procfs::identity(pid).ok()?;
+        let uid = identity.only()?;
         if !self.config.system && uid != self.own_uid() {
             return None;
         }
@@ -298,12 +297,11 @@ impl Manager {
         let cgroup = procfs::cgroup(pid).ok()?;
         let service =
             |slice: &&str| cgroup.strip_prefix(*slice).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        let elsewhere = procfs::pid_namespace(pid).ok() != self.rules.own_namespace;
         let facts = Facts {
             program: program.as_ref().map(|(path, _)| path.as_path()),
             name: &stat.name,
             cgroup: &cgroup,
-            apart: elsewhere || SERVICES.iter().any(service),
+            apart: identity.nested || SERVICES.iter().any(service),
         };
         let meant = |judge: &&Judge| judge.uid.is_none_or(|wanted| wanted == Some(uid)) && judge.rule.is_about(facts);
         let judge = self.rules.judges.iter().find(meant)?;

@@ -1,4 +1,4 @@
-//! Who a process is: users, program, cgroup, namespace. It must not know who asks.
+//! Who a process is: users, program, cgroup. It must not know who asks.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,36 +7,40 @@ use std::path::PathBuf;
 use super::path_of;
 use crate::error::{self, HostError};
 
-/// The user ids of a process.
+/// The user ids of a process, and whether it lives in a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Uids {
+pub struct Identity {
     /// Who started it.
     pub real: u32,
     /// Whose rights it has now.
     pub effective: u32,
     /// Whose rights it can take back.
     pub saved: u32,
+    /// It has another number besides the one it is known by here: its process-id namespace lies below ours.
+    pub nested: bool,
 }
 
-impl Uids {
+impl Identity {
     /// The only user it is; `None` for a program with somebody else's rights (setuid).
     pub fn only(&self) -> Option<u32> {
         (self.real == self.effective && self.real == self.saved).then_some(self.real)
     }
 }
 
-/// The user ids of `pid`.
-pub fn uids(pid: u32) -> Result<Uids, HostError> {
+/// Whose process `pid` is. Nothing more than the right to see the process is needed for it.
+pub fn identity(pid: u32) -> Result<Identity, HostError> {
     let path = path_of(pid, "status");
     let bytes = fs::read(&path).map_err(error::file("read", &path))?;
     let text = String::from_utf8_lossy(&bytes);
-    parse_uids(&text).ok_or_else(|| HostError::Malformed { path, text: text.trim_end().to_owned() })
+    parse_identity(&text).ok_or_else(|| HostError::Malformed { path, text: text.trim_end().to_owned() })
 }
 
-fn parse_uids(text: &str) -> Option<Uids> {
-    let line = text.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-    let mut words = line.split_ascii_whitespace().map(|word| word.parse().ok());
-    Some(Uids { real: words.next()??, effective: words.next()??, saved: words.next()?? })
+fn parse_identity(text: &str) -> Option<Identity> {
+    // A name cannot add lines: the kernel writes its line ends as `\n`.
+    let line = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    let mut words = line("Uid:")?.split_ascii_whitespace().map(|word| word.parse().ok());
+    let nested = line("NSpid:").is_some_and(|numbers| numbers.split_ascii_whitespace().count() > 1);
+    Some(Identity { real: words.next()??, effective: words.next()??, saved: words.next()??, nested })
 }
 
 /// The file that `pid` executes, with the device and inode that name it; its path is the one it had when it was started.
@@ -67,12 +71,6 @@ fn parse_cgroup(text: &str) -> String {
     }
 }
 
-/// What names the process-id namespace of `pid`.
-pub fn pid_namespace(pid: u32) -> Result<u64, HostError> {
-    let path = path_of(pid, "ns/pid");
-    Ok(fs::metadata(&path).map_err(error::file("look at", &path))?.ino())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,21 +78,21 @@ mod tests {
     #[test]
     fn this_process_is_itself() {
         let me = std::process::id();
-        let ids = uids(me).unwrap();
-        assert_eq!(ids.only(), Some(rustix::process::getuid().as_raw()));
+        let ids = identity(me).unwrap();
+        assert_eq!((ids.only(), ids.nested), (Some(rustix::process::getuid().as_raw()), false));
         let (path, _) = program(me).unwrap();
         assert_eq!(path, std::env::current_exe().unwrap());
         assert!(cgroup(me).unwrap().starts_with('/'));
-        assert_eq!(pid_namespace(me).unwrap(), pid_namespace(std::os::unix::process::parent_id()).unwrap());
-        assert!(uids(1 << 30).unwrap_err().is_gone());
+        assert!(identity(1 << 30).unwrap_err().is_gone());
     }
 
     #[test]
     fn setuid_programs_are_nobodys() {
-        let ids = parse_uids("Name:\tsudo\nUid:\t1000\t0\t0\t0\n").unwrap();
-        assert_eq!((ids.real, ids.effective, ids.only()), (1000, 0, None));
-        assert_eq!(parse_uids("Name:\tx\n"), None);
-        assert_eq!(parse_uids("Uid:\t1\t2\n"), None);
+        let ids = parse_identity("Name:\tsudo\nNSpid:\t7\nUid:\t1000\t0\t0\t0\n").unwrap();
+        assert_eq!((ids.real, ids.effective, ids.only(), ids.nested), (1000, 0, None, false));
+        assert_eq!(parse_identity("Name:\tx\n"), None);
+        assert_eq!(parse_identity("Uid:\t1\t2\n"), None);
+        assert!(parse_identity("Uid:\t1\t1\t1\t1\nNSpid:\t700\t5\n").unwrap().nested);
     }
 
     #[test]
