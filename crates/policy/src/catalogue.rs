@@ -87,6 +87,11 @@ pub(crate) const HOME: Info = Info {
     summary: "A node to itself, and beyond it only nodes that are nobody's home",
     source: "Koita et al. §2.1, §2.2.2",
 };
+pub(crate) const REPARTITION: Info = Info {
+    name: "repartition",
+    summary: "All programs together as local as can be: few processors move, and only where it pays",
+    source: "left open in Brecht 1997, §2, §5.3, §6",
+};
 pub(crate) const LIMITED: Info = Info {
     name: "limited",
     summary: "Inside one node for life; nodes are shared",
@@ -305,6 +310,14 @@ pub(crate) const PRESETS: &[Preset] = &[
             source: "LIM of Koita et al. §3.2",
         },
         parts: "share=demand placement=limited admission=fifo",
+    },
+    Preset {
+        info: Info {
+            name: "equi-pools",
+            summary: "Everybody the same, each as local as can be; processors move where that pays",
+            source: "repartitioning with pools, left open in Brecht 1997, §2, §6",
+        },
+        parts: "share=equi placement=repartition",
     },
     Preset { info: PDPA, parts: "share=pdpa admission=multiprogramming" },
     Preset { info: ROUND_ROBIN, parts: "share=dss turns=round-robin" },

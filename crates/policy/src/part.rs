@@ -192,6 +192,11 @@ pub trait Placement: CopyPlacement + Debug + Send {
         false
     }
 
+    /// Whether processors may change hands between applications whose counts stay the same, because that makes them more local.
+    fn moves(&self) -> bool {
+        false
+    }
+
     /// Follows what the turns part prefers, if it chooses buses; the default does not care.
     fn prefer(&mut self, preferred: &[(Slot, u32, u32)]) {
         let _ = preferred;

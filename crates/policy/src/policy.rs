@@ -98,7 +98,7 @@ impl Policy {
             ];
             if let Some((_, part, info, parameters)) = needs.into_iter().find(|(needs, ..)| *needs) {
                 return Err(Rejected::new(format!(
-                    "{} needs applications to have homes, and placement={} gives none: use placement=home, base-priority or limited",
+                    "{} needs applications to have homes, and placement={} gives none: use placement=home, base-priority, limited or repartition",
                     text::write(part, info, &parameters),
                     self.placement.info().name
                 )));
@@ -227,6 +227,7 @@ mod tests {
             "placement=first-fit(tie=lowest,in-pool=random)",
             "placement=empty-pool(level=machine,overflow=deny)",
             "placement=localized(tie=lowest)",
+            "placement=repartition(level=node,tie=random,memory=0,move=9)",
             "placement=fixed(at=----/---3/--42/---1)",
             "turns=rr(quantum=50ms)",
             "turns=b2arr(first=30%,of=bandwidth,quantum=2s)",
@@ -278,6 +279,7 @@ mod tests {
         assert!(reason("placement=worst-fit(levels=4/12)").contains("outermost first"));
         assert!(reason("placement=worst-fit(overflow=deny)").contains("unknown"));
         assert!(reason("placement=fixed").contains("at=----"));
+        assert!(reason("placement=repartition(move=1001)").contains("from 0 to 1000"));
         assert!(reason("turns=rr(quantum=fast)").contains("such as 100ms"));
         assert!(reason("turns=b2arr(first=120%)").contains("from 0% to 100%"));
         assert!(reason("turns=b2adss(mult=65)").contains("from 1 to 64"));

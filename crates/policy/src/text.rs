@@ -91,6 +91,9 @@ pub(crate) const ANSWERS: &[Answer] = &[
         let tie = parameters.tie()?.unwrap_or(Tie::Random);
         Ok(Built::Placement(Box::new(placement::Limited::new(tie, seed))))
     }),
+    answer(Part::Placement, info::REPARTITION, |parameters, seed| {
+        Ok(Built::Placement(Box::new(placement::Repartition::read(parameters, seed)?)))
+    }),
     answer(Part::Turns, info::ALWAYS, |_, _| Ok(Built::Turns(Box::new(turns::Always)))),
     answer(Part::Turns, info::TICK, |parameters, _| {
         let quantum = parameters.duration("quantum")?.unwrap_or(turns::Tick::QUANTUM_NS);
@@ -197,6 +200,15 @@ impl Parameters {
         match value.parse() {
             Ok(number) if (1..=65_536).contains(&number) => Ok(Some(number)),
             _ => Err(Rejected::new(format!("{}: `{name}={value}` should be a number from 1 to 65536", self.answer))),
+        }
+    }
+
+    /// How much something counts: 0 (not at all) to 1000.
+    pub(crate) fn weight(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.parse() {
+            Ok(number) if number <= 1000 => Ok(Some(number)),
+            _ => Err(Rejected::new(format!("{}: `{name}={value}` should be a weight from 0 to 1000", self.answer))),
         }
     }
 

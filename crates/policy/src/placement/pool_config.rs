@@ -81,17 +81,7 @@ impl PoolConfig {
 
     /// The parameters that are not the default.
     pub(crate) fn write(&self) -> String {
-        let mut out = Vec::new();
-        match self.levels.as_slice() {
-            [Formation::ByArchitecture] => {}
-            [Formation::Equal(k)] => out.push(format!("equal={k}")),
-            [Formation::Unequal(sizes)] => {
-                let sizes: Vec<_> = sizes.iter().map(u32::to_string).collect();
-                out.push(format!("sizes={}", sizes.join("+")));
-            }
-            [one] => out.push(format!("level={}", word(one))),
-            several => out.push(format!("levels={}", several.iter().map(word).collect::<Vec<_>>().join("/"))),
-        }
+        let mut out: Vec<_> = write_levels(&self.levels).into_iter().collect();
         if self.tie == Tie::Lowest {
             out.push("tie=lowest".to_owned());
         }
@@ -141,8 +131,22 @@ fn word(formation: &Formation) -> String {
     }
 }
 
+/// As [`read_levels`] reads it; nothing for the default.
+pub(super) fn write_levels(levels: &[Formation]) -> Option<String> {
+    match levels {
+        [] | [Formation::ByArchitecture] => None,
+        [Formation::Equal(k)] => Some(format!("equal={k}")),
+        [Formation::Unequal(sizes)] => {
+            let sizes: Vec<_> = sizes.iter().map(u32::to_string).collect();
+            Some(format!("sizes={}", sizes.join("+")))
+        }
+        [one] => Some(format!("level={}", word(one))),
+        several => Some(format!("levels={}", several.iter().map(word).collect::<Vec<_>>().join("/"))),
+    }
+}
+
 /// `level=llc`, `equal=6`, `sizes=4+8` or `levels=package/llc`: one of them at most.
-fn read_levels(parameters: &mut Parameters) -> Result<Option<Vec<Formation>>, Rejected> {
+pub(super) fn read_levels(parameters: &mut Parameters) -> Result<Option<Vec<Formation>>, Rejected> {
     let level = parameters.choice("level", &LEVELS)?.map(|level| vec![Formation::ByLevel(level)]);
     let equal = parameters.number("equal")?.map(|k| vec![Formation::Equal(k)]);
     let sizes = match parameters.value("sizes") {

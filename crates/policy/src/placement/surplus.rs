@@ -26,16 +26,25 @@ impl Surplus {
         for &slot in view.order {
             let surplus = plan.count(slot).saturating_sub(shares.count(slot));
             if surplus > 0 {
-                self.release_from(view, shares, plan, slot, surplus as usize);
+                self.release_from(view, shares, plan, slot, surplus as usize, |_| true);
             }
         }
     }
 
-    fn release_from(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan, slot: Slot, surplus: usize) {
+    /// Takes so many from one application, of those that `may_go`.
+    pub(super) fn release_from(
+        &mut self,
+        view: &View<'_>,
+        shares: &Shares,
+        plan: &mut Plan,
+        slot: Slot,
+        surplus: usize,
+        may_go: impl Fn(PuId) -> bool,
+    ) {
         let own = &view.app(slot).own;
         self.counts.count(view, own.iter());
         self.candidates.clear();
-        for pu in own.iter().filter(|&pu| plan.next(pu) == Some(slot)) {
+        for pu in own.iter().filter(|&pu| plan.next(pu) == Some(slot) && may_go(pu)) {
             let [core, llc, node] = LEVELS.map(|level| view.machine.object(level, pu));
             let wanted_back = view
                 .former(pu)

@@ -1,0 +1,120 @@
+//! What an arrangement costs, in integers. Knows not how a good one is found.
+//!
+//! The unit is one processor for which data are one firmware unit of distance farther away than its own memory (local = 10, the next
+//! package usually 20 or 32). The cost of an arrangement is the sum of
+//! ```text
+//! spread     × each processor's distance from its program's main group (the group from which the sum is smallest)
+//! memory     × each processor's distance from its program's pages, weighted by bytes
+//! move       × processors that a program has and had not before
+//! isolation  × pairs of programs in one group
+//! ```
+
+use super::board::Board;
+use super::ground::Ground;
+use super::memory::Distances;
+
+/// How much each part of the cost counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Weights {
+    /// Distance of a program's processors from each other.
+    pub spread: u32,
+    /// Distance of its processors from its pages.
+    pub memory: u32,
+    /// A processor that changes hands: what a move must save at least.
+    pub moves: u32,
+    /// Two programs in one group.
+    pub isolation: u32,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self { spread: 1, memory: 1, moves: 4, isolation: 4 }
+    }
+}
+
+/// Ground, memory and weights together.
+#[derive(Debug, Clone, Copy)]
+pub struct Costs<'a> {
+    /// Groups and distances.
+    pub ground: &'a Ground,
+    /// Where pages are.
+    pub memory: &'a Distances,
+    /// Weights.
+    pub weights: Weights,
+}
+
+impl Costs<'_> {
+    /// Of one processor of a program in a group, measured from a main group: spread and memory.
+    pub fn unit(&self, program: usize, group: usize, main: usize) -> i64 {
+        i64::from(self.weights.spread) * i64::from(self.ground.far(group, main)) + self.remote(program, group)
+    }
+
+    /// Of one processor: memory alone.
+    pub fn remote(&self, program: usize, group: usize) -> i64 {
+        i64::from(self.weights.memory) * i64::from(self.memory.of(program, group))
+    }
+
+    /// Of processors that come into a group besides what the program has there: moves alone.
+    pub fn moves(&self, board: &Board, program: usize, group: usize, processors: u16) -> i64 {
+        let (have, held) = (board.have(program, group), board.held(program, group));
+        let gained = (have + processors).saturating_sub(held) - have.saturating_sub(held);
+        i64::from(self.weights.moves) * i64::from(gained)
+    }
+
+    /// What is saved in moves by processors that leave a group.
+    fn unmoves(&self, board: &Board, program: usize, group: usize, processors: u16) -> i64 {
+        let (have, held) = (board.have(program, group), board.held(program, group));
+        let lost = have.saturating_sub(held) - (have - processors).saturating_sub(held);
+        i64::from(self.weights.moves) * i64::from(lost)
+    }
+
+    /// Of so many programs in one group.
+    pub fn crowd(&self, programs: i64) -> i64 {
+        i64::from(self.weights.isolation) * (programs * (programs - 1) / 2)
+    }
+
+    /// The spread of a program as it is, from a main group.
+    pub fn spread(&self, board: &Board, program: usize, main: usize) -> i64 {
+        let far = |group: usize| i64::from(board.have(program, group)) * i64::from(self.ground.far(group, main));
+        i64::from(self.weights.spread) * board.places(program).map(far).sum::<i64>()
+    }
+
+    /// The main group of a program: of those it is in the one from which it is spread least, of equals the one it has, then the first. With the
+    /// spread.
+    pub fn main(&self, board: &Board, program: usize) -> (usize, i64) {
+        let now = board.main(program);
+        let measured = board.places(program).map(|main| (self.spread(board, program, main), main != now, main));
+        measured.min().map_or((now, 0), |(spread, _, main)| (main, spread))
+    }
+
+    /// What changes for a program if so many of its processors go from one group to another: spread, memory and moves, from its main group
+    /// or, if that is better, from the new one.
+    pub fn shift(&self, board: &Board, program: usize, (from, to): (usize, usize), processors: u16) -> i64 {
+        let spread = |main: usize| {
+            let far = |group: usize| i64::from(self.ground.far(group, main));
+            let mut sum: i64 = 0;
+            for group in board.places(program) {
+                sum += i64::from(board.have(program, group)) * far(group);
+            }
+            (sum, sum + i64::from(processors) * (far(to) - far(from)))
+        };
+        let (now, from_main) = spread(board.main(program));
+        let (_, from_new) = spread(to);
+        i64::from(self.weights.spread) * (from_main.min(from_new) - now)
+            + i64::from(processors) * (self.remote(program, to) - self.remote(program, from))
+            + self.moves(board, program, to, processors)
+            - self.unmoves(board, program, from, processors)
+    }
+
+    /// The whole cost of an arrangement.
+    pub fn total(&self, board: &Board) -> i64 {
+        let program = |program: usize| {
+            let remote = |group: usize| i64::from(board.have(program, group)) * self.remote(program, group);
+            self.main(board, program).1
+                + board.places(program).map(remote).sum::<i64>()
+                + i64::from(self.weights.moves) * i64::from(board.gained(program))
+        };
+        (0..board.programs()).map(program).sum::<i64>()
+            + (0..board.groups()).map(|group| self.crowd(i64::from(board.crowd(group)))).sum::<i64>()
+    }
+}

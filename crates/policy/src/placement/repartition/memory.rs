@@ -1,0 +1,128 @@
+//! How far each program's pages are from each group. Knows no counts of processors.
+
+use super::ground::Ground;
+use crate::view::{App, AppId, Slot, View};
+
+/// By program of one decision and group: distance from its pages, weighted by bytes. What has not changed since the last decision is kept.
+#[derive(Debug, Clone, Default)]
+pub struct Distances {
+    groups: usize,
+    /// Rows: zeros first, then one for each node, then one for each slot.
+    rows: Vec<u16>,
+    /// By program: where its row begins, and whether it is anything but zeros.
+    at: Vec<u32>,
+    /// By slot: of whom and of what its row was made.
+    known: Vec<Option<(AppId, u64)>>,
+    nodes: usize,
+}
+
+/// Bytes are weighed in this many parts.
+const PARTS: u64 = 1 << 10;
+
+impl Distances {
+    /// Begins anew, for another ground.
+    pub fn reset(&mut self, ground: &Ground, nodes: usize) {
+        (self.groups, self.nodes) = (ground.groups(), nodes);
+        self.known.clear();
+        self.at.clear();
+        self.rows.clear();
+        self.rows.resize(self.groups, 0);
+        for node in 0..nodes as u32 {
+            self.rows.extend_from_slice(ground.reach(numaestro_topology::NumaNodeId(node)));
+        }
+    }
+
+    /// Forgets which programs there were.
+    pub fn begin(&mut self) {
+        self.at.clear();
+    }
+
+    /// The next program: an application of a view.
+    pub fn enter(&mut self, view: &View<'_>, ground: &Ground, slot: Slot) {
+        let app = view.app(slot);
+        let needs = app.needs_memory > 0 && app.allocation == 0 && !view.free_memory.is_empty();
+        let row = if app.memory.iter().any(|&bytes| bytes > 0) {
+            self.kept(slot, app, checksum(&app.memory), |row| of_pages(ground, &app.memory, row))
+        } else if let Some(home) = app.home.filter(|home| home.index() < self.nodes) {
+            1 + home.index()
+        } else if needs {
+            let sum = checksum(view.free_memory) ^ app.needs_memory.rotate_left(7);
+            self.kept(slot, app, sum, |row| of_room(ground, view.free_memory, app.needs_memory, row))
+        } else {
+            0
+        };
+        self.at.push((row * self.groups) as u32);
+    }
+
+    /// The next program: one whose pages are so far from each group.
+    pub fn enter_row(&mut self, row: &[u16]) {
+        assert_eq!(row.len(), self.groups, "one distance for each group");
+        self.at.push(self.rows.len() as u32);
+        self.rows.extend_from_slice(row);
+    }
+
+    /// Distance of a processor in a group from a program's pages.
+    pub fn of(&self, program: usize, group: usize) -> u16 {
+        self.rows[self.at[program] as usize + group]
+    }
+
+    /// Distances of a program's pages from all groups; none if nothing is known of them.
+    pub fn row(&self, program: usize) -> Option<&[u16]> {
+        let at = self.at[program] as usize;
+        (at > 0).then(|| &self.rows[at..at + self.groups])
+    }
+
+    /// The row of a slot, made anew if it was made of something else.
+    fn kept(&mut self, slot: Slot, app: &App, sum: u64, make: impl FnOnce(&mut [u16])) -> usize {
+        let row = 1 + self.nodes + slot.index();
+        if self.known.len() <= slot.index() {
+            self.known.resize(slot.index() + 1, None);
+            self.rows.resize((row + 1) * self.groups, 0);
+        }
+        if self.known[slot.index()] != Some((app.id, sum)) {
+            self.known[slot.index()] = Some((app.id, sum));
+            make(&mut self.rows[row * self.groups..][..self.groups]);
+        }
+        row
+    }
+}
+
+fn checksum(bytes: &[u64]) -> u64 {
+    bytes
+        .iter()
+        .fold(bytes.len() as u64, |sum, &bytes| (sum ^ bytes).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29))
+}
+
+/// The mean distance of the pages there are.
+fn of_pages(ground: &Ground, bytes: &[u64], row: &mut [u16]) {
+    let total: u128 = bytes.iter().map(|&bytes| u128::from(bytes)).sum();
+    let part = |bytes: u64| (u128::from(bytes) * u128::from(PARTS) / total.max(1)) as u64;
+    row.fill(0);
+    for (group, out) in row.iter_mut().enumerate() {
+        let weigh = |(node, &bytes): (usize, &u64)| {
+            let reach = ground.reach(numaestro_topology::NumaNodeId(node as u32))[group];
+            part(bytes) * u64::from(reach)
+        };
+        let sum: u64 = bytes.iter().enumerate().filter(|&(_, &bytes)| bytes > 0).map(weigh).sum();
+        *out = (sum / PARTS).min(u64::from(u16::MAX)) as u16;
+    }
+}
+
+/// The mean distance of pages that are still to come: to the nearest nodes that have room for them.
+fn of_room(ground: &Ground, free: &[u64], needs: u64, row: &mut [u16]) {
+    for (group, out) in row.iter_mut().enumerate() {
+        let (mut left, mut sum, mut far) = (needs, 0, 0);
+        for &node in ground.near_nodes(group) {
+            let taken = left.min(free.get(usize::from(node)).copied().unwrap_or(0));
+            far = u64::from(ground.reach(numaestro_topology::NumaNodeId(u32::from(node)))[group]);
+            sum += u128::from(taken) * u128::from(far);
+            left -= taken;
+            if left == 0 {
+                break;
+            }
+        }
+        // What fits nowhere is as far as the farthest.
+        sum += u128::from(left) * u128::from(far);
+        *out = (sum / u128::from(needs.max(1))).min(u128::from(u16::MAX)) as u16;
+    }
+}
