@@ -22,6 +22,7 @@ help:
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
 	@echo "make sim-bench           how fast the simulator is on this machine (a minute)"
 	@echo "make install PREFIX=DIR  install below DIR (default: $(PREFIX)); make uninstall undoes it"
+	@echo "make deb                 a package for Debian and Ubuntu in build/"
 	@echo "make clean               remove everything that was built"
 
 ## Building
@@ -101,9 +102,13 @@ install: build
 uninstall:
 	@scripts/install.sh uninstall "$(PREFIX)" "$(DESTDIR)"
 
+deb: packages
+	@$(MAKE) --no-print-directory binaries client
+	@scripts/package-deb.sh
+
 clean:
 	$(CARGO) clean
 	rm -rf build
 
 .PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa check install \
-        uninstall clean
+        uninstall deb clean

@@ -28,11 +28,14 @@ Exit codes (except `run`, which becomes the program and passes on the program's 
   69  there is no manager to ask, or it cannot be reached
   75  the manager refused; later it may be possible
   77  not permitted
+  78  `daemon`: a configuration file is wrong; the message says where
  125  `run`: numaestro refused to start the program    126  `run`: found, but cannot be executed
  127  `run`: not found
 
 Environment:
-  NUMAESTRO_DIR      runtime directory of the manager (default: $XDG_RUNTIME_DIR/numaestro)
+  NUMAESTRO_DIR      runtime directory of the manager (default: the system's manager in
+                     /run/numaestro if there is one, else $XDG_RUNTIME_DIR/numaestro)
+  NUMAESTRO_USER     1: a manager of your own, also where the system has one (as --user)
   NUMAESTRO_LOG      what to log, e.g. `debug` or `numaestro_daemon=trace`
   NUMAESTRO_PRELOAD  use this shim instead of the built-in one
   NO_COLOR           no colours";
@@ -80,6 +83,10 @@ pub struct Cli {
     /// Runtime directory of the manager, instead of the usual one (see Environment).
     #[arg(long, global = true, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Use a manager of your own, also where the system has one for everybody.
+    #[arg(long, global = true, env = "NUMAESTRO_USER", hide_env = true, conflicts_with = "dir",
+          value_parser = clap::builder::FalseyValueParser::new())]
+    pub user: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -354,15 +361,24 @@ pub struct TopoArgs {
 
 /// `numaestro daemon`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples: numaestro daemon --policy share=dss --journal run.journal\n          numaestro daemon --reserved 0 --idle-exit 0\n\n\
-                  Settings come from --config, else from $XDG_CONFIG_HOME/numaestro/config.toml, else from /etc/numaestro/config.toml, \
-                  where they exist; options win. `numaestro stop` or SIGTERM ends it in order."
-)]
+#[command(after_help = "Examples: numaestro daemon --policy share=dss --journal run.journal\n          \
+                  numaestro daemon --reserved 0 --idle-exit 0\n          \
+                  numaestro daemon --system --check-config -v\n\n\
+                  Settings come from $XDG_CONFIG_HOME/numaestro/config.toml and the *.toml in config.d beside it, with --system from the \
+                  same names below /etc/numaestro, or from --config FILE alone; options win. `numaestro stop` or SIGTERM ends it in order.")]
 pub struct DaemonArgs {
-    /// Read the settings from this file.
+    /// Be the manager of all users of this machine. Needs root.
+    #[arg(long)]
+    pub system: bool,
+    /// Read the settings from this file only.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Only check the settings: say `ok`, or what is wrong where. With -v also what they come to, and from which file.
+    #[arg(long)]
+    pub check_config: bool,
+    /// With --check-config: what the settings come to, for programs.
+    #[arg(long, requires = "check_config")]
+    pub json: bool,
     /// End after this many seconds without an application; 0 = never.
     #[arg(long, value_name = "SECONDS")]
     pub idle_exit: Option<u32>,

@@ -1,68 +1,120 @@
 //! `numaestro daemon`: this process is the manager until it ends. Here its settings are put together; what it does is in the
 //! crate `numaestro-daemon`.
 
-use crate::cli::DaemonArgs;
-use crate::{manager, say};
-use anyhow::Context;
-use numaestro_daemon::Config;
-use numaestro_host::{descriptors, signals};
+use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Settings of the machine, for all its users.
-const CONFIG_OF_MACHINE: &str = "/etc/numaestro/config.toml";
+use numaestro_daemon::{Config, ConfigError, Loaded, Source};
+use numaestro_host::{descriptors, signals};
+use serde::Serialize;
+
+use crate::cli::DaemonArgs;
+use crate::{manager, say};
+
+/// What the system's manager logs unless it is told otherwise.
+const SYSTEM_LOG: &str = "info";
 
 /// The subcommand.
-pub fn daemon(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<u8> {
+pub fn daemon(dir: Option<PathBuf>, args: &DaemonArgs, verbose: u8) -> anyhow::Result<u8> {
     if std::env::var_os("LISTEN_FDS").is_none() {
         descriptors::close_inherited();
     }
-    let config = config(dir, args)?;
+    let loaded = Config::load(&source(dir, args)?).map_err(|error| wrong(&error))?;
+    if args.check_config {
+        return check(&loaded, args.json, verbose > 0);
+    }
+    let config = loaded.config;
+    let usual = if config.system { SYSTEM_LOG } else { "" };
+    say::start_daemon_log(verbose, if config.log.is_empty() { usual } else { &config.log });
+    loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    if config.system && numaestro_host::own_uid() != 0 {
+        let next =
+            "start it as a service: `sudo systemctl start numaestro`; without --system you get a manager of your own";
+        return Err(say::Failure::error(
+            say::NOT_PERMITTED,
+            "only root can move the programs of all users: --system needs root",
+            next,
+        ));
+    }
     // A program that hangs up while it is answered must not take the manager with it.
     signals::ignore_broken_pipes();
     numaestro_daemon::main_loop(config)?;
     Ok(say::OK)
 }
 
-/// File first, options over it.
-fn config(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<Config> {
-    let mut config = match file(args) {
-        Some(file) => {
-            let name = file.display().to_string();
-            let text = std::fs::read_to_string(&file).with_context(|| name.clone())?;
-            Config::from_toml(&name, &text)?
-        }
-        None => Config::default(),
-    };
-    if dir.is_some() || config.dir.as_os_str().is_empty() {
-        config.dir = manager::directory(dir)?;
-    }
-    for (field, option) in
-        [(&mut config.policy, &args.policy), (&mut config.cpus, &args.cpus), (&mut config.reserved, &args.reserved)]
-    {
-        if let Some(value) = option {
-            field.clone_from(value);
-        }
-    }
-    config.grace_ms = args.grace_ms.unwrap_or(config.grace_ms);
-    config.seed = args.seed.unwrap_or(config.seed);
-    config.unmanaged &= !args.ignore_unmanaged;
-    if let Some(seconds) = args.idle_exit {
-        config.idle_exit_s = (seconds > 0).then_some(seconds);
-    }
-    if let Some(journal) = &args.journal {
-        config.journal = Some(std::path::absolute(journal)?);
-    }
-    if let Some(rates) = &args.inject_rates {
-        config.inject_rates = Some(std::path::absolute(rates)?);
-    }
-    config.validate()?;
-    Ok(config)
+fn wrong(error: &ConfigError) -> anyhow::Error {
+    let next = "`numaestro daemon --check-config` tries it again without starting anything";
+    say::Failure::error(say::CONFIG, error.to_string(), next)
 }
 
-fn file(args: &DaemonArgs) -> Option<PathBuf> {
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let base = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
-    let own = base.map(|base| base.join("numaestro/config.toml"));
-    let places = [own, Some(PathBuf::from(CONFIG_OF_MACHINE))];
-    args.config.clone().or_else(|| places.into_iter().flatten().find(|place| place.is_file()))
+/// Which files count, and the options as the last layer over them.
+fn source(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<Source> {
+    let mut source = match &args.config {
+        Some(file) => Source::only(std::path::absolute(file)?),
+        None if args.system => Source::of_system(),
+        None => Source::of_user(),
+    };
+    source.system = args.system;
+    // Without a directory in the files or options, the manager takes the usual one.
+    if let Some(dir) = dir {
+        source.dir = manager::directory(Some(dir))?;
+    }
+    let options = &mut source.options;
+    let mut set = |name: &str, value: Option<toml::Value>| {
+        if let Some(value) = value {
+            options.insert(name.to_owned(), value);
+        }
+    };
+    let text = |value: &Option<String>| value.clone().map(toml::Value::String);
+    let number = |value: Option<u32>| value.map(|value| toml::Value::Integer(value.into()));
+    let path = |value: &Option<PathBuf>| -> anyhow::Result<Option<toml::Value>> {
+        let Some(path) = value else { return Ok(None) };
+        let path = std::path::absolute(path)?;
+        let name = path.to_str().ok_or_else(|| anyhow::anyhow!("{} is not UTF-8", path.display()))?;
+        Ok(Some(toml::Value::String(name.to_owned())))
+    };
+    set("policy", text(&args.policy));
+    set("cpus", text(&args.cpus));
+    set("reserved", text(&args.reserved));
+    set("grace_ms", number(args.grace_ms));
+    set("seed", args.seed.map(|seed| toml::Value::Integer(seed.cast_signed())));
+    set("unmanaged", args.ignore_unmanaged.then_some(toml::Value::Boolean(false)));
+    set("idle_exit_s", number(args.idle_exit));
+    set("journal", path(&args.journal)?);
+    set("inject_rates", path(&args.inject_rates)?);
+    Ok(source)
+}
+
+/// For programs.
+#[derive(Debug, Serialize)]
+struct Checked<'a> {
+    files: &'a [PathBuf],
+    /// By dotted name: `FILE:LINE`, or `option`; the rest has its default.
+    origins: &'a std::collections::BTreeMap<String, String>,
+    warnings: &'a [String],
+    system: bool,
+    config: &'a Config,
+}
+
+/// `--check-config`.
+fn check(loaded: &Loaded, json: bool, long: bool) -> anyhow::Result<u8> {
+    let Loaded { config, files, origins, warnings } = loaded;
+    if json {
+        let checked = Checked { files, origins, warnings, system: config.system, config };
+        say::print(&format!("{}\n", serde_json::to_string_pretty(&checked)?))?;
+        return Ok(say::OK);
+    }
+    warnings.iter().for_each(|warning| say::warn(warning));
+    let mut text = String::from("ok\n");
+    if long {
+        for file in files {
+            writeln!(text, "read  {}", file.display())?;
+        }
+        for (name, place) in origins {
+            writeln!(text, "      {name}  from {place}")?;
+        }
+        writeln!(text, "\n{}", toml::to_string(config)?.trim_end())?;
+    }
+    say::print(&text)?;
+    Ok(say::OK)
 }

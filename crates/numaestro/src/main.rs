@@ -63,7 +63,9 @@ fn enter(arguments: Vec<OsString>) -> u8 {
             return if refusal.use_stderr() { say::USAGE } else { say::OK };
         }
     };
-    say::start_log(cli.verbose);
+    if !matches!(cli.command, Command::Daemon(_)) {
+        say::start_log(cli.verbose);
+    }
     match dispatch(cli) {
         Ok(code) => code,
         Err(error) => say::failed(&error),
@@ -72,7 +74,8 @@ fn enter(arguments: Vec<OsString>) -> u8 {
 
 /// One line per subcommand.
 fn dispatch(cli: Cli) -> anyhow::Result<u8> {
-    let dir = cli.dir;
+    let own = cli.user && !matches!(cli.command, Command::Daemon(_));
+    let dir = cli.dir.or_else(|| own.then(manager::own_directory));
     match cli.command {
         Command::Run(args) => run::run(dir, &args),
         Command::Shell(args) => shell::shell(dir, &args),
@@ -90,7 +93,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Trace(what) => trace::trace(&what),
         Command::Topo(args) => topo::topo(&args),
         Command::Stop => stop::stop(dir),
-        Command::Daemon(args) => daemon::daemon(dir, &args),
+        Command::Daemon(args) => daemon::daemon(dir, &args, cli.verbose),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { into } => pages::manual(into.as_deref()),
     }

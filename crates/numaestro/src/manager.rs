@@ -64,6 +64,7 @@ impl Manager {
 
     /// Lets the manager stop this process, and the program it becomes, for the length of other programs' turns.
     pub fn permit_to_stop(&self) {
+        // With sockets of a service manager this is its process, of which the manager is a child: that is permitted too.
         if let Ok(peer) = numaestro_host::socket::peer(self.stream.get_ref().as_fd()) {
             numaestro_host::stop::permit(peer.pid);
         }
@@ -109,6 +110,17 @@ impl Manager {
         }
     }
 
+    /// Who listens is not this process: somebody else holds the sockets, and the next who connects starts the manager again.
+    pub fn is_activated(&self, pid: u32) -> bool {
+        numaestro_host::socket::peer(self.stream.get_ref().as_fd()).is_ok_and(|peer| peer.pid != pid)
+    }
+
+    /// Waits until the manager has ended, or `patience` is over; tells whether it has.
+    pub fn wait_for_end(&mut self, patience: Duration) -> bool {
+        let _ = self.stream.get_ref().set_read_timeout(Some(patience));
+        matches!(self.line(), Err(error) if !is_silence(&error))
+    }
+
     /// From now on wait for answers as long as it takes.
     pub fn be_patient(&self) {
         let _ = self.stream.get_ref().set_read_timeout(None);
@@ -131,12 +143,28 @@ impl Manager {
     }
 }
 
-/// The runtime directory: the given one, or the usual one of this user.
+/// The runtime directory: the given one, else the system's if there is a manager for everybody, else the usual one of this user.
 pub fn directory(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     match dir {
         Some(dir) => Ok(std::path::absolute(dir)?),
-        None => Ok(std::path::absolute(RuntimeDir::default_path())?),
+        None => match RuntimeDir::usual_path() {
+            Ok(path) => Ok(std::path::absolute(path)?),
+            Err(error) => {
+                let next = "tell an administrator; --user uses a manager of your own";
+                Err(say::Failure::error(say::UNAVAILABLE, error.to_string(), next))
+            }
+        },
     }
+}
+
+/// The directory of a manager of one's own, for those who insist on it.
+pub fn own_directory() -> PathBuf {
+    RuntimeDir::default_path()
+}
+
+/// Whether the manager there is everybody's.
+fn is_of_system(dir: &Path) -> bool {
+    dir == RuntimeDir::system_path()
 }
 
 /// The answer makes no sense for the question.
@@ -154,6 +182,10 @@ pub fn is_absent(error: &std::io::Error) -> bool {
 }
 
 fn absent(dir: &Path, error: &std::io::Error) -> anyhow::Error {
+    if is_absent(error) && is_of_system(dir) {
+        let next = "`systemctl start numaestro` starts it, for administrators; --user uses one of your own";
+        return say::Failure::error(say::UNAVAILABLE, "the system's manager does not run", next);
+    }
     if is_absent(error) {
         let next = "it starts by itself with the first `numaestro run -- PROGRAM`";
         return say::Failure::error(say::UNAVAILABLE, format!("no manager runs in {}", dir.display()), next);

@@ -4,6 +4,8 @@
 
 use std::io::{IsTerminal, Write};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Done.
 pub const OK: u8 = 0;
@@ -20,6 +22,8 @@ pub const SOFTWARE: u8 = 70;
 pub const REFUSED: u8 = 75;
 /// Not permitted (`EX_NOPERM`).
 pub const NOT_PERMITTED: u8 = 77;
+/// `daemon`: a configuration file is wrong (`EX_CONFIG`).
+pub const CONFIG: u8 = 78;
 /// `run`: numaestro refused to start the program, as in `env`, `timeout`, `nohup`.
 pub const RUN_REFUSED: u8 = 125;
 /// `run`: found, but cannot be executed, as in a shell.
@@ -131,8 +135,32 @@ pub fn colours(stream: &impl IsTerminal) -> bool {
 
 /// Logs to stderr: warnings by default, more with `-v`, or exactly what `NUMAESTRO_LOG` says.
 pub fn start_log(verbose: u8) {
+    log_to_stderr(filter(verbose, ""));
+}
+
+/// The manager's log: to the system's journal, with fields such as `APP=` and `PID=`, if that is where stderr goes; else to stderr.
+/// `wanted` is what the configuration says; `NUMAESTRO_LOG` and `-v` go before it.
+pub fn start_daemon_log(verbose: u8, wanted: &str) {
+    let filter = filter(verbose, wanted);
+    if numaestro_host::notify::error_output_is_the_journal()
+        && let Ok(journal) = tracing_journald::layer()
+    {
+        // Without the prefix that would set our fields apart: they are what people search for.
+        let journal = journal.with_field_prefix(None).with_syslog_identifier("numaestro".to_owned());
+        let _ = tracing_subscriber::registry().with(filter).with(journal).try_init();
+        return;
+    }
+    log_to_stderr(filter);
+}
+
+/// The environment says what to log, else the command line, else the configuration.
+fn filter(verbose: u8, wanted: &str) -> EnvFilter {
     let usual = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
-    let filter = EnvFilter::try_from_env("NUMAESTRO_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
+    let usual = if verbose == 0 && !wanted.is_empty() { wanted } else { usual };
+    EnvFilter::try_from_env("NUMAESTRO_LOG").unwrap_or_else(|_| EnvFilter::new(usual))
+}
+
+fn log_to_stderr(filter: EnvFilter) {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

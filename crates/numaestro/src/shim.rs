@@ -4,6 +4,7 @@
 
 use crate::say;
 use anyhow::Context;
+use numaestro_host::rundir::RuntimeDir;
 use rustix::fs::StatVfsMountFlags;
 use std::fs;
 use std::io::Write;
@@ -28,7 +29,11 @@ pub fn locate(runtime: &Path) -> anyhow::Result<PathBuf> {
         return usable(installed);
     }
     let mut refusals = Vec::new();
-    for directory in [Some(runtime.to_owned()), cache()].into_iter().flatten() {
+    // The system's directory is not for files of users, also not of root's; whoever has no home has a directory of their own.
+    let shared = RuntimeDir::open(runtime).is_ok_and(|dir| dir.is_shared());
+    let own = || RuntimeDir::open(RuntimeDir::default_path()).ok().map(|dir| dir.path().to_owned());
+    let places = if shared { [cache(), own()] } else { [Some(runtime.to_owned()), cache()] };
+    for directory in places.into_iter().flatten() {
         match write_into(&directory).and_then(usable) {
             Ok(path) => return Ok(path),
             Err(error) => refusals.push(format!("{}: {error:#}", directory.display())),

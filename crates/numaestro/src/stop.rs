@@ -4,7 +4,7 @@ use crate::manager::{self, Manager};
 use crate::say;
 use numaestro_abi::control::Request;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Restoring the affinities of a full machine takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -20,14 +20,15 @@ pub fn stop(dir: Option<PathBuf>) -> anyhow::Result<u8> {
         }
         Err(_) => Manager::required(Some(dir.clone()))?,
     };
+    let pid = manager.status()?.pid;
     manager.order(&Request::Stop)?;
-    let begin = Instant::now();
-    while Manager::reach(&dir).is_ok() {
-        if begin.elapsed() > PATIENCE {
-            let next = "look at it with `numaestro status`; `kill` ends it too";
-            return Err(say::Failure::error(say::FAILED, "the manager has agreed to end but has not", next));
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    // It closes its connections when everything is given back.
+    if !manager.wait_for_end(PATIENCE) {
+        let next = "look at it with `numaestro status`; `kill` ends it too";
+        return Err(say::Failure::error(say::FAILED, "the manager has agreed to end but has not", next));
+    }
+    if manager.is_activated(pid) {
+        say::note("the next command starts it again; `systemctl stop numaestro.socket numaestro` prevents that");
     }
     say::print("the manager has ended; every program has its full affinity again\n")?;
     Ok(say::OK)
