@@ -58,6 +58,8 @@ pub fn run(
     limit: Duration,
     output: Box<dyn Write + Send>,
 ) -> Result<Ending> {
+    // Emulation takes every processor there is: two guests at once would only wait for each other. Held until the end of this function.
+    let _turn = turn(&place.directory)?;
     let archive = File::from(rustix::fs::memfd_create("initial", MemfdFlags::empty())?);
     (&archive).write_all(initial).context("no room for the guest's files")?;
     let (console, job, errors) = (pipe()?, pipe()?, pipe()?);
@@ -96,6 +98,16 @@ pub fn run(
         }
         (Some(_), None) => Ending::Died(heard.tail),
     })
+}
+
+/// Waits until no other guest runs from this directory.
+fn turn(directory: &Path) -> Result<File> {
+    let file = File::create(directory.join("running")).with_context(|| directory.display().to_string())?;
+    if file.try_lock().is_err() {
+        eprintln!("guest: another guest is running, waiting for its end");
+        file.lock()?;
+    }
+    Ok(file)
 }
 
 /// A pipe whose writing end stays open in QEMU.

@@ -74,7 +74,7 @@ fn walk(tree: &mut MemTree, directory: &Path, so_far: &str, pattern: &[&str]) {
         let (path, joined) = (directory.join(&name), format!("{so_far}{name}"));
         if rest.is_empty() {
             if let Ok(bytes) = std::fs::read(&path) {
-                tree.insert(joined, wanted(&name, &String::from_utf8_lossy(&bytes)));
+                tree.insert(joined, wanted(&name, String::from_utf8_lossy(&bytes).trim_end()));
             }
         } else {
             walk(tree, &path, &format!("{joined}/"), rest);
@@ -93,7 +93,7 @@ fn wanted(name: &str, content: &str) -> String {
     if name != "meminfo" {
         return content.to_owned();
     }
-    content.lines().filter(|line| line.contains("MemTotal:")).map(|line| format!("{line}\n")).collect()
+    content.lines().find(|line| line.contains("MemTotal:")).unwrap_or_default().to_owned()
 }
 
 /// What a guest writes, kept.
@@ -161,6 +161,6 @@ mod tests {
     fn names_are_numbers() {
         assert!(fits("cpu12", "cpu") && !fits("cpufreq", "cpu") && !fits("cpu", "cpu"));
         assert!(fits("shared_cpu_list", "shared_cpu_") && fits("core_id", ""));
-        assert_eq!(wanted("meminfo", "Node 0 MemTotal: 1 kB\nNode 0 MemFree: 2 kB\n"), "Node 0 MemTotal: 1 kB\n");
+        assert_eq!(wanted("meminfo", "Node 0 MemTotal: 1 kB\nNode 0 MemFree: 2 kB\n"), "Node 0 MemTotal: 1 kB");
     }
 }
