@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
-use numaestro_engine::{Action, Engine, Event, Nanos, Needs, Settings, Snapshot, journal};
+use numaestro_engine::{Action, Advice, Engine, Event, Nanos, Needs, Settings, Snapshot, Wish, journal};
 use numaestro_topology::{CpuSet, Machine};
 
 use crate::bandwidth;
@@ -126,6 +126,20 @@ impl Brain {
             tracing::warn!("the journal ends here: {cause}");
             self.journal = None;
         }
+    }
+
+    /// What an application with this wish would get if it came now, or why it would be refused. Nothing changes, even if the policy fails at it.
+    pub(crate) fn advise(&self, now: Nanos, wish: &Wish, free_memory: &[u64]) -> Result<Advice, String> {
+        let asked = catch_unwind(AssertUnwindSafe(|| self.engine.advise(now, wish, free_memory)));
+        match asked {
+            Ok(answer) => answer.map_err(|refusal| refusal.reason),
+            Err(cause) => Err(format!("the policy fails at such an application: {}", message_of(cause.as_ref()))),
+        }
+    }
+
+    /// The machine that is divided.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
     }
 
     /// When the engine wants [`Event::Timer`].

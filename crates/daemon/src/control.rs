@@ -57,7 +57,8 @@ impl Manager {
                 self.reply(number, &Reply::Policies(policies));
             }
             Request::PolicySet { policy } => self.set_policy(number, policy),
-            Request::Advise { .. } | Request::Reload => self.refuse(number, "this manager cannot do that", ""),
+            Request::Advise { options } => self.advise_asked(number, &options),
+            Request::Reload => self.refuse(number, "this manager cannot do that", ""),
             Request::Stop => {
                 info!(pid = peer.pid, "asked to stop");
                 self.reply(number, &Reply::Done);

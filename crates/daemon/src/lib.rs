@@ -9,6 +9,7 @@
 //! It must not know how a decision is taken (the engine does), nor how Linux is spoken to (`numaestro-host` does).
 
 mod actions;
+mod advice;
 mod app;
 mod attach;
 mod bandwidth;

@@ -2,7 +2,12 @@
 //!
 //! Must not know: sockets, processes, files. Completions and man pages are made from these types alone.
 
+mod advise;
+mod profile;
 mod values;
+
+pub use advise::AdviseArgs;
+pub use profile::ProfileCommand;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -106,6 +111,8 @@ pub enum Command {
     Adopt(AdoptArgs),
     /// Let an application go: all processors, no limits.
     Release(ReleaseArgs),
+    /// Say what a program would get now: processors, nodes, memory. Nothing is started.
+    Advise(AdviseArgs),
     /// Show who has which processors.
     Status(StatusArgs),
     /// The same, live in the terminal.
@@ -286,42 +293,6 @@ pub enum PolicyCommand {
         /// A name, or parts as `part=name`.
         #[arg(required = true, value_name = "POLICY")]
         policy: Vec<String>,
-    },
-}
-
-/// `numaestro profile`.
-#[derive(Debug, Subcommand)]
-pub enum ProfileCommand {
-    /// Every profile there is.
-    List {
-        /// For programs.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Add or replace one.
-    #[command(
-        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh"
-    )]
-    Add {
-        /// How the program may be steered.
-        #[arg(long, value_enum)]
-        class: Option<ClassArg>,
-        /// Never more processors.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        max: Option<u32>,
-        /// Share relative to others.
-        #[arg(long, value_name = "X", value_parser = parse_weight)]
-        weight: Option<f64>,
-        /// Cache lines that each of its threads moves to and from memory per millisecond.
-        #[arg(long, value_name = "RATE")]
-        btr: Option<u32>,
-        /// Path of the program, or its name without a slash.
-        program: String,
-    },
-    /// Forget one.
-    Remove {
-        /// As `list` shows it.
-        program: String,
     },
 }
 

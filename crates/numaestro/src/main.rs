@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), no_main)]
 
 mod adopt;
+mod advise;
 mod bench;
 mod cli;
 mod colours;
@@ -81,6 +82,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Shell(args) => shell::shell(dir, &args),
         Command::Adopt(args) => adopt::adopt(dir, &args),
         Command::Release(args) => adopt::release(dir, &args),
+        Command::Advise(args) => advise::advise(dir, &args),
         Command::Status(args) => status::status(dir, &args),
         Command::Top => top::top(dir),
         Command::Policy(what) => policy::policy(dir, what),

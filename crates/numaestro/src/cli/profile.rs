@@ -1,0 +1,41 @@
+//! The words of `numaestro profile`. Knows nothing of where profiles are kept.
+
+use super::ClassArg;
+use super::values::parse_weight;
+use clap::Subcommand;
+
+/// `numaestro profile`.
+#[derive(Debug, Subcommand)]
+pub enum ProfileCommand {
+    /// Every profile there is.
+    List {
+        /// For programs.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add or replace one.
+    #[command(
+        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh"
+    )]
+    Add {
+        /// How the program may be steered.
+        #[arg(long, value_enum)]
+        class: Option<ClassArg>,
+        /// Never more processors.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        max: Option<u32>,
+        /// Share relative to others.
+        #[arg(long, value_name = "X", value_parser = parse_weight)]
+        weight: Option<f64>,
+        /// Cache lines that each of its threads moves to and from memory per millisecond.
+        #[arg(long, value_name = "RATE")]
+        btr: Option<u32>,
+        /// Path of the program, or its name without a slash.
+        program: String,
+    },
+    /// Forget one.
+    Remove {
+        /// As `list` shows it.
+        program: String,
+    },
+}
