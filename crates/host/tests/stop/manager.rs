@@ -4,8 +4,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
-use numaestro_host::stop::{Group, News, Outcome, Stopped, Stopper};
+use numaestro_host::stop::{Group, LEASE_NS, News, Outcome, Stopped, Stopper};
 
 use crate::roles::say;
 use crate::support::Actor;
@@ -18,6 +20,11 @@ pub struct Manager {
 impl Manager {
     pub fn start() -> Self {
         Self { actor: RefCell::new(Actor::ready("manager", "")) }
+    }
+
+    /// From now on the lease is renewed only by [`Self::renew`]; else it is renewed all the time, however slow the machine.
+    pub fn renews_by_hand(&self) {
+        assert_eq!(self.ask("by-hand"), "ok");
     }
 
     fn ask(&self, question: &str) -> String {
@@ -73,8 +80,19 @@ pub fn question(key: u64, group: &Group) -> String {
 pub fn play() -> ! {
     let stopper = Stopper::start().unwrap();
     say("ready");
-    for line in std::io::stdin().lock().lines() {
-        let line = line.unwrap();
+    let (lines, said) = mpsc::channel();
+    std::thread::spawn(move || std::io::stdin().lock().lines().try_for_each(|line| lines.send(line.unwrap())));
+    let mut by_hand = false;
+    loop {
+        let line = match said.recv_timeout(Duration::from_nanos(LEASE_NS / 10)) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => {
+                // What has happened meanwhile is for those that renew by hand.
+                let _ = if by_hand { Vec::new() } else { stopper.renew() };
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["stop", key, root, tree] => {
@@ -86,6 +104,10 @@ pub fn play() -> ! {
             }
             ["go", key] => {
                 stopper.resume(key.parse().unwrap());
+                say("ok");
+            }
+            ["by-hand"] => {
+                by_hand = true;
                 say("ok");
             }
             _ => {

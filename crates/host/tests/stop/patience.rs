@@ -48,6 +48,7 @@ fn a_lease_runs_out_and_is_renewed() {
     let _turn = turn();
     let actor = Actor::ready("spin", "2");
     let manager = Manager::start();
+    manager.renews_by_hand();
     stop(&manager, &actor.alone());
     for _ in 0..3 {
         pause(LEASE_NS / 1_000_000 / 2);
