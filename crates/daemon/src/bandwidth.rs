@@ -56,6 +56,11 @@ impl Bandwidth {
         }
     }
 
+    /// The machine is another one: what was measured on the former is forgotten.
+    pub(crate) fn renew(&mut self) {
+        self.sensing = None;
+    }
+
     /// Whether the pace of programs is wanted, because nothing counts what they move.
     pub(crate) fn needs_pace(&self) -> bool {
         self.sensing.as_ref().is_some_and(|sensing| sensing.needs_pace())

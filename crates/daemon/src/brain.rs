@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
@@ -17,6 +18,9 @@ use crate::config::Config;
 /// The policy that takes over when another one has failed.
 pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
 
+/// After a renewal everybody is there to claim what they have, at once: there is nobody to wait for.
+const RENEWAL_NS: Nanos = 1_000_000;
+
 /// Failures until the manager gives up: programs are better off without one that cannot decide.
 const FAILURES_MAX: u32 = 3;
 
@@ -29,6 +33,8 @@ pub(crate) struct Brain {
     /// Policies that have failed so far, each of them for good.
     failures: u32,
     journal: Option<File>,
+    /// How many files the journal has: one for each machine.
+    journals: u32,
     /// What people call the application of the next event.
     arriving: Option<String>,
     /// Events so far: the position in the journal.
@@ -57,13 +63,51 @@ impl Brain {
         settings.host.bandwidth = bandwidth::is_offered(config);
         // Programs measure their speedup when they are asked to.
         (settings.host.speedup, settings.host.preemption) = (true, preemption);
+        settings.host.page_control = numaestro_host::numa::memory_policy_permitted().is_ok();
         let mut brain = Self::build(machine.clone(), settings, config.seed)?;
         if let Some(path) = &config.journal {
-            let file = File::create(path).with_context(|| format!("cannot write the journal {}", path.display()))?;
-            brain.journal = Some(file);
-            brain.note(&journal::encode_head(machine, &brain.settings, brain.seed));
+            brain.begin_journal(path)?;
         }
         Ok(brain)
+    }
+
+    fn begin_journal(&mut self, path: &Path) -> Result<()> {
+        let file = File::create(path).with_context(|| format!("cannot write the journal {}", path.display()))?;
+        self.journal = Some(file);
+        self.note(&journal::encode_head(&self.machine, &self.settings, self.seed));
+        Ok(())
+    }
+
+    /// One for the machine as it is now, under the present policy; under the configured one where that does not fit the machine any more, and under the
+    /// simplest one where that does not either. The journal goes on in a file of its own, `NAME.2` and so on: each is about one machine.
+    pub(crate) fn renewed(&self, config: &Config, machine: &Machine) -> Result<Self> {
+        let mut settings = Settings {
+            reserved: machine.pu_set(&config.reserved.parse::<CpuSet>()?),
+            buses: bandwidth::buses(machine),
+            recovery_ns: RENEWAL_NS,
+            ..self.settings.clone()
+        };
+        let mut fresh = None;
+        for policy in [&self.policy_text(), &config.policy, FALLBACK_POLICY] {
+            policy.clone_into(&mut settings.policy);
+            match Self::build(machine.clone(), settings.clone(), self.seed) {
+                Ok(brain) => {
+                    fresh = Some(brain);
+                    break;
+                }
+                Err(cause) => tracing::warn!("{cause:#}"),
+            }
+        }
+        let mut fresh = fresh.context("no policy can be used on the changed machine")?;
+        (fresh.failures, fresh.events, fresh.step_ns) = (self.failures, self.events, self.step_ns);
+        fresh.journals = self.journals;
+        if let (Some(path), Some(_)) = (&config.journal, &self.journal) {
+            fresh.journals += 1;
+            let mut name = path.clone().into_os_string();
+            name.push(format!(".{}", fresh.journals));
+            fresh.begin_journal(Path::new(&name))?;
+        }
+        Ok(fresh)
     }
 
     fn build(machine: Machine, settings: Settings, seed: u64) -> Result<Self> {
@@ -77,6 +121,7 @@ impl Brain {
             seed,
             failures: 0,
             journal: None,
+            journals: 1,
             arriving: None,
             events: 0,
             step_ns: [0, 0],
@@ -95,6 +140,10 @@ impl Brain {
 
     /// One event; what follows from it is appended to `actions`.
     pub(crate) fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) -> Result<(), Failed> {
+        if let Event::Parties { parties } = event {
+            // An engine that begins anew has them too.
+            self.settings.parties.clone_from(parties);
+        }
         let begun = Instant::now();
         // What was measured in a turn belongs to it, and must not end it.
         let measured = matches!(event, Event::Bandwidth { .. } | Event::Saturation { .. });
@@ -155,6 +204,16 @@ impl Brain {
     /// What the present policy needs of its host.
     pub(crate) fn needs(&self) -> Needs {
         self.engine.policy().needs()
+    }
+
+    /// The home of an application, for policies that give one.
+    pub(crate) fn home(&self, app: numaestro_policy::AppId) -> Option<numaestro_topology::NumaNodeId> {
+        self.engine.home(app)
+    }
+
+    /// Whether pages can be placed and moved here.
+    pub(crate) fn controls_pages(&self) -> bool {
+        self.settings.host.page_control
     }
 
     /// The present policy, as `policy set` takes it.

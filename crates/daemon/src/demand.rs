@@ -46,6 +46,7 @@ impl Manager {
         let pids = procfs::tree(pid, &others).unwrap_or_default();
         self.note_members(app, &pids);
         let active = self.active_threads(app, &pids);
+        self.tend_strays(app, &pids);
         let contended = self.apps.values().any(|other| other.number != app && other.wants_more());
         let Some(entry) = self.apps.get_mut(&app) else { return };
         // Processes that have come since, and a command that set its own affinity after it was told an older one.

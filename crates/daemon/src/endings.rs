@@ -30,13 +30,15 @@ impl Manager {
         }
         self.timers.clear(Due::Demand(app));
         self.bandwidth.forget(app);
+        self.forget_pages(app);
         self.stops.forget(app);
         Some(gone)
     }
 
     /// An application is gone or let go; what it had is free.
     pub(crate) fn depart(&mut self, app: u64) {
-        let Some(gone) = self.forget(app) else { return };
+        let Some(mut gone) = self.forget(app) else { return };
+        self.leave_cpuset(&mut gone);
         self.feed(Event::Depart { app: numaestro_policy::AppId(app) });
         self.release_orphans(&gone);
         if let Some(wrapper) = gone.wrapper {

@@ -1,9 +1,11 @@
 //! What a manager leaves for the next one: which processes were applications, and what they had. Read once at the start; whatever in it is
 //! stale or not understood is left out, and never stops the start.
 
+use std::collections::BTreeSet;
+
 use numaestro_abi::control::Options;
 use numaestro_engine::Class;
-use numaestro_host::PidFd;
+use numaestro_host::{PidFd, affinity};
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
@@ -14,6 +16,9 @@ use crate::manager::Manager;
 pub(crate) const STATE_FILE: &str = "state.json";
 /// Version of the format.
 const VERSION: u32 = 1;
+
+/// Up to so many applications the file is written at every arrival.
+const APPS_AT_ONCE: usize = 64;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
@@ -29,6 +34,9 @@ struct State {
 struct SavedApp {
     app: u64,
     pid: u32,
+    /// Who has started it.
+    #[serde(default)]
+    uid: u32,
     /// Clock ticks after boot: with `pid`, the process.
     start_time: u64,
     name: String,
@@ -41,23 +49,44 @@ struct SavedApp {
     page: bool,
     epoch: u32,
     wrapper: Option<u64>,
+    /// OS index of its home node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    home: Option<u32>,
+    /// Others run on its processors, or it runs on theirs: where it is says nothing about what it owns.
+    #[serde(default)]
+    shared: bool,
+    /// Its cgroup before it was moved into one of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
 }
 
 impl Manager {
+    /// Writes the file before somebody is told what is in it; not while so many run that this would hold everybody up.
+    pub(crate) fn save_soon_enough(&mut self) {
+        if self.apps.len() <= APPS_AT_ONCE {
+            self.save_state();
+        }
+    }
+
     /// Writes the file, whole or not at all.
     pub(crate) fn save_state(&mut self) {
+        let owned = self.owned();
         let apps = self.apps.values().map(|entry| SavedApp {
             app: entry.number,
             pid: entry.pid(),
+            uid: entry.uid,
             start_time: entry.process.start_time(),
             name: entry.name.clone(),
             options: entry.options.clone(),
             wish: entry.wish,
-            cpus: entry.target.as_ref().map(|target| target.cpus.to_string()).unwrap_or_default(),
+            cpus: owned.get(&entry.number).map(CpuSet::to_string).unwrap_or_default(),
             original: entry.original.to_string(),
             page: entry.had_page,
             epoch: entry.epoch_base + entry.target.as_ref().map_or(0, |target| target.epoch),
             wrapper: entry.wrapper,
+            home: self.home_of(entry.number),
+            shared: entry.target.as_ref().is_none_or(|target| target.shared),
+            origin: entry.cpuset.as_ref().map(|confined| confined.origin.clone()),
         });
         let state =
             State { version: VERSION, app_next: self.app_next, policy: self.brain.policy_text(), apps: apps.collect() };
@@ -93,24 +122,62 @@ impl Manager {
         let mut saved = state.apps;
         saved.sort_by_key(|entry| entry.app);
         saved.dedup_by_key(|entry| entry.app);
+        let origin = |entry: &SavedApp| Some((entry.app, entry.origin.clone()?));
+        let origins = saved.iter().filter_map(origin).collect();
+        let living = |entry: &&SavedApp| is_alive(entry.pid, entry.start_time);
+        let wrappers: BTreeSet<u64> = saved.iter().filter(living).filter_map(|entry| entry.wrapper).collect();
+        let mut without = Vec::new();
         for entry in saved {
-            self.take_over_one(entry);
+            let (app, wraps) = (entry.app, wrappers.contains(&entry.app));
+            // Those that have nothing must not be given what somebody after them will claim.
+            if self.take_over_one(entry, wraps) && !wraps {
+                without.push(app);
+            }
+        }
+        for app in without {
+            let wish = self.apps.get(&app).map_or(1, |entry| entry.wish);
+            self.ask_for(app, wish);
+        }
+        self.clear_groups(&origins);
+    }
+
+    /// What it has: what was saved, unless the kernel knows better. Programs may have been told more since, and have moved.
+    fn claim_of(&self, app: u64, saved: &SavedApp) -> CpuSet {
+        let known: CpuSet = saved.cpus.parse().unwrap_or_default();
+        let Some(entry) = self.apps.get(&app) else { return known };
+        if saved.shared {
+            return known;
+        }
+        let seen = match &entry.cpuset {
+            Some(confined) => Some(confined.cpus.clone()),
+            None => affinity::of_process(saved.pid).ok(),
+        };
+        let seen = seen.map(|cpus| cpus.intersection(&self.usable)).filter(|cpus| !cpus.is_empty());
+        match seen {
+            // Threads that may be anywhere say nothing: they have not been moved yet, or a part of the program widens itself.
+            Some(seen) if seen != self.usable => seen,
+            _ => known,
         }
     }
 
-    fn take_over_one(&mut self, saved: SavedApp) {
+    /// True if it is there and claims nothing.
+    fn take_over_one(&mut self, saved: SavedApp, wraps: bool) -> bool {
         // Gone, or the number is another process's by now.
-        let Ok(process) = PidFd::open_verified(saved.pid, saved.start_time) else { return };
+        let Ok(process) = PidFd::open_verified(saved.pid, saved.start_time) else { return false };
         if self.by_pid.contains_key(&saved.pid) || saved.app >= self.app_next {
-            return;
+            return false;
+        }
+        if self.config.system && self.owner_of(saved.pid) != saved.uid {
+            return false;
         }
         info!(app = saved.app, pid = saved.pid, "taken over");
-        self.insert_as(saved.app, process, saved.name, saved.options, Class::Fold);
+        self.insert_as(saved.app, process, saved.name.clone(), saved.options.clone(), Class::Fold);
         let most = self.usable.len() as u32;
         if let Some(entry) = self.apps.get_mut(&saved.app) {
             entry.wish = saved.wish.clamp(1, most.max(1));
             entry.epoch_base = saved.epoch;
             entry.had_page = saved.page;
+            entry.memory.claimed = saved.home.and_then(|home| crate::pages::node_of_os(&self.machine, home));
             entry.options.wait = Some(false);
             if let Ok(original) = saved.original.parse::<CpuSet>()
                 && original.intersects(&self.usable)
@@ -118,10 +185,24 @@ impl Manager {
                 entry.original = original;
             }
         }
-        let claim = saved.cpus.parse::<CpuSet>().ok().map(|cpus| self.machine.pu_set(&cpus));
-        self.arrive(saved.app, claim.filter(|pus| !pus.is_empty()));
+        if let Some(origin) = &saved.origin {
+            self.find_cpuset(saved.app, origin);
+        }
+        let claim = if wraps { CpuSet::default() } else { self.claim_of(saved.app, &saved) };
+        let pus = self.machine.pu_set(&claim);
+        let nothing = pus.is_empty();
+        if nothing {
+            self.arrive_with_nothing(saved.app);
+        } else {
+            self.arrive(saved.app, Some(pus));
+        }
         if let Some(wrapper) = saved.wrapper.filter(|wrapper| self.apps.contains_key(wrapper)) {
             self.wrap(wrapper, saved.app);
         }
+        nothing && self.apps.contains_key(&saved.app)
     }
+}
+
+fn is_alive(pid: u32, start_time: u64) -> bool {
+    numaestro_host::procfs::stat(pid).is_ok_and(|stat| stat.start_time == start_time && stat.state != 'Z')
 }

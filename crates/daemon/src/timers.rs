@@ -28,6 +28,10 @@ pub(crate) enum Due {
     Lease,
     /// Programs that could not be stopped are tried again.
     Unstoppable,
+    /// A program is moved into its cpuset.
+    Cpuset(u64),
+    /// Groups that somebody was still in are removed.
+    Sweep,
     /// Notices of executed programs have gathered.
     Execs,
     /// Programs that may have to be adopted are looked at.

@@ -43,6 +43,19 @@ pub fn get(tid: u32) -> Result<CpuSet, HostError> {
     }
 }
 
+/// Processors that threads of process `pid` may run on, all together.
+pub fn of_process(pid: u32) -> Result<CpuSet, HostError> {
+    let mut all = CpuSet::default();
+    for tid in procfs::threads(pid)? {
+        match get(tid) {
+            Ok(cpus) => all.or_with(&cpus),
+            Err(cause) if cause.is_gone() => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(all)
+}
+
 fn set_of(words: &[u64]) -> CpuSet {
     let mut set = CpuSet::with_capacity(words.len() * 64);
     for (index, word) in words.iter().enumerate() {
@@ -114,6 +127,9 @@ fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
 ///
 /// Repeated until no new process appears. The first refusal is returned after everything else was tried.
 pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet) -> Result<Moved, HostError> {
+    if crate::own_uid() == 0 && procfs::has_other_rights(root) {
+        return Err(error::process("move what runs with another user's rights", root)(rustix::io::Errno::PERM));
+    }
     let mut moved = set_process(root, cpus)?;
     let mut seen = BTreeSet::from([root]);
     let mut refused = None;

@@ -25,11 +25,7 @@ impl Manager {
     /// # Errors
     /// It ends or does not answer; what it wrote is in the error.
     pub fn start(settings: &str, options: &[&str]) -> Result<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let directory = PathBuf::from(format!("/run/test-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&directory)?;
-        Self::again(directory, settings, options)
+        Self::again(fresh_directory()?, settings, options)
     }
 
     /// Starts one in the directory of an earlier one, as after a crash.
@@ -37,11 +33,29 @@ impl Manager {
     /// # Errors
     /// As [`Manager::start`].
     pub fn again(directory: PathBuf, settings: &str, options: &[&str]) -> Result<Self> {
+        Self::again_in(None, directory, settings, options)
+    }
+
+    /// [`Manager::start`] in a control group, as a service is.
+    ///
+    /// # Errors
+    /// As [`Manager::start`].
+    pub fn start_in(group: &Path, settings: &str, options: &[&str]) -> Result<Self> {
+        Self::again_in(Some(group), fresh_directory()?, settings, options)
+    }
+
+    /// [`Manager::again`] in a control group.
+    ///
+    /// # Errors
+    /// As [`Manager::start`].
+    pub fn again_in(group: Option<&Path>, directory: PathBuf, settings: &str, options: &[&str]) -> Result<Self> {
         // Load that is not managed is this test's own: nobody gives way to it unless the settings say so.
         let defaults = if settings.contains("unmanaged") { "" } else { "unmanaged = false\n" };
         std::fs::write(directory.join("config.toml"), format!("{defaults}{settings}\n"))?;
         let log = std::fs::File::create(directory.join("log"))?;
-        let mut command = command(&directory, &["daemon", "--idle-exit", "0"]);
+        let daemon = ["daemon", "--idle-exit", "0"];
+        let mut command =
+            group.map_or_else(|| command(&directory, &daemon), |group| command_in(group, &directory, &daemon));
         command.arg("--config").arg(directory.join("config.toml")).args(options);
         let child = command.stdout(log.try_clone()?).stderr(log).spawn()?;
         let mut manager = Self { directory, child };
@@ -146,6 +160,22 @@ impl Drop for Manager {
     fn drop(&mut self) {
         let _ = (self.child.kill(), self.child.wait());
     }
+}
+
+fn fresh_directory() -> Result<PathBuf> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let directory = PathBuf::from(format!("/run/test-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
+/// The same from a shell that goes into the group and becomes the command there.
+fn command_in(group: &Path, directory: &Path, arguments: &[&str]) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "echo 0 >\"$0/cgroup.procs\" && exec \"$@\""]).arg(group).arg("numaestro").args(arguments);
+    shell.env("NUMAESTRO_DIR", directory).stdin(Stdio::null());
+    shell
 }
 
 fn command(directory: &Path, arguments: &[&str]) -> Command {

@@ -25,6 +25,8 @@ pub mod manager;
 pub mod patience;
 
 mod as_asked;
+mod cgroups;
+mod hotplug;
 mod placing;
 
 use crate::shape::Shape;
@@ -35,7 +37,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// All scenarios, by topic.
-pub const TOPICS: &[&[Scenario]] = &[as_asked::SCENARIOS, placing::SCENARIOS];
+pub const TOPICS: &[&[Scenario]] = &[as_asked::SCENARIOS, cgroups::SCENARIOS, hotplug::SCENARIOS, placing::SCENARIOS];
 
 /// After this many seconds a scenario has failed.
 pub const SECONDS_MAX: u64 = 150;

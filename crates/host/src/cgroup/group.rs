@@ -55,6 +55,11 @@ impl Group {
         fs::read_to_string(self.directory.join("cpuset.cpus")).ok()?.trim().parse().ok()
     }
 
+    /// Memory nodes that it was given last.
+    pub fn mems(&self) -> Option<CpuSet> {
+        fs::read_to_string(self.directory.join("cpuset.mems")).ok()?.trim().parse().ok()
+    }
+
     /// Its processes.
     pub fn members(&self) -> Vec<u32> {
         members(&self.directory)

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use numaestro_topology::CpuSet;
+
 use crate::error::{self, HostError};
 
 /// One mounted hierarchy.
@@ -139,6 +141,23 @@ impl Hierarchies {
         self.unified.as_ref()?.directory(group)
     }
 
+    /// Processors that the cpuset of a process lets it have now, whichever version that is in, and the files whose writing would change that. `None`: there
+    /// is no cpuset above it.
+    pub fn cpuset_of(&self, pid: u32) -> Result<(Option<CpuSet>, Vec<PathBuf>), HostError> {
+        let place = self.place(pid)?;
+        let (chain, effective) = match &place.cpuset {
+            Some(group) if self.cpuset.is_some() => (self.cpuset_chain(group), "cpuset.effective_cpus"),
+            _ => (place.unified.iter().flat_map(|group| self.unified_chain(group)).collect(), "cpuset.cpus.effective"),
+        };
+        let read =
+            |directory: &PathBuf| fs::read_to_string(directory.join(effective)).ok()?.trim().parse::<CpuSet>().ok();
+        // Groups without the controller are under the next one above that has it.
+        let cpus = chain.iter().find_map(read).filter(|cpus| !cpus.is_empty());
+        let names = ["cpuset.cpus", "cpuset.cpus.partition"];
+        let files = chain.iter().flat_map(|directory| names.map(|name| directory.join(name)));
+        Ok((cpus, files.filter(|file| file.exists()).collect()))
+    }
+
     /// Directories of a group of version 2 and of those above it, the group's own first, as far as they are shown.
     pub fn unified_chain(&self, group: &str) -> Vec<PathBuf> {
         chain(self.unified.as_ref(), group)
@@ -230,6 +249,21 @@ mod tests {
         assert_eq!(place.cpu.as_deref(), Some("/y"));
         assert_eq!(found.unified("/z"), Some(dir.path().join("sys/fs/cgroup/unified/z")));
         assert_eq!(found.cpu_chain("/y")[0], dir.path().join("sys/fs/cgroup/cpu,cpuacct/y"));
+    }
+
+    #[test]
+    fn the_next_cpuset_above_counts() {
+        let (dir, found) = system(UNIFIED, "0::/a/b\n");
+        let group = dir.path().join("sys/fs/cgroup/a");
+        fs::create_dir_all(group.join("b")).unwrap();
+        fs::create_dir_all(dir.path().join("proc/7")).unwrap();
+        fs::write(dir.path().join("proc/7/cgroup"), "0::/a/b\n").unwrap();
+        assert_eq!(found.cpuset_of(7).unwrap(), (None, Vec::new()));
+        for (file, text) in [("cpuset.cpus", "2-4\n"), ("cpuset.cpus.effective", "2-3\n")] {
+            fs::write(group.join(file), text).unwrap();
+        }
+        let (cpus, files) = found.cpuset_of(7).unwrap();
+        assert_eq!((cpus.unwrap().to_string(), files), ("2-3".to_owned(), vec![group.join("cpuset.cpus")]));
     }
 
     #[test]

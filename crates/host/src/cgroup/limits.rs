@@ -109,6 +109,10 @@ fn bound(hierarchies: &Hierarchies, group: &str, home: &str) -> Option<String> {
         if common.contains(&above) {
             return None;
         }
+        // What we have set ourselves.
+        if above.strip_prefix(home).is_some_and(|rest| rest.starts_with('/')) {
+            continue;
+        }
         let Some(directory) = hierarchies.unified(above) else { return Some(format!("{above} cannot be seen")) };
         for (file, unlimited) in UNLIMITED {
             let Ok(text) = fs::read_to_string(directory.join(file)) else { continue };
@@ -176,7 +180,7 @@ mod tests {
     fn limits_keep_a_program_where_it_is() {
         let check = |file: &str, text: &str, expected: Option<&str>| {
             let (_dir, found) = system(&[(file, text), ("cg/a/b/cpu.weight", "100\n")], TWO, "0::/a/b\n");
-            let bound = Limits::of(&found, 7, Some("/s/manager")).unwrap().bound;
+            let bound = Limits::of(&found, 7, Some("/s")).unwrap().bound;
             assert_eq!(bound.as_deref(), expected, "{file}");
         };
         check("cg/a/b/memory.max", "max\n", None);
@@ -192,7 +196,8 @@ mod tests {
 
     #[test]
     fn below_our_own_group_nothing_is_lost() {
-        let (_dir, found) = system(&[("cg/s/memory.max", "5\n")], TWO, "0::/s\n");
-        assert_eq!(Limits::of(&found, 7, Some("/s/app-1")).unwrap().bound, None);
+        let files = [("cg/s/memory.max", "5\n"), ("cg/s/app-1/cpuset.cpus", "3\n")];
+        let (_dir, found) = system(&files, TWO, "0::/s/app-1\n");
+        assert_eq!(Limits::of(&found, 7, Some("/s")).unwrap().bound, None);
     }
 }

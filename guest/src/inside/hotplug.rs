@@ -1,0 +1,152 @@
+//! Processors that go and come back under load, and processors that are taken from the manager and given back: the ledger follows the kernel, and
+//! programs are where they belong afterwards.
+
+use super::cgroups::{allowed, delegated};
+use super::manager::{Manager, Program};
+use super::patience::soon;
+use super::{Guest, Scenario, kernel};
+use anyhow::{Result, ensure};
+use numaestro_topology::CpuSet;
+use std::time::Instant;
+
+/// See [`super::TOPICS`].
+pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "hotplug-processors-go-and-come-back-under-load", guests: &["four", "two"], run: under_load },
+    Scenario { name: "hotplug-with-cpusets", guests: &["four"], run: with_cpusets },
+    Scenario { name: "hotplug-a-processor-that-was-not-there-at-the-start", guests: &["four"], run: new_processor },
+    Scenario { name: "hotplug-the-managers-cpuset-is-changed-from-outside", guests: &["four"], run: cpuset_changes },
+];
+
+fn online(cpu: u32, value: &str) -> Result<()> {
+    kernel::set(format!("/sys/devices/system/cpu/cpu{cpu}/online"), value)
+}
+
+/// Waits until the ledger's processors are exactly these and nobody is told of others; says how long it took.
+fn ledger_is(manager: &Manager, cpus: &CpuSet, what: &str) -> Result<()> {
+    let begun = Instant::now();
+    let look = || {
+        let status = manager.status()?;
+        let gone = ["offline", "reserved"];
+        let there: CpuSet = status.pus.iter().filter(|pu| !gone.contains(&pu.state.as_str())).map(|pu| pu.os).collect();
+        let told: Vec<String> = status.apps.iter().map(|app| app.cpus.clone()).collect();
+        Ok((there.to_string(), told, Instant::now()))
+    };
+    soon(what, look, |(there, told, _)| {
+        let inside = |text: &String| text.parse::<CpuSet>().is_ok_and(|set| set.is_subset(cpus));
+        *there == cpus.to_string() && told.iter().all(inside)
+    })?;
+    println!("{what}: ledger right {} ms after (a status command and emulation included)", begun.elapsed().as_millis());
+    Ok(())
+}
+
+fn apart_and_as_told(manager: &Manager, programs: &[&Program]) -> Result<()> {
+    let pids: Vec<u32> = programs.iter().map(|program| program.pid()).collect();
+    let look = || {
+        let status = manager.status()?;
+        let said =
+            |pid: &u32| status.apps.iter().find(|app| app.pid == *pid).map(|app| app.cpus.clone()).unwrap_or_default();
+        pids.iter().map(|pid| Ok((said(pid), allowed(*pid)?.to_string()))).collect::<Result<Vec<_>>>()
+    };
+    soon("everybody is where the manager says", look, |rows| {
+        rows.iter().all(|(said, is)| said == is && !said.is_empty())
+    })
+}
+
+fn shake(manager: &Manager, programs: &[&Program], cpus: &[u32]) -> Result<()> {
+    let all = kernel::list("/sys/devices/system/cpu/online")?;
+    let mut now = all.clone();
+    ledger_is(manager, &all, "at first")?;
+    for cpu in cpus {
+        online(*cpu, "0")?;
+        now.remove(*cpu);
+        ledger_is(manager, &now, &format!("{cpu} offline"))?;
+    }
+    apart_and_as_told(manager, programs)?;
+    for cpu in cpus {
+        online(*cpu, "1")?;
+        now.insert(*cpu);
+        ledger_is(manager, &now, &format!("{cpu} back"))?;
+    }
+    apart_and_as_told(manager, programs)?;
+    // A processor that is gone and back before anybody looks.
+    for _ in 0..3 {
+        online(cpus[0], "0")?;
+        online(cpus[0], "1")?;
+    }
+    ledger_is(manager, &all, "after a flicker")?;
+    apart_and_as_told(manager, programs)
+}
+
+fn under_load(_: &Guest) -> Result<()> {
+    let manager = Manager::start("cgroups = \"off\"\n", &[])?;
+    let load = ["guest-load", "--threads", "4", "--mb", "1", "--rounds", "400"];
+    let mut fold = manager.run(&[], &load)?;
+    let omp = manager.run(&[], &["sor", "--size", "96", "--reps", "100000", "--json"])?;
+    manager.app(fold.pid())?;
+    manager.app(omp.pid())?;
+    shake(&manager, &[&fold, &omp], &[7, 6, 5, 3, 2])?;
+    let output = fold.finish()?;
+    ensure!(output.contains("checksum"), "{output}");
+    Ok(())
+}
+
+fn with_cpusets(_: &Guest) -> Result<()> {
+    let group = delegated("numaestro")?;
+    let manager = Manager::start_in(&group, "cgroups = \"require\"\n", &[])?;
+    let load = ["guest-load", "--threads", "4", "--mb", "1", "--seconds", "600"];
+    let programs = [manager.run(&[], &load)?, manager.run(&[], &load)?];
+    for program in &programs {
+        let look = || kernel::cgroup(program.pid());
+        soon("it is in a group", look, |place| place.starts_with(&group))?;
+    }
+    shake(&manager, &[&programs[0], &programs[1]], &[7, 6, 1])
+}
+
+fn new_processor(_: &Guest) -> Result<()> {
+    online(5, "0")?;
+    online(6, "0")?;
+    let journal = "/tmp/hotplug-journal";
+    let manager = Manager::start(&format!("cgroups = \"off\"\njournal = \"{journal}\"\n"), &[])?;
+    let load = ["guest-load", "--threads", "4", "--mb", "1", "--seconds", "600"];
+    let programs = [manager.run(&[], &load)?, manager.run(&[], &load)?];
+    let all = |text: &str| text.parse::<CpuSet>().unwrap_or_default();
+    ledger_is(&manager, &all("0-4,7"), "two are not there")?;
+    apart_and_as_told(&manager, &[&programs[0], &programs[1]])?;
+    let before = allowed(programs[0].pid())?;
+    online(5, "1")?;
+    ledger_is(&manager, &all("0-5,7"), "a processor that had no place")?;
+    ensure!(allowed(programs[0].pid())?.intersects(&before), "it has lost everything it had");
+    online(6, "1")?;
+    ledger_is(&manager, &all("0-7"), "another one")?;
+    let count = || Ok(manager.status()?.apps.iter().map(|app| app.count).sum::<u32>());
+    soon("all of them are used", count, |count| *count == 8)?;
+    apart_and_as_told(&manager, &[&programs[0], &programs[1]])?;
+    for file in [journal.to_owned(), format!("{journal}.2"), format!("{journal}.3")] {
+        let replayed = manager.ask(&["sim", "replay", &file])?;
+        println!("{file}: {}", replayed.trim());
+    }
+    Ok(())
+}
+
+fn cpuset_changes(_: &Guest) -> Result<()> {
+    let slice = delegated("slice")?;
+    kernel::set(slice.join("cgroup.subtree_control"), "+cpuset")?;
+    let group = delegated("slice/numaestro")?;
+    let manager = Manager::start_in(&group, "cgroups = \"off\"\n", &[])?;
+    let load = ["guest-load", "--threads", "4", "--mb", "1", "--seconds", "600"];
+    let programs = [manager.run(&[], &load)?, manager.run(&[], &load)?];
+    for program in &programs {
+        manager.app(program.pid())?;
+    }
+    let set = |text: &str| text.parse::<CpuSet>().unwrap_or_default();
+    ledger_is(&manager, &set("0-7"), "everything at first")?;
+    kernel::set(slice.join("cpuset.cpus"), "0-3")?;
+    ledger_is(&manager, &set("0-3"), "the group above is narrowed")?;
+    apart_and_as_told(&manager, &[&programs[0], &programs[1]])?;
+    kernel::set(group.join("cpuset.cpus"), "2-3")?;
+    ledger_is(&manager, &set("2-3"), "its own group is narrowed")?;
+    kernel::set(group.join("cpuset.cpus"), "0-7")?;
+    kernel::set(slice.join("cpuset.cpus"), "0-7")?;
+    ledger_is(&manager, &set("0-7"), "both are wide again")?;
+    apart_and_as_told(&manager, &[&programs[0], &programs[1]])
+}
