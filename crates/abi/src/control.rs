@@ -125,6 +125,8 @@ pub enum Reply {
     Policies(Policies),
     /// See [`Request::Advise`].
     Advice(Advice),
+    /// See [`Request::Reload`].
+    Reloaded(Reloaded),
     /// Done; nothing to say.
     Done,
     /// No, and what to do about it.
@@ -134,6 +136,15 @@ pub enum Reply {
         /// One sentence, may be empty.
         hint: String,
     },
+}
+
+/// The configuration has been read again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// Files that were read, in order.
+    pub files: Vec<String>,
+    /// What is worth saying: names that nobody has, settings that take effect at the next start only.
+    pub warnings: Vec<String>,
 }
 
 /// What a program would get if it came now.
@@ -207,7 +218,7 @@ pub struct Status {
     pub apps: Vec<AppStatus>,
     /// In hardware order.
     pub pus: Vec<PuStatus>,
-    /// Application numbers in the queue, first one next.
+    /// Application numbers in the queue, first one next; 0: another user's.
     pub queue: Vec<u64>,
     /// NUMA nodes, in hardware order; only in the answer to [`Request::Memory`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -221,6 +232,9 @@ pub struct AppStatus {
     pub app: u64,
     /// Process id.
     pub pid: u32,
+    /// Whose it is; absent where the manager has one user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// Name.
     pub name: String,
     /// How it is steered, as found out: `malleable`, `setter`, `fold`.

@@ -18,12 +18,13 @@ use crate::manager::{Manager, token};
 
 impl App {
     /// What its page is to say.
-    pub(crate) fn decision<'a>(&self, target: &'a Target, decided_ns: u64) -> Decision<'a> {
+    pub(crate) fn decision<'a>(&'a self, target: &'a Target, decided_ns: u64) -> Decision<'a> {
         Decision {
             epoch: self.epoch_base.wrapping_add(target.epoch),
             count: target.count,
             flags: self.flags(target),
             cpus: &target.cpus,
+            memory: self.memory.told.as_ref(),
             decided_ns,
         }
     }
@@ -44,12 +45,16 @@ impl Manager {
         if let Err(cause) = self.poller.add(process.as_fd(), token::PROCESS + number, Interest::Read) {
             warn!(pid, "its end will not be seen: {cause}");
         }
+        let uid = self.owner_of(pid);
+        let party = self.user(uid).party;
         let most = self.usable.len() as u32;
         let wish = options.max.unwrap_or(most).clamp(1, most.max(1));
         let app = App {
             number,
             original: self.affinity_of(pid),
             process,
+            uid,
+            party,
             name,
             options,
             arrived_ns: monotonic_ns(),
@@ -70,7 +75,11 @@ impl Manager {
             moved: false,
             turn: Turn::Runs,
             denied: None,
+            cpuset: None,
+            stays: None,
+            allowed: crate::quota::Allowed::default(),
             had_page: false,
+            memory: crate::pages::AppMemory::default(),
             measures: self.wants_measurements(),
             members: BTreeMap::new(),
         };
@@ -79,16 +88,30 @@ impl Manager {
         self.timers.clear(crate::timers::Due::Idle);
     }
 
+    /// Tells the engine of an entry that runs, has nothing, and is not to be given anything before [`Self::ask_for`].
+    pub(crate) fn arrive_with_nothing(&mut self, app: u64) {
+        let Some(entry) = self.apps.get_mut(&app) else { return };
+        entry.request = 0;
+        let wish = Wish { request: 0, ..Self::wish_of(entry, None) };
+        self.read_limits(app);
+        self.feed(Event::Arrive { app: AppId(app), wish });
+        self.consider_cpuset(app);
+        self.watch_files();
+    }
+
     /// Tells the engine of an entry.
     pub(crate) fn arrive(&mut self, app: u64, claim: Option<PuSet>) {
+        self.read_limits(app);
         let Some(entry) = self.apps.get_mut(&app) else { return };
         if entry.request == 0 {
-            entry.request = entry.wish;
+            entry.request = entry.within_limits(entry.wish);
         }
         let wish = Self::wish_of(entry, claim);
         self.feed(Event::Arrive { app: AppId(app), wish });
         self.consider_everybodys_demand();
         self.foreign_after_arrival();
+        self.consider_cpuset(app);
+        self.watch_files();
         self.scan_after_arrival();
     }
 
@@ -103,9 +126,9 @@ impl Manager {
             wait: entry.options.wait,
             estimate_ns: entry.options.estimate_ns,
             claim,
-            home: None,
-            party: 0,
-            memory: 0,
+            home: entry.memory.claimed,
+            party: entry.party,
+            memory: entry.options.memory.unwrap_or(0),
         }
     }
 
@@ -124,10 +147,14 @@ impl Manager {
     }
 
     pub(crate) fn target(&mut self, app: u64, target: Target) {
+        self.aim_pages(app, &target.pus);
         let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
         let Some(entry) = self.apps.get_mut(&app) else { return };
         let epoch = target.epoch;
         entry.waiting = None;
+        if entry.page.is_some() {
+            entry.loosen(&target.cpus);
+        }
         let published = entry.page.as_ref().map(|page| page.publish(&entry.decision(&target, monotonic_ns())));
         if !target.lent {
             (entry.phases.sequential, entry.phases.blocked) = (false, false);
@@ -144,6 +171,7 @@ impl Manager {
                 self.events.push_back(Event::Adopted { app: AppId(app), epoch });
             }
         }
+        self.watch_pages(app);
         self.answer_run(app);
     }
 
@@ -166,6 +194,10 @@ impl Manager {
 
     /// A refusal by the system is noted and counts as done: there is nothing more that could be.
     fn move_tree_to(entry: &mut App, others: &std::collections::BTreeSet<u32>, cpus: &CpuSet) {
+        if let Some(confined) = &mut entry.cpuset {
+            entry.denied = confined.set(cpus).err().map(|cause| cause.to_string());
+            return;
+        }
         match affinity::set_tree(entry.pid(), others, cpus) {
             Ok(moved) => {
                 entry.moved |= moved.changed > 0;
@@ -209,14 +241,19 @@ impl Manager {
     pub(crate) fn let_go(&mut self, app: u64) {
         let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
         let usable = self.usable.clone();
+        let Some(mut entry) = self.apps.remove(&app) else { return };
+        self.leave_cpuset(&mut entry);
+        self.apps.insert(app, entry);
         let Some(entry) = self.apps.get_mut(&app) else { return };
         let epoch = entry.target.as_ref().map_or(1, |target| target.epoch + 1);
+        let free = entry.memory.told.as_ref().map(|_| numaestro_host::numa::MemoryPolicy::none());
         if let Some(page) = &entry.page {
             let decision = Decision {
                 epoch: entry.epoch_base.wrapping_add(epoch),
                 count: usable.len() as u32,
                 flags: flag::RELEASED,
                 cpus: &usable,
+                memory: free.as_ref(),
                 decided_ns: monotonic_ns(),
             };
             if let Err(cause) = page.publish(&decision) {
@@ -237,6 +274,7 @@ impl Manager {
         for app in apps {
             self.let_go(app);
         }
+        self.close_cpusets();
         // Sockets that were passed to us are not ours to remove: the next manager gets them too.
         let sockets = [self.dir.attach_socket(), self.dir.control_socket()];
         let sockets = sockets.into_iter().filter(|_| !self.service.sockets_stay);

@@ -68,6 +68,10 @@ pub(crate) struct App {
     /// The application number.
     pub(crate) number: u64,
     pub(crate) process: PidFd,
+    /// Who started it; the user of the manager where that is only one.
+    pub(crate) uid: u32,
+    /// Index of the user's party.
+    pub(crate) party: u32,
     pub(crate) name: String,
     pub(crate) options: Options,
     pub(crate) arrived_ns: u64,
@@ -99,8 +103,16 @@ pub(crate) struct App {
     pub(crate) turn: Turn,
     /// The system does not let us move it, and why.
     pub(crate) denied: Option<String>,
+    /// Its group, where it is in one.
+    pub(crate) cpuset: Option<crate::cpusets::Confined>,
+    /// Why it is in none though there are groups.
+    pub(crate) stays: Option<String>,
+    /// What others allow it.
+    pub(crate) allowed: crate::quota::Allowed,
     /// Whether it had a page before the manager was started anew.
     pub(crate) had_page: bool,
+    /// Where its memory is to be, and is.
+    pub(crate) memory: crate::pages::AppMemory,
     /// It is asked to measure itself.
     pub(crate) measures: bool,
     /// The processes of its tree at the latest look, with their start times.

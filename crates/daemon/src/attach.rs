@@ -7,7 +7,7 @@
 use std::os::fd::AsFd;
 
 use numaestro_abi::attach::code;
-use numaestro_abi::control::Options;
+use numaestro_abi::control::{Options, Request};
 use numaestro_engine::Event;
 use numaestro_host::memory::SharedPage;
 use numaestro_host::socket::{self, Peer};
@@ -15,7 +15,7 @@ use numaestro_host::{HostError, PidFd, procfs};
 use numaestro_policy::AppId;
 use tracing::{info, warn};
 
-use crate::app::class_of;
+use crate::app::{App, class_of};
 use crate::manager::Manager;
 use crate::wire::{self, Greeting, Message};
 
@@ -25,8 +25,9 @@ const SPEEDUP_MILLI_MAX: u64 = 1_000_000;
 impl Manager {
     /// One packet has come.
     pub(crate) fn packet(&mut self, number: u64, peer: Peer, packet: &[u8]) {
-        if peer.uid != self.own_uid() {
-            self.turn_away(number, code::PERMISSION, "this manager belongs to another user");
+        let Some(who) = self.connections.get(&number).map(|connection| connection.who) else { return };
+        if let Err(refusal) = self.may_ask(who, &Request::Ping) {
+            self.turn_away(number, code::PERMISSION, &refusal.reason);
             return;
         }
         match wire::decode(packet) {
@@ -53,10 +54,17 @@ impl Manager {
     }
 
     fn is_from(&self, app: u64, peer: Peer) -> bool {
-        peer.pid != 0 && self.apps.get(&app).is_some_and(|entry| entry.pid() == peer.pid)
+        peer.pid != 0 && self.apps.get(&app).is_some_and(|entry| entry.pid() == peer.pid && entry.uid == peer.uid)
     }
 
     fn hello(&mut self, number: u64, peer: Peer, greeting: &Greeting) {
+        let who = self.connections.get(&number).map(|connection| connection.who);
+        if let Some(who) = who.filter(|_| !self.by_pid.contains_key(&peer.pid))
+            && let Err(refusal) = self.may_start(who)
+        {
+            self.turn_away(number, code::EXHAUSTED, &refusal.reason);
+            return;
+        }
         match self.attach_process(number, peer, greeting) {
             Ok(app) => self.hand_out(number, app),
             Err(cause) => {
@@ -73,7 +81,8 @@ impl Manager {
     fn attach_process(&mut self, number: u64, peer: Peer, greeting: &Greeting) -> Result<u64, HostError> {
         let known = self.by_pid.get(&peer.pid).copied();
         if let Some(app) = known {
-            if self.apps.get(&app).is_some_and(|entry| !entry.process.has_ended()) {
+            // One that is another user's since (su) is another application.
+            if self.apps.get(&app).is_some_and(|entry| !entry.process.has_ended() && entry.uid == peer.uid) {
                 self.give_page(app)?;
                 self.found_out(app, greeting);
                 return Ok(app);
@@ -84,8 +93,14 @@ impl Manager {
         let gone = HostError::Process { operation: "attach", pid: peer.pid, source };
         let connection = self.connections.get(&number).ok_or(gone)?;
         let process = PidFd::of_peer(connection.fd.as_fd(), peer.pid)?;
+        if !self.is_of_peer(peer, &process) {
+            let source = std::io::ErrorKind::PermissionDenied.into();
+            return Err(HostError::Process { operation: "manage what runs with another user's rights", pid: peer.pid, source });
+        }
         let ancestor = procfs::ancestors(peer.pid).into_iter().find_map(|pid| self.by_pid.get(&pid).copied());
-        let wrapper = ancestor.filter(|app| self.apps.get(app).is_some_and(|entry| entry.page.is_none()));
+        // What one user starts as another is no part of the program around it.
+        let around = |entry: &App| entry.page.is_none() && entry.uid == peer.uid;
+        let wrapper = ancestor.filter(|app| self.apps.get(app).is_some_and(around));
         // What was wished for a `run` holds for everything below it.
         let options = wrapper.and_then(|app| self.apps.get(&app)).map(|entry| entry.options.clone());
         let options = Options { name: String::new(), wait: Some(false), ..options.unwrap_or_default() };
@@ -94,8 +109,11 @@ impl Manager {
             self.forget(app);
             return Err(cause);
         }
+        // Born where the program around it has been put.
+        let original = wrapper.and_then(|app| self.apps.get(&app)).map(|entry| entry.original.clone());
         if let Some(entry) = self.apps.get_mut(&app) {
             entry.runtimes = greeting.runtimes;
+            entry.original = original.unwrap_or_else(|| entry.original.clone());
         }
         self.set_wish(app, greeting.threads_max);
         if let Some(wrapper) = wrapper {
@@ -108,6 +126,7 @@ impl Manager {
 
     /// Takes down what a known application says about itself, and tells the engine.
     fn found_out(&mut self, app: u64, greeting: &Greeting) {
+        self.read_limits(app);
         self.set_wish(app, greeting.threads_max);
         let Some(entry) = self.apps.get_mut(&app) else { return };
         entry.runtimes = greeting.runtimes;
@@ -151,6 +170,8 @@ impl Manager {
     }
 
     fn hand_out(&mut self, number: u64, app: u64) {
+        // A manager that is killed now is followed by one that knows the program.
+        self.save_soon_enough();
         let Some(connection) = self.connections.get(&number) else { return };
         let Some(entry) = self.apps.get_mut(&app) else {
             self.turn_away(number, code::EXHAUSTED, "the application cannot be managed under these wishes");
@@ -178,6 +199,9 @@ impl Manager {
         // An epoch that was never given is not believed.
         if entry.target.as_ref().is_some_and(|target| epoch <= target.epoch && epoch >= entry.adopted) {
             entry.adopted = epoch;
+            if entry.target.as_ref().is_some_and(|target| target.epoch == epoch) {
+                entry.tighten();
+            }
             self.feed(Event::Adopted { app: AppId(app), epoch });
         }
     }
@@ -187,6 +211,7 @@ impl Manager {
         let most = self.usable.len() as u32;
         let entry = self.apps.get(&app)?;
         let wanted = if processors == 0 { entry.wish } else { processors.min(entry.options.max.unwrap_or(u32::MAX)) };
+        let wanted = entry.within_limits(wanted);
         Some(wanted.clamp(1, most.max(1)))
     }
 
@@ -226,6 +251,7 @@ impl Manager {
         entry.wrapped += 1;
         if entry.wrapped == 1 {
             self.timers.clear(crate::timers::Due::Demand(wrapper));
+            self.forget_pages(wrapper);
             self.widen(wrapper);
             self.ask_for(wrapper, 0);
         }

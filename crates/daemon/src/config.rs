@@ -3,6 +3,7 @@
 mod load;
 pub(crate) mod rules;
 mod sections;
+mod users;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,6 +36,8 @@ pub struct Config {
     pub seed: u64,
     /// Look for load that is not managed, and leave processors to it.
     pub unmanaged: bool,
+    /// What to log, as `NUMAESTRO_LOG`, which goes before it; empty: warnings, and for the system's manager what it does.
+    pub log: String,
     /// For tests: a file or pipe of transaction rates that is believed before everything that is measured.
     pub inject_rates: Option<PathBuf>,
     /// Whether this is the manager of all users of the machine.
@@ -73,6 +76,7 @@ impl Default for Config {
             journal: None,
             seed: 1,
             unmanaged: true,
+            log: String::new(),
             inject_rates: None,
             system: false,
             source: Source::default(),
@@ -136,6 +140,8 @@ impl Config {
             return wrong("rules", problem);
         }
         self.metrics.check()?;
+        self.check_users()?;
+        crate::cpusets::validate(self)?;
         if self.policy.trim().is_empty() {
             return wrong("policy", "expected a policy such as equi, found nothing".to_owned());
         }

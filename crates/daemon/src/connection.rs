@@ -3,18 +3,20 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use numaestro_abi::control::Reply;
 use numaestro_host::poll::{Interest, Ready};
-use numaestro_host::socket::{self, Peer, Received, Sort};
+use numaestro_host::socket::{self, Received, Sort};
 use numaestro_host::{HostError, monotonic_ns};
 use tracing::warn;
 
 use crate::manager::{Manager, token};
+use crate::rights::{Role, Who};
 use crate::timers::Due;
 use crate::wire;
 
 /// Longest control line.
 pub(crate) const LINE_BYTES_MAX: usize = 64 * 1024;
-/// What a slow reader may owe before it is dropped.
+/// What a slow reader may owe before it is dropped: an administrator, or the manager's own user. Others a quarter of it.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Messages of one connection, or connections of one listener, before others get their turn.
 const BUDGET: usize = 64;
@@ -27,7 +29,7 @@ const PAUSE_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) fd: OwnedFd,
-    pub(crate) peer: Peer,
+    pub(crate) who: Who,
     sort: Sort,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -104,13 +106,23 @@ impl Manager {
     }
 
     fn admit(&mut self, fd: OwnedFd, sort: Sort) {
+        let Ok(peer) = socket::peer(fd.as_fd()) else { return };
+        let who = self.who_is(peer, fd.as_fd());
+        if let Err(refusal) = self.may_connect(who) {
+            warn!(uid = peer.uid, "{}", refusal.reason);
+            let answer = match sort {
+                Sort::Packets => wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, &refusal.reason).to_vec(),
+                Sort::Stream => line_of(&refusal),
+            };
+            let _ = socket::send_some(fd.as_fd(), &answer);
+            return;
+        }
         if self.connections.len() >= CONNECTIONS_MAX {
             // The oldest that has not asked for anything is the least worth.
             let idle = self.connections.iter().find(|(_, other)| other.asked.is_none() && !other.watching);
             let Some(oldest) = idle.map(|(number, _)| *number) else { return };
             self.hang_up(oldest);
         }
-        let Ok(peer) = socket::peer(fd.as_fd()) else { return };
         let number = self.connection_next;
         self.connection_next += 1;
         if let Err(cause) = self.poller.add(fd.as_fd(), token::CONNECTION + number, Interest::Read) {
@@ -119,7 +131,7 @@ impl Manager {
         }
         let connection = Connection {
             fd,
-            peer,
+            who,
             sort,
             input: Vec::new(),
             output: Vec::new(),
@@ -172,7 +184,7 @@ impl Manager {
         let mut packet = [0; wire::BUFFER_BYTES];
         match socket::receive(connection.fd.as_fd(), &mut packet) {
             Ok(Received::Packet(length, _)) => {
-                let peer = connection.peer;
+                let peer = connection.who.peer;
                 self.packet(number, peer, &packet[..length]);
                 true
             }
@@ -217,7 +229,8 @@ impl Manager {
     /// Sends bytes to a stream, now or when there is room.
     pub(crate) fn write(&mut self, number: u64, bytes: &[u8]) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        if connection.output.len() + bytes.len() > OUTPUT_BYTES_MAX {
+        let most = if connection.who.role == Role::Admin { OUTPUT_BYTES_MAX } else { OUTPUT_BYTES_MAX / 4 };
+        if connection.output.len() + bytes.len() > most {
             self.hang_up(number);
             return;
         }
@@ -272,4 +285,12 @@ impl Manager {
         self.resume_accepting();
         self.consider_idle();
     }
+}
+
+/// A refusal as one line.
+fn line_of(refusal: &crate::rights::Refusal) -> Vec<u8> {
+    let reply = Reply::Refused { reason: refusal.reason.clone(), hint: refusal.hint.clone() };
+    let mut line = serde_json::to_vec(&reply).unwrap_or_default();
+    line.push(b'\n');
+    line
 }

@@ -4,12 +4,12 @@ use std::os::fd::AsFd;
 
 use numaestro_abi::control::{Options, Policies, Reply, Request, Run};
 use numaestro_engine::{Class, Event};
-use numaestro_host::socket::Peer;
 use numaestro_host::{PidFd, affinity, procfs, rundir};
 use numaestro_policy::AppId;
 use tracing::info;
 
 use crate::manager::Manager;
+use crate::rights::{Refusal, Who};
 
 /// Longest name that is shown.
 const NAME_CHARS_MAX: usize = 64;
@@ -17,14 +17,21 @@ const NAME_CHARS_MAX: usize = 64;
 impl Manager {
     /// One line has come.
     pub(crate) fn line(&mut self, number: u64, line: &[u8]) {
-        let Some(peer) = self.connections.get(&number).map(|connection| connection.peer) else { return };
-        if peer.uid != self.own_uid() {
-            self.refuse(number, "this manager belongs to another user", "start one of your own with `numaestro run`");
+        let Some(who) = self.connections.get(&number).map(|connection| connection.who) else { return };
+        // Nothing that a stranger says is even looked at.
+        if let Err(refusal) = self.may_ask(who, &Request::Ping) {
+            self.say_no(number, &refusal);
             self.close_after_flush(number);
             return;
         }
         match serde_json::from_slice(line) {
-            Ok(request) => self.request(number, peer, request),
+            Ok(request) => match self.may_ask(who, &request) {
+                Ok(()) => self.request(number, who, request),
+                Err(refusal) => {
+                    info!(uid = who.peer.uid, pid = who.peer.pid, "refused: {}", refusal.reason);
+                    self.say_no(number, &refusal);
+                }
+            },
             Err(cause) => {
                 self.refuse(
                     number,
@@ -36,31 +43,32 @@ impl Manager {
         }
     }
 
-    fn request(&mut self, number: u64, peer: Peer, request: Request) {
+    fn request(&mut self, number: u64, who: Who, request: Request) {
         match request {
-            Request::Run(run) => self.run_asked(number, peer, run),
-            Request::Adopt { pid, options } => self.adopt(number, pid, options),
-            Request::Release { app } => self.release_asked(number, app),
+            Request::Run(run) => self.run_asked(number, who, run),
+            Request::Adopt { pid, options } => self.adopt(number, who, pid, options),
+            Request::Release { app } => self.release_asked(number, who, app),
             Request::Status => {
-                let status = Box::new(self.status());
+                let status = Box::new(self.status_for(who));
                 self.reply(number, &Reply::Status(status));
             }
             Request::Watch => {
                 if let Some(connection) = self.connections.get_mut(&number) {
                     connection.watching = true;
                 }
-                let status = Box::new(self.status());
+                let status = Box::new(self.status_for(who));
                 self.reply(number, &Reply::Status(status));
             }
+            Request::Memory => self.memory_asked(number),
             Request::PolicyList => {
                 let policies = self.policies();
                 self.reply(number, &Reply::Policies(policies));
             }
             Request::PolicySet { policy } => self.set_policy(number, policy),
+            Request::Reload => self.reload_asked(number),
             Request::Advise { options } => self.advise_asked(number, &options),
-            Request::Reload => self.refuse(number, "this manager cannot do that", ""),
             Request::Stop => {
-                info!(pid = peer.pid, "asked to stop");
+                info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
                 self.reply(number, &Reply::Done);
                 self.stopping = true;
             }
@@ -80,8 +88,18 @@ impl Manager {
         self.reply(number, &Reply::Refused { reason: reason.to_owned(), hint: hint.to_owned() });
     }
 
+    /// The same with its reasons.
+    pub(crate) fn say_no(&mut self, number: u64, refusal: &Refusal) {
+        self.refuse(number, &refusal.reason, &refusal.hint);
+    }
+
     /// The asking process is about to become the program.
-    fn run_asked(&mut self, number: u64, peer: Peer, run: Run) {
+    fn run_asked(&mut self, number: u64, who: Who, run: Run) {
+        let peer = who.peer;
+        if let Err(refusal) = self.may_start(who).and_then(|()| self.may_wish(peer.uid, &run.options)) {
+            self.say_no(number, &refusal);
+            return;
+        }
         if self.connections.get(&number).is_some_and(|connection| connection.asked.is_some()) {
             self.refuse(number, "this connection has already asked for a program", "");
             return;
@@ -95,6 +113,10 @@ impl Manager {
             }
             None => return,
         };
+        if !self.is_of_peer(peer, &process) {
+            self.refuse(number, "a program with another user's rights is not managed", "");
+            return;
+        }
         // A process that asks again begins anew.
         if let Some(former) = self.by_pid.get(&peer.pid).copied() {
             self.depart(former);
@@ -110,23 +132,26 @@ impl Manager {
     }
 
     /// Takes over a running process and what descends from it.
-    fn adopt(&mut self, number: u64, pid: u32, options: Options) {
+    fn adopt(&mut self, number: u64, who: Who, pid: u32, options: Options) {
+        let process = PidFd::open(pid).ok();
+        let allowed = self.may_adopt(who, process.as_ref(), pid).and_then(|()| self.may_start(who));
+        if let Err(refusal) = allowed {
+            self.say_no(number, &refusal);
+            return;
+        }
+        let (Some(process), Ok(stat)) = (process, procfs::stat(pid)) else {
+            self.refuse(number, &format!("process {pid} has ended"), "`ps` shows the processes that there are");
+            return;
+        };
+        if let Err(refusal) = self.owner_may_wish(pid, &options) {
+            self.say_no(number, &refusal);
+            return;
+        }
         if let Some(app) = self.by_pid.get(&pid) {
             let reason = format!("process {pid} is application {app} already");
             self.refuse(number, &reason, "");
             return;
         }
-        if pid == std::process::id() || procfs::uid(pid).is_ok_and(|uid| uid != self.own_uid()) {
-            self.refuse(number, &format!("process {pid} is not one of your programs"), "");
-            return;
-        }
-        let (process, stat) = match PidFd::open(pid).and_then(|process| Ok((process, procfs::stat(pid)?))) {
-            Ok(found) => found,
-            Err(cause) => {
-                self.refuse(number, &cause.to_string(), "`ps` shows the processes that there are");
-                return;
-            }
-        };
         let name = if options.name.is_empty() { stat.name } else { options.name.clone() };
         let app = self.insert(process, shown(&name), options, Class::Fold);
         if let Some(entry) = self.apps.get_mut(&app) {
@@ -148,20 +173,19 @@ impl Manager {
         }
     }
 
-    fn release_asked(&mut self, number: u64, app: u64) {
-        if self.apps.contains_key(&app) {
-            self.let_go(app);
-            let process = self.apps.get(&app).map(|entry| (entry.pid(), entry.process.start_time()));
-            self.depart(app);
-            // A rule does not take back what a user has let go.
-            if let Some((pid, start_time)) = process {
-                self.leave_alone(pid, start_time);
-            }
-            self.reply(number, &Reply::Done);
-        } else {
-            let reason = format!("there is no application {app}");
-            self.refuse(number, &reason, "`numaestro status` shows those that there are");
+    fn release_asked(&mut self, number: u64, who: Who, app: u64) {
+        if let Err(refusal) = self.may_steer(who, app) {
+            self.say_no(number, &refusal);
+            return;
         }
+        self.let_go(app);
+        let process = self.apps.get(&app).map(|entry| (entry.pid(), entry.process.start_time()));
+        self.depart(app);
+        // A rule does not take back what a user has let go.
+        if let Some((pid, start_time)) = process {
+            self.leave_alone(pid, start_time);
+        }
+        self.reply(number, &Reply::Done);
     }
 
     fn set_policy(&mut self, number: u64, policy: String) {
@@ -187,10 +211,17 @@ impl Manager {
 
     /// A `run` gets its answer: its processors are known, and its threads are already on them.
     pub(crate) fn answer_run(&mut self, app: u64) {
+        if self.apps.get(&app).is_none_or(|entry| entry.asker.is_none() || entry.target.is_none()) {
+            return;
+        }
+        // A manager that is killed now is followed by one that knows the program.
+        self.save_soon_enough();
         let Some(entry) = self.apps.get_mut(&app) else { return };
         let (Some(number), Some(target)) = (entry.asker, &entry.target) else { return };
-        let reply = Reply::Run { app, cpus: target.cpus.to_string(), count: target.count };
+        let memory = entry.memory.told.as_ref().map(ToString::to_string);
+        let reply = Reply::Run { app, cpus: target.cpus.to_string(), count: target.count, memory };
         entry.asker = None;
+        self.consider_cpuset(app);
         if let Some(connection) = self.connections.get_mut(&number) {
             connection.asked = None;
         }
@@ -205,9 +236,11 @@ impl Manager {
         if numbers.is_empty() {
             return;
         }
-        let status = Reply::Status(Box::new(self.status()));
+        let status = self.status();
         for number in numbers {
-            self.reply(number, &status);
+            let Some(who) = self.connections.get(&number).map(|connection| connection.who) else { continue };
+            let seen = self.as_seen(who, status.clone());
+            self.reply(number, &Reply::Status(Box::new(seen)));
         }
     }
 
@@ -224,6 +257,7 @@ impl Manager {
     /// The event for an application's new number of wanted processors.
     pub(crate) fn ask_for(&mut self, app: u64, processors: u32) {
         let Some(entry) = self.apps.get_mut(&app) else { return };
+        let processors = entry.within_limits(processors);
         let before = std::mem::replace(&mut entry.request, processors);
         if before == processors {
             return;

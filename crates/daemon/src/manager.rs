@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use anyhow::Result;
 use numaestro_engine::{Action, Event};
-use numaestro_host::poll::{CpuPressure, Interest, Poller, Ready, StopSignals, Timer};
+use numaestro_host::poll::{CpuPressure, Interest, Order, Poller, Ready, StopSignals, Timer};
 use numaestro_host::rundir::{DirLock, RuntimeDir};
 use numaestro_host::socket::{Listener, Sort, Spare};
 use numaestro_host::{limits, monotonic_ns};
@@ -17,7 +17,9 @@ use crate::app::App;
 use crate::brain::Brain;
 use crate::config::Config;
 use crate::connection::Connection;
+use crate::cpusets::Cpusets;
 use crate::foreign::Foreign;
+use crate::machine::Notices;
 use crate::service::{self, Service, Sockets};
 use crate::stops::Stops;
 use crate::timers::{Due, Timers};
@@ -31,6 +33,9 @@ pub(crate) mod token {
     pub(crate) const PRESSURE: u64 = 5;
     pub(crate) const FOREIGN: u64 = 6;
     pub(crate) const EXECS: u64 = 7;
+    pub(crate) const PROCESSORS: u64 = 8;
+    pub(crate) const FILES: u64 = 9;
+    pub(crate) const PAGES: u64 = 10;
     /// The metrics page; plus the number of the scraper.
     pub(crate) const METRICS: u64 = 1 << 61;
     /// Plus the number of the connection.
@@ -79,8 +84,12 @@ pub(crate) struct Manager {
     pub(crate) foreign: Foreign,
     pub(crate) bandwidth: crate::bandwidth::Bandwidth,
     pub(crate) stops: Stops,
+    pub(crate) pages: crate::pages::Pages,
+    pub(crate) cpusets: Cpusets,
+    pub(crate) notices: Notices,
     pub(crate) service: Service,
     pub(crate) rules: crate::rules::Rules,
+    pub(crate) users: crate::users::Users,
     pub(crate) saved: Vec<u8>,
     pub(crate) started_ns: u64,
     /// The user whose programs are managed.
@@ -99,6 +108,7 @@ impl Manager {
         let dir = service::directory(&config)?;
         let Some(lock) = dir.lock_manager()? else { return Ok(None) };
         limits::raise_descriptors();
+        let cpusets = Cpusets::open(&config)?;
         let (machine, usable) = crate::machine::read(&config)?;
         let stops = Stops::new();
         let brain = Brain::new(&config, &machine, stops.rung.works)?;
@@ -132,8 +142,12 @@ impl Manager {
             foreign: Foreign::default(),
             bandwidth: crate::bandwidth::Bandwidth::default(),
             stops,
+            pages: crate::pages::Pages::default(),
+            cpusets,
+            notices: Notices::default(),
             service: Service::new(stay),
             rules: crate::rules::Rules::default(),
+            users: crate::users::Users::default(),
             saved: Vec::new(),
             started_ns: monotonic_ns(),
             uid: numaestro_host::own_uid(),
@@ -142,6 +156,8 @@ impl Manager {
             stopping: false,
         };
         manager.watch_everything()?;
+        manager.watch_machine();
+        manager.configure_users();
         manager.take_over();
         manager.configure_metrics();
         manager.start_bandwidth();
@@ -185,10 +201,17 @@ impl Manager {
             token::ATTACH => self.accept(Sort::Packets),
             token::CONTROL => self.accept(Sort::Stream),
             token::TIMER => self.time_has_come(),
-            token::SIGNAL => self.stopping |= self.signals.take(),
+            token::SIGNAL => match self.signals.take() {
+                Some(Order::Stop) => self.stopping = true,
+                Some(Order::Reload) => self.reload_by_signal(),
+                None => {}
+            },
             token::PRESSURE => self.pressure_reported(),
             token::FOREIGN => self.foreign_ended(),
             token::EXECS => self.execs_waiting(),
+            token::PROCESSORS => self.processors_announced(),
+            token::FILES => self.files_written(),
+            token::PAGES => self.pages_reported(),
             _ if (token::METRICS..token::CONNECTION).contains(&event.token) => self.metrics_ready(event),
             process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
             connection => self.connection_ready(connection - token::CONNECTION, event),
@@ -223,6 +246,8 @@ impl Manager {
                 Due::Accept => self.resume_accepting(),
                 Due::Lease => self.renew_lease(),
                 Due::Unstoppable => self.retry_stops(),
+                Due::Cpuset(app) => self.enter_cpuset(app),
+                Due::Sweep => self.sweep_groups(),
             }
         }
     }
@@ -306,8 +331,7 @@ impl Manager {
                 let cpus = self.machine.os_cpuset(&pus);
                 self.target(app.0, crate::app::Target { epoch, count, pus, cpus, shared, lent });
             }
-            // Only for policies that control pages, which are refused here: this host does not say that it can.
-            Action::Pages { .. } => {}
+            Action::Pages { app, home } => self.pages_go(app.0, home),
             Action::Stop { app } => self.stop_app(app.0),
             Action::Continue { app } => self.continue_app(app.0),
             Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),

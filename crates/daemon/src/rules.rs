@@ -325,15 +325,6 @@ impl Manager {
         }
     }
 
-    /// The user of this name, or of this number.
-    fn uid_of(&self, name: &str) -> Option<u32> {
-        let path = self.config.service.accounts.clone().unwrap_or_else(|| "/etc/passwd".into());
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let mut lines = text.lines().map(|line| line.split(':'));
-        let named =
-            lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.nth(1)?.parse().ok()).flatten());
-        named.or_else(|| name.parse().ok())
-    }
 }
 
 /// Processes below it have sessions of their own: a terminal, `tmux`, a notebook server. What runs in these is somebody's program; it is not.

@@ -26,6 +26,7 @@ impl Manager {
             apps: self.apps.values().map(|entry| self.app_status(entry, &ledger, now)).collect(),
             pus: self.pu_statuses(&ledger),
             queue: ledger.queue.iter().map(|app| app.0).collect(),
+            nodes: Vec::new(),
         }
     }
 
@@ -36,8 +37,10 @@ impl Manager {
         AppStatus {
             app: entry.number,
             pid: entry.pid(),
+            user: self.name_of(entry.uid),
             name: entry.name.clone(),
             btr: self.bandwidth.rates(entry.number),
+            memory: self.memory_status(entry),
             class: shown_class(entry),
             state: known.map_or("waiting", |known| known.state.name()).to_owned(),
             runtimes: runtime_names(entry.runtimes | report.runtimes),
@@ -52,14 +55,7 @@ impl Manager {
             epoch: [entry.page_epoch(), entry.epoch_base.wrapping_add(entry.adopted)],
             weight_milli: entry.options.weight_milli.unwrap_or(1000),
             age_s: seconds(now.saturating_sub(entry.arrived_ns)),
-            why: match (&entry.denied, known) {
-                (Some(denied), _) => format!("the system does not let it be moved: {denied}"),
-                (None, Some(known)) => match &entry.turn {
-                    Turn::Unstoppable(reason) => format!("{}; it cannot be stopped: {reason}", known.why),
-                    _ => known.why.clone(),
-                },
-                (None, None) => String::new(),
-            },
+            why: why(entry, known.map(|known| known.why.as_str())),
         }
     }
 
@@ -77,6 +73,29 @@ impl Manager {
         };
         ledger.pus.iter().map(row).collect()
     }
+}
+
+/// One sentence: what the engine says, and what the system adds.
+fn why(entry: &App, known: Option<&str>) -> String {
+    if let Some(kept) = entry.kept_away() {
+        return kept;
+    }
+    if let Some(denied) = &entry.denied {
+        return format!("the system does not let it be moved: {denied}");
+    }
+    let Some(known) = known else { return String::new() };
+    let mut parts = vec![known.to_owned()];
+    if let Turn::Unstoppable(reason) = &entry.turn {
+        parts.push(format!("it cannot be stopped: {reason}"));
+    }
+    if entry.allowed.most.is_some() {
+        parts.push(entry.allowed.why.clone());
+    }
+    if let Some(stays) = &entry.stays {
+        parts.push(format!("steered by affinity: {stays}"));
+    }
+    parts.extend(Manager::memory_remark(entry));
+    parts.join("; ")
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -74,6 +74,9 @@ impl Manager {
     fn try_to_stop(&mut self, app: u64) -> Outcome {
         let Some(entry) = self.apps.get(&app) else { return Outcome::Pending };
         let root = entry.pid();
+        if self.config.system && numaestro_host::procfs::has_other_rights(root) {
+            return Outcome::Unstoppable("it runs with another user's rights".to_owned());
+        }
         let tree = entry.page.is_none().then(|| self.other_roots(root));
         match self.stops.stopper() {
             Some(stopper) => stopper.stop(app, Group { root, tree }),

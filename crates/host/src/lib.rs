@@ -8,11 +8,13 @@
 //! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]: stopping and continuing programs.
 //! * [`sense`]: how much the threads of a program take of the way to memory, and how much that carries.
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
+//! * [`accounts`]: names and groups of users.
 //! * [`listen`], [`notify`]: being started and watched by a service manager.
 //!
 //! It must not know what a policy is, nor what the manager is about to decide.
 #![allow(unsafe_code)]
 
+pub mod accounts;
 pub mod affinity;
 pub mod cgroup;
 pub mod children;

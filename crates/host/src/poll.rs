@@ -177,14 +177,23 @@ impl AsFd for Timer {
     }
 }
 
-/// The signals that end the manager in an orderly way, as a descriptor. `SIGHUP` and `SIGPIPE` are ignored from then on.
+/// What a signal asks of the manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// `SIGTERM`, `SIGINT`: end in an orderly way.
+    Stop,
+    /// `SIGHUP`: read the configuration again.
+    Reload,
+}
+
+/// The signals that people send to the manager, as a descriptor. `SIGPIPE` is ignored from then on.
 #[derive(Debug)]
 pub struct StopSignals {
     fd: OwnedFd,
 }
 
 impl StopSignals {
-    /// Blocks `SIGTERM` and `SIGINT` in the calling thread (and its later threads) and watches for them.
+    /// Blocks `SIGTERM`, `SIGINT` and `SIGHUP` in the calling thread (and its later threads) and watches for them.
     pub fn block() -> Result<Self, HostError> {
         // SAFETY: a signal set is plain memory that `sigemptyset` initialises; all calls get valid pointers.
         let fd = unsafe {
@@ -192,8 +201,10 @@ impl StopSignals {
             libc::sigemptyset(&raw mut set);
             libc::sigaddset(&raw mut set, libc::SIGTERM);
             libc::sigaddset(&raw mut set, libc::SIGINT);
+            libc::sigaddset(&raw mut set, libc::SIGHUP);
             libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-            libc::signal(libc::SIGHUP, libc::SIG_IGN);
+            // An ignored signal would not be seen; blocked ones are only looked at here.
+            libc::signal(libc::SIGHUP, libc::SIG_DFL);
             libc::signal(libc::SIGPIPE, libc::SIG_IGN);
             libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
         };
@@ -204,10 +215,13 @@ impl StopSignals {
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 
-    /// One of them has come.
-    pub fn take(&self) -> bool {
+    /// The next of them that has come.
+    pub fn take(&self) -> Option<Order> {
         let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
-        rustix::io::read(&self.fd, &mut info).is_ok_and(|bytes| bytes > 0)
+        rustix::io::read(&self.fd, &mut info).ok().filter(|bytes| *bytes == info.len())?;
+        // `ssi_signo` is the first word.
+        let number = u32::from_ne_bytes(info[..4].try_into().ok()?);
+        Some(if number == libc::SIGHUP.cast_unsigned() { Order::Reload } else { Order::Stop })
     }
 }
 

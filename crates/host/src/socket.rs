@@ -13,6 +13,9 @@ use rustix::net::{
 
 use crate::error::{self, HostError};
 
+/// `SO_PEERGROUPS` of `asm-generic/socket.h`.
+const SO_PEERGROUPS: libc::c_int = 59;
+
 /// Who is at the other end, as the kernel says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
@@ -40,6 +43,41 @@ pub fn peer(socket: BorrowedFd<'_>) -> Result<Peer, HostError> {
         return Err(error::call("ask who connects")(std::io::Error::last_os_error()));
     }
     Ok(Peer { pid: u32::try_from(credentials.pid).unwrap_or(0), uid: credentials.uid })
+}
+
+/// Groups of the process at the other end when it connected, the effective one first (`SO_PEERCRED`, `SO_PEERGROUPS` of Linux 4.13); empty if the
+/// kernel does not say.
+pub fn peer_groups(socket: BorrowedFd<'_>) -> Vec<u32> {
+    let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    let place = (&raw mut credentials).cast();
+    // SAFETY: both are valid for writing and `length` is the size of `credentials`.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut length) };
+    if result != 0 {
+        return Vec::new();
+    }
+    let mut groups: Vec<libc::gid_t> = vec![0; 64];
+    loop {
+        let mut length = (groups.len() * size_of::<libc::gid_t>()) as libc::socklen_t;
+        let place = groups.as_mut_ptr().cast();
+        // SAFETY: `groups` has room for `length` bytes.
+        let result =
+            unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_PEERGROUPS, place, &raw mut length) };
+        let count = length as usize / size_of::<libc::gid_t>();
+        if result == 0 {
+            groups.truncate(count);
+            break;
+        }
+        // The kernel says how many there are if there was not room enough.
+        if std::io::Error::last_os_error().raw_os_error() != Some(libc::ERANGE) || count <= groups.len() {
+            groups.clear();
+            break;
+        }
+        groups.resize(count, 0);
+    }
+    groups.insert(0, credentials.gid);
+    groups
 }
 
 /// A listening socket in the file system.
@@ -248,6 +286,7 @@ mod tests {
         let server = listener.accept().unwrap().unwrap();
         let who = peer(server.as_fd()).unwrap();
         assert_eq!(who.pid, std::process::id());
+        assert_eq!(peer_groups(server.as_fd()).first(), Some(&rustix::process::getegid().as_raw()));
 
         let mut buffer = [0; 16];
         assert!(matches!(receive(server.as_fd(), &mut buffer).unwrap(), Received::Nothing));

@@ -81,12 +81,30 @@ pub struct Metrics {
 }
 
 /// `[service]`: what only the system's manager has.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Service {
     /// Members of this group may do what root may: see everything, steer everybody's programs, change the policy, stop the manager.
     pub admin_group: Option<String>,
-    /// Accounts of users instead of those of the system, in the form of `passwd` and `group`. For tests.
+    /// Connections that one user has at once, at most. Administrators are not limited.
+    pub connections_per_user: u32,
+    /// Programs of one user that are managed at once, at most.
+    pub programs_per_user: u32,
+    /// Programs of one user that wait in the queue, at most.
+    pub waiting_per_user: u32,
+    /// A file with accounts of users that count instead of those of the system: lines of `passwd` and of `group`. For tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accounts: Option<PathBuf>,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self {
+            admin_group: None,
+            connections_per_user: 256,
+            programs_per_user: 1024,
+            waiting_per_user: 128,
+            accounts: None,
+        }
+    }
 }

@@ -110,8 +110,31 @@ fn children(pid: u32) -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// `root` and everything that descends from it, without the subtrees whose roots are in `except`.
+/// `root` and everything that descends from it, without the subtrees whose roots are in `except`. If we may touch the processes of all users, without
+/// those that are not (or not only) the user's who started `root`: what a user runs with another one's rights is not that user's to be moved or stopped.
 pub fn tree(root: u32, except: &BTreeSet<u32>) -> Result<Vec<u32>, HostError> {
+    let mut found = whole_tree(root, except)?;
+    if crate::own_uid() == 0 {
+        keep_own(root, &mut found);
+    }
+    Ok(found)
+}
+
+/// A user has started it, and it runs with another one's rights (setuid): it is not that user's to be moved or stopped.
+pub fn has_other_rights(pid: u32) -> bool {
+    identity(pid).is_ok_and(|who| who.real != 0 && who.only().is_none())
+}
+
+/// Keeps what is the same user's as `root`.
+fn keep_own(root: u32, pids: &mut Vec<u32>) {
+    match identity(root).map(|who| who.real) {
+        Ok(0) => {}
+        Ok(user) => pids.retain(|pid| identity(*pid).is_ok_and(|who| who.only() == Some(user))),
+        Err(_) => pids.clear(),
+    }
+}
+
+fn whole_tree(root: u32, except: &BTreeSet<u32>) -> Result<Vec<u32>, HostError> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
     let mut open = vec![root];

@@ -1,0 +1,245 @@
+//! Whose an application is: users, groups, and the engine's parties. It must not know who may do what.
+//!
+//! A user that is named in `[users]` is a party. Another one whose groups (the primary one first) include one that is named in `[groups]` belongs to
+//! that group's party, together with all others in it. Everybody else is a party of their own, with what `[default]` says. Numbers that no account
+//! has are one party together: user namespaces give out thousands of them, and nobody gets more by using many.
+
+use std::collections::BTreeMap;
+
+use numaestro_engine::Event;
+use numaestro_host::accounts::{Accounts, User};
+use numaestro_host::procfs;
+use numaestro_policy::Party;
+use tracing::{info, warn};
+
+use crate::config::{Config, Entitlement};
+use crate::manager::Manager;
+
+/// Users that are remembered, at most: strangers can be many.
+const KNOWN_MAX: usize = 1 << 16;
+
+/// Who shares a part of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    /// The members of a group, together.
+    Group(String),
+    /// One user.
+    User(u32),
+    /// All without an account.
+    Strangers,
+}
+
+/// What is known of one user.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Known {
+    /// The name to show.
+    pub(crate) name: String,
+    /// Index of the party.
+    pub(crate) party: u32,
+    /// What the party is entitled to.
+    pub(crate) entitled: Entitlement,
+    /// Whom limits count for: one user, or all strangers.
+    pub(crate) counted_as: Option<u32>,
+}
+
+/// See the file's header.
+#[derive(Debug, Default)]
+pub(crate) struct Users {
+    accounts: Accounts,
+    /// In the order of the engine's parties; it only grows, so that numbers keep their meaning.
+    keys: Vec<Key>,
+    known: BTreeMap<u32, Known>,
+    /// Users that are named in the configuration.
+    named: BTreeMap<u32, Entitlement>,
+    /// Groups that are.
+    groups: BTreeMap<u32, String>,
+    /// The administrators' group.
+    pub(crate) admins: Option<u32>,
+}
+
+impl Users {
+    /// Takes the configuration's names over. Parties that there were keep their numbers.
+    pub(crate) fn configure(&mut self, config: &Config) {
+        self.accounts = config.accounts();
+        self.known.clear();
+        self.named.clear();
+        self.groups.clear();
+        self.admins = config.service.admin_group.as_ref().and_then(|name| self.accounts.group_named(name));
+        for (place, problem) in config.unknown_names() {
+            warn!("{place}: {problem}");
+        }
+        for (name, entitled) in &config.groups {
+            if let Some(gid) = self.accounts.group_named(name) {
+                self.groups.insert(gid, name.clone());
+                self.enter(Key::Group(name.clone()));
+                info!(group = name, ?entitled, "has a part of the machine");
+            }
+        }
+        for (name, entitled) in &config.users {
+            if let Some(user) = self.accounts.user_named(name) {
+                self.named.insert(user.uid, entitled.clone());
+                self.enter(Key::User(user.uid));
+                info!(user = name, ?entitled, "has a part of the machine");
+            }
+        }
+    }
+
+    fn enter(&mut self, key: Key) -> u32 {
+        let at = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+            self.keys.push(key);
+            self.keys.len() - 1
+        });
+        at as u32
+    }
+
+    /// Looks a user up, the first time in the accounts.
+    fn find(&mut self, uid: u32, config: &Config) -> Known {
+        if let Some(known) = self.known.get(&uid) {
+            return known.clone();
+        }
+        let user = self.accounts.user(uid);
+        let key = self.key_of(uid, user.as_ref());
+        let known = Known {
+            name: user.as_ref().map_or_else(|| uid.to_string(), |user| crate::control::shown(&user.name)),
+            entitled: self.entitled(&key, config),
+            counted_as: (key != Key::Strangers).then_some(uid),
+            party: self.enter(key),
+        };
+        // They may not fill the memory.
+        if self.known.len() < KNOWN_MAX {
+            self.known.insert(uid, known.clone());
+        }
+        known
+    }
+
+    fn key_of(&self, uid: u32, user: Option<&User>) -> Key {
+        if self.named.contains_key(&uid) {
+            return Key::User(uid);
+        }
+        let Some(user) = user else { return Key::Strangers };
+        let mut groups = self.accounts.groups_of(user).into_iter();
+        let named = if self.groups.is_empty() { None } else { groups.find_map(|gid| self.groups.get(&gid)) };
+        named.map_or(Key::User(uid), |name| Key::Group(name.clone()))
+    }
+
+    fn entitled(&self, key: &Key, config: &Config) -> Entitlement {
+        match key {
+            Key::User(uid) => self.named.get(uid).cloned().unwrap_or_else(|| config.default.clone()),
+            // One that the configuration does not know any more keeps its number and has what everybody has.
+            Key::Group(name) => config.groups.get(name).cloned().unwrap_or_else(|| config.default.clone()),
+            Key::Strangers => config.default.clone(),
+        }
+    }
+
+    /// As the engine wants them.
+    fn parties(&self, config: &Config) -> Vec<Party> {
+        self.keys.iter().map(|key| party(&self.entitled(key, config))).collect()
+    }
+}
+
+fn party(entitled: &Entitlement) -> Party {
+    let weight_milli = ((entitled.weight * 1000.0).round() as u32).max(1);
+    Party { weight_milli, most: entitled.max.unwrap_or(u32::MAX).max(1), reserved: entitled.reserved }
+}
+
+impl Manager {
+    /// Reads users and groups from the configuration, at the start and whenever it has changed.
+    pub(crate) fn configure_users(&mut self) {
+        if !self.config.system {
+            return;
+        }
+        self.users.configure(&self.config);
+        let reserved: u32 = self.users.parties(&self.config).iter().map(|party| party.reserved).sum();
+        if reserved as usize > self.usable.len() {
+            let there = self.usable.len();
+            warn!("{reserved} processors are reserved for users, but there are only {there}: not everybody has theirs");
+        }
+        self.tell_parties();
+    }
+
+    /// What is known of a user. One who has not been there before becomes a party.
+    pub(crate) fn user(&mut self, uid: u32) -> Known {
+        if !self.config.system {
+            let entitled = Entitlement::default();
+            return Known { name: String::new(), party: 0, entitled, counted_as: Some(uid) };
+        }
+        let before = self.users.keys.len();
+        let known = self.users.find(uid, &self.config);
+        if self.users.keys.len() > before {
+            self.tell_parties();
+        }
+        known
+    }
+
+    /// Who has started a process.
+    pub(crate) fn owner_of(&self, pid: u32) -> u32 {
+        let found = if self.config.system { procfs::identity(pid).ok().map(|uids| uids.real) } else { None };
+        found.unwrap_or(self.uid)
+    }
+
+    /// The user of this name, or of this number.
+    pub(crate) fn uid_of(&self, name: &str) -> Option<u32> {
+        let user = self.config.accounts().user_named(name);
+        user.map(|user| user.uid).or_else(|| name.parse().ok())
+    }
+
+    fn tell_parties(&mut self) {
+        self.feed(Event::Parties { parties: self.users.parties(&self.config) });
+    }
+
+    /// Users with something to run: name, programs, processors. For metrics and administrators.
+    pub(crate) fn name_of(&self, uid: u32) -> Option<String> {
+        if !self.config.system {
+            return None;
+        }
+        Some(self.users.known.get(&uid).map_or_else(|| uid.to_string(), |known| known.name.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn users(text: &str) -> (Users, Config, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let accounts = dir.path().join("accounts");
+        let lines = "alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\ncarol:x:1003:3000::/:/bin/sh\n\
+                     lab:x:2000:alice,bob\nops:x:3000:bob\n";
+        std::fs::write(&accounts, lines).unwrap();
+        let text = format!("{text}\n[service]\naccounts = \"{}\"", accounts.display());
+        let config = Config { system: true, ..Config::from_toml("f", &text).unwrap() };
+        let mut users = Users::default();
+        users.configure(&config);
+        (users, config, dir)
+    }
+
+    #[test]
+    fn named_users_then_groups_then_everybody_alone() {
+        let (mut users, config, _dir) =
+            users("[default]\nweight = 0.5\n[users.alice]\nweight = 2\n[groups.lab]\nmax = 4\n[groups.ops]\nreserved = 1");
+        let mut find = |uid| users.find(uid, &config);
+        let (alice, bob, carol, nobody) = (find(1001), find(1002), find(1003), find(70_000));
+        assert_eq!((alice.name.as_str(), alice.entitled.weight), ("alice", 2.0));
+        // bob is in lab and in ops, and in neither by his primary group.
+        assert_eq!(bob.entitled.max, Some(4));
+        assert_eq!(carol.entitled.reserved, 1);
+        assert_eq!(nobody.entitled.weight, 0.5);
+        assert_eq!(find(70_001).party, nobody.party, "strangers are one party");
+        assert_eq!(nobody.counted_as, None);
+        assert_eq!(users.known.len(), 5);
+        assert_eq!(users.parties(&config).len(), 4);
+    }
+
+    #[test]
+    fn numbers_keep_their_meaning() {
+        let (mut users, config, _dir) = users("[groups.lab]\nmax = 4");
+        let bob = users.find(1002, &config).party;
+        let carol = users.find(1003, &config).party;
+        let without = Config { groups: BTreeMap::new(), ..config.clone() };
+        users.configure(&without);
+        assert_eq!(users.find(1003, &without).party, carol);
+        let alone = users.find(1002, &without).party;
+        assert!(alone != bob && alone != carol, "bob is on his own now");
+        assert_eq!(users.parties(&without)[bob as usize].most, u32::MAX);
+    }
+}
