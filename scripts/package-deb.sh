@@ -25,18 +25,11 @@ LIBDIR=lib${triplet:+/$triplet} ZSHDIR=share/zsh/vendor-completions MANIFEST=no 
 documents=$root/usr/share/doc/numaestro
 mkdir -p "$documents"
 {
-    echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
-    echo "Upstream-Name: numaestro"
+    echo "numaestro is by its authors. You may use it under either of these licences, as you like."
     echo
-    echo "Files: *"
-    echo "Copyright: the authors of numaestro"
-    echo "License: Apache-2.0 or MIT"
+    echo "Apache License 2.0: the full text is in /usr/share/common-licenses/Apache-2.0."
     echo
-    echo "License: Apache-2.0"
-    echo " On Debian systems the full text is in /usr/share/common-licenses/Apache-2.0."
-    echo
-    echo "License: MIT"
-    sed -e 's/^$/./' -e 's/^/ /' LICENSE-MIT
+    cat LICENSE-MIT
 } >"$documents/copyright"
 {
     echo "numaestro ($version) unstable; urgency=medium"
@@ -50,11 +43,11 @@ cp README.md "$documents/README.md"
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
 if command -v strip >/dev/null 2>&1; then
     strip --strip-unneeded "$root/usr/bin/numaestro"
-    find "$root/usr/lib" -name '*.so*' -type f -exec strip --strip-unneeded {} +
+    find "$root/usr/lib" -type f \( -name '*.so' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
 fi
 
 # What it runs with: the newest version of the C library that any of its files asks for.
-programs=$(find "$root/usr/bin" "$root/usr/lib" -type f \( -name numaestro -o -name '*.so*' \))
+programs=$(find "$root/usr/bin" "$root/usr/lib" -type f \( -name numaestro -o -name '*.so' -o -name '*.so.*' \))
 libc=$(for file in $programs; do LC_ALL=C objdump -p "$file"; done | sed -n 's/.*GLIBC_\([0-9][0-9.]*\).*/\1/p' | sort -V | tail -n 1)
 gcc=$(for file in $programs; do LC_ALL=C objdump -p "$file"; done | grep -c 'NEEDED *libgcc_s' || true)
 
@@ -89,4 +82,4 @@ find "$root" -exec touch -h -d "@$time" {} +
 mkdir -p "$out"
 package=$out/numaestro_${version}_$architecture.deb
 dpkg-deb --root-owner-group -Zxz --build "$root" "$package" >/dev/null
-echo "deb: $package; install it with: sudo apt install ./$package"
+echo "deb: $package; install it with: sudo apt install $(realpath "$package")"

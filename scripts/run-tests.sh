@@ -39,6 +39,9 @@ cargo_suite() {
 # test at a time: they look at who runs where.
 cargo_suite rust-pure --workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro --
 cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
+# Installing and packaging; what is compiled before does not count as time of the suite.
+make -s --no-print-directory binaries || echo "== the command to be packaged does not build"
+suite packaging scripts/test-packaging.sh
 # The page's protocol under every interleaving; another configuration, so another directory.
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom -p numaestro-abi --test loom --release --
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom-nanothreads -p numaestro-nanothreads --lib --release --

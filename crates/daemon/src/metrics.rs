@@ -1,7 +1,7 @@
 //! `[metrics]`: an OpenMetrics page over HTTP, on loopback or a Unix socket, served by the manager's one thread.
 //!
-//! A scraper costs at most one page and [`PATIENCE_NS`]: who has not sent a whole request or taken the whole answer by then is cut off, and
-//! at most [`PEERS_MAX`] are served at once. Nothing here ever waits. It must not know what the numbers mean (`figures.rs`).
+//! A scraper costs at most one page and [`PATIENCE_NS`]: who has not sent a whole request or taken the whole answer by then is cut off. Of more
+//! than [`PEERS_MAX`] at once, the oldest that has not asked for anything is. Nothing here ever waits. It must not know what the numbers mean (`figures.rs`).
 
 mod figures;
 mod format;
@@ -27,10 +27,12 @@ use crate::timers::Due;
 pub(crate) use format::Histogram;
 use http::{Asked, response, understand};
 
-/// Scrapers at once; the next ones wait to be accepted.
+/// Scrapers at once.
 const PEERS_MAX: usize = 16;
 /// How long one has for everything.
 const PATIENCE_NS: u64 = 5_000_000_000;
+/// Scrapers that are accepted before others get their turn.
+const BUDGET: usize = 64;
 /// Longest request head.
 const REQUEST_BYTES_MAX: usize = 8 * 1024;
 
@@ -190,7 +192,7 @@ struct Peer {
 pub(crate) struct Endpoint {
     place: Option<Place>,
     listener: Option<Listener>,
-    /// The listener is watched: it is not while there are too many.
+    /// The listener is watched: it is not for a while after descriptors have run out.
     accepting: bool,
     peers: BTreeMap<u64, Peer>,
     next: u64,
@@ -223,61 +225,58 @@ impl Manager {
     pub(crate) fn metrics_ready(&mut self, event: Ready) {
         match event.token - token::METRICS {
             0 => self.accept_scrapers(),
-            number => {
-                self.serve(number);
-                self.accept_again();
-            }
+            number => self.serve(number),
         }
     }
 
     fn accept_scrapers(&mut self) {
-        while self.service.metrics.peers.len() < PEERS_MAX {
+        for _ in 0..BUDGET {
             let Some(listener) = &self.service.metrics.listener else { return };
             match listener.accept() {
-                Ok(stream) => {
-                    self.service.metrics.next += 1;
-                    let number = self.service.metrics.next;
-                    if self.poller.add(stream.as_fd(), token::METRICS + number, Interest::Read).is_err() {
-                        continue;
-                    }
-                    let until_ns = monotonic_ns() + PATIENCE_NS;
-                    let peer = Peer { stream, until_ns, request: Vec::new(), answer: None, ended: false };
-                    self.service.metrics.peers.insert(number, peer);
-                    self.timers.set_if_unset(Due::Metrics, until_ns);
-                    self.serve(number);
-                }
+                Ok(stream) => self.admit_scraper(stream),
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,
                 Err(cause) if matches!(cause.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 // No descriptors: not to be asked again and again.
-                Err(_) => break,
+                Err(_) => {
+                    let _ = self.poller.remove(listener.as_fd());
+                    self.service.metrics.accepting = false;
+                    self.timers.set_if_unset(Due::Metrics, monotonic_ns() + PATIENCE_NS);
+                    return;
+                }
             }
-        }
-        if let Some(listener) = &self.service.metrics.listener {
-            let _ = self.poller.remove(listener.as_fd());
-            self.service.metrics.accepting = false;
-            self.timers.set_if_unset(Due::Metrics, monotonic_ns() + PATIENCE_NS);
         }
     }
 
-    fn accept_again(&mut self) {
+    fn admit_scraper(&mut self, stream: Stream) {
         let endpoint = &mut self.service.metrics;
-        if let Some(listener) = &endpoint.listener
-            && !endpoint.accepting
-            && endpoint.peers.len() < PEERS_MAX
-        {
-            endpoint.accepting = self.poller.add(listener.as_fd(), token::METRICS, Interest::Read).is_ok();
+        if endpoint.peers.len() >= PEERS_MAX {
+            let silent = endpoint.peers.iter().find(|(_, peer)| peer.answer.is_none()).map(|(number, _)| *number);
+            let oldest = silent.or_else(|| endpoint.peers.keys().next().copied());
+            oldest.map(|number| endpoint.peers.remove(&number));
         }
+        endpoint.next += 1;
+        let number = endpoint.next;
+        if self.poller.add(stream.as_fd(), token::METRICS + number, Interest::Read).is_err() {
+            return;
+        }
+        let until_ns = monotonic_ns() + PATIENCE_NS;
+        let peer = Peer { stream, until_ns, request: Vec::new(), answer: None, ended: false };
+        endpoint.peers.insert(number, peer);
+        self.timers.set_if_unset(Due::Metrics, until_ns);
+        self.serve(number);
     }
 
     /// Cuts off those whose time is over.
     pub(crate) fn end_slow_scrapers(&mut self) {
         let now = monotonic_ns();
+        let endpoint = &mut self.service.metrics;
         // Closing takes them out of the poller.
-        self.service.metrics.peers.retain(|_, peer| peer.until_ns > now);
-        self.accept_again();
-        let next = self.service.metrics.peers.values().map(|peer| peer.until_ns).min();
-        let again =
-            (!self.service.metrics.accepting && self.service.metrics.listener.is_some()).then_some(now + PATIENCE_NS);
+        endpoint.peers.retain(|_, peer| peer.until_ns > now);
+        if let Some(listener) = endpoint.listener.as_ref().filter(|_| !endpoint.accepting) {
+            endpoint.accepting = self.poller.add(listener.as_fd(), token::METRICS, Interest::Read).is_ok();
+        }
+        let next = endpoint.peers.values().map(|peer| peer.until_ns).min();
+        let again = (!endpoint.accepting && endpoint.listener.is_some()).then_some(now + PATIENCE_NS);
         if let Some(at) = next.or(again) {
             self.timers.set(Due::Metrics, at);
         }

@@ -10,7 +10,7 @@ use numaestro_host::notify::{self, Notifier};
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{Listener, Sort};
 use numaestro_host::{HostError, monotonic_ns};
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 use crate::config::Config;
 use crate::manager::Manager;
@@ -102,7 +102,7 @@ impl Service {
             && let Err(cause) = notifier.send(text)
         {
             // The next sign of life is another try.
-            info!("{cause}");
+            debug!("{cause}");
         }
     }
 }

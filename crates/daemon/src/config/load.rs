@@ -125,6 +125,8 @@ impl Config {
         if !source.dir.as_os_str().is_empty() {
             config.dir.clone_from(&source.dir);
         }
+        // Nothing in a file could say "absent" where that is not the default.
+        config.idle_exit_s = config.idle_exit_s.filter(|seconds| *seconds > 0);
         config.system = source.system;
         if source.system {
             if loaded.origins.contains_key("idle_exit_s") && config.idle_exit_s.is_some() {

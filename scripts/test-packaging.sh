@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Installs into empty directories, and packages, and looks whether everything is there afterwards and nothing after the removal. Needs what
+# `make binaries client` builds. Nothing of this machine is touched.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+if [ "${1-}" = --case ]; then
+    # In a process of its own: where its result is asked for, bash would go on after a failure.
+    set -e -o pipefail
+else
+    scratch=$(mktemp -d) || exit 1
+    export scratch
+    trap 'rm -rf "$scratch"' EXIT
+fi
+failures=0
+
+check() {
+    if bash "$0" --case "$1" >"$scratch/log" 2>&1; then
+        echo "ok $1"
+    else
+        echo "FAILED $1"
+        sed 's/^/    /' "$scratch/log"
+        failures=$((failures + 1))
+    fi
+}
+fail() { echo "$*"; exit 1; }
+# Everything below a directory: kinds, modes, sizes, names.
+tree() { (cd "$1" && find . -printf '%y %m %s %p %l\n' | sed -E 's/^d ([0-7]+) [0-9]+/d \1/' | LC_ALL=C sort); }
+
+install_and_uninstall() {
+    local to=$scratch/one file
+    mkdir -p "$to/usr/local/bin" "$to/etc"
+    echo other >"$to/usr/local/bin/other"
+    tree "$to" >"$scratch/before"
+    scripts/install.sh install /usr/local "$to"
+    [ "$("$to/usr/local/bin/numaestro" --version)" = "$(target/release/numaestro --version)" ]
+    for file in lib/numaestro/libnumaestro_preload.so lib/libnumaestro.so include/numaestro.h share/man/man1/numaestro-run.1 \
+        share/bash-completion/completions/numaestro lib/systemd/system/numaestro.socket lib/systemd/user/numaestro.service; do
+        [ -e "$to/usr/local/$file" ] || fail "$file is missing"
+    done
+    grep -qx 'ExecStart=/usr/local/bin/numaestro daemon --system' "$to/usr/local/lib/systemd/system/numaestro.service"
+    ! grep -rn '@BINDIR@\|@LIBDIR@' "$to/usr/local/lib/systemd" || fail "a place was not filled in"
+    [ -x "$(sed -n 's|^ExecStopPost=-+||p' "$to/usr/local/lib/systemd/system/numaestro.service" | sed "s|^|$to|")" ]
+    # Again, over itself.
+    scripts/install.sh install /usr/local "$to"
+    scripts/install.sh uninstall /usr/local "$to"
+    tree "$to" >"$scratch/after"
+    diff "$scratch/before" "$scratch/after"
+}
+
+changed_settings_stay() {
+    local to=$scratch/two settings=$scratch/two/etc/numaestro/config.toml
+    scripts/install.sh install /usr "$to"
+    target/release/numaestro daemon --system --check-config --config "$settings" | grep -qx ok
+    echo 'policy = "dss"' >>"$settings"
+    scripts/install.sh install /usr "$to" | grep 'stays as it is'
+    grep -q '^policy = "dss"' "$settings"
+    scripts/install.sh uninstall /usr "$to" | grep 'kept because it was changed'
+    [ "$(cd "$to" && find . -type f)" = ./etc/numaestro/config.toml ]
+}
+
+every_setting_of_the_file_is_one() {
+    # What the comments show must be right too.
+    sed -E 's/^#([a-z_]+ = |\[)/\1/' packaging/config.toml | sed 's/^admin_group = .*/admin_group = "root"/; s/^\[users.alice\]/[users.root]/; s/^\[groups.students\]/[groups.root]/' \
+        >"$scratch/all.toml"
+    grep -q '^\[\[rules\]\]' "$scratch/all.toml" && grep -q '^listen = ' "$scratch/all.toml"
+    target/release/numaestro daemon --system --check-config --config "$scratch/all.toml" | grep -qx ok
+}
+
+below_a_home_directory() {
+    local home=$scratch/home
+    mkdir -p "$home"
+    HOME=$home scripts/install.sh install "$home/.local"
+    [ -e "$home/.local/share/systemd/user/numaestro.socket" ]
+    [ ! -e "$home/.local/lib/systemd" ] || fail "the service for all users is not for one"
+    HOME=$home scripts/install.sh uninstall "$home/.local"
+    [ -z "$(ls -A "$home")" ] || { tree "$home"; fail "something is left"; }
+}
+
+packages_are_the_same_every_time() {
+    scripts/package-deb.sh "$scratch/a"
+    sleep 1
+    scripts/package-deb.sh "$scratch/b"
+    cmp "$scratch"/a/*.deb "$scratch"/b/*.deb
+}
+
+the_package_is_in_order() {
+    local deb part script file
+    deb=$(echo "$scratch"/a/*.deb)
+    dpkg-deb --info "$deb"
+    dpkg-deb --raw-extract "$deb" "$scratch/raw"
+    for part in Package Version Architecture Maintainer Installed-Size Depends Section Priority Description; do
+        [ -n "$(dpkg-deb --field "$deb" "$part")" ] || fail "no $part"
+    done
+    for script in postinst prerm postrm; do
+        [ -x "$scratch/raw/DEBIAN/$script" ] && sh -n "$scratch/raw/DEBIAN/$script" && head -n 1 "$scratch/raw/DEBIAN/$script" | grep -qx '#!/bin/sh'
+    done
+    (cd "$scratch/raw" && md5sum --quiet -c DEBIAN/md5sums)
+    [ "$(cat "$scratch/raw/DEBIAN/conffiles")" = /etc/numaestro/config.toml ]
+    ! dpkg-deb --contents "$deb" | grep -v ' root/root ' || fail "not everything is root's"
+    ! find "$scratch/raw/usr" -perm /022 ! -type l | grep . || fail "others can write it"
+    ! find "$scratch/raw" -perm /6000 | grep . || fail "setuid"
+    ! find "$scratch/raw" -path '*/local/*' -o -name '*.toml' -path '*/etc/*' ! -name config.toml | grep . || fail "it is in the wrong place"
+    ! find "$scratch/raw/usr/share/man" -type f ! -name '*.gz' | grep . || fail "a page is not compressed"
+    for file in copyright changelog.gz; do [ -s "$scratch/raw/usr/share/doc/numaestro/$file" ] || fail "no $file"; done
+    "$scratch/raw/usr/bin/numaestro" --version
+}
+
+dpkg_installs_and_purges_it() {
+    local root=$scratch/root dpkg
+    mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/etc/systemd/system/sockets.target.wants" "$root/run" "$root/var/lib"
+    : >"$root/var/lib/dpkg/status"
+    dpkg="dpkg --root=$root --log=$scratch/dpkg.log --force-script-chrootless --force-depends --force-not-root --force-bad-path"
+    tree "$root" | grep -v ' ./var/lib/dpkg' >"$scratch/before"
+    $dpkg --install "$scratch"/a/*.deb
+    [ "$("$root/usr/bin/numaestro" --version)" = "$(target/release/numaestro --version)" ]
+    # As if it had been used.
+    ln -s /lib/systemd/system/numaestro.socket "$root/etc/systemd/system/sockets.target.wants/numaestro.socket"
+    mkdir -p "$root/var/lib/numaestro" "$root/run/numaestro"
+    touch "$root/var/lib/numaestro/manager.journal" "$root/run/numaestro/lock" "$root/etc/numaestro/config.d/50-users.toml"
+    $dpkg --install "$scratch"/a/*.deb
+    $dpkg --remove numaestro
+    [ -e "$root/etc/numaestro/config.toml" ] || fail "settings are removed only by purging"
+    [ ! -e "$root/usr/bin/numaestro" ] && [ ! -h "$root/etc/systemd/system/sockets.target.wants/numaestro.socket" ]
+    $dpkg --purge numaestro
+    tree "$root" | grep -v ' ./var/lib/dpkg' >"$scratch/after"
+    diff "$scratch/before" "$scratch/after"
+}
+
+if [ "${1-}" = --case ]; then
+    "$2"
+    exit 0
+fi
+if [ ! -x target/release/numaestro ] || [ ! -e build/client/libnumaestro.so ]; then
+    echo "FAILED packaging"
+    echo "    make binaries client, then try again"
+    exit 1
+fi
+check install_and_uninstall
+check changed_settings_stay
+check every_setting_of_the_file_is_one
+check below_a_home_directory
+if command -v dpkg-deb >/dev/null 2>&1 && command -v objdump >/dev/null 2>&1; then
+    check packages_are_the_same_every_time
+    check the_package_is_in_order
+    check dpkg_installs_and_purges_it
+else
+    echo "skipped packages: no dpkg-deb or no objdump here"
+fi
+[ $failures -eq 0 ]
