@@ -116,7 +116,7 @@ fn nothing_left(_: &Guest) -> Result<()> {
     let all = kernel::list("/sys/devices/system/cpu/online")?;
     let home = delegated("users")?;
     // A shell around it, and a child that outlives it.
-    let script = "guest-load --threads 2 --mb 1 --seconds 600 & guest-load --threads 1 --mb 1 --seconds 600";
+    let script = "guest-load --threads 2 --mb 1 --seconds 600 & guest-load --threads 1 --mb 1 --seconds 600; true";
     let tree = inside(&home, || manager.run(&[], &["sh", "-c", script]))?;
     let mut other = manager.run(&[], &LOAD)?;
     let own = group_of(&tree, &group)?;

@@ -7,8 +7,8 @@
 //! 3. A program or file that it needs goes into [`crate::plan::job`].
 //! 4. `make test-numa ONLY=topic BOOT=four`, while you work on it.
 //!
-//! A scenario fails by returning an error (`ensure!`, `bail!`, `?`) or by panicking; the others go on. Each has a process of
-//! its own and [`SECONDS_MAX`] seconds. Afterwards everything that still runs is killed, control groups are removed, processors
+//! A scenario fails by returning an error (`ensure!`, `bail!`, `?`) or by panicking; the others go on. Lines that it writes as
+//! `measured: ...` are shown also when all is well. Each has a process of its own and [`SECONDS_MAX`] seconds. Afterwards everything that still runs is killed, control groups are removed, processors
 //! are brought online again and the kernel's settings ([`SETTINGS`]) are put back, so that nobody depends on who was before.
 //!
 //! # What helps
@@ -22,10 +22,12 @@
 
 pub mod kernel;
 pub mod manager;
+pub mod neighbours;
 pub mod patience;
 
 mod as_asked;
 mod cgroups;
+mod coming_and_going;
 mod hotplug;
 mod placing;
 
@@ -37,7 +39,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// All scenarios, by topic.
-pub const TOPICS: &[&[Scenario]] = &[as_asked::SCENARIOS, cgroups::SCENARIOS, hotplug::SCENARIOS, placing::SCENARIOS];
+pub const TOPICS: &[&[Scenario]] =
+    &[as_asked::SCENARIOS, cgroups::SCENARIOS, coming_and_going::SCENARIOS, hotplug::SCENARIOS, placing::SCENARIOS];
 
 /// After this many seconds a scenario has failed.
 pub const SECONDS_MAX: u64 = 150;
@@ -127,9 +130,9 @@ fn scenarios(guest: &str, only: &str) -> Result<bool> {
         let outcome = in_own_process(scenario, guest)?;
         slate.wipe();
         match outcome {
-            Ok(()) => {
+            Ok(said) => {
                 passed += 1;
-                say(&format!("ok ({} s)\n", begun.elapsed().as_secs()));
+                say(&format!("ok ({} s)\n{said}", begun.elapsed().as_secs()));
             }
             Err(reason) => {
                 failed += 1;
@@ -147,8 +150,8 @@ fn say(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// What a scenario wrote, if it failed.
-fn in_own_process(scenario: &Scenario, guest: &str) -> Result<Result<(), String>> {
+/// What a scenario wrote: what it measured, or why it failed.
+fn in_own_process(scenario: &Scenario, guest: &str) -> Result<Result<String, String>> {
     let log = format!("/tmp/{}.log", scenario.name);
     let output = std::fs::File::create(&log)?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -169,10 +172,13 @@ fn in_own_process(scenario: &Scenario, guest: &str) -> Result<Result<(), String>
         }
         std::thread::sleep(Duration::from_millis(10));
     };
+    let wrote = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
     if status.is_some_and(|status| status.success()) {
-        return Ok(Ok(()));
+        // What it has measured; the rest is only of interest when something is wrong.
+        let lines = wrote.lines().filter_map(|line| line.strip_prefix("measured: "));
+        return Ok(Ok(lines.map(|line| format!("    {line}\n")).collect()));
     }
-    Ok(Err(String::from_utf8_lossy(&std::fs::read(&log)?).into_owned()))
+    Ok(Err(wrote))
 }
 
 /// How the guest was before the first scenario.
