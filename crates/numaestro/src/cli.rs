@@ -4,16 +4,20 @@
 
 mod advise;
 mod profile;
+mod reload;
 mod values;
+mod wish;
 
 pub use advise::AdviseArgs;
 pub use profile::ProfileCommand;
+pub use reload::ReloadArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{parse_time, parse_weight};
+use values::parse_time;
+pub use wish::WishArgs;
 
 const AFTER_HELP: &str = "\
 Start here:
@@ -51,6 +55,7 @@ Examples:
   numaestro run --max 4 -- python train.py  never more than four
   numaestro run --weight 2 -- ./app         twice the share of the others
   numaestro run --class malleable -- ./app  resize freely, as OMP_DYNAMIC=true would
+  numaestro run --mem 12G -- ./app          it is going to need so much memory
   numaestro run --wait -- ./batch           wait in the queue until processors are free
   numaestro run --dry-run -- ./app          only say what would be done
 
@@ -59,6 +64,7 @@ What is changed for the program:
   LD_PRELOAD           begins with the shim, for dynamically linked glibc programs
   NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_CPUS_ALL
                        how the shim finds the manager, and what it is to know
+  memory policy        set where the policy places pages, unless it has one already
   GOMP_SPINCOUNT       set, unless GOMP_SPINCOUNT or OMP_WAIT_POLICY is
   OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
                        removed: threads created later would bind outside the
@@ -141,6 +147,8 @@ pub enum Command {
     Repro(crate::repro::ReproCommand),
     /// Draw the machine: packages, NUMA nodes, caches, cores, processing units.
     Topo(TopoArgs),
+    /// Have the manager read its configuration again. Nothing changes if something in it is wrong.
+    Reload(ReloadArgs),
     /// End the manager in an orderly way: every affinity is restored.
     Stop,
     /// Be the manager (normally started by `run` itself).
@@ -173,29 +181,6 @@ pub enum ClassArg {
     Setter,
     /// Thread counts are left alone; threads are kept on the processors by affinity.
     Fold,
-}
-
-/// Wishes for one application, the same for `run`, `shell` and `adopt`.
-#[derive(Debug, Clone, Default, Args)]
-pub struct WishArgs {
-    /// Never fewer processors than this.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub min: Option<u32>,
-    /// Never more processors than this.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max: Option<u32>,
-    /// Share relative to others; 1 is usual, 2 means twice as many processors.
-    #[arg(long, value_name = "X", value_parser = parse_weight)]
-    pub weight: Option<f64>,
-    /// Name to show; default: the program's.
-    #[arg(long, value_name = "S")]
-    pub name: Option<String>,
-    /// How the program may be steered.
-    #[arg(long, value_enum, value_name = "CLASS")]
-    pub class: Option<ClassArg>,
-    /// Cache lines that each of its threads moves to and from memory per millisecond, where nothing counts them (1 GB/s is 15625).
-    #[arg(long, value_name = "RATE")]
-    pub btr: Option<u32>,
 }
 
 /// `numaestro run`.
@@ -268,6 +253,9 @@ pub struct StatusArgs {
     /// Print again after every change, until interrupted.
     #[arg(long)]
     pub watch: bool,
+    /// Where threads and memory are, by node. Looks now, which takes about a second for 100 GiB.
+    #[arg(long, conflicts_with = "watch")]
+    pub memory: bool,
 }
 
 /// `numaestro policy`.

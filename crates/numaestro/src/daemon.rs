@@ -99,6 +99,12 @@ struct Checked<'a> {
 /// `--check-config`.
 fn check(loaded: &Loaded, json: bool, long: bool) -> anyhow::Result<u8> {
     let Loaded { config, files, origins, warnings } = loaded;
+    if let Some((name, problem)) = config.unknown_names().into_iter().next() {
+        let place = origins.iter().find(|(known, _)| **known == name || known.starts_with(&format!("{name}.")));
+        let place = place.map(|(_, place)| format!("{place}: ")).unwrap_or_default();
+        let next = "`getent passwd` and `getent group` show those that there are; the manager starts without it";
+        return Err(say::Failure::error(say::CONFIG, format!("{place}{name}: {problem}"), next));
+    }
     if json {
         let checked = Checked { files, origins, warnings, system: config.system, config };
         say::print(&format!("{}\n", serde_json::to_string_pretty(&checked)?))?;

@@ -20,6 +20,7 @@ mod occupancy;
 mod pages;
 mod policy;
 mod profile;
+mod reload;
 mod repro;
 mod run;
 mod say;
@@ -94,6 +95,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Repro(what) => repro::repro(&what),
         Command::Trace(what) => trace::trace(&what),
         Command::Topo(args) => topo::topo(&args),
+        Command::Reload(args) => reload::reload(dir, &args),
         Command::Stop => stop::stop(dir),
         Command::Daemon(args) => daemon::daemon(dir, &args, cli.verbose),
         Command::Completions { shell } => pages::completions(shell),

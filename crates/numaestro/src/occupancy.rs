@@ -25,7 +25,7 @@ pub struct Row {
 }
 
 /// What each character means, for a legend.
-pub const LEGEND: &str = ". free  - reserved  x unmanaged load  _ offline  * leaving or shared";
+pub const LEGEND: &str = ". free  - reserved  ? others'  x unmanaged load  _ offline  * leaving or shared";
 
 /// The sign of the application at `place`: 0 to 9 are taken by none, so that it is not mistaken for a count.
 pub fn sign(place: usize) -> char {
@@ -68,6 +68,7 @@ pub mod tests {
     pub fn example() -> Status {
         let app = |app: u64, name: &str, count: u32, cpus: &str| AppStatus {
             app,
+            user: None,
             pid: 4000 + u32::try_from(app).expect("small"),
             name: name.into(),
             class: Class::Malleable,

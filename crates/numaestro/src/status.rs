@@ -2,6 +2,8 @@
 //!
 //! The drawing is a pure function of the snapshot.
 
+mod memory;
+
 use crate::cli::StatusArgs;
 use crate::manager::{self, Manager};
 use crate::occupancy::{self, LEGEND};
@@ -33,6 +35,15 @@ pub fn status(dir: Option<PathBuf>, args: &StatusArgs) -> anyhow::Result<u8> {
         }
         Err(_) => Manager::required(Some(dir.clone()))?,
     };
+    if args.memory {
+        manager.be_patient();
+        match manager.ask(&Request::Memory)? {
+            Reply::Status(status) if args.json => say::print(&json(&dir, Some(&status))?)?,
+            Reply::Status(status) => say::print(&memory::render(&status, say::colours(&std::io::stdout())))?,
+            other => return Err(manager::unexpected(&other)),
+        }
+        return Ok(say::OK);
+    }
     if !args.watch {
         show(&dir, &manager.status()?, args)?;
         return Ok(say::OK);
@@ -124,7 +135,8 @@ pub fn render(status: &Status, colours: bool) -> String {
     table(&mut text, status, colours);
     rates(&mut text, status);
     if !status.queue.is_empty() {
-        let queue = status.queue.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let word = |app: &u64| if *app == 0 { "another user's".to_owned() } else { app.to_string() };
+        let queue = status.queue.iter().map(word).collect::<Vec<_>>().join(", ");
         let _ = writeln!(text, "queue, first one next: {queue}");
     }
     text
@@ -163,8 +175,9 @@ fn strip(text: &mut String, status: &Status, colours: bool) {
 }
 
 fn table(text: &mut String, status: &Status, colours: bool) {
+    let users = status.apps.iter().any(|app| app.user.is_some());
     let head = ["", "APP", "PID", "NAME", "CLASS", "STATE", "HAS", "ASKS", "CPUS", "TEAM", "AGE", "HELD BY", "WHY"];
-    let mut lines = vec![head.map(str::to_owned)];
+    let mut lines = vec![head.map(str::to_owned).to_vec()];
     lines.extend(status.apps.iter().enumerate().map(|(place, app)| {
         [
             occupancy::sign(place).to_string(),
@@ -181,8 +194,14 @@ fn table(text: &mut String, status: &Status, colours: bool) {
             if app.held_by.is_empty() { "-".to_owned() } else { app.held_by.clone() },
             app.why.clone(),
         ]
+        .to_vec()
     }));
-    let mut widths = [0; 13];
+    if users {
+        let of = |app: &AppStatus| clean(app.user.as_deref().unwrap_or("-"));
+        let column = std::iter::once("USER".to_owned()).chain(status.apps.iter().map(of));
+        lines.iter_mut().zip(column).for_each(|(line, user)| line.insert(3, user));
+    }
+    let mut widths = [0; 14];
     for line in &lines {
         for (width, field) in widths.iter_mut().zip(line) {
             *width = (*width).max(field.chars().count());
