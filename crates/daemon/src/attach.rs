@@ -95,7 +95,11 @@ impl Manager {
         let process = PidFd::of_peer(connection.fd.as_fd(), peer.pid)?;
         if !self.is_of_peer(peer, &process) {
             let source = std::io::ErrorKind::PermissionDenied.into();
-            return Err(HostError::Process { operation: "manage what runs with another user's rights", pid: peer.pid, source });
+            return Err(HostError::Process {
+                operation: "manage what runs with another user's rights",
+                pid: peer.pid,
+                source,
+            });
         }
         let ancestor = procfs::ancestors(peer.pid).into_iter().find_map(|pid| self.by_pid.get(&pid).copied());
         // What one user starts as another is no part of the program around it.
@@ -120,7 +124,8 @@ impl Manager {
             self.wrap(wrapper, app);
         }
         self.arrive(app, greeting.claim.as_ref().map(|cpus| self.machine.pu_set(cpus)));
-        info!(app, pid = peer.pid, name = greeting.name, "attached");
+        let user = self.name_of(peer.uid).unwrap_or_default();
+        info!(app, pid = peer.pid, user, name = greeting.name, "attached");
         Ok(app)
     }
 

@@ -8,6 +8,7 @@ use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
 use numaestro_host::exec;
+use numaestro_host::numa::{self, MemoryPolicy};
 use numaestro_topology::CpuSet;
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr, OsString};
@@ -82,7 +83,7 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
         },
         wait: None,
         estimate_ns: None,
-        memory: None,
+        memory: wish.mem,
         btr: wish.btr,
     })
 }
@@ -112,7 +113,8 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
     let all = affinity();
     match admitted(dir, plan) {
         // The manager has moved this process before it answered. Doing so here too could undo a newer decision.
-        Ok(dir) => {
+        Ok((dir, memory)) => {
+            place_memory(memory.as_deref());
             for change in manage(&mut environment, &dir, &all, path, plan) {
                 tracing::info!("{change}");
             }
@@ -137,8 +139,8 @@ fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
     refused && (plan.options.min.is_some() || plan.options.wait.is_some())
 }
 
-/// Waits until the manager lets the program start; gives the runtime directory.
-fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<PathBuf> {
+/// Waits until the manager lets the program start; gives the runtime directory, and where its memory should be.
+fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Option<String>)> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -147,13 +149,13 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<PathBuf> {
     let mut shown = false;
     loop {
         match reply {
-            Reply::Run { app, cpus, count, .. } => {
+            Reply::Run { app, cpus, count, memory } => {
                 if shown {
                     eprint!("\r\x1b[K");
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
                 manager.permit_to_stop();
-                return Ok(dir);
+                return Ok((dir, memory));
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -166,6 +168,21 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<PathBuf> {
             other => return Err(manager::unexpected(&other)),
         }
         reply = manager.next()?;
+    }
+}
+
+/// This process's new pages, and the program's, go where the manager says. A policy that the user has set is kept, and so is one of an outer
+/// `run` if this one says nothing.
+fn place_memory(memory: Option<&str>) {
+    let Some(wanted) = memory.and_then(|text| text.parse::<MemoryPolicy>().ok()) else { return };
+    match numa::own_policy() {
+        Ok(Some(present)) if present == wanted => {}
+        Ok(Some(_)) => match numa::set_own_policy(&wanted) {
+            Ok(()) => tracing::info!("memory policy {wanted}"),
+            Err(error) => tracing::info!("its pages go where they would without numaestro: {error}"),
+        },
+        Ok(None) => tracing::info!("a memory policy has been set already, and is kept"),
+        Err(error) => tracing::info!("its pages go where they would without numaestro: {error}"),
     }
 }
 

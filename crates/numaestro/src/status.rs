@@ -67,6 +67,10 @@ pub fn status(dir: Option<PathBuf>, args: &StatusArgs) -> anyhow::Result<u8> {
 }
 
 fn nobody(dir: &Path) -> String {
+    if manager::is_of_system(dir) {
+        return "the system's manager does not run; `systemctl start numaestro` starts it, for administrators\n"
+            .to_owned();
+    }
     format!("no manager runs in {}; it starts by itself with `numaestro run -- PROGRAM`\n", dir.display())
 }
 

@@ -92,7 +92,7 @@ fn a_run_is_on_its_processors_before_it_is_answered() {
     let mut client = stage.client();
     let wish = Options { max: Some(1), name: "a\u{1b}[2Jb".to_owned(), ..Options::default() };
     let answer = client.run(&wish);
-    let Reply::Run { app, cpus, count: 1 } = answer else { panic!("{answer:?}") };
+    let Reply::Run { app, cpus, count: 1, .. } = answer else { panic!("{answer:?}") };
     assert_eq!(client.say("affinity"), cpus);
     let seen = stage.app(app).unwrap();
     assert_eq!((seen.pid, seen.name.as_str(), seen.class), (client.pid(), "a?[2Jb", Class::Fold));

@@ -48,7 +48,8 @@ fn balancing() -> Check {
         None => Check::good(0, name, "not in this kernel"),
         Some(value) => {
             let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
-            let next = "it moves pages on its own account; `sysctl kernel.numa_balancing=0` leaves that to numaestro";
+            let next = "under first touch kernel and manager may both move the same pages: `sysctl kernel.numa_balancing=0` leaves it to numaestro; \
+                        programs with a home or interleaved pages are left alone by the kernel anyway";
             if nodes < 2 {
                 Check::good(0, name, "on, without effect on one node")
             } else {
@@ -82,6 +83,10 @@ fn running(dir: &Path) -> Check {
                 Check::lacking(1, name, Outcome::Partly, format!("{error:#}"), "`numaestro stop`, then try again")
             }
         },
+        Err(error) if manager::is_absent(&error) && manager::is_of_system(dir) => {
+            let next = "`systemctl start numaestro` starts it, for administrators; --user uses one of your own";
+            Check::lacking(1, name, Outcome::No, "the system's manager does not run".to_owned(), next)
+        }
         Err(error) if manager::is_absent(&error) => {
             Check::good(1, name, "not running; starts by itself with `numaestro run`")
         }
@@ -207,5 +212,5 @@ fn memory_policy() -> Check {
     }
     let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
     let limit = if nodes < 2 { "; of no use on one NUMA node" } else { "" };
-    Check::good(4, name, format!("set_mempolicy, mbind, migrate_pages{limit}"))
+    Check::good(4, name, format!("get_mempolicy, set_mempolicy, move_pages{limit}"))
 }

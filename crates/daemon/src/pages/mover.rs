@@ -1,0 +1,374 @@
+//! The mover: a thread of its own that looks where the memory of programs is and moves what is worth it, a batch at a time, all programs together
+//! under one rate. It never holds up the manager. When there is nothing to look at and nothing to move, it sleeps.
+//!
+//! It must not know what a policy is: it is told where pages should be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+use numaestro_host::numa::{self, NodeMemory, Target, Walk};
+use numaestro_host::poll::Wake;
+use numaestro_host::{HostError, monotonic_ns, procfs};
+
+use super::course::{Aim, Bucket, Distances, Sample, Schedule, Verdict, judge};
+
+/// Addresses looked at in one step.
+const STEP_LOOKS: usize = 8192;
+/// Bytes moved in one step, as far as there are so many.
+const STEP_BYTES: u64 = 1 << 20;
+/// A move that brings less than this part of what it should was in vain.
+const BARREN: u64 = 8;
+
+/// An application, as the mover knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) app: u64,
+    pub(crate) pid: u32,
+    /// Clock ticks after boot: with `pid`, the process.
+    pub(crate) start_time: u64,
+    /// All that descends from it without the subtrees of these; `None`: that process alone.
+    pub(crate) tree: Option<BTreeSet<u32>>,
+    pub(crate) aim: Aim,
+}
+
+/// What the mover is told.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// An application is new, or has changed: look at it.
+    Watch(Box<Subject>),
+    /// It is gone or nobody's business any more.
+    Forget(u64),
+    /// Look at all of these now; the answer is [`News::Looked`] with the same number, after their samples.
+    Look(u64, Vec<Subject>),
+    /// The machine has these distances from now on, and nodes by processor.
+    Machine(Arc<Places>),
+}
+
+/// What the mover needs to know of the machine.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) distances: Distances,
+    /// OS index of the node, by OS index of the processor.
+    pub(crate) node_of: BTreeMap<u32, u32>,
+}
+
+/// What the mover says.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// An application has been looked at.
+    Sample { app: u64, sample: Sample, verdict: Verdict },
+    /// Its pages have been moved as far as could be.
+    Moved { app: u64, bytes: u64, left: u64, why: &'static str },
+    /// It cannot be looked at.
+    Blind { app: u64, reason: String },
+    /// The memory of nodes is this now.
+    Nodes(Vec<NodeMemory>),
+    /// See [`Order::Look`].
+    Looked(u64),
+}
+
+/// The thread, from the manager's side. It ends with this.
+#[derive(Debug)]
+pub(crate) struct Mover {
+    orders: Sender<Order>,
+    news: Receiver<News>,
+    pub(crate) wake: Arc<Wake>,
+}
+
+impl Mover {
+    /// Starts the thread. `rate`: bytes a second.
+    pub(crate) fn start(rate: u64, places: Arc<Places>) -> Result<Self, HostError> {
+        let (orders, inbox) = channel();
+        let (outbox, news) = channel();
+        let wake = Arc::new(Wake::new()?);
+        let caller = wake.clone();
+        let work = move || Worker::new(rate, places, outbox, caller).run(&inbox);
+        let thread = std::thread::Builder::new().name("pages".to_owned()).spawn(work);
+        let failed = |source| HostError::Call { operation: "start the mover of pages", source };
+        thread.map_err(failed)?;
+        Ok(Self { orders, news, wake })
+    }
+
+    pub(crate) fn tell(&self, order: Order) {
+        // A thread that has failed is noticed by nobody but its log: programs do not depend on it.
+        let _ = self.orders.send(order);
+    }
+
+    /// Everything that it has said since the last time.
+    pub(crate) fn take(&self) -> Vec<News> {
+        self.wake.clear();
+        self.news.try_iter().collect()
+    }
+}
+
+/// One application that is watched.
+#[derive(Debug)]
+struct Watched {
+    subject: Subject,
+    schedule: Schedule,
+    told: Option<(Sample, Verdict)>,
+    walks: Vec<Walk>,
+    moved: u64,
+    unmoved: u64,
+    to_move: u64,
+    /// Hardly anything of what should have moved could be: not tried again before something has changed.
+    barren: bool,
+}
+
+struct Worker {
+    places: Arc<Places>,
+    outbox: Sender<News>,
+    wake: Arc<Wake>,
+    watched: BTreeMap<u64, Watched>,
+    bucket: Bucket,
+    nodes: Vec<NodeMemory>,
+}
+
+impl Worker {
+    fn new(rate: u64, places: Arc<Places>, outbox: Sender<News>, wake: Arc<Wake>) -> Self {
+        let bucket = Bucket::new(rate, monotonic_ns());
+        Self { places, outbox, wake, watched: BTreeMap::new(), bucket, nodes: Vec::new() }
+    }
+
+    fn run(mut self, inbox: &Receiver<Order>) {
+        loop {
+            let order = match self.next_ns() {
+                None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => inbox.recv_timeout(Duration::from_nanos(at.saturating_sub(monotonic_ns()))),
+            };
+            match order {
+                Ok(order) => self.obey(order),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.look_at_due();
+                    self.move_some();
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// When there is something to do.
+    fn next_ns(&self) -> Option<u64> {
+        let moving = self.watched.values().any(|watched| !watched.walks.is_empty());
+        let step = moving.then(|| self.bucket.ready_ns(STEP_BYTES));
+        let look = self.watched.values().filter_map(|watched| watched.schedule.next_ns).min();
+        [step, look].into_iter().flatten().min()
+    }
+
+    fn say(&self, news: News) {
+        let _ = self.outbox.send(news);
+        self.wake.call();
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Watch(subject) => self.watch(*subject),
+            Order::Forget(app) => {
+                self.watched.remove(&app);
+                // There may be room now for those that had none.
+                let now = monotonic_ns();
+                let lack = |watched: &&mut Watched| matches!(watched.told, Some((_, Verdict::Spilled(_))));
+                for watched in self.watched.values_mut().filter(lack) {
+                    watched.schedule.begin(now);
+                    watched.barren = false;
+                }
+            }
+            Order::Look(number, subjects) => {
+                self.look_at_nodes(true);
+                for subject in &subjects {
+                    self.look(subject, true);
+                }
+                self.say(News::Looked(number));
+            }
+            Order::Machine(places) => self.places = places,
+        }
+    }
+
+    fn watch(&mut self, subject: Subject) {
+        let mut schedule = Schedule::default();
+        schedule.begin(monotonic_ns());
+        let told = self.watched.remove(&subject.app).and_then(|former| former.told);
+        let app = subject.app;
+        let watched =
+            Watched { subject, schedule, told, walks: Vec::new(), moved: 0, unmoved: 0, to_move: 0, barren: false };
+        self.watched.insert(app, watched);
+    }
+
+    fn look_at_due(&mut self) {
+        let now = monotonic_ns();
+        let is_due = |watched: &&Watched| watched.schedule.next_ns.is_some_and(|at| at <= now);
+        let due: Vec<Subject> = self.watched.values().filter(is_due).map(|watched| watched.subject.clone()).collect();
+        if due.is_empty() {
+            return;
+        }
+        self.look_at_nodes(false);
+        for subject in due {
+            self.look(&subject, false);
+        }
+    }
+
+    /// Reads the memory of nodes, and says it if it has changed noticeably or `always`.
+    fn look_at_nodes(&mut self, always: bool) {
+        let nodes = numa::node_memory().unwrap_or_default();
+        let same = |(a, b): (&NodeMemory, &NodeMemory)| {
+            a.node == b.node && a.total == b.total && a.free.abs_diff(b.free) < (a.total / 32).max(1)
+        };
+        if always || nodes.len() != self.nodes.len() || !nodes.iter().zip(&self.nodes).all(same) {
+            self.nodes.clone_from(&nodes);
+            self.say(News::Nodes(nodes));
+        }
+    }
+
+    /// Looks at one application, says what is news, and goes on from there if it is watched.
+    fn look(&mut self, subject: &Subject, always: bool) {
+        let app = subject.app;
+        let sample = match sample(subject, &self.places) {
+            Ok(Some(sample)) => sample,
+            nothing => {
+                if let Some(watched) = self.watched.get_mut(&app) {
+                    watched.schedule.next_ns = None;
+                }
+                if let Err(cause) = nothing {
+                    self.say(News::Blind { app, reason: cause.to_string() });
+                }
+                return;
+            }
+        };
+        // What has been moved since is free no more.
+        let nodes = if always { self.nodes.clone() } else { numa::node_memory().unwrap_or_default() };
+        let (rate, now) = (self.bucket.rate(), monotonic_ns());
+        let verdict = judge(&subject.aim, &sample, &nodes, &self.places.distances, rate, now);
+        let Some(watched) = self.watched.get_mut(&app) else {
+            self.say(News::Sample { app, sample, verdict });
+            return;
+        };
+        let told = watched.told.as_ref();
+        let news = always || told.is_none_or(|(former, said)| sample.differs(former) || *said != verdict);
+        if !always {
+            watched.schedule.looked(&watched.subject.aim, verdict, sample.took_ns, now);
+        }
+        if let Verdict::Move(bytes) = verdict
+            && watched.walks.is_empty()
+            && !watched.barren
+        {
+            watched.begin(bytes);
+        }
+        if news {
+            watched.told = Some((sample.clone(), verdict));
+            self.say(News::Sample { app, sample, verdict });
+        }
+    }
+
+    /// One step for every application whose pages are being moved.
+    fn move_some(&mut self) {
+        let apps: Vec<u64> = self.watched.iter().filter(|(_, it)| !it.walks.is_empty()).map(|(app, _)| *app).collect();
+        for app in apps {
+            let allowed = self.bucket.allows(monotonic_ns());
+            if allowed < numa::page_bytes() {
+                return;
+            }
+            let Some(watched) = self.watched.get_mut(&app) else { continue };
+            let (bytes, end) = watched.step(allowed.min(STEP_BYTES));
+            self.bucket.spend(bytes);
+            if let Some(why) = end {
+                let (bytes, left) = (watched.moved, watched.unmoved);
+                watched.walks.clear();
+                watched.barren = bytes < watched.to_move / BARREN;
+                // What is there now is looked at soon; nothing has changed for the application.
+                let now = monotonic_ns();
+                let soon = now + 100_000_000;
+                watched.schedule.next_ns = Some(watched.schedule.next_ns.map_or(soon, |at| at.min(soon)));
+                self.say(News::Moved { app, bytes, left, why });
+            }
+        }
+    }
+}
+
+impl Watched {
+    /// Begins to move.
+    fn begin(&mut self, bytes: u64) {
+        (self.moved, self.unmoved, self.to_move) = (0, 0, bytes);
+        let target = Target { stay: self.subject.aim.stay.clone(), to: self.subject.aim.stay.clone() };
+        let walks = pids(&self.subject).into_iter().filter_map(|pid| Walk::new(pid, target.clone()).ok());
+        self.walks = walks.collect();
+    }
+
+    /// Goes on; gives the bytes moved, and at the end why it is the end.
+    fn step(&mut self, bytes: u64) -> (u64, Option<&'static str>) {
+        let Some(walk) = self.walks.last_mut() else { return (0, Some("nothing to move")) };
+        let left = self.to_move.saturating_sub(self.moved).min(bytes);
+        let batch = match walk.step(STEP_LOOKS, left.div_ceil(numa::page_bytes())) {
+            Ok(batch) => batch,
+            Err(cause) if cause.is_gone() => {
+                self.walks.pop();
+                return (0, self.walks.is_empty().then_some("it has ended"));
+            }
+            Err(_) => return (0, Some("the system does not let them be moved")),
+        };
+        let moved = batch.moved * numa::page_bytes();
+        self.moved += moved;
+        self.unmoved += (batch.busy + batch.shared) * numa::page_bytes();
+        if batch.full {
+            return (moved, Some("the node is full"));
+        }
+        if batch.forbidden {
+            return (moved, Some("the node may not be used by it"));
+        }
+        if batch.done {
+            self.walks.pop();
+        }
+        let end = self.walks.is_empty() || self.moved >= self.to_move;
+        (moved, end.then_some(""))
+    }
+}
+
+/// The processes of an application.
+fn pids(subject: &Subject) -> Vec<u32> {
+    let alone = vec![subject.pid];
+    subject.tree.as_ref().and_then(|except| procfs::tree(subject.pid, except).ok()).unwrap_or(alone)
+}
+
+/// Looks at an application; `None` if it is gone.
+fn sample(subject: &Subject, places: &Places) -> Result<Option<Sample>, HostError> {
+    let began = monotonic_ns();
+    // The number may be another process's by now.
+    if procfs::stat(subject.pid).map_or(true, |stat| stat.start_time != subject.start_time) {
+        return Ok(None);
+    }
+    let mut sum = Sample::default();
+    for pid in pids(subject) {
+        let areas = match numa::numa_maps(pid) {
+            Ok(areas) => areas,
+            // One of several has ended meanwhile.
+            Err(cause) if cause.is_gone() && pid != subject.pid => continue,
+            Err(cause) if cause.is_gone() => return Ok(None),
+            Err(cause) => return Err(cause),
+        };
+        for area in &areas {
+            let places = if area.is_anonymous() { &mut sum.own } else { &mut sum.shared };
+            add(places, area);
+            if area.may_be_moved() {
+                add(&mut sum.movable, area);
+            }
+        }
+        for processor in procfs::thread_processors(pid).unwrap_or_default() {
+            if let Some(node) = places.node_of.get(&processor) {
+                *sum.threads.entry(*node).or_default() += 1;
+            }
+        }
+    }
+    sum.took_ns = monotonic_ns().saturating_sub(began);
+    Ok(Some(sum))
+}
+
+fn add(places: &mut BTreeMap<u32, u64>, area: &numa::Area) {
+    for (node, pages) in &area.by_node {
+        *places.entry(*node).or_default() += pages.saturating_mul(area.page_bytes);
+    }
+}
+
+#[cfg(test)]
+#[path = "mover_tests.rs"]
+mod tests;
