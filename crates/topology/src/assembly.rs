@@ -298,6 +298,26 @@ fn lower(slot: &mut u32, value: u32) {
     *slot = value.min(*slot);
 }
 
+/// Refuses a row of distances (to, distance) in which a node is nearer to another than to itself, or nowhere: kernels check what the
+/// firmware says for just that, and whoever looks for near memory would look far away.
+pub(crate) fn nearest_is_itself(
+    path: &str,
+    from: u32,
+    row: impl Iterator<Item = (u32, u32)> + Clone,
+) -> Result<(), TopologyError> {
+    let own = row.clone().find(|&(to, _)| to == from).map_or(LOCAL, |(_, distance)| distance);
+    if own == 0 {
+        return Err(TopologyError::inconsistent(path, format!("the distance of node {from} to itself is 0")));
+    }
+    match row.clone().find(|&(_, distance)| distance < own) {
+        Some((to, distance)) => {
+            let problem = format!("node {from} is nearer to node {to} ({distance}) than to itself ({own})");
+            Err(TopologyError::inconsistent(path, problem))
+        }
+        None => Ok(()),
+    }
+}
+
 pub(crate) fn limit(what: &'static str, found: usize, limit: usize) -> Result<(), TopologyError> {
     if found > limit {
         return Err(TopologyError::TooLarge { what, found: found as u64, limit: limit as u64 });

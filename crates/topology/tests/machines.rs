@@ -98,3 +98,31 @@ fn distances_keep_their_direction() {
     assert!(machine.numa_nodes()[node(4).index()].is_memory_only());
     assert_eq!(machine.numa_nodes()[node(1).index()].memory_bytes, Some(0));
 }
+
+/// What was asked of the guests, not what the reader made of them.
+#[test]
+fn recorded_guests_are_what_was_asked_for() {
+    let shape = |name: &str| -> Vec<(u32, String, bool)> {
+        let machine = machine(name);
+        let node = |node: &numaestro_topology::NumaNode| {
+            (node.os_index, machine.os_cpuset(&node.pus).to_string(), node.memory_bytes > Some(0))
+        };
+        machine.numa_nodes().iter().map(node).collect()
+    };
+    let nodes = |text: &[(u32, &str, bool)]| -> Vec<(u32, String, bool)> {
+        text.iter().map(|&(number, cpus, memory)| (number, cpus.to_owned(), memory)).collect()
+    };
+    let odd = nodes(&[(0, "0,2,5", true), (1, "1,4", true), (2, "3", false), (3, "", true)]);
+    assert_eq!(shape("6amd64-guest-odd-nodes"), odd);
+    let unequal = nodes(&[(0, "0-1", true), (1, "2-3", true), (2, "4-5", true), (3, "6-7", true)]);
+    assert_eq!(shape("8amd64-guest-unequal"), unequal);
+    let offline = machine("8amd64-guest-offline-at-boot");
+    assert_eq!((offline.offline().to_string().as_str(), offline.pu_count()), ("1,5-7", 4));
+    let isolated = machine("8amd64-guest-isolcpus");
+    assert_eq!(isolated.isolated().to_string(), "2-3,7");
+    assert_eq!(isolated.os_cpuset(isolated.allowed()).to_string(), "0-1,4-6");
+    assert_eq!(machine("8amd64-guest-2n-smt").cores().len(), 4);
+    let one_way = machine("6amd64-guest-one-way");
+    let node = numaestro_topology::NumaNodeId;
+    assert_eq!([one_way.node_distance(node(0), node(2)), one_way.node_distance(node(2), node(0))], [31, 40]);
+}

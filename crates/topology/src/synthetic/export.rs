@@ -77,7 +77,8 @@ impl Machine {
             return self.llcs.iter().all(|llc| llc.cache_level.is_none()).then(Vec::new);
         };
         let same = |llc: &Llc| llc.cache_level == first.cache_level && llc.size_bytes == first.size_bytes;
-        if !self.llcs.iter().all(same) {
+        // Levels beyond these have no word.
+        if !self.llcs.iter().all(same) || !(1..=5).contains(&number) {
             return None;
         }
         let mut out = level(&format!("l{number}"), self.regular(self.llcs.iter().map(|llc| &llc.pus))?);

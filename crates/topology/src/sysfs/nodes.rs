@@ -1,7 +1,7 @@
 //! NUMA nodes: which processors are local, how much memory, how far.
 
 use super::source::{NODE, Source};
-use crate::assembly::{Raw, limit};
+use crate::assembly::{Raw, limit, nearest_is_itself};
 use crate::error::TopologyError;
 use crate::machine::NUMA_NODES_MAX;
 use crate::set::CpuSet;
@@ -52,7 +52,11 @@ fn distances(source: &Source<'_>, node: u32, nodes: &CpuSet) -> Result<Vec<(u32,
     let Some(text) = source.text(&path) else { return Ok(Vec::new()) };
     let row: Option<Vec<u32>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
     match row {
-        Some(row) if row.len() == nodes.len() => Ok(nodes.iter().zip(row).collect()),
+        Some(row) if row.len() == nodes.len() => {
+            let row: Vec<(u32, u32)> = nodes.iter().zip(row).collect();
+            nearest_is_itself(&path, node, row.iter().copied())?;
+            Ok(row)
+        }
         _ => Err(TopologyError::garbage(path, format!("{} distances, one for each node", nodes.len()), &text)),
     }
 }

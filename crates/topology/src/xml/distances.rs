@@ -1,6 +1,7 @@
 //! Distances between NUMA nodes: `<distances2>` of version 2, `<distances>` of version 1.
 
 use super::objects::{element, path_of};
+use crate::assembly::nearest_is_itself;
 use crate::error::TopologyError;
 use roxmltree::Node;
 use std::collections::BTreeMap;
@@ -79,6 +80,10 @@ fn fill(
         for &to in indexes {
             out.insert((from, to), values.next().unwrap_or(0));
         }
+    }
+    for &from in indexes {
+        let row = out.range((from, 0)..=(from, u32::MAX)).map(|(&(_, to), &distance)| (to, distance));
+        nearest_is_itself(&path_of(matrix), from, row)?;
     }
     Ok(out)
 }

@@ -62,6 +62,9 @@ pub(super) fn nodes(nodes: &[Node<'_, '_>], raw: &mut Raw) -> Result<BTreeMap<u3
     for &node in nodes {
         let os_index: u32 = element::number(node, "os_index")?
             .ok_or_else(|| element::garbage(node, "os_index", "a number", "nothing"))?;
+        if os_index > crate::list::LARGEST {
+            return Err(element::garbage(node, "os_index", "an index from 0 to 1048575", &os_index.to_string()));
+        }
         let memory: Option<u64> = element::number(node, "local_memory")?;
         if raw.nodes.insert(os_index, Some(memory.unwrap_or(0))).is_some() {
             let problem = format!("node {os_index} occurs twice");
@@ -84,6 +87,10 @@ pub(super) fn nodes(nodes: &[Node<'_, '_>], raw: &mut Raw) -> Result<BTreeMap<u3
 pub(super) fn pu(pu: Node<'_, '_>, node_of: &BTreeMap<u32, u32>, raw: &mut Raw) -> Result<(), TopologyError> {
     let os_index: u32 =
         element::number(pu, "os_index")?.ok_or_else(|| element::garbage(pu, "os_index", "a number", "nothing"))?;
+    // Before it is put into any set: a set is as large as its largest index.
+    if os_index > crate::list::LARGEST {
+        return Err(element::garbage(pu, "os_index", "an index from 0 to 1048575", &os_index.to_string()));
+    }
     let mut core = element::key(pu);
     let mut package = 0;
     let mut llc: Option<(u8, Node<'_, '_>)> = None;
