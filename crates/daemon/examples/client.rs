@@ -1,11 +1,12 @@
 //! An application that speaks the attach protocol by hand, one command a line on standard input: for tests, and to try the manager.
 //!
-//! `run OPTIONS_JSON`, `next`, `hangup`, `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `affinity`, `spin`, `garbage N`.
+//! `run OPTIONS_JSON`, `ask REQUEST_JSON`, `next`, `hold N`, `hangup`, `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `affinity`, `spin`, `garbage N`.
 
 use std::fs::File;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -21,11 +22,13 @@ struct Client {
     app: u64,
     page: Option<File>,
     asked: Option<Connection>,
+    held: Vec<UnixStream>,
 }
 
 fn main() -> Result<()> {
     let dir = std::env::var_os("NUMAESTRO_DIR").context("NUMAESTRO_DIR is not set")?;
-    let mut client = Client { socket: PathBuf::from(dir).join("attach"), app: 0, page: None, asked: None };
+    let mut client =
+        Client { socket: PathBuf::from(dir).join("attach"), app: 0, page: None, asked: None, held: Vec::new() };
     let mut out = std::io::stdout();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -42,6 +45,7 @@ impl Client {
         let number = |index: usize| words.get(index).map_or(Ok(0), |word| word.parse::<u64>());
         match words.first().copied() {
             Some("run") => self.run(&words[1..].join(" ")),
+            Some("ask") => self.ask(&words[1..].join(" ")),
             Some("next") => Ok(serde_json::to_string(&self.asked.as_mut().context("not asked")?.receive()?)?),
             Some("hangup") => Ok(self.asked.take().map_or("not asked", |_| "ok").to_owned()),
             Some("hello") => self.hello(number(1)? as u32, number(2)?.max(1) as u32, 0),
@@ -56,6 +60,7 @@ impl Client {
             Some("request") => self.notice(Kind::Request, self.app, number(1)? as u32),
             Some("regions") => self.regions(number(1)?, number(2)? as u32),
             Some("affinity") => Ok(numaestro_host::affinity::get(0)?.to_string()),
+            Some("hold") => self.hold(number(1)? as usize),
             Some("garbage") => self.garbage(number(1)? as usize),
             Some("spin") => {
                 std::thread::spawn(|| {
@@ -75,6 +80,23 @@ impl Client {
         let connection = self.asked.insert(Connection::open(&dir)?);
         let answer = connection.ask(&Request::Run(Run { command: vec!["client".to_owned()], options }))?;
         Ok(serde_json::to_string(&answer)?)
+    }
+
+    /// Any line on the control socket; the first answer as it comes.
+    fn ask(&self, line: &str) -> Result<String> {
+        let mut stream = UnixStream::connect(self.socket.with_file_name("control"))?;
+        writeln!(stream, "{line}")?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        Ok(answer.trim_end().to_owned())
+    }
+
+    /// Connections that are held from now on, and say nothing.
+    fn hold(&mut self, count: usize) -> Result<String> {
+        for _ in 0..count {
+            self.held.push(UnixStream::connect(self.socket.with_file_name("control"))?);
+        }
+        Ok("ok".to_owned())
     }
 
     fn hello(&mut self, threads: u32, runtimes: u32, claim: u64) -> Result<String> {

@@ -8,3 +8,4 @@ mod rates;
 mod rules;
 mod stage;
 mod turns;
+mod users;

@@ -1,0 +1,260 @@
+//! The manager of all users, asked by processes of several: what they may see and steer, and what they try in vain. Needs root, to be other users.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use numaestro_abi::control::{Options, Reply, Request, Status};
+use numaestro_host::{own_uid, procfs};
+
+use crate::stage::{Client, Stage, example, wait_for};
+
+const ALICE: u32 = 730_001;
+const BOB: u32 = 730_002;
+/// A member of the administrators' group.
+const DAVE: u32 = 730_004;
+const ADMINS: u32 = 740_000;
+
+const ACCOUNTS: &str = "root:x:0:0::/:/bin/sh\nalice:x:730001:730001::/:/bin/sh\nbob:x:730002:730002::/:/bin/sh\n\
+                        dave:x:730004:730004::/:/bin/sh\nwardens:x:740000:dave\n";
+
+/// A manager of all users with these settings; `None` where we cannot be other users.
+fn system(settings: &str) -> Option<Stage> {
+    if own_uid() != 0 {
+        eprintln!("skipped: needs root, to be several users");
+        return None;
+    }
+    let mut stage = Stage::empty("");
+    let dir = stage.dir();
+    // The directory above is a temporary one of root's own.
+    let open = |path: &std::path::Path| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    open(dir.parent().unwrap());
+    std::fs::write(dir.join("accounts"), ACCOUNTS).unwrap();
+    std::fs::copy(example("client"), dir.join("client")).unwrap();
+    open(&dir.join("client"));
+    configure(&stage, settings);
+    stage.start_under(Command::new(example("manager")).arg("--system"));
+    Some(stage)
+}
+
+fn configure(stage: &Stage, settings: &str) {
+    let accounts = stage.dir().join("accounts");
+    let service = format!("[service]\naccounts = \"{}\"\nadmin_group = \"wardens\"\n", accounts.display());
+    // What is before the tables comes first.
+    std::fs::write(stage.dir().join("config.toml"), format!("unmanaged = false\n{settings}\n{service}")).unwrap();
+}
+
+/// A process of this user, in these groups besides.
+fn of(stage: &Stage, uid: u32) -> Client {
+    Client::under(Command::new(stage.dir().join("client")).uid(uid).gid(uid), &stage.dir())
+}
+
+/// The same with supplementary groups: only a shell's tools can set them without unsafe code.
+fn member(stage: &Stage, uid: u32, group: u32) -> Client {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", &uid.to_string(), "--regid", &uid.to_string(), "--groups", &group.to_string()]);
+    Client::under(command.arg(stage.dir().join("client")), &stage.dir())
+}
+
+fn ask(client: &mut Client, request: &Request) -> Reply {
+    let answer = client.say(&format!("ask {}", serde_json::to_string(request).unwrap()));
+    serde_json::from_str(&answer).unwrap_or_else(|_| panic!("{answer}"))
+}
+
+fn refused(client: &mut Client, request: &Request) -> (String, String) {
+    match ask(client, request) {
+        Reply::Refused { reason, hint } => (reason, hint),
+        other => panic!("{request:?} is not refused: {other:?}"),
+    }
+}
+
+fn seen(client: &mut Client) -> Status {
+    match ask(client, &Request::Status) {
+        Reply::Status(status) => *status,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
+    let Some(stage) = system("") else { return };
+    let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
+    let (hers, his) = (alice.hello(8), bob.hello(8));
+    alice.say("adopted");
+    bob.say("adopted");
+    let all = stage.status();
+    let users: Vec<_> = all.apps.iter().filter_map(|app| app.user.clone()).collect();
+    assert_eq!(users, ["alice", "bob"], "an administrator sees everybody");
+    let status = seen(&mut bob);
+    assert_eq!(status.apps.iter().map(|app| app.app).collect::<Vec<_>>(), [his]);
+    assert_eq!(status.apps[0].user.as_deref(), Some("bob"));
+    assert!(status.pus.iter().all(|pu| pu.owner.is_none_or(|owner| owner == his)), "{:?}", status.pus);
+    assert!(status.pus.iter().all(|pu| pu.guests.iter().all(|guest| *guest == his)));
+    for (shown, known) in status.pus.iter().zip(&all.pus) {
+        let taken = known.owner == Some(hers);
+        assert_eq!(taken, shown.owner.is_none() && shown.state == "owned", "{shown:?}");
+    }
+    let text = serde_json::to_string(&status).unwrap();
+    assert!(!text.contains("alice") && !text.contains(&alice.pid().to_string()), "{text}");
+}
+
+#[test]
+fn nobody_steers_what_is_not_theirs() {
+    let Some(stage) = system("") else { return };
+    let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
+    let hers = alice.hello(8);
+    let before = stage.app(hers).unwrap();
+    let options = Options::default();
+    // What is there and what is not look the same.
+    let (there, _) = refused(&mut bob, &Request::Release { app: hers });
+    let (not_there, _) = refused(&mut bob, &Request::Release { app: 999 });
+    assert_eq!(there.replace(&hers.to_string(), "N"), not_there.replace("999", "N"));
+    for pid in [alice.pid(), 1, stage.manager.as_ref().unwrap().id(), 4_000_000] {
+        let (reason, _) = refused(&mut bob, &Request::Adopt { pid, options: options.clone() });
+        assert!(reason.contains("is not one of your programs"), "{reason}");
+    }
+    let policy = "dss".to_owned();
+    for request in [Request::PolicySet { policy }, Request::Reload, Request::Stop] {
+        let (reason, hint) = refused(&mut bob, &request);
+        assert!(reason.contains("needs an administrator") && hint.contains("wardens"), "{reason}, {hint}");
+    }
+    // Messages in her name count for nothing.
+    bob.say(&format!("adopted {hers} {}", before.epoch[0]));
+    bob.say("garbage 600");
+    assert!(matches!(ask(&mut bob, &Request::Ping), Reply::Done), "the manager is well");
+    let after = stage.app(hers).unwrap();
+    assert_eq!((after.epoch, after.count, after.pid), (before.epoch, before.count, alice.pid()));
+    assert_eq!(stage.status().policy, "equi");
+    // Her own are hers to let go.
+    assert!(matches!(ask(&mut alice, &Request::Release { app: hers }), Reply::Done));
+    assert!(stage.app(hers).is_none());
+}
+
+#[test]
+fn one_takes_over_what_is_ones_own_and_nothing_with_other_rights() {
+    let Some(stage) = system("") else { return };
+    let mut bob = of(&stage, BOB);
+    let spawn = |user: u32| Command::new("sleep").arg("1000").uid(user).gid(user).spawn().unwrap();
+    let (mut own, mut hers) = (spawn(BOB), spawn(ALICE));
+    let options = Options::default();
+    wait_for("both to be who they are", || {
+        let is = |pid, uid| procfs::identity(pid).is_ok_and(|who| who.only() == Some(uid));
+        (is(own.id(), BOB) && is(hers.id(), ALICE)).then_some(())
+    });
+    assert!(matches!(ask(&mut bob, &Request::Adopt { pid: own.id(), options: options.clone() }), Reply::Done));
+    refused(&mut bob, &Request::Adopt { pid: hers.id(), options: options.clone() });
+    assert_eq!(stage.status().apps.iter().map(|app| app.pid).collect::<Vec<_>>(), [own.id()]);
+    // Real user bob, rights of alice: neither his nor hers to have managed.
+    let mut mixed = Command::new("setpriv")
+        .args(["--ruid", &BOB.to_string(), "--euid", &ALICE.to_string(), "--clear-groups", "sleep", "1000"])
+        .spawn()
+        .unwrap();
+    let both = wait_for("a process with other rights", || {
+        if mixed.try_wait().unwrap().is_some() {
+            return Some(false);
+        }
+        procfs::has_other_rights(mixed.id()).then_some(true)
+    });
+    assert!(both, "setpriv cannot set the users apart");
+    refused(&mut bob, &Request::Adopt { pid: mixed.id(), options });
+    for child in [&mut own, &mut hers, &mut mixed] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn members_of_the_administrators_group_may_do_everything() {
+    let Some(stage) = system("") else { return };
+    let mut alice = of(&stage, ALICE);
+    let hers = alice.hello(8);
+    let mut plain = of(&stage, DAVE);
+    refused(&mut plain, &Request::PolicySet { policy: "dss".to_owned() });
+    let mut dave = member(&stage, DAVE, ADMINS);
+    assert!(matches!(ask(&mut dave, &Request::PolicySet { policy: "dss".to_owned() }), Reply::Done));
+    assert_eq!(stage.status().policy, "dss");
+    assert_eq!(seen(&mut dave).apps[0].user.as_deref(), Some("alice"));
+    assert!(matches!(ask(&mut dave, &Request::Release { app: hers }), Reply::Done));
+}
+
+#[test]
+fn one_user_cannot_use_the_manager_up() {
+    let Some(mut stage) = system("") else { return };
+    stage.kill_manager();
+    configure(&stage, "");
+    let file = stage.dir().join("config.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}connections_per_user = 4\nprograms_per_user = 2\n")).unwrap();
+    stage.start_under(Command::new(example("manager")).arg("--system"));
+    let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
+    bob.say("hold 4");
+    let (reason, _) = refused(&mut bob, &Request::Ping);
+    assert!(reason.contains("4 connections already"), "{reason}");
+    assert!(matches!(ask(&mut alice, &Request::Ping), Reply::Done), "others are served");
+    let mut programs: Vec<Client> = (0..3).map(|_| of(&stage, ALICE)).collect();
+    assert!(programs[0].hello(1) > 0 && programs[1].hello(1) > 0);
+    assert_eq!(programs[2].say("hello 1"), format!("refused {}", numaestro_abi::attach::code::EXHAUSTED));
+    let run = programs[2].run(&Options::default());
+    assert!(matches!(&run, Reply::Refused { reason, .. } if reason.contains("2 programs already")), "{run:?}");
+    let (mut admin, before) = (stage.connect(), stage.status().apps.len());
+    assert!(matches!(admin.ask(&Request::Ping), Ok(Reply::Done)));
+    assert_eq!(before, 2);
+}
+
+#[test]
+fn users_share_by_what_they_are_entitled_to_and_a_reload_changes_that_at_once() {
+    let Some(stage) = system("[users.alice]\nmax = 1\n") else { return };
+    let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
+    let min = Options { min: Some(2), ..Options::default() };
+    let run = alice.run(&min);
+    assert!(matches!(&run, Reply::Refused { reason, .. } if reason.contains("alice may have 1 at most")), "{run:?}");
+    let hers = alice.hello(8);
+    alice.say("adopted");
+    assert_eq!(stage.app(hers).unwrap().count, 1);
+    // What is wrong changes nothing, and says where it is.
+    let mut admin = stage.connect();
+    configure(&stage, "[users.alice]\nmax = 0\n");
+    let answer = admin.ask(&Request::Reload).unwrap();
+    assert!(matches!(&answer, Reply::Refused { reason, .. } if reason.contains("alice")), "{answer:?}");
+    configure(&stage, "policy = \"nonsense\"\n[users.alice]\nmax = 2\n");
+    let answer = admin.ask(&Request::Reload).unwrap();
+    assert!(matches!(&answer, Reply::Refused { reason, .. } if reason.contains("nonsense")), "{answer:?}");
+    assert_eq!(stage.app(hers).unwrap().count, 1);
+    // What is right takes effect at once; what cannot change is said, and so are names that nobody has.
+    configure(&stage, "grace_ms = 99\n[users.alice]\nmax = 2\n[users.nobody-here]\n");
+    let answer = admin.ask(&Request::Reload).unwrap();
+    let Reply::Reloaded(reloaded) = &answer else { panic!("{answer:?}") };
+    let said = reloaded.warnings.join("\n");
+    assert!(said.contains("grace_ms: takes effect when") && said.contains("users.nobody-here"), "{said}");
+    let processors = stage.processors();
+    stage.wait_app(hers, "more than one processor", |app| app.count == 2.min(processors));
+    // By a signal too.
+    configure(&stage, "[users.alice]\nmax = 1\n");
+    let pid = stage.manager.as_ref().unwrap().id();
+    assert!(Command::new("kill").args(["-HUP", &pid.to_string()]).status().unwrap().success());
+    stage.wait_app(hers, "one processor again", |app| app.count == 1);
+    let his = bob.hello(8);
+    if processors > 1 {
+        stage.wait_app(his, "all the others", |app| app.count == processors - 1);
+    }
+}
+
+#[test]
+fn a_manager_that_is_killed_is_followed_by_one_that_knows_whose_is_what() {
+    let Some(mut stage) = system("[users.alice]\nmax = 1\n") else { return };
+    let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
+    let (hers, _) = (alice.hello(8), bob.hello(8));
+    wait_for("the state file", || {
+        let text = std::fs::read_to_string(stage.dir().join("state.json")).ok()?;
+        (text.contains("730001") && text.contains("730002")).then_some(())
+    });
+    stage.kill_manager();
+    stage.start_under(Command::new(example("manager")).arg("--system"));
+    let users: Vec<_> = stage.status().apps.into_iter().filter_map(|app| app.user).collect();
+    assert_eq!(users, ["alice", "bob"]);
+    refused(&mut bob, &Request::Release { app: hers });
+    let state = std::fs::metadata(stage.dir().join("state.json")).unwrap();
+    assert_eq!(state.permissions().mode() & 0o077, 0, "what all users run is nobody else's to read");
+}
