@@ -34,7 +34,7 @@ impl Manager {
             Err(refusal) => self.turn_away(number, refusal, "this message is not understood"),
             Ok(Message::Hello(_)) if self.stopping => self.turn_away(number, code::STOPPING, "the manager is stopping"),
             Ok(Message::Hello(greeting)) => self.hello(number, peer, &greeting),
-            Ok(Message::Advise(question)) => self.advise_program(number, question),
+            Ok(Message::Advise(question)) => self.advise_program(number, who, question),
             Ok(Message::Adopted { app, epoch }) if self.is_from(app, peer) => self.adopted(app, epoch),
             Ok(Message::Busy { app }) if self.is_from(app, peer) => self.parallel_again(app),
             Ok(Message::Request { app, processors }) if self.is_from(app, peer) => self.requested(app, processors),

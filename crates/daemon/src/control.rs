@@ -66,7 +66,7 @@ impl Manager {
             }
             Request::PolicySet { policy } => self.set_policy(number, policy),
             Request::Reload => self.reload_asked(number),
-            Request::Advise { options } => self.advise_asked(number, &options),
+            Request::Advise { options } => self.advise_asked(number, who, &options),
             Request::Stop => {
                 info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
                 self.reply(number, &Reply::Done);
