@@ -1,4 +1,4 @@
-//! How long decisions take: arrivals, departures, requests, sequential phases and ends of turns, interleaved, at three sizes. Prints JSON.
+//! How long decisions take: arrivals, departures, requests, sequential phases and ends of turns, interleaved, at four sizes. Prints JSON.
 //!
 //! `cargo run --release -p numaestro-engine --example decision [POLICY]`
 
@@ -7,10 +7,11 @@ use numaestro_topology::synthetic;
 use std::time::Instant;
 
 /// Applications and a machine.
-const SIZES: [(u64, &str); 3] = [
+const SIZES: [(u64, &str); 4] = [
     (16, "pack:2 numa:2 l3:4 core:8 pu:2"),
     (64, "pack:4 numa:1 l3:4 core:8 pu:2"),
     (256, "pack:4 numa:2 l3:4 core:16 pu:2"),
+    (256, "pack:8 numa:8 core:16 pu:1"),
 ];
 /// Threads of each application, where policies choose among threads: 1024 of 64.
 const THREADS: u32 = 16;
@@ -79,7 +80,7 @@ impl Bench {
 
 fn measure(apps: u64, machine: &str, policy: &str) -> serde_json::Value {
     let machine = synthetic::parse(machine).expect("a machine");
-    let pus = machine.pu_count();
+    let (pus, nodes_of_machine) = (machine.pu_count(), machine.numa_nodes().len());
     let wanted = if apps == 64 { THREADS } else { pus as u32 };
     let nodes = machine.numa_nodes().iter();
     let buses = nodes.map(|node| Bus { pus: node.pus.clone(), saturation: 30_000 }).collect();
@@ -113,7 +114,7 @@ fn measure(apps: u64, machine: &str, policy: &str) -> serde_json::Value {
         )
     });
     let results: serde_json::Map<_, _> = results.collect();
-    serde_json::json!({ "applications": apps, "pus": pus, "policy": bench.engine.policy().to_string(), "decisions": results })
+    serde_json::json!({ "applications": apps, "pus": pus, "nodes": nodes_of_machine, "policy": bench.engine.policy().to_string(), "decisions": results })
 }
 
 fn main() {

@@ -197,6 +197,11 @@ pub trait Placement: CopyPlacement + Debug + Send {
         false
     }
 
+    /// Whether it looks at where applications' pages are ([`crate::App::memory`]), so that the shell should say.
+    fn reads_memory(&self) -> bool {
+        false
+    }
+
     /// Follows what the turns part prefers, if it chooses buses; the default does not care.
     fn prefer(&mut self, preferred: &[(Slot, u32, u32)]) {
         let _ = preferred;

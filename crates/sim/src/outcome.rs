@@ -44,6 +44,8 @@ pub struct JobRecord {
     pub searching_ns: Nanos,
     /// Speedups it has reported.
     pub speedups: u32,
+    /// Pages that have followed it to another node.
+    pub pages_moved: u64,
     /// Threads moved to another processor.
     pub migrations: u32,
     /// Sum over its threads of whether each was on another object (package, station) than the master when it began.

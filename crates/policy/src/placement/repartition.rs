@@ -103,6 +103,10 @@ impl Placement for Repartition {
         true
     }
 
+    fn reads_memory(&self) -> bool {
+        self.arranger.weights.memory > 0
+    }
+
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         self.seats.release_idle(view, shares, plan);
         let formed = self.ground.take().filter(|ground| ground.is_current(view));

@@ -12,7 +12,19 @@ macro_rules! machines {
     };
 }
 
-machines!("hector", "hector-worst", "dash", "ksr1", "k64", "origin2000-64", "xeon-4", "epyc-256", "quad-1024");
+machines!(
+    "hector",
+    "hector-worst",
+    "dash",
+    "ksr1",
+    "k64",
+    "origin2000-64",
+    "xeon-4",
+    "epyc-256",
+    "quad-1024",
+    "numa-256",
+    "numa-1024"
+);
 
 /// The names that [`named`] knows.
 pub const fn names() -> &'static [&'static str] {

@@ -45,6 +45,7 @@
 //! switch = "5 us"                               # costs, all 0 if not given: another thread on a processor
 //! migration = "0"                               # a thread on another processor
 //! page_fault = "0"
+//! page_move = "0"                               # a page goes to another node; 0: pages stay where they are
 //! decision = "0"
 //! stop = "0"                                    # a thread that was stopped goes on
 //! waiting = 0                                   # share of the time that threads wait on processors that goes to calls of the system
@@ -236,6 +237,7 @@ fn operating_system(mut fields: Fields<'_>) -> Result<OperatingSystem, Mistake> 
         switch_ns: cost("switch")?,
         migration_ns: cost("migration")?,
         page_fault_ns: cost("page_fault")?,
+        page_move_ns: cost("page_move")?,
         decision_ns: cost("decision")?,
         stop_ns: cost("stop")?,
         waiting_milli: 0,

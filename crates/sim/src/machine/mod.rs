@@ -126,6 +126,8 @@ pub struct Costs {
     pub migration_ns: Nanos,
     /// A page is touched for the first time.
     pub page_fault_ns: Nanos,
+    /// A page goes to another node; 0: pages never do.
+    pub page_move_ns: Nanos,
     /// From an event to the moment when what the engine decided reaches applications.
     pub decision_ns: Nanos,
     /// A thread that was stopped goes on.

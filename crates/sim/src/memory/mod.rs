@@ -10,6 +10,7 @@ mod amva;
 mod caches;
 mod classes;
 mod field;
+mod follow;
 mod maxmin;
 mod pace;
 mod pages;
@@ -17,6 +18,7 @@ mod solver;
 mod stretch;
 mod viewers;
 
+pub use follow::Away;
 pub use pace::{CHANNELS_MAX, Pace};
 pub use pages::{AppMemory, Toucher};
 
@@ -26,7 +28,7 @@ use crate::outcome::ChannelUse;
 use crate::program::{Data, DataId, Refs};
 use caches::Caches;
 use field::Field;
-use numaestro_topology::PuId;
+use numaestro_topology::{NumaNodeId, PuId};
 use pace::Mixer;
 use pages::Pages;
 use solver::Solver;
@@ -249,13 +251,29 @@ impl Memory {
     }
 
     /// Pages that live applications have on a node.
-    pub fn pages_on(&self, node: numaestro_topology::NumaNodeId) -> u64 {
+    pub fn pages_on(&self, node: NumaNodeId) -> u64 {
         self.pages.on(node)
     }
 
     /// Pages of one application's data by node: (node, pages), in the order of placement.
-    pub fn pages_of(&self, app: AppMemory, data: DataId) -> Vec<(numaestro_topology::NumaNodeId, u64)> {
+    pub fn pages_of(&self, app: AppMemory, data: DataId) -> Vec<(NumaNodeId, u64)> {
         self.pages.of(app).spread_of(data)
+    }
+
+    /// Adds an application's bytes to those of each node.
+    pub fn bytes_of(&self, app: AppMemory, by_node: &mut [u64]) {
+        self.pages.add_bytes(app, u64::from(self.model.page_bytes), by_node);
+    }
+
+    /// What of an application's pages could be moved to a node.
+    pub fn away(&self, app: AppMemory, home: NumaNodeId) -> Away {
+        self.pages.away(&self.model, app, home)
+    }
+
+    /// Moves at most so many pages of an application to a node, as far as there is room. Gives how many. Paces asked for before are wrong
+    /// afterwards.
+    pub fn move_pages(&mut self, app: AppMemory, home: NumaNodeId, most: u64) -> u64 {
+        self.pages.move_to(app, home, most)
     }
 
     fn solve(&mut self) {

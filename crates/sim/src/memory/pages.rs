@@ -32,7 +32,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn add(&mut self, node: usize, pages: u64) {
+    pub(super) fn add(&mut self, node: usize, pages: u64) {
         self.total += pages;
         match self.by_node.iter_mut().find(|(at, _)| usize::from(*at) == node) {
             Some((_, there)) => *there += pages,
@@ -43,21 +43,21 @@ impl Spread {
 
 /// Some data of an application.
 #[derive(Debug)]
-struct Placed {
+pub(super) struct Placed {
     pages: u64,
     whole: bool,
-    place: PagePlace,
+    pub(super) place: PagePlace,
     /// Of each part; `None` as long as nobody has touched it.
-    parts: Vec<Option<Spread>>,
+    pub(super) parts: Vec<Option<Spread>>,
     /// Of all parts together.
-    all: Spread,
+    pub(super) all: Spread,
     /// Round robin goes on here.
     next: usize,
 }
 
 /// All data of an application.
 #[derive(Debug, Default)]
-pub struct AppPages(Vec<Placed>);
+pub struct AppPages(pub(super) Vec<Placed>);
 
 impl AppPages {
     /// Pages of a part; `None` if nobody has touched it.
@@ -80,9 +80,9 @@ impl AppPages {
 
 /// The memory of all nodes.
 #[derive(Debug)]
-struct Nodes {
-    capacity: u64,
-    used: Vec<u64>,
+pub(super) struct Nodes {
+    pub(super) capacity: u64,
+    pub(super) used: Vec<u64>,
     /// For each node all nodes, nearest first: where its overflow goes.
     nearest: Vec<Vec<u16>>,
     /// Whether the whole machine has ever been too small.
@@ -125,10 +125,10 @@ impl Nodes {
 /// Pages of all applications.
 #[derive(Debug)]
 pub struct Pages {
-    nodes: Nodes,
+    pub(super) nodes: Nodes,
     /// All nodes with memory.
     all: Vec<NumaNodeId>,
-    apps: Vec<Option<AppPages>>,
+    pub(super) apps: Vec<Option<AppPages>>,
     free: Vec<u32>,
 }
 

@@ -2,6 +2,7 @@
 
 use super::analyzer::Watch;
 use super::draws::Draws;
+use super::pages::Following;
 use super::thread::NONE;
 use crate::Nanos;
 use crate::memory::AppMemory;
@@ -222,6 +223,7 @@ pub(super) struct App {
     /// Threads that were spread then.
     pub spread: u32,
     pub home: PageHome,
+    pub following: Following,
     pub memory: AppMemory,
     /// Who holds its lock.
     pub holder: u32,
@@ -268,6 +270,7 @@ impl App {
             moved: false,
             spread: 0,
             home: PageHome::FirstTouch,
+            following: Following::default(),
             memory,
             holder: NONE,
             lockers: VecDeque::new(),

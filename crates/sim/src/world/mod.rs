@@ -17,6 +17,7 @@ mod irix;
 mod levels;
 mod log;
 mod observer;
+mod pages;
 mod phases;
 mod places;
 mod processor;
@@ -105,6 +106,8 @@ pub struct World {
     /// Processors whose keys have to be computed.
     touched: Vec<u32>,
     repaced: Vec<PuId>,
+    /// Applications whose pages are elsewhere than the engine knows.
+    resettled: Vec<u32>,
     movers: Vec<u32>,
     load: Vec<u32>,
     freed: Vec<u32>,
@@ -187,6 +190,7 @@ impl World {
             deadline: None,
             touched: Vec::new(),
             repaced: Vec::new(),
+            resettled: Vec::new(),
             movers: Vec::new(),
             load: Vec::new(),
             freed: Vec::new(),

@@ -344,6 +344,9 @@ impl World {
             }
         }
         self.threads[id as usize].overhead += placed * self.model.costs.page_fault_ns;
+        if placed > 0 {
+            self.resettle(app);
+        }
     }
 
     /// The references of the phase that an application is in.

@@ -129,6 +129,7 @@ impl World {
         } else {
             self.measure_iteration(app);
             self.resize(app);
+            self.follow(app);
             self.iterate(app);
         }
     }

@@ -148,6 +148,7 @@ impl World {
         let latency = self.model.costs.decision_ns;
         let mut actions = std::mem::take(&mut self.actions);
         loop {
+            self.say_memory();
             let Some(event) = self.events.pop_front() else {
                 // All that was asked has been decided: whoever waits for it goes on, and may ask again.
                 if self.answers.is_empty() || latency > 0 {
@@ -270,7 +271,7 @@ impl World {
                 }
                 Action::Pages { app, home } => {
                     if let Some(&app) = self.by_id.get(app) {
-                        self.apps[app as usize].home = *home;
+                        self.rehome(app, *home);
                     }
                 }
                 Action::Force { app, epoch, .. } => {
