@@ -26,6 +26,8 @@ static struct numaestro_page no_page;
 
 struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count = UINT32_MAX};
 
+#define SYSTEM_SOCKET "/run/numaestro/attach"
+
 /* The path cannot change while the program lives, and getenv is not safe against setenv: read once, at load. */
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
@@ -39,12 +41,16 @@ __attribute__((constructor)) static void read_socket_path(void)
     const char *dir = getenv("NUMAESTRO_DIR");
     const char *run = getenv("XDG_RUNTIME_DIR");
     const char *tmp = getenv("TMPDIR");
+    const char *own = getenv("NUMAESTRO_USER");
     struct stat st;
     char fallback[64];
     snprintf(fallback, sizeof fallback, "/run/user/%u", (unsigned)getuid());
     int n;
     if (dir && *dir)
         n = snprintf(socket_path, sizeof socket_path, "%s/attach", dir);
+    else if (!(own && *own && strcmp(own, "0") != 0) && lstat(SYSTEM_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == 0)
+        /* The manager of all users goes before one's own. Only root can make something in /run. */
+        n = snprintf(socket_path, sizeof socket_path, "%s", SYSTEM_SOCKET);
     else if (run)
         n = snprintf(socket_path, sizeof socket_path, "%s/numaestro/attach", run);
     else if (stat(fallback, &st) == 0)

@@ -33,6 +33,8 @@ pub(crate) struct Service {
     pub(crate) metrics: Endpoint,
     /// Times of the engine's steps.
     pub(crate) steps: Histogram,
+    /// Memory of programs, of all that there have been, that was moved to other nodes.
+    pub(crate) moved_bytes: u64,
 }
 
 /// The two sockets of the directory.

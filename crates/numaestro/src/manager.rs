@@ -163,7 +163,7 @@ pub fn own_directory() -> PathBuf {
 }
 
 /// Whether the manager there is everybody's.
-fn is_of_system(dir: &Path) -> bool {
+pub fn is_of_system(dir: &Path) -> bool {
     dir == RuntimeDir::system_path()
 }
 

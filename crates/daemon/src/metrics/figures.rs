@@ -36,6 +36,13 @@ impl Manager {
         self.service.steps.write(page);
         page.family("numaestro_refusals", Kind::Counter, "", "Wishes that could not be fulfilled.");
         page.sample("_total", &[], self.refusals);
+        page.family(
+            "numaestro_moved_bytes",
+            Kind::Counter,
+            "bytes",
+            "Memory of programs that was moved to other nodes.",
+        );
+        page.sample("_total", &[], self.service.moved_bytes);
         page.family("numaestro_connections", Kind::Gauge, "", "Commands and programs that are connected.");
         page.sample("", &[], self.connections.len());
         page.family("numaestro_queue_length", Kind::Gauge, "", "Applications in the queue.");
@@ -49,11 +56,11 @@ impl Manager {
         for known in &ledger.pus {
             let owner = known.owner.and_then(|owner| self.apps.get(&owner.0));
             if let Some(entry) = owner {
-                *users.entry(Self::user_of(entry)).or_default() += 1;
+                *users.entry(self.user_label(entry)).or_default() += 1;
             }
         }
         for entry in self.apps.values() {
-            users.entry(Self::user_of(entry)).or_default();
+            users.entry(self.user_label(entry)).or_default();
         }
         page.family(
             "numaestro_user_processors",
@@ -66,9 +73,9 @@ impl Manager {
         }
     }
 
-    /// What a user is called.
-    fn user_of(entry: &crate::app::App) -> String {
-        numaestro_host::procfs::uid(entry.pid()).map_or_else(|_| "unknown".to_owned(), |uid| uid.to_string())
+    /// What the user of a program is called. A manager of one user has no names, and needs none.
+    fn user_label(&self, entry: &crate::app::App) -> String {
+        self.name_of(entry.uid).unwrap_or_else(|| entry.uid.to_string())
     }
 }
 

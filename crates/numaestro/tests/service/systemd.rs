@@ -109,6 +109,9 @@ fn programs_do_not_notice_what_happens_to_the_service() {
         machine.expect(&["kill", left]);
     }
 
+    machine.expect(&["systemctl", "reload", "numaestro.service"]);
+    assert_eq!(machine.property("ActiveState"), "active");
+
     // In order: again everything stays.
     machine.expect(&["systemctl", "restart", "numaestro.service"]);
     expect_alive(&machine, &pid);
@@ -137,14 +140,16 @@ fn wrong_settings_end_it_once_and_for_all() {
             return;
         }
     };
-    let exec = "[Service]\nExecStart=\nExecStart=/run/bin/numaestro daemon --system --config /run/units/bad.toml";
+    let exec = "[Service]\nExecStart=\nExecStart=/run/bin/numaestro daemon --system --config /run/units/bad.toml\n\
+                StandardError=file:/run/numaestro/said";
     machine.write("/run/units/numaestro.service.d/test.conf", exec);
     machine.write("/run/units/bad.toml", "polcy = \"equi\"");
     machine.expect(&["systemctl", "daemon-reload"]);
     assert!(!machine.systemctl(&["start", "numaestro.service"]).status.success());
     assert_eq!(machine.property("ExecMainStatus"), "78");
     assert_eq!(machine.property("NRestarts"), "0", "it is not tried again");
-    assert!(machine.log().contains("did you mean `policy`?"), "{}", machine.log());
+    let said = machine.expect(&["cat", "/run/numaestro/said"]);
+    assert!(said.contains("/run/units/bad.toml:1: unknown field `polcy`; did you mean `policy`?"), "{said}");
 }
 
 #[test]
