@@ -158,6 +158,7 @@ impl Manager {
                 entry.cpuset = Some(Confined { group, origin, cpus, mems: CpuSet::default() });
                 entry.stays = None;
                 self.free_masks(app);
+                self.consider_memory_nodes();
                 self.changed();
             }
             Err((group, cause)) => {

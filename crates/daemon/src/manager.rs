@@ -248,6 +248,7 @@ impl Manager {
                 Due::Unstoppable => self.retry_stops(),
                 Due::Cpuset(app) => self.enter_cpuset(app),
                 Due::Sweep => self.sweep_groups(),
+                Due::Nodes => self.consider_memory_nodes(),
             }
         }
     }
@@ -331,7 +332,10 @@ impl Manager {
                 let cpus = self.machine.os_cpuset(&pus);
                 self.target(app.0, crate::app::Target { epoch, count, pus, cpus, shared, lent });
             }
-            Action::Pages { app, home } => self.pages_go(app.0, home),
+            Action::Pages { app, home } => {
+                self.pages_go(app.0, home);
+                self.consider_memory_nodes();
+            }
             Action::Stop { app } => self.stop_app(app.0),
             Action::Continue { app } => self.continue_app(app.0),
             Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),

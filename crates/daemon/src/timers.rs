@@ -32,6 +32,8 @@ pub(crate) enum Due {
     Cpuset(u64),
     /// Groups that somebody was still in are removed.
     Sweep,
+    /// Whether memory that programs are bound to is nearly full.
+    Nodes,
     /// Notices of executed programs have gathered.
     Execs,
     /// Programs that may have to be adopted are looked at.

@@ -2,7 +2,8 @@
 
 use super::patience::until;
 use anyhow::{Context, Result, ensure};
-use numaestro_abi::control::Status;
+use numaestro_abi::control::{Reply, Request, Status};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// How long something may take in an emulated machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A manager with a directory of its own. It is killed when this is dropped.
 #[derive(Debug)]
@@ -106,6 +107,24 @@ impl Manager {
         let value: serde_json::Value = serde_json::from_str(&text)?;
         ensure!(value["running"] == true, "no manager runs");
         serde_json::from_value(value).with_context(|| format!("status --json is no status: {text}"))
+    }
+
+    /// The same without a command, which takes seconds to start in an emulated machine under load.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn status_at_once(&self) -> Result<Status> {
+        let mut socket = std::os::unix::net::UnixStream::connect(self.directory.join("control"))?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let mut line = serde_json::to_vec(&Request::Status)?;
+        line.push(b'\n');
+        socket.write_all(&line)?;
+        let mut answer = String::new();
+        BufReader::new(socket).read_line(&mut answer)?;
+        match serde_json::from_str(&answer)? {
+            Reply::Status(status) => Ok(*status),
+            other => anyhow::bail!("no status: {other:?}"),
+        }
     }
 
     /// `numaestro run OPTIONS -- PROGRAM`, in the background.

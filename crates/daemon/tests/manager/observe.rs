@@ -144,6 +144,7 @@ fn the_journal_replays_to_the_same_actions() {
     first.kill();
     stage.wait_app(other, "everything", |seen| seen.count == seen.request);
     let journal = std::fs::read_to_string(path).unwrap();
-    assert!(journal.lines().count() > 4);
+    // The head, two arrivals and an end; what the first one said may have been overtaken by its death.
+    assert!(journal.lines().count() >= 4);
     numaestro_engine::journal::Replay::run(&journal).unwrap();
 }
