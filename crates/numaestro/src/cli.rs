@@ -325,6 +325,7 @@ pub struct TopoArgs {
                   numaestro daemon --system --check-config -v\n\n\
                   Settings come from $XDG_CONFIG_HOME/numaestro/config.toml and the *.toml in config.d beside it, with --system from the \
                   same names below /etc/numaestro, or from --config FILE alone; options win. `numaestro stop` or SIGTERM ends it in order.")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct DaemonArgs {
     /// Be the manager of all users of this machine. Needs root.
     #[arg(long)]

@@ -110,7 +110,9 @@ fn check(loaded: &Loaded, json: bool, long: bool) -> anyhow::Result<u8> {
         say::print(&format!("{}\n", serde_json::to_string_pretty(&checked)?))?;
         return Ok(say::OK);
     }
-    warnings.iter().for_each(|warning| say::warn(warning));
+    for warning in warnings {
+        say::warn(warning);
+    }
     let mut text = String::from("ok\n");
     if long {
         for file in files {

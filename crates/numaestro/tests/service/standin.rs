@@ -42,7 +42,7 @@ impl StandIn {
         std::fs::set_permissions(&dir, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
         std::fs::write(root.path().join("config.toml"), config).unwrap();
         let notices = UnixDatagram::bind(root.path().join("notify")).unwrap();
-        notices.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        notices.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let (control, attach) = (
             listening(&dir.join("control"), SocketType::STREAM),
             listening(&dir.join("attach"), SocketType::SEQPACKET),
