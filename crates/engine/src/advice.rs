@@ -9,9 +9,11 @@ use crate::ledger::Phase;
 use numaestro_policy::{AppId, PageHome, PuState, Rejected, Slot};
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use std::cmp::Reverse;
+use std::fmt::Write;
 
-/// Turns that are looked ahead for the newcomer's first one.
-const TURNS_MAX: u32 = 64;
+/// Work that is spent on looking ahead for the newcomer's first turn: turns, times the applications that take part in each. What is farther away
+/// is told as a wait for its turn.
+const LOOK_AHEAD: usize = 1024;
 /// Answers of each application in which everybody has made room.
 const SETTLE_MAX: usize = 8;
 
@@ -85,11 +87,11 @@ impl Engine {
         let turn_in = copy.now - begin;
         let mut why = seen.why;
         if turn_in > 0 && seen.count > 0 {
-            why.push_str(&format!("; its first turn is in {} ms", turn_in.div_ceil(1_000_000)));
+            let _ = write!(why, "; its first turn is in {} ms", turn_in.div_ceil(1_000_000));
         }
         if let Some(free) = memory_free.filter(|&free| free < app.needs_memory) {
             let (free, needed) = (free >> 20, app.needs_memory >> 20);
-            why.push_str(&format!("; all nodes together have {free} MiB of memory left, not {needed}"));
+            let _ = write!(why, "; all nodes together have {free} MiB of memory left, not {needed}");
         }
         Advice {
             count: app.allocation,
@@ -140,7 +142,7 @@ impl Trial {
 
     /// Goes on, where turns are taken, until it has processors.
     fn await_turn(&mut self, slot: Slot) -> Result<(), Rejected> {
-        for _ in 0..TURNS_MAX {
+        for _ in 0..LOOK_AHEAD / self.engine.ledger.started.len().max(1) {
             let turns = self.engine.policy.turns.stops() || self.engine.policy.turns.holds_counts();
             let runs = self.engine.ledger.account(slot).phase == Phase::Running;
             if !turns || !runs || self.engine.ledger.app(slot).allocation > 0 {
