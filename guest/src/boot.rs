@@ -207,7 +207,7 @@ fn listen(console: PipeReader, print: bool, mut log: Option<File>) -> Heard {
 
 /// Everything at once, as it comes: somebody may be watching.
 fn hand_on(mut from: PipeReader, mut to: Box<dyn Write + Send>) {
-    let mut buffer = [0; 1 << 16];
+    let mut buffer = vec![0; 1 << 16];
     while let Ok(n @ 1..) = from.read(&mut buffer) {
         // Whoever reads us may have gone; the guest shall not notice.
         let _ = to.write_all(&buffer[..n]).and_then(|()| to.flush());

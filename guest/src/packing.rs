@@ -76,7 +76,7 @@ fn script(job: &Job) -> String {
     let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
     let mut out = String::new();
     for (name, value) in &job.environment {
-        out += &format!("export {name}={}\n", quoted(value));
+        out.extend(["export ", name, "=", &quoted(value), "\n"]);
     }
     out + "exec " + &job.command.iter().map(quoted).collect::<Vec<_>>().join(" ") + "\n"
 }

@@ -71,7 +71,7 @@ fn topology(shape: &Shape) -> Vec<String> {
         if node.memory_mb > 0 {
             let size = node.memory_mb;
             out.extend(["-object".to_owned(), format!("memory-backend-ram,id=m{i},size={size}M")]);
-            text += &format!(",memdev=m{i}");
+            text.extend([",memdev=m".to_owned(), i.to_string()]);
         }
         out.extend(["-numa".to_owned(), text]);
     }

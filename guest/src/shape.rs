@@ -81,7 +81,10 @@ impl Shape {
         ensure!(cpus.iter().copied().eq(0..cpus.len() as u32), "processors are numbered from 0, each in one node");
         ensure!(self.nodes.iter().any(|node| node.memory_mb >= 128), "no node has 128 MB, Linux would not start");
         let threads = self.threads_per_core;
-        ensure!(threads > 0 && cpus.len() as u32 % threads == 0, "{threads} threads a core do not make these nodes");
+        ensure!(
+            threads > 0 && (cpus.len() as u32).is_multiple_of(threads),
+            "{threads} threads a core do not make these nodes"
+        );
         let n = self.nodes.len();
         ensure!(
             self.distances.is_empty() || self.distances.len() == n && self.distances.iter().all(|row| row.len() == n),
@@ -112,7 +115,7 @@ impl Shape {
             let first = i as u32 * count;
             node.cpus.iter().copied().eq(first..first + count)
         });
-        if regular && count % self.threads_per_core == 0 { count / self.threads_per_core } else { 1 }
+        if regular && count.is_multiple_of(self.threads_per_core) { count / self.threads_per_core } else { 1 }
     }
 
     /// The distances as text, as [`Shape::parse`] takes them.

@@ -111,15 +111,24 @@ fn wrong_shapes_are_refused_before_anything_runs() {
 /// Starts a guest that never ends; gives the launcher and the id of what runs in QEMU's place.
 fn endless(place: &Place) -> (Child, u32) {
     let mut child = place.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-    let note = place.0.join("pid");
+    let pid = eventually(|| std::fs::read_to_string(place.0.join("pid")).ok()?.trim().parse().ok());
+    let Some(pid) = pid else {
+        let _ = (child.kill(), child.wait());
+        panic!("nothing was started");
+    };
+    (child, pid)
+}
+
+/// What `look` finds within a minute.
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
-    loop {
-        if let Some(pid) = std::fs::read_to_string(&note).ok().and_then(|text| text.trim().parse().ok()) {
-            return (child, pid);
+    while begun.elapsed() < Duration::from_mins(1) {
+        if let Some(found) = look() {
+            return Some(found);
         }
-        assert!(begun.elapsed() < Duration::from_secs(60), "nothing was started: {:?}", child.try_wait());
         std::thread::sleep(Duration::from_millis(10));
     }
+    None
 }
 
 #[test]
@@ -131,11 +140,8 @@ fn nothing_outlives_the_launcher_whatever_ends_it() {
         let kill = Command::new("kill").args(["-s", signal, &launcher.id().to_string()]).status();
         assert!(kill.is_ok_and(|status| status.success()));
         assert!(!launcher.wait().expect("it ends").success());
-        let begun = Instant::now();
-        while runs(qemu) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "QEMU outlives SIG{signal} of its launcher");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let gone = eventually(|| (!runs(qemu)).then_some(()));
+        assert!(gone.is_some(), "QEMU outlives SIG{signal} of its launcher");
         let own = |name: &String| name.contains("numaestro-guest") || name.contains(&launcher.id().to_string());
         let left: Vec<_> =
             listing(&std::env::temp_dir()).into_iter().filter(|it| !before.contains(it) && own(it)).collect();

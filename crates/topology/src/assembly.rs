@@ -303,13 +303,13 @@ fn lower(slot: &mut u32, value: u32) {
 pub(crate) fn nearest_is_itself(
     path: &str,
     from: u32,
-    row: impl Iterator<Item = (u32, u32)> + Clone,
+    mut row: impl Iterator<Item = (u32, u32)> + Clone,
 ) -> Result<(), TopologyError> {
     let own = row.clone().find(|&(to, _)| to == from).map_or(LOCAL, |(_, distance)| distance);
     if own == 0 {
         return Err(TopologyError::inconsistent(path, format!("the distance of node {from} to itself is 0")));
     }
-    match row.clone().find(|&(_, distance)| distance < own) {
+    match row.find(|&(_, distance)| distance < own) {
         Some((to, distance)) => {
             let problem = format!("node {from} is nearer to node {to} ({distance}) than to itself ({own})");
             Err(TopologyError::inconsistent(path, problem))

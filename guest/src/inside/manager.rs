@@ -58,6 +58,10 @@ impl Manager {
         let mut command =
             group.map_or_else(|| command(&directory, &daemon), |group| command_in(group, &directory, &daemon));
         command.arg("--config").arg(directory.join("config.toml")).args(options);
+        if options.contains(&"--system") {
+            // Its usual directory is not the one that `NUMAESTRO_DIR` names.
+            command.arg("--dir").arg(&directory);
+        }
         let child = command.stdout(log.try_clone()?).stderr(log).spawn()?;
         let mut manager = Self { directory, child };
         let up = until("the manager answers", PATIENCE, || manager.status(), |_| Some(()));

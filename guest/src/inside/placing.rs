@@ -69,8 +69,8 @@ fn openmp_keeps_its_result(_: &Guest) -> Result<()> {
     let manager = Manager::start("", &[])?;
     let other = manager.run(&[], &LOAD)?;
     manager.app(other.pid())?;
-    let managed = checksum(&manager.run(&[], &words)?.finish()?)?;
-    ensure!(alone == managed, "the result is {managed}, and {alone} without numaestro");
+    let result = checksum(&manager.run(&[], &words)?.finish()?)?;
+    ensure!(alone == result, "the result is {result}, and {alone} without numaestro");
     Ok(())
 }
 

@@ -13,11 +13,15 @@ struct Level {
 
 impl Machine {
     /// hwloc's synthetic description, or `None` if the machine is not regular: a level whose parts differ in size, are not nested,
-    /// or differ in memory; memory-only nodes; several sorts of core.
+    /// or differ in memory; memory-only nodes; several sorts of core; cores of several packages; caches beyond level 5.
     ///
     /// Distances, cpuset, isolated and offline processors cannot be said in it and are lost.
     pub fn to_synthetic(&self) -> Option<String> {
         if self.is_hybrid() || self.nodes.iter().any(NumaNode::is_memory_only) {
+            return None;
+        }
+        // A kernel may say that processors of several packages share a core; hwloc's words cannot.
+        if self.cores.len() < self.packages.len() {
             return None;
         }
         let mut levels = vec![self.package_level()?, self.node_level()?];
