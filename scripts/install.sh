@@ -5,7 +5,7 @@
 #
 # Everything that is put somewhere is written into a list below PREFIX/lib/numaestro; uninstalling reads it. Below a home directory there is
 # only the command and what belongs to it; elsewhere also the service for all users and its configuration in SYSCONFDIR (default: /etc).
-# Packages set LIBDIR (default: lib) and ZSHDIR, and with MANIFEST=no leave the list to the package manager.
+# COMMAND is another build of the command than target/release/numaestro. Packages set LIBDIR (default: lib) and ZSHDIR, and with MANIFEST=no leave the list to the package manager.
 set -eu
 cd "$(dirname "$0")/.."
 what=${1-} prefix=${2-} destination=${3-}
@@ -91,7 +91,7 @@ put_units() {
 }
 
 install_all() {
-    local command=target/release/numaestro version scenario page
+    local command=${COMMAND:-target/release/numaestro} version scenario page
     [ -z "$destination" ] || mkdir -p "$destination"
     make_directory "$prefix" 2>/dev/null
     [ -w "$destination$prefix" ] || {

@@ -6,15 +6,17 @@ set -eu
 umask 022
 cd "$(dirname "$0")/.."
 out=${1:-build}
+command=${COMMAND:-target/release/numaestro}
+export COMMAND=$command
 command -v dpkg-deb >/dev/null 2>&1 || { echo "deb: no dpkg-deb here: this needs Debian or Ubuntu" >&2; exit 1; }
-for file in target/release/numaestro build/client/libnumaestro.so build/client/libnumaestro_preload.so; do
+for file in "$command" build/client/libnumaestro.so build/client/libnumaestro_preload.so; do
     [ -e "$file" ] || { echo "deb: $file is missing: make build, then try again" >&2; exit 1; }
 done
 
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
-version=$(target/release/numaestro --version | cut -d ' ' -f 2)
+version=$("$command" --version | cut -d ' ' -f 2)
 architecture=$(dpkg --print-architecture)
 triplet=$(gcc -print-multiarch 2>/dev/null || true)
 # The time of everything in the package.

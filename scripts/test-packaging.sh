@@ -11,6 +11,8 @@ else
     export scratch
     trap 'rm -rf "$scratch"' EXIT
 fi
+command=${COMMAND:-target/release/numaestro}
+export COMMAND=$command
 failures=0
 
 check() {
@@ -32,7 +34,7 @@ install_and_uninstall() {
     echo other >"$to/usr/local/bin/other"
     tree "$to" >"$scratch/before"
     scripts/install.sh install /usr/local "$to"
-    [ "$("$to/usr/local/bin/numaestro" --version)" = "$(target/release/numaestro --version)" ]
+    [ "$("$to/usr/local/bin/numaestro" --version)" = "$("$command" --version)" ]
     for file in lib/numaestro/libnumaestro_preload.so lib/libnumaestro.so include/numaestro.h share/man/man1/numaestro-run.1 \
         share/bash-completion/completions/numaestro lib/systemd/system/numaestro.socket lib/systemd/user/numaestro.service; do
         [ -e "$to/usr/local/$file" ] || fail "$file is missing"
@@ -50,7 +52,7 @@ install_and_uninstall() {
 changed_settings_stay() {
     local to=$scratch/two settings=$scratch/two/etc/numaestro/config.toml
     scripts/install.sh install /usr "$to"
-    target/release/numaestro daemon --system --check-config --config "$settings" | grep -qx ok
+    "$command" daemon --system --check-config --config "$settings" | grep -qx ok
     echo 'policy = "dss"' >>"$settings"
     scripts/install.sh install /usr "$to" | grep 'stays as it is'
     grep -q '^policy = "dss"' "$settings"
@@ -63,7 +65,7 @@ every_setting_of_the_file_is_one() {
     sed -E 's/^#([a-z_]+ = |\[)/\1/' packaging/config.toml | sed 's/^admin_group = .*/admin_group = "root"/; s/^\[users.alice\]/[users.root]/; s/^\[groups.students\]/[groups.root]/' \
         >"$scratch/all.toml"
     grep -q '^\[\[rules\]\]' "$scratch/all.toml" && grep -q '^listen = ' "$scratch/all.toml"
-    target/release/numaestro daemon --system --check-config --config "$scratch/all.toml" | grep -qx ok
+    "$command" daemon --system --check-config --config "$scratch/all.toml" | grep -qx ok
 }
 
 below_a_home_directory() {
@@ -77,6 +79,8 @@ below_a_home_directory() {
 }
 
 packages_are_the_same_every_time() {
+    # Somebody may commit in between.
+    export SOURCE_DATE_EPOCH=1700000000
     scripts/package-deb.sh "$scratch/a"
     sleep 1
     scripts/package-deb.sh "$scratch/b"
@@ -112,7 +116,7 @@ dpkg_installs_and_purges_it() {
     dpkg="dpkg --root=$root --log=$scratch/dpkg.log --force-script-chrootless --force-depends --force-not-root --force-bad-path"
     tree "$root" | grep -v ' ./var/lib/dpkg' >"$scratch/before"
     $dpkg --install "$scratch"/a/*.deb
-    [ "$("$root/usr/bin/numaestro" --version)" = "$(target/release/numaestro --version)" ]
+    [ "$("$root/usr/bin/numaestro" --version)" = "$("$command" --version)" ]
     # As if it had been used.
     ln -s /lib/systemd/system/numaestro.socket "$root/etc/systemd/system/sockets.target.wants/numaestro.socket"
     mkdir -p "$root/var/lib/numaestro" "$root/run/numaestro"
@@ -130,7 +134,7 @@ if [ "${1-}" = --case ]; then
     "$2"
     exit 0
 fi
-if [ ! -x target/release/numaestro ] || [ ! -e build/client/libnumaestro.so ]; then
+if [ ! -x "$command" ] || [ ! -e build/client/libnumaestro.so ]; then
     echo "FAILED packaging"
     echo "    make binaries client, then try again"
     exit 1
