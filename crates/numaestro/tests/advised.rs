@@ -210,7 +210,7 @@ fn a_program_asks_in_c_without_being_attached() {
     for wanted in [1, processors()] {
         let most = wanted.to_string();
         let (advised, _) = advice(&user, &["--cpus", &most]);
-        let cpus: String = set(&advised.cpus).iter().map(|cpu| format!(" {cpu}")).collect();
+        let cpus = set(&advised.cpus).iter().fold(String::new(), |text, cpu| format!("{text} {cpu}"));
         let expected = format!("advised 0 {wanted} {wanted} 0 0{cpus}\n{}\n", advised.why);
         assert_eq!(ask(&[&most]), expected);
     }
