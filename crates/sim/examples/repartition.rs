@@ -26,7 +26,8 @@ const NAMES: [&str; 4] = ["remote share", "response s", "moves/target", "pages M
 fn numbers(outcome: &Outcome, warmup: f64) -> Numbers {
     let first = outcome.jobs.len() as f64 * warmup;
     let jobs: Vec<_> = outcome.jobs.iter().filter(|job| job.job as f64 >= first).collect();
-    let sum = |of: &dyn Fn(&numaestro_sim::outcome::JobRecord) -> u64| jobs.iter().map(|job| of(job)).sum::<u64>() as f64;
+    let sum =
+        |of: &dyn Fn(&numaestro_sim::outcome::JobRecord) -> u64| jobs.iter().map(|job| of(job)).sum::<u64>() as f64;
     let (local, remote) = (sum(&|job| job.local_refs), sum(&|job| job.remote_refs));
     let response = sum(&|job| job.response()) / 1e9 / jobs.len().max(1) as f64;
     let migrations = outcome.jobs.iter().map(|job| f64::from(job.migrations)).sum::<f64>();

@@ -16,7 +16,8 @@
 //!    place and that one goes where there is room, a program goes elsewhere as a whole
 //! 3. in a group: what it has not left yet, what it had before, then whole cores (one of each core while there are enough)
 //! ```
-//! Home = the node of the main group; it moves when most of the program has. Where pages are not known, they are taken to be at home.
+//! Home = the node of the main group; it moves when most of the program has. Where pages are not known they may
+//! be at home, which counts a quarter.
 //!
 //! **Differs from the paper**: there is no algorithm in it.
 //!

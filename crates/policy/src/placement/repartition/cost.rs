@@ -28,7 +28,7 @@ pub struct Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { spread: 1, memory: 1, moves: 4, isolation: 4 }
+        Self { spread: 1, memory: 3, moves: 4, isolation: 1 }
     }
 }
 
