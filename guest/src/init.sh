@@ -24,9 +24,9 @@ ip link set lo up
 # Three users beside root, each with a group, a home and a runtime directory of their own; all are in "users".
 for user in alice:1001 bob:1002 carol:1003; do
     id=${user#*:} name=${user%:*}
-    mkdir -p "/home/$name" "/run/user/$id"
-    chown "$id:$id" "/home/$name" "/run/user/$id"
-    chmod 700 "/home/$name" "/run/user/$id"
+    mkdir -p "/users/$name" "/run/user/$id"
+    chown "$id:$id" "/users/$name" "/run/user/$id"
+    chmod 700 "/users/$name" "/run/user/$id"
 done
 
 stty -F /dev/ttyS1 raw -echo

@@ -26,8 +26,8 @@ pub struct Job {
 /// Libraries that programs load when they run, without naming them as needed.
 const LOADED_LATER: [&str; 1] = ["libgcc_s.so.1"];
 
-const PASSWORDS: &str = "root:x:0:0::/root:/bin/sh\nalice:x:1001:1001::/home/alice:/bin/sh\n\
-    bob:x:1002:1002::/home/bob:/bin/sh\ncarol:x:1003:1003::/home/carol:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n";
+const PASSWORDS: &str = "root:x:0:0::/root:/bin/sh\nalice:x:1001:1001::/users/alice:/bin/sh\n\
+    bob:x:1002:1002::/users/bob:/bin/sh\ncarol:x:1003:1003::/users/carol:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n";
 const GROUPS: &str =
     "root:x:0:\nusers:x:100:alice,bob,carol\nalice:x:1001:\nbob:x:1002:\ncarol:x:1003:\nnogroup:x:65534:\n";
 

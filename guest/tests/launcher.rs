@@ -134,7 +134,7 @@ fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
 #[test]
 fn nothing_outlives_the_launcher_whatever_ends_it() {
     for signal in ["INT", "TERM", "KILL"] {
-        let place = Place::new(signal, "echo $$ >${0%/root/*}/pid; exec sleep 1000");
+        let place = Place::new(signal, "echo $$ >${0%/*/*/*}/pid; exec sleep 1000");
         let before = listing(&std::env::temp_dir());
         let (mut launcher, qemu) = endless(&place);
         let kill = Command::new("kill").args(["-s", signal, &launcher.id().to_string()]).status();
@@ -166,7 +166,7 @@ fn listing(directory: &Path) -> Vec<String> {
 fn two_guests_take_turns() {
     // Each looks for a mark of the other while it runs.
     let body =
-        "here=${0%/root/*}; mkdir $here/mark || echo 'at once' >$2; sleep 1; rmdir $here/mark; echo NUMAVM_EXIT=0 >$1";
+        "here=${0%/*/*/*}; mkdir $here/mark || echo 'at once' >$2; sleep 1; rmdir $here/mark; echo NUMAVM_EXIT=0 >$1";
     let place = Place::new("turns", body);
     let children: Vec<Child> = (0..3)
         .map(|_| place.command(&[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started"))
