@@ -111,12 +111,9 @@ pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     Ok(())
 }
 
+/// It is set even where it seems to be so already: the kernel leaves offline processors out of its answer, and keeps them in the mask.
 fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
-    let outcome = match get(tid) {
-        Ok(present) if present == *cpus => Ok(false),
-        Ok(_) => set(tid, cpus).map(|()| true),
-        Err(cause) => Err(cause),
-    };
+    let outcome = get(tid).and_then(|present| set(tid, cpus).map(|()| present != *cpus));
     match outcome {
         Err(cause) if cause.is_gone() => Ok(false),
         other => other,

@@ -47,7 +47,7 @@ fn apart_and_as_told(manager: &Manager, programs: &[&Program]) -> Result<()> {
             let app = status.apps.iter().find(|app| app.pid == *pid);
             let said = app.map(|app| app.cpus.clone()).unwrap_or_default();
             // For whoever wonders why: which thread it is, and whether the program has answered.
-            let epochs = app.map(|app| (app.epoch, app.team, app.folded));
+            let epochs = app.map(|app| (app.epoch, app.class, app.team, app.folded));
             let threads =
                 kernel::threads(*pid)?.into_iter().map(|it| format!("{} {} {}", it.name, it.allowed, it.state));
             Ok((said, allowed(*pid)?.to_string(), epochs, threads.collect::<Vec<_>>()))
