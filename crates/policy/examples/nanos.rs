@@ -37,14 +37,16 @@ impl Bench {
         self.turn.reset(&self.order);
         let (machine, pus) = (&self.machine, &self.pus[..]);
         let (apps, order) = (&self.apps[..], &self.order[..]);
-        let view = View { now_ns, machine, pus, apps, order, capacity: PUS, threads: &[], buses: &[], free_memory: &[] };
+        let view =
+            View { now_ns, machine, pus, apps, order, capacity: PUS, threads: &[], buses: &[], free_memory: &[] };
         self.policy.turns.now(&view, &mut self.turn);
         for &(slot, limit) in self.turn.limits() {
             self.apps[slot.index()].turn = limit;
         }
         self.shares.reset(self.apps.len());
         let (apps, order) = (&self.apps[..], &self.turn.running[..]);
-        let view = View { now_ns, machine, pus, apps, order, capacity: PUS, threads: &[], buses: &[], free_memory: &[] };
+        let view =
+            View { now_ns, machine, pus, apps, order, capacity: PUS, threads: &[], buses: &[], free_memory: &[] };
         self.policy.share.divide(&view, &mut self.shares);
         begin.elapsed().as_nanos() as u64
     }

@@ -1,6 +1,6 @@
 //! The choice of groups alone: how long it takes, and how far it is from the best there is. Prints JSON.
 //!
-//! `cargo run --release -p numaestro-policy --example repartition`
+//! `cargo run --release -p numaestro-policy --example node_choice`
 
 use numaestro_policy::placement::repartition::{Arranger, Costs, Ground, PoolLevels, Seat, Weights, optimum};
 use numaestro_policy::{Random, Tie};
