@@ -29,7 +29,11 @@ mod as_asked;
 mod cgroups;
 mod coming_and_going;
 mod hotplug;
+mod leftovers;
+mod odd_nodes;
 mod placing;
+mod restart;
+mod rules;
 
 use crate::shape::Shape;
 use anyhow::{Context, Result};
@@ -39,8 +43,17 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// All scenarios, by topic.
-pub const TOPICS: &[&[Scenario]] =
-    &[as_asked::SCENARIOS, cgroups::SCENARIOS, coming_and_going::SCENARIOS, hotplug::SCENARIOS, placing::SCENARIOS];
+pub const TOPICS: &[&[Scenario]] = &[
+    as_asked::SCENARIOS,
+    cgroups::SCENARIOS,
+    coming_and_going::SCENARIOS,
+    hotplug::SCENARIOS,
+    leftovers::SCENARIOS,
+    odd_nodes::SCENARIOS,
+    placing::SCENARIOS,
+    restart::SCENARIOS,
+    rules::SCENARIOS,
+];
 
 /// After this many seconds a scenario has failed.
 pub const SECONDS_MAX: u64 = 150;
