@@ -86,7 +86,7 @@ mod tests {
         let machine = machine.with_node_distances(distances).unwrap();
         let check = |free: [u64; 4], home: u32, now: &str, expected: &str| {
             let memory: Vec<NodeMemory> =
-                (0..4).map(|node| NodeMemory { node, total: 800, free: free[node as usize] }).collect();
+                (0..4).map(|node| NodeMemory { node, total: 800, free: free[node as usize], reserve: 0 }).collect();
             let nodes = widened(&machine, home, &now.parse().unwrap(), &memory);
             assert_eq!(nodes.to_string(), expected, "home {home}, {free:?} free");
         };

@@ -211,7 +211,11 @@ impl Manager {
             });
             self.pages.mover = watched.inspect_err(|cause| warn!("pages stay where they are: {cause:#}")).ok();
             self.pages.failed = self.pages.mover.is_none();
-            crate::pages::hint_about_balancing();
+            if numaestro_host::numa::kernel_balances() {
+                info!(
+                    "kernel.numa_balancing is on: under first touch the kernel moves pages too; `numaestro doctor` says more"
+                );
+            }
         }
         self.pages.mover.as_ref()
     }
@@ -332,16 +336,6 @@ fn same_nodes(before: &[(u32, u64)], now: &[(u32, u64)]) -> bool {
 fn places(machine: &Machine) -> Arc<Places> {
     let node = |pu: &numaestro_topology::Pu| Some((pu.os_index, os_of(machine, pu.node)?));
     Arc::new(Places { distances: Distances::of(machine), node_of: machine.pus().iter().filter_map(node).collect() })
-}
-
-/// Says once that two may move the same pages.
-fn hint_about_balancing() {
-    let on = std::fs::read_to_string("/proc/sys/kernel/numa_balancing").is_ok_and(|text| text.trim() != "0");
-    if on {
-        info!(
-            "kernel.numa_balancing is on: under first touch the kernel moves pages too; `numaestro doctor` says more"
-        );
-    }
 }
 
 #[cfg(test)]

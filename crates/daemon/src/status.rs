@@ -40,7 +40,7 @@ impl Manager {
             user: self.name_of(entry.uid),
             name: entry.name.clone(),
             btr: self.bandwidth.rates(entry.number),
-            memory: self.memory_status(entry),
+            memory: Self::memory_status(entry),
             class: shown_class(entry),
             state: known.map_or("waiting", |known| known.state.name()).to_owned(),
             runtimes: runtime_names(entry.runtimes | report.runtimes),

@@ -31,9 +31,11 @@ mod coming_and_going;
 mod hotplug;
 mod leftovers;
 mod odd_nodes;
+mod pages;
 mod placing;
 mod restart;
 mod rules;
+mod users;
 
 use crate::shape::Shape;
 use anyhow::{Context, Result};
@@ -50,9 +52,11 @@ pub const TOPICS: &[&[Scenario]] = &[
     hotplug::SCENARIOS,
     leftovers::SCENARIOS,
     odd_nodes::SCENARIOS,
+    pages::SCENARIOS,
     placing::SCENARIOS,
     restart::SCENARIOS,
     rules::SCENARIOS,
+    users::SCENARIOS,
 ];
 
 /// After this many seconds a scenario has failed.

@@ -139,7 +139,8 @@ pub(crate) fn judge(
         return Verdict::Settled;
     }
     let there = nodes.iter().filter(|memory| aim.stay.contains(&memory.node));
-    let room: u64 = there.map(|memory| memory.free.saturating_sub(memory.total / RESERVE)).sum();
+    let kept = |memory: &NodeMemory| memory.reserve.max(memory.total / RESERVE);
+    let room: u64 = there.map(|memory| memory.free.saturating_sub(kept(memory))).sum();
     if room < worth::LEAST_BYTES {
         return Verdict::Spilled(elsewhere);
     }

@@ -8,7 +8,7 @@ const RATE: u64 = 512 * MIB;
 
 /// Four nodes of 1 GiB, of which so many MiB are free.
 fn free(mib: [u64; 4]) -> Vec<NodeMemory> {
-    (0..4).map(|node| NodeMemory { node, total: 1024 * MIB, free: mib[node as usize] * MIB }).collect()
+    (0..4).map(|node| NodeMemory { node, total: 1024 * MIB, free: mib[node as usize] * MIB, reserve: MIB }).collect()
 }
 
 fn distances() -> Distances {
@@ -74,6 +74,9 @@ fn a_full_home_is_seen_and_never_filled_to_the_brim() {
     let (aim, far) = (at_one(), pages([0, 100, 0, 64]));
     assert_eq!(verdict(&aim, &far, &free([500, 31, 500, 500]), 60 * SECOND), Verdict::Spilled(64 * MIB));
     assert_eq!(verdict(&aim, &far, &free([500, 42, 500, 500]), 60 * SECOND), Verdict::Move(10 * MIB));
+    let mut kept = free([500, 60, 500, 500]);
+    kept[1].reserve = 60 * MIB;
+    assert_eq!(verdict(&aim, &far, &kept, 60 * SECOND), Verdict::Spilled(64 * MIB), "the kernel keeps it back");
     assert_eq!(verdict(&aim, &far, &[], 60 * SECOND), Verdict::Spilled(64 * MIB), "a node that is gone has no room");
 }
 

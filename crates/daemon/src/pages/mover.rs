@@ -115,6 +115,8 @@ struct Watched {
     to_move: u64,
     /// Hardly anything of what should have moved could be: not tried again before something has changed.
     barren: bool,
+    /// The node where they should be has had no room in the end, whatever its free memory says.
+    full: bool,
 }
 
 struct Worker {
@@ -172,7 +174,7 @@ impl Worker {
                 let lack = |watched: &&mut Watched| matches!(watched.told, Some((_, Verdict::Spilled(_))));
                 for watched in self.watched.values_mut().filter(lack) {
                     watched.schedule.begin(now);
-                    watched.barren = false;
+                    (watched.barren, watched.full) = (false, false);
                 }
             }
             Order::Look(number, subjects) => {
@@ -192,7 +194,7 @@ impl Worker {
         let told = self.watched.remove(&subject.app).and_then(|former| former.told);
         let app = subject.app;
         let watched =
-            Watched { subject, schedule, told, walks: Vec::new(), moved: 0, unmoved: 0, to_move: 0, barren: false };
+            Watched { subject, schedule, told, walks: Vec::new(), moved: 0, unmoved: 0, to_move: 0, barren: false, full: false };
         self.watched.insert(app, watched);
     }
 
@@ -243,6 +245,10 @@ impl Worker {
         let Some(watched) = self.watched.get_mut(&app) else {
             self.say(News::Sample { app, sample, verdict });
             return;
+        };
+        let verdict = match verdict {
+            Verdict::Move(_) if watched.full => Verdict::Spilled(sample.elsewhere(&subject.aim.stay)),
+            other => other,
         };
         let told = watched.told.as_ref();
         let news = always || told.is_none_or(|(former, said)| sample.differs(former) || *said != verdict);
@@ -310,6 +316,7 @@ impl Watched {
         let moved = batch.moved * numa::page_bytes();
         self.moved += moved;
         self.unmoved += (batch.busy + batch.shared) * numa::page_bytes();
+        self.full = batch.full;
         if batch.full {
             return (moved, Some("the node is full"));
         }

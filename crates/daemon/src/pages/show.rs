@@ -13,7 +13,7 @@ use crate::manager::Manager;
 
 impl Manager {
     /// Where an application's memory was at the latest look; `None` before the first.
-    pub(crate) fn memory_status(&self, entry: &App) -> Option<MemoryStatus> {
+    pub(crate) fn memory_status(entry: &App) -> Option<MemoryStatus> {
         let memory = &entry.memory;
         let (sample, verdict, at_ns) = memory.seen.as_ref()?;
         let wanted: CpuSet = memory.aim.stay.iter().copied().collect();

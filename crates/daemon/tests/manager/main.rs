@@ -4,6 +4,7 @@ mod abuse;
 mod attach;
 mod crash;
 mod observe;
+mod memory;
 mod rates;
 mod rules;
 mod stage;

@@ -12,7 +12,7 @@ mod walk;
 
 pub use maps::{Area, Residence, numa_maps, parse_numa_maps, residence};
 pub use meminfo::{NodeMemory, node_memory};
-pub use policy::{MemoryPolicy, Mode, memory_policy_permitted, own_policy, set_own_policy};
+pub use policy::{MemoryPolicy, Mode, kernel_balances, memory_policy_permitted, own_policy, set_own_policy};
 pub use walk::{Batch, Target, Walk, page_bytes};
 
 /// Words of a node mask: 1024 nodes, the most that Linux can be built for.

@@ -134,6 +134,11 @@ pub fn memory_policy_permitted() -> Result<(), HostError> {
     Ok(())
 }
 
+/// Whether the kernel moves pages to the threads that use them (`kernel.numa_balancing`). It leaves the pages of threads alone that have a policy.
+pub fn kernel_balances() -> bool {
+    std::fs::read_to_string("/proc/sys/kernel/numa_balancing").is_ok_and(|text| text.trim() != "0")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
