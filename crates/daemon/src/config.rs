@@ -28,7 +28,7 @@ pub struct Config {
     pub reserved: String,
     /// Milliseconds a program has to vacate processors before it is folded from outside. 1 to 10 000.
     pub grace_ms: u32,
-    /// Seconds after the last application until the manager ends; absent = never.
+    /// Seconds after the last application until the manager ends; 0 in a file: never, which is `None` here.
     pub idle_exit_s: Option<u32>,
     /// File for the engine's journal.
     pub journal: Option<PathBuf>,
