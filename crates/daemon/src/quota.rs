@@ -25,7 +25,12 @@ pub(crate) struct Allowed {
 
 impl Allowed {
     /// Of a process, among processors that are ours to give.
-    pub(crate) fn of(hierarchies: &Hierarchies, pid: u32, usable: &CpuSet, confined_by_us: bool) -> Result<Self, HostError> {
+    pub(crate) fn of(
+        hierarchies: &Hierarchies,
+        pid: u32,
+        usable: &CpuSet,
+        confined_by_us: bool,
+    ) -> Result<Self, HostError> {
         let limits = Limits::of(hierarchies, pid, None)?;
         let mut allowed = Self { files: limits.files, ..Self::default() };
         let mut reasons = Vec::new();
