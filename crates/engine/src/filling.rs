@@ -56,7 +56,9 @@ fn beyond(vessels: &[Vessel], left: u32, weight: u64) -> (u128, u128) {
 /// Fills `total` into `vessels`: as much of it as their caps let in.
 pub(crate) fn fill(total: u32, vessels: &mut [Vessel]) {
     let mut left = total;
-    vessels.iter_mut().for_each(|vessel| (vessel.got, vessel.fixed) = (0, false));
+    for vessel in vessels.iter_mut() {
+        (vessel.got, vessel.fixed) = (0, false);
+    }
     loop {
         let weight: u64 = vessels.iter().filter(|vessel| !vessel.fixed).map(|vessel| u64::from(vessel.weight)).sum();
         if weight == 0 {

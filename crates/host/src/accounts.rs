@@ -165,7 +165,7 @@ fn system_groups_of(user: &User) -> Vec<u32> {
     let mut room = 64;
     while room <= GROUPS_MAX {
         let mut groups = vec![0; room];
-        let mut count = room as libc::c_int;
+        let Ok(mut count) = libc::c_int::try_from(room) else { break };
         // SAFETY: `groups` has room for `count` numbers, and the name ends with a zero.
         let enough = unsafe { libc::getgrouplist(name.as_ptr(), user.gid, groups.as_mut_ptr(), &raw mut count) };
         if enough >= 0 {
