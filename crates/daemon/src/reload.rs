@@ -1,7 +1,7 @@
 //! Reading the configuration again, asked for by a command or by `SIGHUP`. Everything is checked before anything changes; what cannot change while
 //! the manager lives is said. It must not know what the files are called, nor what a setting leads to.
 
-use numaestro_abi::control::{Reply, Reloaded};
+use numaestro_abi::control::{Reloaded, Reply};
 use numaestro_engine::Event;
 use tracing::{info, warn};
 

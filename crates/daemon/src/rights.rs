@@ -58,8 +58,8 @@ pub(crate) struct Usage {
 
 /// The role of a peer. `groups`: those of the peer, as the kernel says.
 pub(crate) fn role(system: bool, own_uid: u32, admin_group: Option<u32>, peer: Peer, groups: &[u32]) -> Role {
-    let is_admin = peer.uid == own_uid
-        || system && (peer.uid == 0 || admin_group.is_some_and(|admins| groups.contains(&admins)));
+    let is_admin =
+        peer.uid == own_uid || system && (peer.uid == 0 || admin_group.is_some_and(|admins| groups.contains(&admins)));
     match (is_admin, system) {
         (true, _) => Role::Admin,
         (false, true) => Role::User,
@@ -90,10 +90,9 @@ impl Manager {
     /// Whether somebody may ask this at all.
     pub(crate) fn may_ask(&self, who: Who, request: &Request) -> Result<(), Refusal> {
         match (who.role, for_admins(request)) {
-            (Role::Stranger, _) => Err(Refusal::new(
-                "this manager belongs to another user",
-                "start one of your own with `numaestro run`",
-            )),
+            (Role::Stranger, _) => {
+                Err(Refusal::new("this manager belongs to another user", "start one of your own with `numaestro run`"))
+            }
             (Role::User, Some(what)) => Err(Refusal::new(format!("{what} needs an administrator"), self.whom_to_ask())),
             _ => Ok(()),
         }
@@ -126,10 +125,9 @@ impl Manager {
         }
         let Some(process) = process else {
             return match who.role {
-                Role::Admin => Err(Refusal::new(
-                    format!("there is no process {pid}"),
-                    "`ps` shows the processes that there are",
-                )),
+                Role::Admin => {
+                    Err(Refusal::new(format!("there is no process {pid}"), "`ps` shows the processes that there are"))
+                }
                 _ => not_yours(),
             };
         };

@@ -215,8 +215,9 @@ mod tests {
 
     #[test]
     fn named_users_then_groups_then_everybody_alone() {
-        let (mut users, config, _dir) =
-            users("[default]\nweight = 0.5\n[users.alice]\nweight = 2\n[groups.lab]\nmax = 4\n[groups.ops]\nreserved = 1");
+        let (mut users, config, _dir) = users(
+            "[default]\nweight = 0.5\n[users.alice]\nweight = 2\n[groups.lab]\nmax = 4\n[groups.ops]\nreserved = 1",
+        );
         let mut find = |uid| users.find(uid, &config);
         let (alice, bob, carol, nobody) = (find(1001), find(1002), find(1003), find(70_000));
         assert_eq!((alice.name.as_str(), alice.entitled.weight), ("alice", 2.0));
