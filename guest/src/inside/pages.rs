@@ -106,8 +106,10 @@ fn at_home(policy: &str) -> Result<()> {
 
 /// The processors of a program's node go offline: it goes elsewhere, and its pages after it.
 fn follow(_: &Guest) -> Result<()> {
+    // So that it is the manager who moves them.
+    kernel::set("/proc/sys/kernel/numa_balancing", "0")?;
     let nodes = super::neighbours::nodes()?;
-    let manager = Manager::start("[memory]\nmoves_mib_per_s = 64\n", &["--policy", "worst-fit"])?;
+    let manager = Manager::start("[memory]\nmoves_mib_per_s = 64\n", &["--policy", "worst-fit", "-v"])?;
     let mut programs = Vec::new();
     for _ in 0..2 {
         let mut program = manager.run(&["--max", "2"], &load("24"))?;
@@ -146,7 +148,7 @@ fn line_of(manager: &Manager, text: &str) -> String {
 }
 
 fn spill(_: &Guest) -> Result<()> {
-    let manager = Manager::start("", &["--policy", "HB-Con"])?;
+    let manager = Manager::start("", &["--policy", "HB-Con", "-v"])?;
     // A node has 320 MB.
     let mut program = manager.run(&["--max", "2"], &load("200"))?;
     program.says("round 1")?;

@@ -191,10 +191,23 @@ impl Worker {
     fn watch(&mut self, subject: Subject) {
         let mut schedule = Schedule::default();
         schedule.begin(monotonic_ns());
-        let told = self.watched.remove(&subject.app).and_then(|former| former.told);
         let app = subject.app;
-        let watched =
-            Watched { subject, schedule, told, walks: Vec::new(), moved: 0, unmoved: 0, to_move: 0, barren: false, full: false };
+        let former = self.watched.remove(&app);
+        if let Some(former) = former.as_ref().filter(|former| !former.walks.is_empty() && former.moved > 0) {
+            self.say(News::Moved { app, bytes: former.moved, left: former.unmoved, why: "" });
+        }
+        let told = former.and_then(|former| former.told);
+        let watched = Watched {
+            subject,
+            schedule,
+            told,
+            walks: Vec::new(),
+            moved: 0,
+            unmoved: 0,
+            to_move: 0,
+            barren: false,
+            full: false,
+        };
         self.watched.insert(app, watched);
     }
 

@@ -30,7 +30,10 @@ fn who_asks_is_told_where_everything_is_now() {
     let stage = Stage::new("unmanaged = false\n");
     let nodes = numa::node_memory().unwrap();
     let empty = look(&stage);
-    assert_eq!(empty.nodes.iter().map(|node| node.total).sum::<u64>(), nodes.iter().map(|node| node.total).sum::<u64>());
+    assert_eq!(
+        empty.nodes.iter().map(|node| node.total).sum::<u64>(),
+        nodes.iter().map(|node| node.total).sum::<u64>()
+    );
     assert!(empty.nodes.iter().all(|node| node.free <= node.total));
     assert!(stage.status().nodes.is_empty(), "the usual picture looks at nothing");
     let program = Program(Command::new("sleep").arg("1000").spawn().unwrap());
