@@ -33,6 +33,10 @@ fn again_and_again(_: &Guest) -> Result<()> {
     for kill in 0..KILLS {
         // Not always at rest: every third time something has just changed.
         let guest = (kill % 3 == 2).then(|| manager.run(&[], &fold)).transpose()?;
+        if let Some(guest) = &guest {
+            // One that finds no manager would start one, and then there would be two of them.
+            manager.app(guest.pid())?;
+        }
         std::thread::sleep(Duration::from_millis(37 * kill));
         // Programs without a shim are given what they are seen to use, so it is the very last picture that counts.
         let before = held(&manager.status_at_once()?);
