@@ -111,7 +111,7 @@ impl Manager {
         if let Err(refusal) = self.may_connect(who) {
             warn!(uid = peer.uid, "{}", refusal.reason);
             let answer = match sort {
-                Sort::Packets => wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, &refusal.reason).to_vec(),
+                Sort::Packets => wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, &refusal.reason),
                 Sort::Stream => line_of(&refusal),
             };
             let _ = socket::send_some(fd.as_fd(), &answer);

@@ -78,7 +78,7 @@ fn for_admins(request: &Request) -> Option<&'static str> {
         | Request::Adopt { .. }
         | Request::Release { .. }
         | Request::Status
-        | Request::Memory { .. }
+        | Request::Memory
         | Request::Watch
         | Request::PolicyList
         | Request::Advise { .. }
