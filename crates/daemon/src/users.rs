@@ -137,6 +137,7 @@ impl Users {
     }
 }
 
+#[allow(clippy::cast_sign_loss)] // A weight has been checked to be more than 0.
 fn party(entitled: &Entitlement) -> Party {
     let weight_milli = ((entitled.weight * 1000.0).round() as u32).max(1);
     Party { weight_milli, most: entitled.max.unwrap_or(u32::MAX).max(1), reserved: entitled.reserved }
