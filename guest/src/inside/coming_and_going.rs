@@ -28,7 +28,7 @@ pub const SCENARIOS: &[Scenario] = &[
 /// How long programs come and go.
 const SECONDS: u64 = 20;
 const WIDTHS: [usize; 6] = [1, 2, 3, 1, 2, 4];
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Megabytes of each thread.
 const MB: u64 = 4;
 
@@ -81,7 +81,7 @@ impl Stage {
     fn new(policy: &str) -> Result<Self> {
         let manager = Manager::start(&format!("policy = \"{policy}\"\ncgroups = \"off\""), &[])?;
         let watched = Arc::new(Watched::default());
-        let watcher = std::thread::spawn({
+        let thread = std::thread::spawn({
             let watched = watched.clone();
             move || {
                 while !watched.enough.load(Ordering::Relaxed) {
@@ -91,7 +91,7 @@ impl Stage {
             }
         });
         let programs = BTreeMap::new();
-        Ok(Self { manager, nodes: nodes()?, programs, watched, watcher: Some(watcher), dice: 20_261_122 })
+        Ok(Self { manager, nodes: nodes()?, programs, watched, watcher: Some(thread), dice: 20_261_122 })
     }
 
     fn roll(&mut self, sides: usize) -> usize {
@@ -240,7 +240,7 @@ fn worst_fit(_: &Guest) -> Result<()> {
         if let Some(pid) = came {
             match after.programs.get(&pid) {
                 Some(found) => {
-                    ensure!(is_worst_fit(found, &free), "I1, I3: process {pid} was given {found}, free were {free:?}")
+                    ensure!(is_worst_fit(found, &free), "I1, I3: process {pid} was given {found}, free were {free:?}");
                 }
                 // First come, first served: it may wait for another one that waits.
                 None => ensure!(stage.width(pid) > unused || waiting.len() > 1, "I7: process {pid} waits"),
@@ -300,7 +300,7 @@ fn basic_home(_: &Guest) -> Result<()> {
         expect_homes(stage, after, false)?;
         for (pid, cpus) in &after.programs {
             let Some(then) = before.programs.get(pid) else { continue };
-            for lost in then.difference(cpus).iter() {
+            for lost in &then.difference(cpus) {
                 let node = stage.nodes.values().find(|node| node.contains(lost)).context("no such processor")?;
                 let others: Vec<u32> = after.within(node).into_iter().filter(|other| other != pid).collect();
                 ensure!(!others.is_empty(), "K7: process {pid} has left {lost}, which is in nobody's home");

@@ -192,8 +192,8 @@ fn in_own_process(scenario: &Scenario, guest: &str) -> Result<Result<String, Str
     let wrote = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
     if status.is_some_and(|status| status.success()) {
         // What it has measured; the rest is only of interest when something is wrong.
-        let lines = wrote.lines().filter_map(|line| line.strip_prefix("measured: "));
-        return Ok(Ok(lines.map(|line| format!("    {line}\n")).collect()));
+        let lines: Vec<&str> = wrote.lines().filter_map(|line| line.strip_prefix("measured: ")).collect();
+        return Ok(Ok(lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()));
     }
     Ok(Err(wrote))
 }

@@ -123,9 +123,9 @@ pub fn is_worst_fit(found: &CpuSet, free: &[CpuSet]) -> bool {
     order.sort_by_key(|&pool| (std::cmp::Reverse(free[pool].len()), std::cmp::Reverse(taken[pool])));
     let mut left = wanted;
     order.into_iter().all(|pool| {
-        let takes = left.min(free[pool].len());
-        left -= takes;
-        takes == taken[pool]
+        let share = left.min(free[pool].len());
+        left -= share;
+        share == taken[pool]
     })
 }
 
