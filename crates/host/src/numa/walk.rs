@@ -11,7 +11,7 @@ use std::path::Path;
 use super::maps::{Area, numa_maps};
 use crate::error::{self, HostError};
 
-/// Pages named in one system call.
+/// Pages named in one system call: those of a huge page of 2 MiB, at whose boundaries calls begin.
 const CALL_PAGES: usize = 512;
 /// Times pages of one call are tried that the kernel has left out because another one could not be moved.
 const TRIES: u32 = 4;
@@ -138,7 +138,8 @@ impl Walk {
         self.pid
     }
 
-    /// Goes on by at most `looks` addresses, moving at most `moves` pages of 4 KiB.
+    /// Goes on by about `looks` addresses, moving about `moves` pages of 4 KiB: at most one call's worth more, because a transparent huge page
+    /// moves whole, and is counted whole only if all of it is in one call.
     ///
     /// # Errors
     /// The process is gone, is somebody else's, or the kernel has no such call.
@@ -152,9 +153,9 @@ impl Walk {
         let mut looked = 0;
         while looked < looks && batch.moved < moves && !batch.full && !batch.forbidden {
             let Some(range) = self.ranges.last_mut() else { break };
-            let room = (moves - batch.moved) * small_pages(4096) / small_pages(range.page_bytes);
-            let count = (range.end - range.at).div_ceil(range.page_bytes).min(CALL_PAGES.min(looks - looked) as u64);
-            let count = count.min(room.max(1));
+            let most = CALL_PAGES as u64 / small_pages(range.page_bytes).min(CALL_PAGES as u64);
+            let to_boundary = most - range.at / range.page_bytes % most;
+            let count = (range.end - range.at).div_ceil(range.page_bytes).min(to_boundary);
             let addresses: Vec<u64> = (0..count).map(|page| range.at + page * range.page_bytes).collect();
             range.at += count * range.page_bytes;
             looked += addresses.len();
