@@ -56,12 +56,22 @@ impl Candidate {
     }
 }
 
+/// Whose programs a rule is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum About {
+    Everybody,
+    /// Number.
+    User(u32),
+    /// It names a user that does not exist.
+    Nobody,
+}
+
 /// A rule and the user it names.
 #[derive(Debug)]
 struct Judge {
     rule: ReadyRule,
-    /// `Some(None)`: a user that does not exist.
-    uid: Option<Option<u32>>,
+    /// Whom it is about.
+    user: About,
 }
 
 /// See the file's header.
@@ -112,18 +122,16 @@ impl Manager {
     }
 
     fn judge(&self, rule: ReadyRule) -> Judge {
-        let uid = rule.user.as_deref().map(|name| {
-            let uid = self.uid_of(name);
-            match uid {
-                None => warn!(user = name, "a rule names a user that does not exist"),
-                Some(uid) if !self.config.system && uid != self.own_uid() => {
-                    warn!(user = name, "a rule is about another user's programs, which this manager cannot adopt");
-                }
-                Some(_) => {}
+        let Some(name) = rule.user.as_deref() else { return Judge { rule, user: About::Everybody } };
+        let user = self.uid_of(name).map_or(About::Nobody, About::User);
+        match user {
+            About::Nobody => warn!(user = name, "a rule names a user that does not exist"),
+            About::User(uid) if !self.config.system && uid != self.own_uid() => {
+                warn!(user = name, "a rule is about another user's programs, which this manager cannot adopt");
             }
-            uid
-        });
-        Judge { rule, uid }
+            _ => {}
+        }
+        Judge { rule, user }
     }
 
     fn watch_execs(&self) -> Result<ExecWatch, HostError> {
@@ -303,7 +311,8 @@ impl Manager {
             cgroup: &cgroup,
             apart: identity.nested || SERVICES.iter().any(service),
         };
-        let meant = |judge: &&Judge| judge.uid.is_none_or(|wanted| wanted == Some(uid)) && judge.rule.is_about(facts);
+        let users = [About::Everybody, About::User(uid)];
+        let meant = |judge: &&Judge| users.contains(&judge.user) && judge.rule.is_about(facts);
         let judge = self.rules.judges.iter().find(meant)?;
         judge.rule.adopt.then(|| judge.rule.options.clone())
     }
@@ -324,7 +333,6 @@ impl Manager {
             self.rules.left.insert(pid, start_time);
         }
     }
-
 }
 
 /// Processes below it have sessions of their own: a terminal, `tmux`, a notebook server. What runs in these is somebody's program; it is not.

@@ -74,6 +74,8 @@ impl Rule {
         }
         let weight_milli = match self.weight {
             None => None,
+            // In this range nothing is lost but what is below a thousandth.
+            #[allow(clippy::cast_sign_loss)]
             Some(weight) if (0.001..=1000.0).contains(&weight) => Some((weight * 1000.0).round() as u32),
             Some(weight) => return Err(format!("weight: expected 0.001 to 1000, found {weight}")),
         };

@@ -150,7 +150,7 @@ fn what_an_application_starts_belongs_to_it() {
     let text = format!("{MARKER}[[rules]]\ncommand = \"outer\"\n[[rules]]\ncommand = \"inner\"\n");
     let stage = stage(&text);
     let inner = programs.path("inner").display().to_string();
-    let mut outer = programs.command("outer", &format!("2 100 sh -c"));
+    let mut outer = programs.command("outer", "2 100 sh -c");
     let outer = programs.start(outer.arg(format!("sleep 1.5; exec {inner} 2 100")));
     wait_adopted(&stage, outer);
     let named = || procfs::tree(outer, &std::collections::BTreeSet::new()).unwrap().into_iter();
