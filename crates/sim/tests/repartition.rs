@@ -20,7 +20,7 @@ fn runs(policy: &str, seeds: std::ops::Range<u64>) -> (Vec<f64>, Vec<f64>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let text = std::fs::read_to_string(folder.join("repartition-256.toml")).expect("the scenario");
     let sweep = text.find("[sweep]").expect("a sweep")..text.find("[workload]").expect("a workload");
-    let text = text.replace(&text[sweep], "").replace("jobs = 240", "jobs = 60");
+    let text = text.replace(&text[sweep], "").replace("jobs = 240", "jobs = 120");
     let text = text.replace("machine = \"numa-256\"", &format!("machine = \"numa-256\"\npolicy = \"{policy}\""));
     let scenario = Scenario::read(Text::new("repartition-256.toml", &text), &Folder(folder));
     let scenario = scenario.unwrap_or_else(|mistake| panic!("{mistake}"));
@@ -28,10 +28,10 @@ fn runs(policy: &str, seeds: std::ops::Range<u64>) -> (Vec<f64>, Vec<f64>) {
         let setup = Setup { checks: false, ..scenario.setup(seed) };
         let mut world = World::new(setup, scenario.source(seed)).unwrap_or_else(|rejected| panic!("{rejected}"));
         let outcome = world.run(&mut ());
-        assert_eq!(outcome.jobs.len(), 60, "{policy}: everybody ends");
+        assert_eq!(outcome.jobs.len(), 120, "{policy}: everybody ends");
         let refs = outcome.jobs.iter().fold((0, 0), |sum, job| (sum.0 + job.local_refs, sum.1 + job.remote_refs));
         let response: u64 = outcome.jobs.iter().map(numaestro_sim::outcome::JobRecord::response).sum();
-        (refs.1 as f64 / (refs.0 + refs.1) as f64, response as f64 / 60e9)
+        (refs.1 as f64 / (refs.0 + refs.1) as f64, response as f64 / 120e9)
     };
     seeds.map(run).unzip()
 }
@@ -44,7 +44,7 @@ fn assert_less(first: &[f64], second: &[f64], what: &str) {
 
 #[test]
 fn repartitioning_is_more_local_and_faster_than_processors_anywhere() {
-    let seeds = 1..9;
+    let seeds = 1..17;
     let (remote, response) = runs("equi-pools", seeds.clone());
     for naive in ["share=equi placement=worst-fit(level=machine)", "share=equi placement=lowest"] {
         let (far, slow) = runs(naive, seeds.clone());
@@ -55,7 +55,7 @@ fn repartitioning_is_more_local_and_faster_than_processors_anywhere() {
 
 #[test]
 fn knowing_where_pages_are_is_worth_it() {
-    let seeds = 1..9;
+    let seeds = 1..17;
     let (remote, _) = runs("equi-pools", seeds.clone());
     let (far, _) = runs("share=equi placement=repartition(memory=0)", seeds);
     assert_less(&remote, &far, "remote share against the same without memory");
@@ -63,7 +63,7 @@ fn knowing_where_pages_are_is_worth_it() {
 
 #[test]
 fn pages_follow_where_the_policy_says_so_and_nowhere_else() {
-    let (_, stay) = runs("equi-pools", 1..7);
-    let (_, follow) = runs("equi-pools pages=home", 1..7);
+    let (_, stay) = runs("equi-pools", 1..5);
+    let (_, follow) = runs("equi-pools pages=home", 1..5);
     assert!(stay != follow, "some pages move");
 }
