@@ -53,8 +53,7 @@ fn main() {
         // The list of policies is written over several lines, each ending with a comma; the last line is a bracket.
         let begin = text.find("policies = [").expect("a list of policies");
         let end = begin + text[begin..].find("\n]").expect("its end");
-        let list = policies.iter().map(|policy| format!("\n    \"{policy}\",")).collect::<String>();
-        text.replace_range(begin..end, &format!("policies = [{list}"));
+        text.replace_range(begin..end, &format!("policies = [\n    \"{}\",", policies.join("\",\n    \"")));
     }
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
     let scenario = Scenario::read(Text::new("scenario", &text), &Folder(folder));

@@ -287,9 +287,7 @@ impl TryFrom<EventLine> for Event {
             EventLine::Saturation { bus, rate } => Self::Saturation { bus, rate },
             EventLine::Memory { app, bytes } => Self::Memory { app: AppId(app), bytes },
             EventLine::FreeMemory { bytes } => Self::FreeMemory { bytes },
-            EventLine::Parties { parties } => {
-                Self::Parties { parties: parties.into_iter().map(Party::from).collect() }
-            }
+            EventLine::Parties { parties } => Self::Parties { parties: parties.into_iter().map(Party::from).collect() },
             EventLine::Unstoppable { app } => Self::Unstoppable { app: AppId(app) },
             EventLine::Stoppable { app } => Self::Stoppable { app: AppId(app) },
             EventLine::Offline { pu } => Self::Offline { pu: PuId(pu) },
