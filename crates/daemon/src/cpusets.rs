@@ -52,7 +52,7 @@ impl Confined {
     pub(crate) fn set(&mut self, cpus: &CpuSet) -> Result<(), HostError> {
         if self.cpus != *cpus {
             self.group.set_cpus(cpus)?;
-            self.cpus = cpus.clone();
+            self.cpus.clone_from(cpus);
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ impl Manager {
             }
             match confined.group.set_mems(&nodes) {
                 Ok(()) if nodes.len() > 1 => {
-                    info!(app = entry.number, %nodes, "its home is nearly full; it may have memory of these nodes")
+                    info!(app = entry.number, %nodes, "its home is nearly full; it may have memory of these nodes");
                 }
                 Ok(()) => info!(app = entry.number, %nodes, "may have memory of these nodes only"),
                 Err(cause) => {

@@ -130,7 +130,7 @@ impl Manager {
         for entry in saved {
             let (app, wraps) = (entry.app, wrappers.contains(&entry.app));
             // Those that have nothing must not be given what somebody after them will claim.
-            if self.take_over_one(entry, wraps) && !wraps {
+            if self.take_over_one(&entry, wraps) && !wraps {
                 without.push(app);
             }
         }
@@ -161,7 +161,7 @@ impl Manager {
     }
 
     /// True if it is there and claims nothing.
-    fn take_over_one(&mut self, saved: SavedApp, wraps: bool) -> bool {
+    fn take_over_one(&mut self, saved: &SavedApp, wraps: bool) -> bool {
         // Gone, or the number is another process's by now.
         let Ok(process) = PidFd::open_verified(saved.pid, saved.start_time) else { return false };
         if self.by_pid.contains_key(&saved.pid) || saved.app >= self.app_next {
@@ -188,7 +188,7 @@ impl Manager {
         if let Some(origin) = &saved.origin {
             self.find_cpuset(saved.app, origin);
         }
-        let claim = if wraps { CpuSet::default() } else { self.claim_of(saved.app, &saved) };
+        let claim = if wraps { CpuSet::default() } else { self.claim_of(saved.app, saved) };
         let pus = self.machine.pu_set(&claim);
         let nothing = pus.is_empty();
         if nothing {

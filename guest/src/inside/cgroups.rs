@@ -81,8 +81,8 @@ fn no_escape(guest: &Guest) -> Result<()> {
     let manager = Manager::start_in(&group, "cgroups = \"require\"\n", &[])?;
     ensure!(
         kernel::cgroup(manager.pid())? == group.join("manager"),
-        "the manager is in {:?}",
-        kernel::cgroup(manager.pid())?
+        "the manager is in {}",
+        kernel::cgroup(manager.pid())?.display()
     );
     let first = manager.run(&[], &LOAD)?;
     let second = manager.run(&[], &LOAD)?;
@@ -129,7 +129,12 @@ fn nothing_left(_: &Guest) -> Result<()> {
     soon("the group of the one that has ended is removed", || Ok(at_first.exists()), |there| !there)?;
     manager.stop()?;
     for pid in pids {
-        ensure!(kernel::cgroup(pid)? == home, "process {pid} is in {:?}, and came from {home:?}", kernel::cgroup(pid)?);
+        ensure!(
+            kernel::cgroup(pid)? == home,
+            "process {pid} is in {}, and came from {}",
+            kernel::cgroup(pid)?.display(),
+            home.display()
+        );
         ensure!(allowed(pid)? == all, "process {pid} may only run on {}", allowed(pid)?);
     }
     let left: Vec<PathBuf> =
@@ -159,7 +164,7 @@ fn killed(_: &Guest) -> Result<()> {
     let all = kernel::list("/sys/devices/system/cpu/online")?;
     soon("the one that is left has everything", || allowed(first.pid()), |set| *set == all)?;
     next.stop()?;
-    ensure!(kernel::cgroup(first.pid())? == home, "it is in {:?}", kernel::cgroup(first.pid())?);
+    ensure!(kernel::cgroup(first.pid())? == home, "it is in {}", kernel::cgroup(first.pid())?.display());
     ensure!(!one.exists(), "its group is left");
     Ok(())
 }

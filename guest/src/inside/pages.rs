@@ -118,7 +118,7 @@ fn follow(_: &Guest) -> Result<()> {
     }
     // Processor 0 cannot go.
     let movable = |program: &Program| Ok::<_, anyhow::Error>(!nodes_of(&nodes, program.pid())?.contains(0));
-    let at = if movable(&programs[0])? { 0 } else { 1 };
+    let at = usize::from(!movable(&programs[0])?);
     let program = programs.swap_remove(at);
     let home = nodes_of(&nodes, program.pid())?;
     ensure!(permille_on(program.pid(), &home)? >= 990, "its pages are not on node {home} at the beginning");

@@ -65,7 +65,7 @@ fn shares(users: &[(f64, Vec<&Program>)], pus: u32) -> Result<()> {
 }
 
 fn share_by_weight(guest: &Guest) -> Result<()> {
-    let pus = guest.shape.pu_count() as u32;
+    let pus = guest.shape.pu_count();
     let manager = Manager::start(&weights(1, 2, 1), &["--system"])?;
     let start = |user: u32| -> Result<Program> {
         let program = manager.run_as(Some(user), &[], &LOAD)?;
@@ -81,7 +81,7 @@ fn share_by_weight(guest: &Guest) -> Result<()> {
     // Other weights while all run.
     std::fs::write(manager.directory().join("config.toml"), format!("unmanaged = false\n{}", weights(2, 1, 1)))?;
     // In an emulated machine under load the command may lose patience.
-    until("the manager reloads", Duration::from_secs(60), || manager.ask(&["reload"]), |_| Some(()))?;
+    until("the manager reloads", Duration::from_mins(1), || manager.ask(&["reload"]), |_| Some(()))?;
     shares(&[(2.0, vec![&alices, &second]), (1.0, vec![&bobs]), (1.0, vec![&carols])], pus)?;
     carols.kill();
     shares(&[(2.0, vec![&alices, &second]), (1.0, vec![&bobs])], pus)

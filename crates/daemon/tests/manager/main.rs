@@ -3,8 +3,8 @@
 mod abuse;
 mod attach;
 mod crash;
-mod observe;
 mod memory;
+mod observe;
 mod rates;
 mod rules;
 mod stage;

@@ -74,9 +74,9 @@ fn a_run_is_told_its_home_and_keeps_it_when_the_manager_is_killed() {
     assert_eq!(client.hello(1), app);
     let seen = of(look(&stage), app).memory.unwrap();
     assert_eq!((seen.policy.as_str(), seen.home, seen.wanted), ("home", Some(home), home.to_string()));
-    let state = stage.dir().join("state.json");
+    let saved = stage.dir().join("state.json");
     wait_for("the home to be saved", || {
-        let text = std::fs::read_to_string(&state).ok()?;
+        let text = std::fs::read_to_string(&saved).ok()?;
         text.contains(&format!("\"home\":{home}")).then_some(())
     });
     stage.kill_manager();

@@ -255,6 +255,6 @@ fn a_manager_that_is_killed_is_followed_by_one_that_knows_whose_is_what() {
     let users: Vec<_> = stage.status().apps.into_iter().filter_map(|app| app.user).collect();
     assert_eq!(users, ["alice", "bob"]);
     refused(&mut bob, &Request::Release { app: hers });
-    let state = std::fs::metadata(stage.dir().join("state.json")).unwrap();
-    assert_eq!(state.permissions().mode() & 0o077, 0, "what all users run is nobody else's to read");
+    let file = std::fs::metadata(stage.dir().join("state.json")).unwrap();
+    assert_eq!(file.permissions().mode() & 0o077, 0, "what all users run is nobody else's to read");
 }

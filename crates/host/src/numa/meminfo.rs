@@ -100,7 +100,10 @@ mod tests {
         put("node1", "Node 1 MemTotal:       0 kB\nNode 1 MemFree:    0 kB\n");
         put("node2", "Node 2 MemTotal:       lots\n");
         put("power", "");
-        assert_eq!(read_under(dir.path()).unwrap(), [NodeMemory { node: 3, total: 2 << 20, free: 1 << 20, reserve: 0 }]);
+        assert_eq!(
+            read_under(dir.path()).unwrap(),
+            [NodeMemory { node: 3, total: 2 << 20, free: 1 << 20, reserve: 0 }]
+        );
         assert!(read_under(&dir.path().join("gone")).unwrap_err().is_gone());
     }
 }
