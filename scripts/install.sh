@@ -20,7 +20,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # Whether this is for all users of the machine.
-for_all() { case $prefix/ in "${HOME:-/nowhere}"/* | /home/*) return 1 ;; *) return 0 ;; esac; }
+for_all() { case $prefix/ in /usr/* | /opt/*) return 0 ;; *) return 1 ;; esac; }
 # Whether it is this machine, and systemd looks after it.
 live() { [ -z "$destination" ] && [ -d /run/systemd/system ] && [ "$(id -u)" -eq 0 ]; }
 content_of() { sha256sum "$1" | cut -d ' ' -f 1; }

@@ -36,6 +36,7 @@ mod ledger;
 mod life;
 mod memory;
 mod parties;
+mod presence;
 mod queue;
 mod reports;
 mod settings;

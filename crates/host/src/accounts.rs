@@ -197,7 +197,7 @@ mod tests {
     fn a_file_of_both_forms() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("accounts");
-        let text = "alice:x:1001:1001:Alice,,,:/home/alice:/bin/sh\nlab:x:2000:alice,bob\nalice:x:1001:\n\
+        let text = "alice:x:1001:1001:Alice,,,:/users/alice:/bin/sh\nlab:x:2000:alice,bob\nalice:x:1001:\n\
                     bob:x:1002:2000::/:/bin/sh\nbroken:x:many:1::/:\nops:x:3000:bob\n";
         std::fs::write(&path, text).unwrap();
         let accounts = Accounts::File(path);

@@ -140,7 +140,9 @@ mod tests {
     #[test]
     fn buckets_count_everything_below_their_end() {
         let mut histogram = Histogram::default();
-        [500, 1_000, 1_001, 3_000_000_000].into_iter().for_each(|ns| histogram.count(ns));
+        for ns in [500, 1_000, 1_001, 3_000_000_000] {
+            histogram.count(ns);
+        }
         let mut page = Page::default();
         page.family("t_seconds", Kind::Histogram, "seconds", "T.");
         histogram.write(&mut page);

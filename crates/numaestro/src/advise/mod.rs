@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// One NUMA node of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(clippy::struct_field_names, reason = "the names are those of the JSON")]
 pub struct Node {
     /// OS index.
     node: u32,

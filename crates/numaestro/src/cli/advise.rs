@@ -27,6 +27,7 @@ Exit codes: 0 there is an answer; 64 wrong usage; 69 the manager cannot be reach
 /// `numaestro advise`.
 #[derive(Debug, Args)]
 #[command(after_long_help = AFTER_ADVISE_HELP)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct AdviseArgs {
     /// Processors the program could use; default: as many as there are.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
