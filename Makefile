@@ -81,8 +81,8 @@ test: test-packages
 
 # Guests are emulated: they need no rights and no KVM. Where they cannot be, a line says so, and that they are skipped.
 test-numa: packages
-	@$(MAKE) --no-print-directory kernels
-	@$(CARGO) build --quiet -p numaestro -p numaestro-guest
+	@$(MAKE) --no-print-directory kernels binaries
+	@$(CARGO) build --quiet -p numaestro-guest
 	@target/debug/numaestro-guest test $(if $(BOOT),--boot $(BOOT)) $(if $(ONLY),--only $(ONLY)) $(GUEST_FLAGS) || [ $$? -eq 77 ]
 
 check: packages

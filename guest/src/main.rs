@@ -70,7 +70,7 @@ struct Common {
     #[arg(long)]
     console: bool,
     /// Seconds after which a guest is given up.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 480)]
     timeout: u64,
 }
 
@@ -120,7 +120,10 @@ struct TestArgs {
     /// List guests and scenarios.
     #[arg(long)]
     list: bool,
-    /// Directory with the programs of this project.
+    /// The command that is tested. The release build: an emulated machine has no time for another.
+    #[arg(long, value_name = "FILE", default_value = "target/release/numaestro")]
+    numaestro: PathBuf,
+    /// Directory with the guests' own programs.
     #[arg(long, value_name = "DIR", default_value = "target/debug")]
     programs: PathBuf,
     /// Directory with the load programs.
@@ -253,7 +256,7 @@ fn test(args: &TestArgs) -> Result<u8> {
     for boot in boots {
         let shape = Shape::parse(boot.nodes, boot.distances, boot.threads_per_core)?;
         let append: Vec<String> = boot.append.iter().map(|&word| word.to_owned()).collect();
-        let job = plan::job(boot, args.only.as_deref(), &args.programs, &args.kernels)?;
+        let job = plan::job(boot, args.only.as_deref(), &args.numaestro, &args.programs, &args.kernels)?;
         println!("\nguest {}: {}", boot.name, boot.what);
         let begun = std::time::Instant::now();
         let code = run_job(&args.common, &shape, &append, &job, || Box::new(std::io::stdout()))?;

@@ -56,13 +56,14 @@ pub const BOOTS: [Boot; 3] = [
 /// Load programs of `kernels/` that go along, with their OpenMP library.
 const KERNELS: [&str; 4] = ["cg", "sor", "mem", "ep"];
 
-/// What a guest needs for its scenarios: the command and the programs of this crate from `programs`, load from `kernels`.
+/// What a guest needs for its scenarios: the command, the programs of this crate from `programs`, load from `kernels`.
 ///
 /// # Errors
 /// One of them has not been built.
-pub fn job(boot: &Boot, only: Option<&str>, programs: &Path, kernels: &Path) -> Result<Job> {
+pub fn job(boot: &Boot, only: Option<&str>, command: &Path, programs: &Path, kernels: &Path) -> Result<Job> {
     let mut job = Job::default();
-    for name in ["numaestro", "guest-inside", "guest-load"] {
+    job.programs.push(command.to_owned());
+    for name in ["guest-inside", "guest-load"] {
         job.programs.push(programs.join(name));
     }
     job.programs.extend(KERNELS.iter().map(|name| kernels.join(name)));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// See [`super::TOPICS`].
 pub const SCENARIOS: &[Scenario] = &[
-    Scenario { name: "leftovers-none-after-an-orderly-end", guests: &["two", "odd"], run: orderly },
+    Scenario { name: "leftovers-none-after-an-orderly-end", guests: &["odd"], run: orderly },
     Scenario { name: "leftovers-none-after-a-kill-and-a-second-manager", guests: &["two"], run: killed },
 ];
 

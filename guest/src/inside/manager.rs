@@ -11,7 +11,29 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// How long something may take in an emulated machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// An open connection to a manager.
+#[derive(Debug)]
+pub struct Line(BufReader<std::os::unix::net::UnixStream>);
+
+impl Line {
+    /// The manager's status.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn status(&mut self) -> Result<Status> {
+        let mut question = serde_json::to_vec(&Request::Status)?;
+        question.push(b'\n');
+        self.0.get_ref().write_all(&question)?;
+        let mut answer = String::new();
+        self.0.read_line(&mut answer)?;
+        match serde_json::from_str(&answer)? {
+            Reply::Status(status) => Ok(*status),
+            other => anyhow::bail!("no status: {other:?}"),
+        }
+    }
+}
 
 /// A manager with a directory of its own. It is killed when this is dropped.
 #[derive(Debug)]
@@ -102,33 +124,33 @@ impl Manager {
         Ok(text)
     }
 
-    /// Its status.
+    /// Its status, by the command.
     ///
     /// # Errors
     /// It does not answer.
-    pub fn status(&self) -> Result<Status> {
+    pub fn status_by_command(&self) -> Result<Status> {
         let text = self.ask(&["status", "--json"])?;
         let value: serde_json::Value = serde_json::from_str(&text)?;
         ensure!(value["running"] == true, "no manager runs");
         serde_json::from_value(value).with_context(|| format!("status --json is no status: {text}"))
     }
 
-    /// The same without a command, which takes seconds to start in an emulated machine under load.
+    /// Its status, without the command, which takes long to start in an emulated machine under load: scenarios ask very often.
     ///
     /// # Errors
     /// It does not answer.
-    pub fn status_at_once(&self) -> Result<Status> {
-        let mut socket = std::os::unix::net::UnixStream::connect(self.directory.join("control"))?;
+    pub fn status(&self) -> Result<Status> {
+        self.line()?.status()
+    }
+
+    /// A connection that stays open.
+    ///
+    /// # Errors
+    /// It does not take it.
+    pub fn line(&self) -> Result<Line> {
+        let socket = std::os::unix::net::UnixStream::connect(self.directory.join("control"))?;
         socket.set_read_timeout(Some(PATIENCE))?;
-        let mut line = serde_json::to_vec(&Request::Status)?;
-        line.push(b'\n');
-        socket.write_all(&line)?;
-        let mut answer = String::new();
-        BufReader::new(socket).read_line(&mut answer)?;
-        match serde_json::from_str(&answer)? {
-            Reply::Status(status) => Ok(*status),
-            other => anyhow::bail!("no status: {other:?}"),
-        }
+        Ok(Line(BufReader::new(socket)))
     }
 
     /// `numaestro run OPTIONS -- PROGRAM`, in the background.

@@ -16,7 +16,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 const MIB: u64 = 1 << 20;
-const PATIENCE: Duration = Duration::from_secs(100);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Free bytes of a node.
 fn free(node: u32) -> Result<u64> {

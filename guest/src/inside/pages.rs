@@ -8,7 +8,7 @@ use numaestro_abi::control::{MemoryStatus, Status};
 use numaestro_topology::CpuSet;
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const FOUR: &[&str] = &["four"];
 
@@ -239,7 +239,7 @@ fn home_survives(_: &Guest) -> Result<()> {
 fn balancing(_: &Guest) -> Result<()> {
     kernel::set("/proc/sys/kernel/numa_balancing", "1")?;
     let nodes = super::neighbours::nodes()?;
-    let mut left = Vec::new();
+    let (mut left, mut took) = (Vec::new(), Duration::ZERO);
     for policy in ["worst-fit", "HB-Con"] {
         let mut manager = Manager::start("[memory]\nmoves_mib_per_s = 0\n", &["--policy", policy])?;
         let mut program = manager.run(&["--max", "2"], &load("8"))?;
@@ -256,9 +256,12 @@ fn balancing(_: &Guest) -> Result<()> {
         }
         if policy == "worst-fit" {
             let look = || permille_on(program.pid(), &home);
+            let begun = Instant::now();
             soon("the kernel moves pages of first touch", look, |there| *there < 500)?;
+            took = begun.elapsed();
         } else {
-            std::thread::sleep(Duration::from_secs(20));
+            // Three times as long as the kernel has needed where it may.
+            std::thread::sleep((took * 3).max(Duration::from_secs(3)));
         }
         left.push(permille_on(program.pid(), &home)?);
     }

@@ -30,10 +30,10 @@ pub fn until<T: Debug, U>(
     }
 }
 
-/// [`until`] with half a minute, for what needs no value.
+/// [`until`] with two minutes, for what needs no value: machines that emulate are slow, and sometimes busy.
 ///
 /// # Errors
 /// As [`until`].
 pub fn soon<T: Debug>(what: &str, look: impl FnMut() -> Result<T>, mut holds: impl FnMut(&T) -> bool) -> Result<()> {
-    until(what, Duration::from_secs(30), look, |seen| holds(seen).then_some(()))
+    until(what, Duration::from_mins(2), look, |seen| holds(seen).then_some(()))
 }

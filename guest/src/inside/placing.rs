@@ -45,7 +45,7 @@ fn two_apart(guest: &Guest) -> Result<()> {
     })?;
     // What the manager says is what the kernel does.
     let look = || {
-        let status = manager.status()?;
+        let status = manager.status_by_command()?;
         let of = |pid: u32| status.apps.iter().find(|app| app.pid == pid).map(|app| app.cpus.clone());
         Ok((of(first.pid()), allowed(first.pid())?.to_string()))
     };

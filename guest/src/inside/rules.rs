@@ -20,7 +20,7 @@ pub const SCENARIOS: &[Scenario] = &[
 const ALICE: u32 = 1001;
 const BOB: u32 = 1002;
 const CAROL: u32 = 1003;
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Load, started as anybody starts a program.
 fn load(user: Option<u32>, threads: &str) -> Result<Program> {
