@@ -1,6 +1,6 @@
 //! How long decisions take: arrivals, departures, requests, sequential phases and ends of turns, interleaved, at four sizes. Prints JSON.
 //!
-//! `cargo run --release -p numaestro-engine --example decision [POLICY]`
+//! `cargo run --release -p numaestro-engine --example decision [POLICY [SIZE]]`, where SIZE is one of the four (0 to 3), as for a profiler.
 
 use numaestro_engine::{Action, AppId, Bus, Engine, Event, Needs, Settings, Wish};
 use numaestro_topology::synthetic;
@@ -119,7 +119,9 @@ fn measure(apps: u64, machine: &str, policy: &str) -> serde_json::Value {
 
 fn main() {
     let policy = std::env::args().nth(1).unwrap_or_default();
-    for (apps, machine) in SIZES {
+    let only: Option<usize> = std::env::args().nth(2).and_then(|size| size.parse().ok());
+    for (_, (apps, machine)) in SIZES.into_iter().enumerate().filter(|&(size, _)| only.is_none_or(|only| only == size))
+    {
         println!("{}", measure(apps, machine, &policy));
     }
 }

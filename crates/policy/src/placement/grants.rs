@@ -151,6 +151,9 @@ impl Grants {
     /// The node that a new application is best at home in: where it has most processors, then where most are free, then by tie; none without
     /// either, and if `alone` none that is somebody's home. Two decisions about the same application break ties alike.
     pub(super) fn choose_home(&mut self, view: &View<'_>, plan: &Plan, slot: Slot, alone: bool) -> Option<NumaNodeId> {
+        if alone && self.reserved_by.iter().all(Option::is_some) {
+            return None;
+        }
         self.count_own(view, plan, slot);
         let lottery = |node: usize| match self.tie {
             Tie::Lowest => node as u64,
@@ -344,6 +347,9 @@ impl Grants {
     fn count_own(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) {
         self.own_in.clear();
         self.own_in.resize(self.free_in.len(), 0);
+        if plan.count(slot) == 0 {
+            return;
+        }
         let untouched = view.app(slot).own.iter().filter(|&pu| plan.next(pu) == Some(slot));
         let given = plan.touched().iter().copied().filter(|pu| !view.app(slot).own.contains(*pu));
         for pu in untouched.chain(given.filter(|&pu| plan.next(pu) == Some(slot))) {

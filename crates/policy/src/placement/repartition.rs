@@ -173,7 +173,7 @@ impl Repartition {
                 board.holds(self.number[slot.index()] as usize, group);
             }
         }
-        let spread = view.machine.smt_width() > 1 && wanted as usize <= view.machine.cores().len();
+        let spread = ground.is_smt() && wanted as usize <= view.machine.cores().len();
         let is_open = |pu: PuId, spread: bool| !spread || is_first_of_empty_core(view, plan, pu);
         let alone = plan.free().iter().filter(|&pu| is_open(pu, spread)).count();
         let spread = spread && alone as u32 >= lacking;

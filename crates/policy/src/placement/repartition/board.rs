@@ -21,8 +21,11 @@ pub struct Board {
     held: Vec<u16>,
     /// By program: the groups it is in, as bits.
     places: Vec<u64>,
-    /// By group: the programs that are in it, as bits.
+    /// By program: the groups it was in, as bits.
+    was_in: Vec<u64>,
+    /// By group: the programs that are in it, as bits, and how many they are.
     members: Vec<u64>,
+    crowd: Vec<u16>,
     /// By program: sum of `have`.
     total: Vec<u16>,
     /// By group: processors that nobody has.
@@ -38,20 +41,24 @@ impl Board {
     pub fn reset(&mut self, groups: usize, programs: usize) {
         self.groups = groups;
         self.seats.clear();
-        for (array, len) in [(&mut self.have, groups * programs), (&mut self.held, groups * programs)] {
+        for (array, len) in [
+            (&mut self.have, groups * programs),
+            (&mut self.held, groups * programs),
+            (&mut self.total, programs),
+            (&mut self.room, groups),
+            (&mut self.main, programs),
+            (&mut self.crowd, groups),
+        ] {
             array.clear();
             array.resize(len, 0);
         }
         for (bits, len) in [
             (&mut self.places, programs * groups.div_ceil(WORD)),
+            (&mut self.was_in, programs * groups.div_ceil(WORD)),
             (&mut self.members, groups * programs.div_ceil(WORD)),
         ] {
             bits.clear();
             bits.resize(len, 0);
-        }
-        for (array, len) in [(&mut self.total, programs), (&mut self.room, groups), (&mut self.main, programs)] {
-            array.clear();
-            array.resize(len, 0);
         }
     }
 
@@ -64,6 +71,7 @@ impl Board {
     pub fn holds(&mut self, program: usize, group: usize) {
         self.give(program, group, 1);
         self.held[program * self.groups + group] += 1;
+        self.was_in[program * self.groups.div_ceil(WORD) + group / WORD] |= 1 << (group % WORD);
     }
 
     /// A processor that nobody has.
@@ -122,6 +130,12 @@ impl Board {
         Bits::new(&self.places[program * words..][..words])
     }
 
+    /// The groups a program was in, in order.
+    pub fn was_in(&self, program: usize) -> Bits<'_> {
+        let words = self.groups.div_ceil(WORD);
+        Bits::new(&self.was_in[program * words..][..words])
+    }
+
     /// The programs in a group, in order.
     pub fn members(&self, group: usize) -> Bits<'_> {
         let words = self.seats_words();
@@ -130,8 +144,7 @@ impl Board {
 
     /// How many programs are in a group.
     pub fn crowd(&self, group: usize) -> u32 {
-        let words = self.seats_words();
-        self.members[group * words..][..words].iter().map(|word| word.count_ones()).sum()
+        u32::from(self.crowd[group])
     }
 
     /// Gives room of a group to a program.
@@ -171,6 +184,7 @@ impl Board {
             self.places[program * words + group / WORD] |= 1 << (group % WORD);
             let words = self.total.len().div_ceil(WORD);
             self.members[group * words + program / WORD] |= 1 << (program % WORD);
+            self.crowd[group] += 1;
         }
         *entry += processors;
         self.total[program] += processors;
@@ -184,6 +198,7 @@ impl Board {
             self.places[program * words + group / WORD] &= !(1 << (group % WORD));
             let words = self.total.len().div_ceil(WORD);
             self.members[group * words + program / WORD] &= !(1 << (program % WORD));
+            self.crowd[group] -= 1;
         }
         self.total[program] -= processors;
     }

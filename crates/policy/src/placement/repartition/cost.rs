@@ -43,6 +43,21 @@ pub struct Costs<'a> {
     pub weights: Weights,
 }
 
+/// Processors of a program go from one group to another: what that changes for each of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Way {
+    program: usize,
+    from: usize,
+    to: usize,
+    /// By how much each is farther, measured from the main group.
+    from_main: i64,
+    /// By how much all are farther before anything goes, if `to` becomes the main group; and then each that goes.
+    new: i64,
+    from_new: i64,
+    /// By how much each costs more because of where pages are.
+    remote: i64,
+}
+
 impl Costs<'_> {
     /// Of one processor of a program in a group, measured from a main group: spread and memory.
     pub fn unit(&self, program: usize, group: usize, main: usize) -> i64 {
@@ -75,8 +90,7 @@ impl Costs<'_> {
 
     /// The spread of a program as it is, from a main group.
     pub fn spread(&self, board: &Board, program: usize, main: usize) -> i64 {
-        let far = |group: usize| i64::from(board.have(program, group)) * i64::from(self.ground.far(group, main));
-        i64::from(self.weights.spread) * board.places(program).map(far).sum::<i64>()
+        i64::from(self.weights.spread) * self.distance(board, program, main)
     }
 
     /// The main group of a program: of those it is in the one from which it is spread least, of equals the one it has, then the first. With the
@@ -87,23 +101,37 @@ impl Costs<'_> {
         measured.min().map_or((now, 0), |(spread, _, main)| (main, spread))
     }
 
-    /// What changes for a program if so many of its processors go from one group to another: spread, memory and moves, from its main group
-    /// or, if that is better, from the new one.
-    pub fn shift(&self, board: &Board, program: usize, (from, to): (usize, usize), processors: u16) -> i64 {
-        let spread = |main: usize| {
-            let far = |group: usize| i64::from(self.ground.far(group, main));
-            let mut sum: i64 = 0;
-            for group in board.places(program) {
-                sum += i64::from(board.have(program, group)) * far(group);
-            }
-            (sum, sum + i64::from(processors) * (far(to) - far(from)))
-        };
-        let (now, from_main) = spread(board.main(program));
-        let (_, from_new) = spread(to);
-        i64::from(self.weights.spread) * (from_main.min(from_new) - now)
-            + i64::from(processors) * (self.remote(program, to) - self.remote(program, from))
-            + self.moves(board, program, to, processors)
-            - self.unmoves(board, program, from, processors)
+    /// How far a program's processors are from a group in all, without weight.
+    pub fn distance(&self, board: &Board, program: usize, main: usize) -> i64 {
+        let far = |group: usize| i64::from(board.have(program, group)) * i64::from(self.ground.far(group, main));
+        board.places(program).map(far).sum()
+    }
+
+    /// The way of processors of a program from one group to another, however many go; `now` is its [`Self::distance`] from its main group.
+    pub fn way(&self, board: &Board, program: usize, (from, to): (usize, usize), now: i64) -> Way {
+        let main = board.main(program);
+        let farther = |main: usize| i64::from(self.ground.far(to, main)) - i64::from(self.ground.far(from, main));
+        Way {
+            program,
+            from,
+            to,
+            from_main: farther(main),
+            new: self.distance(board, program, to) - now,
+            from_new: farther(to),
+            remote: self.remote(program, to) - self.remote(program, from),
+        }
+    }
+
+    /// What changes for a program if so many of its processors go that way: spread, memory and moves, from its main group or, if that is
+    /// better, from the new one.
+    pub fn shift(&self, board: &Board, way: &Way, processors: u16) -> i64 {
+        let many = i64::from(processors);
+        let from_main = many * way.from_main;
+        let from_new = way.new + many * way.from_new;
+        i64::from(self.weights.spread) * from_main.min(from_new)
+            + many * way.remote
+            + self.moves(board, way.program, way.to, processors)
+            - self.unmoves(board, way.program, way.from, processors)
     }
 
     /// The whole cost of an arrangement.

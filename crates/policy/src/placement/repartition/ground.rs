@@ -27,6 +27,8 @@ pub struct Ground {
     reach: Vec<u16>,
     /// By node: all nodes, those nearest to its processors first.
     near_nodes: Vec<u16>,
+    /// Whether cores have several processors.
+    is_smt: bool,
 }
 
 impl Ground {
@@ -68,7 +70,7 @@ impl Ground {
             near_nodes.extend(0..nodes);
             near_nodes[begin..].sort_by_key(|&data| (extra(machine, at, data), data != at, data));
         }
-        Self { tree, of, node, far, near, reach, near_nodes }
+        Self { tree, of, node, far, near, reach, near_nodes, is_smt: machine.smt_width() > 1 }
     }
 
     /// Whether it can be formed.
@@ -95,6 +97,11 @@ impl Ground {
             !there || self.of.contains(PuId(index as u32))
         };
         view.pus.iter().enumerate().all(is_member) && count == self.of.len()
+    }
+
+    /// Whether cores have several processors.
+    pub fn is_smt(&self) -> bool {
+        self.is_smt
     }
 
     /// Number of groups.

@@ -97,9 +97,10 @@ impl Improve {
         let better = |&group: &u16| costs.unit(program, usize::from(group), main) < away;
         let by_main = costs.ground.near(main).iter().take(2 * BETTER);
         let by_pages = self.nearest_to_pages(costs, program).map_or(&[][..], |group| costs.ground.near(group));
+        let (places, now) = (board.places(program).count() as u32, costs.distance(board, program, main));
         let mut best: Option<Change> = None;
         for &to in by_main.chain(by_pages.iter().take(2)).filter(|group| better(group)).take(BETTER) {
-            self.consider(board, costs, (program, from), usize::from(to), &mut best);
+            self.consider(board, costs, (program, from, usize::from(to)), (places, now), &mut best);
         }
         let Some(change) = best else { return false };
         let Change { to, processors, other, .. } = change;
@@ -130,13 +131,13 @@ impl Improve {
         row.iter().enumerate().min_by_key(|&(group, &far)| (far, group)).map(|(group, _)| group)
     }
 
-    /// All ways of getting processors of a program from one group to another.
+    /// All ways of getting processors of a program from one group to another. It is in so many places, and `now` so far from its main group.
     fn consider(
         &mut self,
         board: &Board,
         costs: &Costs<'_>,
-        (program, from): (usize, usize),
-        to: usize,
+        (program, from, to): (usize, usize, usize),
+        (places, now): (u32, i64),
         best: &mut Option<Change>,
     ) {
         let mut keep = |change: Change| {
@@ -145,13 +146,13 @@ impl Improve {
             }
         };
         let have = board.have(program, from);
-        let places = board.places(program).count() as u32;
         let room = board.room()[to];
+        let mine = costs.way(board, program, (from, to), now);
         if room > 0 {
             let processors = have.min(room);
             self.spend(places);
             let crowds = crowding(board, costs, (program, from, to), None, processors);
-            let delta = costs.shift(board, program, (from, to), processors) + crowds;
+            let delta = costs.shift(board, &mine, processors) + crowds;
             keep(Change { delta, to, processors, other: None });
         }
         if room >= have {
@@ -159,9 +160,10 @@ impl Improve {
         }
         for other in board.members(to).filter(|&other| other != program) {
             let theirs = board.have(other, to);
+            let theirs_now = costs.distance(board, other, board.main(other));
             let mut try_to = |goes: usize, processors: u16| {
-                let mine = costs.shift(board, program, (from, to), processors);
-                let its = costs.shift(board, other, (to, goes), processors);
+                let its = costs.way(board, other, (to, goes), theirs_now);
+                let (mine, its) = (costs.shift(board, &mine, processors), costs.shift(board, &its, processors));
                 let crowds = crowding(board, costs, (program, from, to), Some((other, goes)), processors);
                 keep(Change { delta: mine + its + crowds, to, processors, other: Some((other, goes)) });
             };
@@ -281,7 +283,8 @@ fn excess(board: &Board, costs: &Costs<'_>, program: usize) -> i64 {
     }
     let spread = costs.spread(board, program, main) - i64::from(costs.weights.spread) * ideal;
     let Some(row) = costs.memory.row(program) else { return spread };
-    let least = i64::from(row.iter().copied().min().unwrap_or(0)) * i64::from(costs.weights.memory);
+    debug_assert_eq!(row.iter().min(), Some(&costs.memory.least(program)), "a row has changed and not said so");
+    let least = i64::from(costs.memory.least(program)) * i64::from(costs.weights.memory);
     let remote = |group: usize| i64::from(board.have(program, group)) * (costs.remote(program, group) - least);
     spread + board.places(program).map(remote).sum::<i64>()
 }

@@ -9,6 +9,8 @@ pub struct Distances {
     groups: usize,
     /// Rows: zeros first, then one for each node, then one for each slot.
     rows: Vec<u16>,
+    /// By row: its smallest entry.
+    least: Vec<u16>,
     /// By program: where its row begins, and whether it is anything but zeros.
     at: Vec<u32>,
     /// By slot: of whom and of what its row was made.
@@ -33,6 +35,8 @@ impl Distances {
             let reach = ground.reach(numaestro_topology::NumaNodeId(node));
             self.rows.extend(reach.iter().map(|&reach| reach / GUESS));
         }
+        self.least.clear();
+        self.least.extend(self.rows.chunks_exact(self.groups).map(least));
     }
 
     /// Forgets which programs there were.
@@ -62,11 +66,17 @@ impl Distances {
         assert_eq!(row.len(), self.groups, "one distance for each group");
         self.at.push(self.rows.len() as u32);
         self.rows.extend_from_slice(row);
+        self.least.push(least(row));
     }
 
     /// Distance of a processor in a group from a program's pages.
     pub fn of(&self, program: usize, group: usize) -> u16 {
         self.rows[self.at[program] as usize + group]
+    }
+
+    /// The smallest distance of a program's pages from any group.
+    pub fn least(&self, program: usize) -> u16 {
+        self.least[self.at[program] as usize / self.groups]
     }
 
     /// Distances of a program's pages from all groups; none if nothing is known of them.
@@ -81,13 +91,20 @@ impl Distances {
         if self.known.len() <= slot.index() {
             self.known.resize(slot.index() + 1, None);
             self.rows.resize((row + 1) * self.groups, 0);
+            self.least.resize(row + 1, 0);
         }
         if self.known[slot.index()] != Some((app.id, sum)) {
             self.known[slot.index()] = Some((app.id, sum));
-            make(&mut self.rows[row * self.groups..][..self.groups]);
+            let made = &mut self.rows[row * self.groups..][..self.groups];
+            make(made);
+            self.least[row] = least(made);
         }
         row
     }
+}
+
+fn least(row: &[u16]) -> u16 {
+    row.iter().copied().min().unwrap_or(0)
 }
 
 fn checksum(bytes: &[u64]) -> u64 {

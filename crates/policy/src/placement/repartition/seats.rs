@@ -45,7 +45,7 @@ impl Seats {
         plan: &mut Plan,
     ) {
         for (program, &slot) in view.order.iter().enumerate() {
-            for group in 0..board.groups() {
+            for group in board.was_in(program) {
                 let (have, held) = (board.have(program, group), board.held(program, group));
                 if have < held {
                     let members = ground.set(group);
