@@ -85,7 +85,12 @@ impl Client {
     /// Any line on the control socket; the first answer as it comes.
     fn ask(&self, line: &str) -> Result<String> {
         let mut stream = UnixStream::connect(self.socket.with_file_name("control"))?;
-        writeln!(stream, "{line}")?;
+        // Where it has hung up, what it said before is still there to be read.
+        if let Err(cause) = writeln!(stream, "{line}")
+            && cause.kind() != std::io::ErrorKind::BrokenPipe
+        {
+            return Err(cause.into());
+        }
         let mut answer = String::new();
         BufReader::new(stream).read_line(&mut answer)?;
         Ok(answer.trim_end().to_owned())

@@ -48,7 +48,8 @@ impl Manager {
         let uid = self.owner_of(pid);
         let party = self.user(uid).party;
         let most = self.usable.len() as u32;
-        let wish = options.max.unwrap_or(most).clamp(1, most.max(1));
+        let could = options.max.unwrap_or(u32::MAX);
+        let wish = could.clamp(1, most.max(1));
         let app = App {
             number,
             original: self.affinity_of(pid),
@@ -61,6 +62,7 @@ impl Manager {
             page: None,
             runtimes: 0,
             class,
+            could,
             wish,
             request: 0,
             wrapper: None,

@@ -78,7 +78,9 @@ pub(crate) struct App {
     pub(crate) page: Option<SharedPage>,
     pub(crate) runtimes: u32,
     pub(crate) class: event::Class,
-    /// Processors it could use by itself.
+    /// Processors it could use on a machine of any size.
+    pub(crate) could: u32,
+    /// Processors it could use by itself, of those that there are.
     pub(crate) wish: u32,
     /// Processors last asked of the engine for it.
     pub(crate) request: u32,

@@ -155,8 +155,9 @@ impl Manager {
     fn set_wish(&mut self, app: u64, threads_max: u32) {
         let most = (self.usable.len() as u32).max(1);
         let Some(entry) = self.apps.get_mut(&app) else { return };
-        let threads = if threads_max == 0 { most } else { threads_max };
-        entry.wish = threads.min(entry.options.max.unwrap_or(u32::MAX)).clamp(1, most);
+        let threads = if threads_max == 0 { u32::MAX } else { threads_max };
+        entry.could = threads.min(entry.options.max.unwrap_or(u32::MAX));
+        entry.wish = entry.could.clamp(1, most);
     }
 
     /// A new page with what the application was told last already in it; it replaces the one that the process had before `exec`.
@@ -256,7 +257,7 @@ impl Manager {
         entry.wrapped += 1;
         if entry.wrapped == 1 {
             self.timers.clear(crate::timers::Due::Demand(wrapper));
-            self.forget_pages(wrapper);
+            self.overlook_pages(wrapper);
             self.widen(wrapper);
             self.ask_for(wrapper, 0);
         }

@@ -145,6 +145,9 @@ impl Config {
         if self.policy.trim().is_empty() {
             return wrong("policy", "expected a policy such as equi, found nothing".to_owned());
         }
+        if let Err(cause) = numaestro_policy::Policy::parse(&self.policy, self.seed) {
+            return wrong("policy", format!("`{}` cannot be used: {cause}", self.policy));
+        }
         Ok(())
     }
 }
@@ -164,6 +167,7 @@ mod tests {
         check("grace_ms = \"x\"", "grace_ms");
         check("reserved = \"1-\"", "reserved: expected a list");
         check("policy = \" \"", "policy");
+        check("policy = \"nonsense\"", "policy: `nonsense` cannot be used");
         check("polcy = \"equi\"", "polcy");
     }
 

@@ -45,6 +45,8 @@ pub(crate) struct Confined {
     pub(crate) cpus: CpuSet,
     /// Memory nodes it has now; empty: all.
     pub(crate) mems: CpuSet,
+    /// Nodes that the kernel has refused to bind it to.
+    pub(crate) mems_refused: Option<CpuSet>,
 }
 
 impl Confined {
@@ -86,6 +88,14 @@ impl Cpusets {
                 Ok(Self::default())
             }
         }
+    }
+}
+
+impl Cpusets {
+    /// A process is in a group that we have made: its own, or still that of the program it was born in.
+    pub(crate) fn is_ours(&self, pid: u32) -> bool {
+        let Some(subtree) = &self.subtree else { return false };
+        subtree.group_of(pid).is_ok_and(|group| subtree.app_of(&group).is_some())
     }
 }
 
@@ -155,7 +165,7 @@ impl Manager {
         };
         match gather(&subtree, app, pid, &others, &cpus) {
             Ok(group) => {
-                entry.cpuset = Some(Confined { group, origin, cpus, mems: CpuSet::default() });
+                entry.cpuset = Some(Confined { group, origin, cpus, mems: CpuSet::default(), mems_refused: None });
                 entry.stays = None;
                 self.free_masks(app);
                 self.consider_memory_nodes();
@@ -272,7 +282,7 @@ impl Manager {
         };
         let cpus = group.cpus().unwrap_or_default();
         let mems = group.mems().unwrap_or_default();
-        entry.cpuset = Some(Confined { group, origin: origin.to_owned(), cpus, mems });
+        entry.cpuset = Some(Confined { group, origin: origin.to_owned(), cpus, mems, mems_refused: None });
     }
 
     /// Groups that a former manager left and that are no program's any more. `origins`: where their processes came from, as far as is known.

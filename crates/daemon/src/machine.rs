@@ -116,7 +116,27 @@ impl Manager {
         self.events.extend(back.into_iter().map(|pu| Event::Online { pu }));
         self.events.extend(gone.into_iter().map(|pu| Event::Offline { pu }));
         self.feed_waiting();
+        self.renew_wishes();
         self.put_everybody_in_place();
+    }
+
+    /// There are more processors than before, or fewer: who wanted all there were wants all there are.
+    fn renew_wishes(&mut self) {
+        let most = (self.usable.len() as u32).max(1);
+        let differ = |entry: &&crate::app::App| entry.wish != entry.could.clamp(1, most);
+        let apps: Vec<u64> = self.apps.values().filter(differ).map(|entry| entry.number).collect();
+        for app in apps {
+            let Some(entry) = self.apps.get_mut(&app) else { continue };
+            let wish = entry.could.clamp(1, most);
+            let before = std::mem::replace(&mut entry.wish, wish);
+            let asked_for_all = entry.request >= entry.within_limits(before) && !entry.is_wrapper();
+            // What its cgroup allows is more than all of few processors, and may be less than all of many.
+            self.read_limits(app);
+            if wish > before && asked_for_all {
+                self.ask_for(app, wish);
+            }
+            self.consider_demand(app);
+        }
     }
 
     /// Processors that the engine gives out though they are gone, and those it does not though they are back.
@@ -178,6 +198,7 @@ impl Manager {
                     self.events.push_back(Event::Unmanaged { processors: self.foreign.told });
                 }
                 self.feed_waiting();
+                self.renew_wishes();
                 self.start_bandwidth();
                 self.put_everybody_in_place();
                 self.changed();

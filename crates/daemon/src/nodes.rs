@@ -39,33 +39,41 @@ fn widened(machine: &Machine, home: u32, now: &CpuSet, memory: &[NodeMemory]) ->
 impl Manager {
     /// Binds programs to their homes, and widens what is nearly full.
     pub(crate) fn consider_memory_nodes(&mut self) {
-        if !self.config.memory.strict || self.cpusets.subtree.is_none() {
+        if self.cpusets.subtree.is_none() {
             return;
         }
-        let bound = |entry: &crate::app::App| entry.cpuset.is_some() && entry.memory.home_os.is_some();
+        // Where the configuration does not ask for it any more, those that are bound are let loose.
+        let strict = self.config.memory.strict;
+        let bound = |entry: &crate::app::App| strict && entry.cpuset.is_some() && entry.memory.home_os.is_some();
         let anybody = self.apps.values().any(bound);
         let memory = if anybody { node_memory().unwrap_or_default() } else { Vec::new() };
         for entry in self.apps.values_mut() {
             let Some(confined) = &mut entry.cpuset else { continue };
             // Without a home, or where nothing can be seen, it may have memory everywhere.
-            let nodes = match entry.memory.home_os.filter(|_| !memory.is_empty()) {
+            let nodes = match entry.memory.home_os.filter(|_| strict && !memory.is_empty()) {
                 Some(home) => widened(&self.machine, home, &confined.mems, &memory),
                 None => CpuSet::default(),
             };
             if nodes == confined.mems {
+                confined.mems_refused = None;
                 continue;
             }
             match confined.group.set_mems(&nodes) {
                 Ok(()) if nodes.len() > 1 => {
                     info!(app = entry.number, %nodes, "its home is nearly full; it may have memory of these nodes");
                 }
+                Ok(()) if nodes.is_empty() => info!(app = entry.number, "may have memory of all nodes"),
                 Ok(()) => info!(app = entry.number, %nodes, "may have memory of these nodes only"),
                 Err(cause) => {
-                    warn!(app = entry.number, "its memory cannot be bound: {cause}");
+                    // Tried again at every look, because the node may come back, and said once.
+                    if confined.mems_refused.as_ref() != Some(&nodes) {
+                        warn!(app = entry.number, %nodes, "its memory cannot be bound: {cause}");
+                    }
+                    confined.mems_refused = Some(nodes);
                     continue;
                 }
             }
-            confined.mems = nodes;
+            (confined.mems, confined.mems_refused) = (nodes, None);
         }
         if anybody {
             self.timers.set(Due::Nodes, monotonic_ns() + LOOK_NS);

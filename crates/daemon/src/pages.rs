@@ -200,11 +200,22 @@ impl Manager {
         })
     }
 
+    /// Bytes a second.
+    fn rate(&self) -> u64 {
+        u64::from(self.config.memory.moves_mib_per_s) << 20
+    }
+
+    /// The configuration has been read again.
+    pub(crate) fn pages_configured(&self) {
+        if let Some(mover) = &self.pages.mover {
+            mover.tell(Order::Rate(self.rate()));
+        }
+    }
+
     /// The mover, started if need be.
     fn mover(&mut self) -> Option<&Mover> {
         if self.pages.mover.is_none() && !self.pages.failed {
-            let rate = u64::from(self.config.memory.moves_mib_per_s) << 20;
-            let started = Mover::start(rate, places(&self.machine));
+            let started = Mover::start(self.rate(), places(&self.machine));
             let watched = started.map_err(anyhow::Error::from).and_then(|mover| {
                 self.poller.add(mover.wake.as_fd(), token::PAGES, Interest::Read)?;
                 Ok(mover)
@@ -224,6 +235,14 @@ impl Manager {
     pub(crate) fn forget_pages(&self, app: u64) {
         if let Some(mover) = &self.pages.mover {
             mover.tell(Order::Forget(app));
+        }
+    }
+
+    /// An application is a wrapper from now on: nobody's pages are its own, until it is a program again.
+    pub(crate) fn overlook_pages(&mut self, app: u64) {
+        self.forget_pages(app);
+        if let Some(entry) = self.apps.get_mut(&app) {
+            (entry.memory.watched, entry.memory.moving) = (false, false);
         }
     }
 

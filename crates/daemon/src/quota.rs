@@ -76,7 +76,8 @@ impl Manager {
         let hierarchies = Hierarchies::read();
         let usable = self.usable.clone();
         if let Some(entry) = self.apps.get_mut(&app)
-            && let Ok(allowed) = Allowed::of(&hierarchies, entry.pid(), &usable, entry.cpuset.is_some())
+            && let by_us = self.cpusets.is_ours(entry.pid())
+            && let Ok(allowed) = Allowed::of(&hierarchies, entry.pid(), &usable, by_us)
         {
             entry.allowed = allowed;
         }

@@ -89,6 +89,8 @@ impl Manager {
         self.config = fresh;
         self.configure_users();
         self.configure_metrics();
+        self.pages_configured();
+        self.consider_memory_nodes();
         self.start_rules();
         self.consider_idle();
         self.recheck_roles();

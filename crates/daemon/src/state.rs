@@ -78,7 +78,7 @@ impl Manager {
             start_time: entry.process.start_time(),
             name: entry.name.clone(),
             options: entry.options.clone(),
-            wish: entry.wish,
+            wish: entry.could,
             cpus: owned.get(&entry.number).map(CpuSet::to_string).unwrap_or_default(),
             original: entry.original.to_string(),
             page: entry.had_page,
@@ -174,6 +174,7 @@ impl Manager {
         self.insert_as(saved.app, process, saved.name.clone(), saved.options.clone(), Class::Fold);
         let most = self.usable.len() as u32;
         if let Some(entry) = self.apps.get_mut(&saved.app) {
+            entry.could = saved.wish;
             entry.wish = saved.wish.clamp(1, most.max(1));
             entry.epoch_base = saved.epoch;
             entry.had_page = saved.page;

@@ -79,6 +79,8 @@ impl Manager {
             match rustix::net::send(self.stream.get_ref(), rest, SendFlags::NOSIGNAL) {
                 Ok(sent) => rest = &rest[sent..],
                 Err(rustix::io::Errno::INTR) => {}
+                // It has hung up; what it said before, a refusal perhaps, is still there to be read.
+                Err(rustix::io::Errno::PIPE) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }

@@ -27,3 +27,37 @@ fn a_failed_policy_is_followed_by_the_simplest_one_and_everybody_keeps_what_he_h
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn who_came_when_there_were_few_processors_gets_more_when_there_are() {
+    // The affinity of the thread that is the manager here says what it may give out.
+    let before = numaestro_host::affinity::get(0).unwrap();
+    if before.len() < 2 {
+        eprintln!("skipped: one processor does not become two");
+        return;
+    }
+    let few: CpuSet = before.iter().take(1).collect();
+    numaestro_host::affinity::set(0, &few).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let config = Config { dir: root.path().join("n"), unmanaged: false, ..Config::default() };
+    let mut manager = Manager::new(config).unwrap().unwrap();
+    let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let process = PidFd::open(child.id()).unwrap();
+    let app = manager.insert(process, "sleep".to_owned(), numaestro_abi::control::Options::default(), Class::Fold);
+    manager.arrive(app, None);
+    let had = manager.apps[&app].target.clone().unwrap().cpus;
+    numaestro_host::affinity::set(0, &before).unwrap();
+    manager.look_at_machine();
+    // A fresh engine gives everybody a moment to claim what they have.
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    manager.feed(Event::Timer);
+    let has = manager.apps[&app].target.clone().unwrap().cpus;
+    numaestro_host::affinity::set(0, &few).unwrap();
+    manager.look_at_machine();
+    let last = manager.apps[&app].target.clone().unwrap().cpus;
+    numaestro_host::affinity::set(0, &before).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((had, has), (few.clone(), before));
+    assert_eq!(last, few, "and gives them back");
+}

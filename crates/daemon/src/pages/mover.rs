@@ -42,6 +42,8 @@ pub(crate) enum Order {
     Forget(u64),
     /// Look at all of these now; the answer is [`News::Looked`] with the same number, after their samples.
     Look(u64, Vec<Subject>),
+    /// So many bytes may be moved in a second from now on.
+    Rate(u64),
     /// The machine has these distances from now on, and nodes by processor.
     Machine(Arc<Places>),
 }
@@ -184,6 +186,7 @@ impl Worker {
                 }
                 self.say(News::Looked(number));
             }
+            Order::Rate(rate) => self.bucket = Bucket::new(rate, monotonic_ns()),
             Order::Machine(places) => self.places = places,
         }
     }

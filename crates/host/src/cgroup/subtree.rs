@@ -117,9 +117,9 @@ impl Subtree {
     pub fn dissolve(&self, group: &Group, origin: &str) -> Left {
         // First of all: groups that a program has made below keep their processes, and go on with what there is here.
         let none = numaestro_topology::CpuSet::default();
-        let unlimited = group.set_cpus(&none).and_then(|()| group.set_mems(&none));
-        let mut refusal =
-            unlimited.err().filter(|cause| !cause.is_gone()).map(|cause| cause.to_string()).unwrap_or_default();
+        let unlimited = [group.set_cpus(&none), group.set_mems(&none)];
+        let refused = unlimited.into_iter().filter_map(Result::err).find(|cause| !cause.is_gone());
+        let mut refusal = refused.map(|cause| cause.to_string()).unwrap_or_default();
         for name in ancestry(origin) {
             // Ours are no place to go back to.
             if name == self.group || name.starts_with(&format!("{}/", self.group)) {

@@ -1,6 +1,7 @@
 //! Programs to stop, and ways to look at them. It must not know what is tested with them.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -32,7 +33,9 @@ impl Actor {
             .env(crate::roles::ROLE, role)
             .env(crate::roles::ARGUMENT, argument)
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+            .stdout(Stdio::piped())
+            // A group of its own, as a shell makes it: the kernel drops a terminal's stop for groups without a parent outside.
+            .process_group(0);
         numaestro_host::children::end_with_parent(&mut command, Signal::KILL);
         let mut child = command.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
