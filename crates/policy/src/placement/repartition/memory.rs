@@ -95,9 +95,9 @@ impl Distances {
         }
         if self.known[slot.index()] != Some((app.id, sum)) {
             self.known[slot.index()] = Some((app.id, sum));
-            let made = &mut self.rows[row * self.groups..][..self.groups];
-            make(made);
-            self.least[row] = least(made);
+            let fresh = &mut self.rows[row * self.groups..][..self.groups];
+            make(fresh);
+            self.least[row] = least(fresh);
         }
         row
     }
