@@ -46,7 +46,7 @@ pub const BOOTS: [Boot; 3] = [
     Boot {
         name: "odd",
         what: "uneven nodes with interleaved processor numbers, one without memory, one with only memory, one-way distances",
-        nodes: "@0+2+5:448,@1+4:256,@3:0,0:256",
+        nodes: "@0+2+5:320,@1+4:192,@3:0,0:192",
         distances: "10,15,17,25;18,10,14,25;17,14,10,22;30,25,22,10",
         threads_per_core: 1,
         append: &[],

@@ -89,6 +89,10 @@ fn no_escape(guest: &Guest) -> Result<()> {
     for program in [&first, &second] {
         group_of(program, &group)?;
     }
+    // Until both have all their threads, shares may change.
+    let half = guest.shape.pu_count() as usize / 2;
+    let look = || Ok((allowed(first.pid())?, allowed(second.pid())?));
+    soon("each has half of the machine", look, |(a, b)| a.len() == half && b.len() == half)?;
     settled(&manager, &[&first, &second])?;
     let own = group_of(&first, &group)?;
     let confined = kernel::list(own.join("cpuset.cpus.effective"))?;
@@ -98,13 +102,13 @@ fn no_escape(guest: &Guest) -> Result<()> {
     let all = kernel::list("/sys/devices/system/cpu/online")?;
     let asked = Command::new("taskset").args(["-a", "-p", "ff", &first.pid().to_string()]).output()?;
     ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
-    ensure!(allowed(first.pid())? == confined, "it has escaped to {}", allowed(first.pid())?);
+    ensure!(allowed(first.pid())? == confined, "it has escaped from {confined} to {}", allowed(first.pid())?);
     let outside = all.difference(&confined).first().context("some are others'")?;
     let asked = Command::new("taskset")
         .args(["-a", "-p", &format!("{:x}", 1_u32 << outside), &first.pid().to_string()])
         .output()?;
     ensure!(!asked.status.success(), "it could go to processor {outside}");
-    ensure!(allowed(first.pid())? == confined, "it has escaped to {}", allowed(first.pid())?);
+    ensure!(allowed(first.pid())? == confined, "it has escaped from {confined} to {}", allowed(first.pid())?);
     // What was narrowed does not stay narrow: alone it has the machine again.
     drop(second);
     soon("the one that is left has everything", || allowed(first.pid()), |set| *set == all)

@@ -26,7 +26,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Programs that come or go, one after the other: a number and no time, so that the same happens on every machine.
-const STEPS: usize = 14;
+const STEPS: usize = 24;
 const WIDTHS: [usize; 6] = [1, 2, 3, 1, 2, 4];
 const PATIENCE: Duration = Duration::from_mins(2);
 /// Megabytes of each thread.
