@@ -1,7 +1,7 @@
 //! What an application would have if it came now: the answer of a copy, so that it is exact and nothing changes. Knows no policy's rules.
 //!
-//! The copy is told of the arrival, and that everybody who has to make room has done so: at once, because how long that takes changes
-//! nothing. Where turns are taken, it goes on from turn to turn until the newcomer has had one. What others would lose is not in the answer.
+//! The copy is told of the arrival, and that everybody has done at once what they are told, the earliest arrival first: how long that takes changes
+//! nothing. In which order they do it does, where a placement is selective, breaks ties at random or takes turns. Where turns are taken, it goes on from turn to turn until the newcomer has had one. What others would lose is not in the answer.
 
 use crate::engine::Engine;
 use crate::event::{Action, Event, Nanos, Wish};
@@ -127,13 +127,17 @@ impl Trial {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Everybody who has to make room has done so. It ends because what is vacated has an heir; the bound is for a policy that thinks otherwise.
+    /// Everybody has done what they are told, the earliest arrival first. It ends because what is vacated has an heir; the bound is for a policy that
+    /// thinks otherwise.
     fn settle(&mut self) -> Result<(), Rejected> {
         for _ in 0..SETTLE_MAX * (self.engine.ledger.apps.len() + 1) {
             let ledger = &mut self.engine.ledger;
             ledger.forget_vacated();
-            let late = |slot: &&Slot| ledger.account(**slot).adopted < ledger.account(**slot).sent.epoch;
-            let Some(&slot) = ledger.vacating.iter().find(late) else { return Ok(()) };
+            let late = |slot: &&Slot| {
+                let account = ledger.account(**slot);
+                account.adopted < account.sent.epoch && !account.stopped
+            };
+            let Some(&slot) = ledger.started.iter().find(late) else { return Ok(()) };
             let (app, epoch) = (ledger.app(slot).id, ledger.account(slot).sent.epoch);
             self.step(&Event::Adopted { app, epoch })?;
         }

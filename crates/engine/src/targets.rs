@@ -26,11 +26,13 @@ impl Engine {
         }
         let mut slots = std::mem::take(&mut self.ledger.dirty);
         self.in_order_of_arrival(&mut slots);
-        for &slot in &slots {
+        let mut next = 0;
+        while let Some(&slot) = slots.get(next) {
             self.tell_leaving(slot, actions);
+            // Heirs of those that have left at once.
+            slots.append(&mut self.ledger.dirty);
+            next += 1;
         }
-        // Heirs of those that have left at once.
-        slots.append(&mut self.ledger.dirty);
         self.in_order_of_arrival(&mut slots);
         for &slot in &slots {
             if std::mem::take(&mut self.ledger.account_mut(slot).dirty) {
@@ -49,11 +51,13 @@ impl Engine {
         }
     }
 
-    /// Tells one that has to vacate something, if it has not been told.
+    /// Tells one that has to vacate something, if it has not been told; one that has become of class fold since then has vacated it with its next target.
     fn tell_leaving(&mut self, slot: Slot, actions: &mut Vec<Action>) {
         let account = self.ledger.account(slot);
-        let untold = |pu: PuId| self.ledger.leave_epoch[pu.index()] == 0;
-        if !account.dirty || !account.leaving.iter().any(untold) {
+        let told = |pu: PuId| self.ledger.leave_epoch[pu.index()] > 0;
+        let folds = self.ledger.app(slot).class == Class::Fold;
+        let all_told = account.leaving.iter().all(told);
+        if !account.dirty || account.leaving.is_empty() || all_told && !folds {
             return;
         }
         self.tell_one(slot, actions);
@@ -65,7 +69,7 @@ impl Engine {
         };
         self.ledger.announced(slot, epoch, self.now, grace);
         // One whose target is the same (as a guest it stays where it was) has carried it out already.
-        if self.ledger.app(slot).class == Class::Fold || self.ledger.account(slot).adopted >= epoch {
+        if folds && !all_told || self.ledger.account(slot).adopted >= epoch {
             self.ledger.release_announced(slot, epoch, self.now);
         }
     }

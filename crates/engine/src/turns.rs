@@ -82,11 +82,12 @@ impl Engine {
         }
     }
 
-    /// Whether it takes part in the division whenever it is its turn. Where turns are taken, one whose minimum is more than there is does not: its turn
-    /// would help nobody.
+    /// Whether it takes part in the division whenever it is its turn. Where turns are taken, one whose minimum is more than there is, or for whose
+    /// party nothing is left beside what is kept for others, does not: its turn would help nobody.
     pub(crate) fn takes_turns(&self, slot: Slot) -> bool {
         let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
-        let possible = app.min <= self.ledger.there_is || !self.policy.turns.stops();
+        let helps = || app.min <= self.ledger.there_is && self.may_have_some(app.party);
+        let possible = !self.policy.turns.stops() || helps();
         account.phase == Phase::Running && !account.blocked && !account.pinned && possible
     }
 

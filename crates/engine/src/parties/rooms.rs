@@ -21,6 +21,19 @@ impl Engine {
         self.capacity.saturating_sub(self.parties.rooms.iter().map(Room::held).sum())
     }
 
+    /// Whether anything is left for this party beside what is kept for others, be they there or not.
+    pub(crate) fn may_have_some(&self, party: u32) -> bool {
+        let mut left = self.ledger.there_is;
+        for (at, other) in self.settings.parties.iter().enumerate().filter(|_| self.parties.limited) {
+            let kept = other.reserved.min(other.most).min(left);
+            if at == party as usize && kept > 0 {
+                return true;
+            }
+            left -= kept;
+        }
+        left > 0
+    }
+
     /// How many more the party of an application may have, after [`Self::count_parties`]; any number where parties do not matter.
     pub(crate) fn room_of(&self, slot: Slot) -> u32 {
         if !self.parties.in_force {

@@ -18,7 +18,7 @@ impl World {
             assert_eq!(self.engine.snapshot(), before, "asking has changed something");
 
             let mut engine = self.engine.clone();
-            let app = AppId(self.next);
+            let app = AppId(self.newest + 1);
             let mut actions = Vec::new();
             engine.step(self.now, &Event::Arrive { app, wish }, &mut actions);
             let refused =
@@ -48,12 +48,17 @@ impl World {
     }
 }
 
-/// Everybody carries out what they are told, in an order of their own: the latest arrival first.
+/// Everybody carries out what they are told, in an order of their own: the latest arrival first. A selective placement decides again at every answer, and
+/// turns begin with what the order has left where: there it is that of the advice, the earliest first.
 fn answer(engine: &mut Engine, now: u64) {
     for _ in 0..10_000 {
         let snapshot = engine.snapshot();
         let late = |app: &&numaestro_engine::AppSnapshot| app.adopted < app.epoch && app.state != AppState::Stopped;
-        let Some(app) = snapshot.apps.iter().rev().find(late) else { return };
+        let mut apps = snapshot.apps.iter();
+        let policy = engine.policy();
+        let in_order = policy.placement.selective() || policy.turns.stops();
+        let next = if in_order { apps.find(late) } else { apps.rfind(late) };
+        let Some(app) = next else { return };
         engine.step(now, &Event::Adopted { app: app.app, epoch: app.epoch }, &mut Vec::new());
     }
     panic!("does not settle");
