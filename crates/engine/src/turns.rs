@@ -123,9 +123,10 @@ impl Engine {
     }
 
     /// Whether it is stopped if it has no processors. In its turn it is, if others have some: where a policy finds none for anybody, nobody is stopped
-    /// for the sake of others.
+    /// for the sake of others. Where parties leave it none in its turn it is a guest: a turns part that knows nothing of them could choose it again and
+    /// again beside the same others, and it would never run.
     pub(crate) fn stops_without(&self, slot: Slot, its_turn: bool) -> bool {
-        self.can_be_stopped(slot) && (!its_turn || self.ledger.allocated > 0)
+        self.can_be_stopped(slot) && (!its_turn || self.ledger.allocated > 0 && !self.parties.in_force)
     }
 
     /// Stops those that have nothing after the decision. What they were vacating passes on.

@@ -357,7 +357,7 @@ proptest! {
 }
 
 /// Cases that went wrong: one became of class fold while it vacated something; ties go by a draw and an arrival had been refused before; what is
-/// kept for others leaves nothing to one who takes turns.
+/// kept for others leaves nothing to one who takes turns, or leaves it nothing each time it is its turn.
 #[test]
 fn cases_from_before() {
     let op = |kind, who, a, b, after_ns| Op { kind, who, a, b, after_ns };
@@ -368,10 +368,16 @@ fn cases_from_before() {
     let drawn = vec![(0, 2_476_261, 4_188_131, 0, 0), (0, 0, 2_063_890_870, 2_748_010_469, 0)];
     let kept = [(30, 0, 3_805_058_082, 0, 0), (0, 0, 0, 0, 0), (0, 199, 2_875_544_632, 680_662_984, 0)];
     let kept = [&kept[..], &[(0, 14194, 3_340_150_243, 2_366_156_254, 0)]].concat();
+    let never =
+        [(47, 0, 462_615_426, 0, 0), (29, 0, 2_477_127_106, 0, 0), (0, 992_834_952, 120_189_296, 833_674_752, 0)];
+    let never = [&never[..], &[(0, 2_343_403, 974, 846_615_872, 0), (0, 97_478, 22_007_595, 0, 0)]].concat();
+    let never = [&never[..], &[(30, 0, 3_706_753_941, 0, 0), (27, 0, 529_824_708, 0, 0)]].concat();
+    let never = [&never[..], &[(0, 1_657_273_548, 0, 3_915_706_248, 0)]].concat();
     let cases = [
         (2, 0, 1_846_494_170_939_717_201, folds),
         (6, 2_842_191_948, 864_442_235_762_258_873, drawn),
         (1, 0, 854_691_213_726_112_806, kept),
+        (3, 0, 221_584_944_024_959_546, never),
     ];
     for (machine, policy, seed, ops) in cases {
         let pus = synthetic::parse(MACHINES[machine]).unwrap().pu_count() as u32;
