@@ -46,7 +46,7 @@ pub fn print(before: &str) -> Result<()> {
 /// The tree of the machine this runs on, after a command of the shell (if there is one).
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn collect(before: &str) -> Result<MemTree> {
     if !before.is_empty() {
         let status = Command::new("sh").args(["-c", before]).status()?;
