@@ -9,6 +9,21 @@ fn repartition() -> Repartition {
     Repartition::new(PoolLevels::default(), Weights::default(), Tie::Lowest, 0)
 }
 
+/// Four nodes of four: each of the first three has three of a node of its own, the fourth has the one that is left in each, the last a whole node.
+fn one_scattered(wants: &[u32]) -> Case {
+    let mut case = Case::on("numa:4 core:4 pu:1").wants(wants);
+    for node in 0..3 {
+        for pu in 0..3 {
+            case.give(Slot(node), PuId(4 * node + pu), 0);
+        }
+        case.give(Slot(3), PuId(4 * node + 3), 0);
+    }
+    for pu in 12..16 {
+        case.give(Slot(4), PuId(pu), 0);
+    }
+    case
+}
+
 #[test]
 fn a_newcomer_gets_an_empty_node() {
     let mut case = Case::on("numa:4 core:4 pu:1").wants(&[4, 2, 3]);
@@ -29,17 +44,7 @@ fn a_small_program_makes_room_for_a_larger_one() {
 
 #[test]
 fn the_scattered_one_is_made_local_when_room_appears() {
-    // Four nodes of four; each of three has three in a node of its own, the fourth has one in each and one more.
-    let mut case = Case::on("numa:4 core:4 pu:1").wants(&[3, 3, 3, 3, 4]);
-    for node in 0..3 {
-        for pu in 0..3 {
-            case.give(Slot(node), PuId(4 * node + pu), 0);
-        }
-        case.give(Slot(3), PuId(4 * node + 3), 0);
-    }
-    for pu in 12..16 {
-        case.give(Slot(4), PuId(pu), 0);
-    }
+    let mut case = one_scattered(&[3, 3, 3, 3, 4]);
     let mut placement = repartition();
     assert_eq!(case.place(&mut placement, &[3, 3, 3, 3, 4])[3], "3,7,11", "there is no better place");
     assert_eq!(case.place(&mut placement, &[3, 3, 3, 3, 0])[3], "12-14");
@@ -49,16 +54,7 @@ fn the_scattered_one_is_made_local_when_room_appears() {
 #[test]
 fn what_is_freed_goes_to_the_scattered_one_and_not_to_neighbours() {
     // The others want more too: they get what the scattered one leaves in their nodes.
-    let mut case = Case::on("numa:4 core:4 pu:1").wants(&[4, 4, 4, 4, 4]);
-    for node in 0..3 {
-        for pu in 0..3 {
-            case.give(Slot(node), PuId(4 * node + pu), 0);
-        }
-        case.give(Slot(3), PuId(4 * node + 3), 0);
-    }
-    for pu in 12..16 {
-        case.give(Slot(4), PuId(pu), 0);
-    }
+    let mut case = one_scattered(&[4, 4, 4, 4, 4]);
     assert_eq!(case.place(&mut repartition(), &[4, 4, 4, 4, 0]), ["0-3", "4-7", "8-11", "12-15", ""]);
 }
 
