@@ -176,7 +176,11 @@ fn doctor_and_topo_speak_of_this_machine() {
         "what is missing has a next step: {checks:?}"
     );
     assert!(checks.iter().any(|c| c["name"] == "shim" && c["outcome"] == "yes"), "{checks:?}");
-    assert!(text(&user.output(["doctor"]).stdout).contains("rung 5"));
+    for name in ["folding in user space", "shadow stacks", "kernel", "custom slices"] {
+        assert!(checks.iter().any(|c| c["name"] == name && c["rung"] == 2), "{name} is not in {checks:?}");
+    }
+    let shown = text(&user.output(["doctor"]).stdout);
+    assert!(shown.contains("rung 5") && shown.contains("folding in user space"), "{shown}");
     assert_eq!(user.output(["topo"]).status.code(), Some(0));
     assert!(text(&user.output(["topo", "--synthetic", "pack:2 numa:2 core:2 pu:2"]).stdout).contains("Package"));
     assert_eq!(user.output(["topo", "--synthetic", "nonsense:2"]).status.code(), Some(1));
