@@ -37,7 +37,7 @@ static bool sizes_itself(const void *caller)
 {
     static const char *const names[] = {"libgomp", "libblis", "libmkl", "mkl_", "libtbb", "libomp", "libiomp5"};
     const char *name = NULL;
-    if (!nm_object_of((uintptr_t)caller, NULL, &name) || !name)
+    if (!nm_object_of((uintptr_t)caller, &name) || !name)
         return false;
     const char *file = strrchr(name, '/');
     file = file ? file + 1 : name;

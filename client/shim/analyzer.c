@@ -1,5 +1,8 @@
 /* analyzer.c - the helper thread's side of the analyzer: when to measure, and what follows from it.
  *
+ * It compares a program at two team sizes. So it measures only programs whose teams follow the
+ * allocation anyway. A whole team keeps its size, and the analyzer reports nothing of it.
+ *
  * Speedup on n processors = time of the same regions, equally often, on b processors over that on n; b is one wherever that does
  * not take too long (the SelfAnalyzer of Martorell et al. 2000, section 4.4, takes a few processors and assumes that
  * they are used well). What lies between regions counts as sequential. Where the regions repeat, the wall time of an iteration must
@@ -77,7 +80,7 @@ static struct followed *follow(uintptr_t function)
 
 static bool is_wanted(uint32_t flags, uint32_t count)
 {
-    return nm_client.attached && (flags & NM_FLAG_MEASURE) && !(flags & (NM_FLAG_SHARED | NM_FLAG_RELEASED | NM_FLAG_LENT)) &&
+    return nm_client.attached && nm_teams_follow && (flags & NM_FLAG_MEASURE) && !(flags & (NM_FLAG_SHARED | NM_FLAG_RELEASED | NM_FLAG_LENT)) &&
            count != UINT32_MAX;
 }
 

@@ -38,6 +38,9 @@ struct nm_window {
 };
 extern struct nm_window nm_window __attribute__((visibility("hidden")));
 
+/* region.c: regions of the primary root follow the allocation, and can be compared. */
+extern _Atomic bool nm_teams_follow __attribute__((visibility("hidden")));
+
 static inline bool nm_window_is_open(void)
 {
     return atomic_load_explicit(&nm_window.state, memory_order_acquire) == NM_WINDOW_OPEN;

@@ -92,39 +92,23 @@ __attribute__((constructor)) static void at_start(void)
     look_for_setters();
 }
 
-static const char *reason_of(uint32_t held_by)
-{
-    switch (held_by) {
-    case NM_HELD_TOLD:
-        return "it asked omp_get_max_threads";
-    case NM_HELD_THREAD_LOCAL:
-        return "it has thread-local data";
-    case NM_HELD_THREAD_NUMBER:
-        return "its regions use thread numbers for a partition made elsewhere";
-    case NM_HELD_EXPLICIT:
-        return "it sets its team size itself";
-    default:
-        return NULL;
-    }
-}
-
 /* Only where a person looks on: a script that compares stderr must not see us. */
 __attribute__((destructor)) static void at_exit(void)
 {
     const char *wish = getenv("NUMAESTRO_HINTS");
     struct numaestro_page *page = nm_client.page;
-    uint64_t regions = page->root.regions, held = page->root.held;
-    const char *reason = reason_of(page->root.held_by);
+    uint64_t regions = page->root.regions, folded = page->root.held;
     bool wanted = wish ? wish[0] == '1' : isatty(STDERR_FILENO);
-    if (!wanted || !nm_client.attached || !reason || held * 10 < regions)
+    bool chosen = page->root.held_by != NM_HELD_NOT || (nm_client.flags & NM_FLAG_RESIZE_ALWAYS);
+    if (!wanted || !nm_client.attached || chosen || folded == 0 || folded * 10 < regions)
         return;
     char line[512];
     int n = snprintf(line, sizeof line,
-                     "numaestro: %llu of %llu parallel regions ran with more threads than processors, because %s.\n"
-                     "numaestro: folded regions of 50 us take 1.2 to 2 times as long. If this program is right under "
-                     "OMP_DYNAMIC=true, let it resize:\n"
+                     "numaestro: %llu of %llu parallel regions ran with more threads than processors.\n"
+                     "numaestro: regions of 50 us take 1.2 to 2 times as long then. If this program is right under "
+                     "OMP_DYNAMIC=true, let its teams follow:\n"
                      "numaestro:   numaestro profile add --class malleable %s\n",
-                     (unsigned long long)held, (unsigned long long)regions, reason, program_invocation_short_name);
+                     (unsigned long long)folded, (unsigned long long)regions, program_invocation_short_name);
     if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
         return;
 }

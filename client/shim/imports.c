@@ -1,10 +1,11 @@
-/* imports.c - whether anything in this process can depend on a team's size in a way that region.c has to learn.
+/* imports.c - whether a region of this process may contain sections.
  *
- * clang lays out its schedules without asking for thread numbers; so many programs that it compiles do not even import
- * omp_get_thread_num, nor the entry through which sections are given out. gcc's do, for every static schedule.
+ * Teams with sections keep their size also where others follow. The compiler calls the runtime to
+ * give sections out, so a program without that import has none. clang gives out its loops of 32-bit
+ * numbers by the same entry.
  *
  * Undefined symbols stand before all others in an object's dynamic symbol table, and the GNU hash table says where the
- * others begin. An object without that table, or a runtime that asks for symbols by name, counts as asking.
+ * others begin. An object without that table counts as one that may have sections.
  */
 #include "shim.h"
 
@@ -38,20 +39,18 @@ static struct tables tables_of(const struct dl_phdr_info *info, const ElfW(Dyn) 
     return tables;
 }
 
-static bool is_telling(const char *name)
+static bool gives_out_sections(const char *name)
 {
-    /* Also the Fortran name; sections are loops of 32-bit numbers to clang. */
-    return strncmp(name, "omp_get_thread_num", 18) == 0 || strcmp(name, "__kmpc_for_static_init_4") == 0 ||
-           strncmp(name, "GOMP_sections", 13) == 0;
+    return strcmp(name, "__kmpc_for_static_init_4") == 0 || strncmp(name, "GOMP_sections", 13) == 0;
 }
 
-static bool imports_telling(const struct tables *tables)
+static bool imports_sections(const struct tables *tables)
 {
     if (!tables->symbols || !tables->strings || !tables->gnu_hash)
         return true;
     uint32_t undefined = tables->gnu_hash[1];
     for (uint32_t i = 1; i < undefined; i++) {
-        if (is_telling(tables->strings + tables->symbols[i].st_name))
+        if (gives_out_sections(tables->strings + tables->symbols[i].st_name))
             return true;
     }
     return false;
@@ -72,7 +71,7 @@ static bool is_apart(const char *name)
 static int look(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
-    bool *asked = data;
+    bool *found = data;
     if (is_apart(info->dlpi_name))
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -80,14 +79,14 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
         if (p->p_type != PT_DYNAMIC)
             continue;
         struct tables tables = tables_of(info, (const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr));
-        *asked |= imports_telling(&tables);
+        *found |= imports_sections(&tables);
     }
-    return *asked;
+    return *found;
 }
 
-bool nm_must_learn(void)
+bool nm_may_have_sections(void)
 {
-    bool asked = false;
-    dl_iterate_phdr(look, &asked);
-    return asked;
+    bool found = false;
+    dl_iterate_phdr(look, &found);
+    return found;
 }

@@ -14,9 +14,9 @@ __thread struct nm_thread nm_self;
 
 struct nm_region nm_regions[NM_REGIONS];
 _Atomic uint32_t nm_generation = 1;
+_Atomic bool nm_teams_follow;
 static __thread struct nm_region uncached __attribute__((tls_model("initial-exec"))); /* when the table is full: right, but resolved each time */
 
-static _Atomic bool numbers_only;     /* some region relies on a size that it learned elsewhere */
 static _Atomic uint32_t roots;       /* threads that open outermost regions */
 static _Atomic bool primary_taken;
 static pthread_key_t root_key;
@@ -29,15 +29,9 @@ static inline unsigned region_slot(uintptr_t function, unsigned probe)
 
 static void region_learn(struct nm_region *region, uintptr_t function)
 {
-    bool thread_local_data = false;
     region->settled = 0;
     region->runtime = nm_runtime_of(function);
-    nm_object_of(function, &thread_local_data, NULL);
-    region->blas = nm_is_blas(function);
-    region->keeps_because = thread_local_data ? NM_HELD_THREAD_LOCAL : NM_HELD_NOT;
-    /* Where there is nothing to learn, not even the first execution is held: it may be one for the whole run. */
-    enum nm_verdict fresh = nm_must_learn() ? NM_NEW : NM_RESIZABLE;
-    region->verdict = thread_local_data ? NM_KEEPS_SIZE : fresh;
+    region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }
 
 static struct nm_region *region_add(uintptr_t function)
@@ -59,7 +53,7 @@ static struct nm_region *region_add(uintptr_t function)
             return region;
     }
     region_learn(&uncached, function);
-    uncached.verdict = NM_KEEPS_SIZE;
+    uncached.sizing = NM_KEEPS;
     return &uncached;
 }
 
@@ -115,7 +109,7 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
 static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
 {
     if (!runtime->threads_max)
-        nm_runtime_measure(runtime);
+        runtime->threads_max = (uint32_t)runtime->get_max_threads();
     /* A program of one thread has nothing to fold, and a second thread would cost it: malloc begins to lock. */
     if (!nm_client.attached && !nm_client.tried && (runtime->threads_max == 1 || !nm_helper_attach()))
         nm_attach(false);
@@ -129,75 +123,67 @@ static __attribute__((noinline)) void pool_grows(struct nm_runtime *runtime, uin
         runtime->pool_ever = team;
 }
 
-static inline void hold(struct numaestro_page *page, enum nm_held_by reason)
-{
-    if (atomic_load_explicit(&page->root.held_by, memory_order_relaxed) != reason)
-        atomic_store_explicit(&page->root.held_by, reason, memory_order_relaxed);
-}
-
 static inline uint32_t least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
 
-/* The team this region shall have; `*why` if it may not follow the allocation. */
-static inline uint32_t decide(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked, uint32_t count,
-                              enum nm_held_by *why, bool *observe)
+/* Whether regions of the calling thread may have another size than the program gives them. Only the
+ * program and its user can know. `*why` is the objection, where one of them allows it. */
+static bool may_follow(struct nm_runtime *runtime, uint32_t flags, enum nm_held_by *why)
 {
-    uint32_t max = runtime->threads_max, flags = atomic_load_explicit(&nm_client.flags, memory_order_relaxed), told;
-    if (asked) {
-        *why = NM_HELD_EXPLICIT;
-        return asked;
-    }
-    if (NM_UNLIKELY(flags & NM_FLAG_RESIZE_NEVER)) {
+    if (flags & NM_FLAG_RESIZE_NEVER) {
         *why = NM_HELD_USER;
-        return max;
+        return false;
     }
-    if (NM_UNLIKELY(region->blas && nm_self.told_blas)) {
-        *why = NM_HELD_EXPLICIT;
-        return nm_self.told_blas;
-    }
-    if (NM_UNLIKELY((flags & NM_FLAG_RESIZE_ALWAYS) || runtime->dynamic)) {
-        *observe = region->verdict == NM_NEW;
-        bool keeps = *observe || (region->verdict == NM_KEEPS_SIZE && region->keeps_because == NM_HELD_EXPLICIT);
-        return keeps ? max : least(count, max);
-    }
-    if (runtime->explicit_max) {
-        *why = NM_HELD_EXPLICIT;
-        return max;
-    }
-    if (nm_told(&told)) {
-        *why = NM_HELD_TOLD;
-        return told;
-    }
-    if (NM_LIKELY(region->verdict == NM_RESIZABLE)) {
-        if (NM_LIKELY(!numbers_only))
-            return least(count, max);
-        *why = NM_HELD_THREAD_NUMBER;
-        return max;
-    }
-    if (region->verdict == NM_NEW)
-        *observe = true;
-    else
-        *why = region->keeps_because;
-    return max;
+    if (runtime->get_dynamic && runtime->get_dynamic())
+        return true;
+    if (!(flags & NM_FLAG_RESIZE_ALWAYS))
+        return false;
+    if (runtime->fixed)
+        *why = NM_HELD_FIXED;
+    return !runtime->fixed;
 }
 
-/* Remember the plan of a region that follows the allocation, for nm_quick_enter. */
-static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_on, uint32_t team, uint32_t count)
+/* The helper measures the speedup of programs whose teams follow; it may have waited for that. */
+static void teams_follow(struct numaestro_page *page)
 {
-    uint32_t bits = (team == 1 ? NM_SETTLED_SERIALIZED : 0) | (team > 1 && count != UINT32_MAX ? NM_SETTLED_SPINS : 0);
-    region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << 2 | bits;
+    if (!atomic_exchange(&nm_teams_follow, true))
+        nm_futex_wake(&page->manager.epoch);
+}
+
+/* The part of the page that the quick way leaves alone. */
+static void say(struct numaestro_page *page, uint32_t max, enum nm_held_by why)
+{
+    atomic_store_explicit(&page->root.team_max, max, memory_order_relaxed);
+    if (why != NM_HELD_NOT)
+        atomic_store_explicit(&page->root.held_by, why, memory_order_relaxed);
+}
+
+static void count_region(struct numaestro_page *page, const struct nm_plan *plan)
+{
+    uint64_t number = atomic_load_explicit(&page->root.regions, memory_order_relaxed) + 1;
+    atomic_store_explicit(&page->root.regions, number, memory_order_relaxed);
+    atomic_store_explicit(&page->root.in_region, 1, memory_order_relaxed);
+    atomic_store_explicit(&page->root.team, plan->members, memory_order_relaxed);
+    if (plan->fold)
+        atomic_store_explicit(&page->root.held, page->root.held + 1, memory_order_relaxed);
+}
+
+/* Remember the plan for nm_quick_enter. */
+static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_on, uint32_t bits)
+{
+    region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << NM_SETTLED_TEAM | bits;
 }
 
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
 {
     struct nm_thread *self = &nm_self;
-    struct nm_plan plan = {.team = asked, .region = region};
+    struct nm_plan plan = {.team = asked, .members = asked, .region = region};
     if (NM_UNLIKELY(self->depth > 0)) {
         /* Nested, opened by the same thread. Had we not made the outer team one thread, this one would be serialized. */
         if (asked == 0 && self->serialized)
-            plan.team = 1;
+            plan.team = plan.members = 1;
         return plan;
     }
     if (NM_UNLIKELY(asked == 1) || (NM_UNLIKELY(!self->root) && !become_root(self, runtime)))
@@ -210,70 +196,61 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     }
     /* For a root that was in a long region when the decision was carried out for it, and for a second one. */
     nm_memory_follow();
-    if (NM_UNLIKELY(!runtime->threads_max))
-        nm_runtime_measure(runtime);
-    if (NM_UNLIKELY(atomic_load_explicit(&nm_client.flags, memory_order_relaxed) & NM_FLAG_LENT))
+    uint32_t flags = atomic_load_explicit(&nm_client.flags, memory_order_relaxed);
+    if (NM_UNLIKELY(flags & NM_FLAG_LENT))
         nm_back_from_sequential();
     uint32_t generation = nm_generation;
+    bool primary = self->root == NM_PRIMARY;
+    /* Each thread has its own number, and a library may set it without our seeing it. */
+    uint32_t own = asked ? asked : (uint32_t)runtime->get_max_threads();
+    if (!asked && (primary || !runtime->threads_max))
+        runtime->threads_max = own;
     uint32_t count = atomic_load_explicit(&nm_client.count, memory_order_relaxed);
     uint32_t sharers = atomic_load_explicit(&roots, memory_order_relaxed);
     if (NM_UNLIKELY(sharers > 1) && count != UINT32_MAX)
         count = count > sharers ? count / sharers : 1;
+
     enum nm_held_by why = NM_HELD_NOT;
-    uint32_t team = decide(runtime, region, asked, count, &why, &plan.observe);
-    bool timed = nm_window_is_open() && self->root == NM_PRIMARY;
-    bool held = false;
-    if (NM_UNLIKELY(timed)) {
-        held = asked || plan.observe || why != NM_HELD_NOT || sharers > 1;
+    bool follows = may_follow(runtime, flags, &why);
+    plan.observe = follows && !asked && region->sizing == NM_UNSEEN;
+    if (follows && (asked || region->sizing == NM_KEEPS))
+        why = NM_HELD_EXPLICIT;
+    follows = follows && !asked && region->sizing == NM_FOLLOWS;
+    uint32_t team = follows ? least(count, own) : own;
+    bool timed = nm_window_is_open() && primary, held = !follows || sharers > 1;
+    if (NM_UNLIKELY(timed))
         team = nm_window_size(team, held);
-    }
-    bool hurts = team > count || (atomic_load_explicit(&nm_client.flags, memory_order_relaxed) & NM_FLAG_SHARED);
-    if (team > 1 && count != UINT32_MAX)
+
+    uint32_t bits = asked ? NM_SETTLED_ASKED : 0;
+    if (team > 1 && count != UINT32_MAX) {
+        bool hurts = team > count || (flags & NM_FLAG_SHARED);
         nm_spin_for(runtime, hurts);
+        bits |= hurts ? NM_SETTLED_YIELDS : NM_SETTLED_SPINS;
+    }
     if (team > atomic_load_explicit(&runtime->pool, memory_order_relaxed))
         pool_grows(runtime, team);
-    if (NM_UNLIKELY(plan.observe))
-        self->asked_number = self->asked_size = self->sections = 0;
-    plan.team = asked == 0 && team == runtime->threads_max ? 0 : team;
+    plan.team = asked ? asked : team == own ? 0 : team;
+    plan.members = team;
+    plan.fold = primary && team > count; /* without a limit the count is UINT32_MAX */
     plan.managed = true;
-    if (!timed && !asked && !plan.observe && why == NM_HELD_NOT && !(hurts && team > 1))
-        settle(region, generation, plan.team, team, count);
     self->depth = 1;
-    self->serialized = team == 1;
-    if (NM_LIKELY(self->root == NM_PRIMARY)) {
-        uint64_t number = atomic_load_explicit(&page->root.regions, memory_order_relaxed) + 1;
-        atomic_store_explicit(&page->root.regions, number, memory_order_relaxed);
-        atomic_store_explicit(&page->root.in_region, 1, memory_order_relaxed);
-        atomic_store_explicit(&page->root.team, team, memory_order_relaxed);
-        atomic_store_explicit(&page->root.team_max, runtime->threads_max, memory_order_relaxed);
-        if (NM_UNLIKELY(why != NM_HELD_NOT)) {
-            hold(page, why);
-            if (team > count)
-                atomic_store_explicit(&page->root.held, page->root.held + 1, memory_order_relaxed);
-        }
-    }
+    self->serialized = team == 1 && own > 1;
+    if (NM_UNLIKELY(plan.observe))
+        self->sections = 0;
+    if (!primary)
+        return plan;
+    bits |= (self->serialized ? NM_SETTLED_SERIALIZED : 0) | (plan.fold ? NM_SETTLED_FOLDS : 0);
+    if (!timed && !plan.observe)
+        settle(region, generation, plan.team, bits);
+    say(page, runtime->threads_max, why);
+    count_region(page, &plan);
+    if (follows)
+        teams_follow(page);
     if (NM_UNLIKELY(timed)) {
         plan.timed = true;
         nm_window_begin(region->function, team, held);
     }
     return plan;
-}
-
-static __attribute__((noinline)) void learn(struct nm_thread *self, struct nm_region *region)
-{
-    /* Every schedule that the compiler lays out, and every partition by hand inside the region, asks for both. A thread
-     * number without the size belongs to a partition that was made elsewhere, for the size it had then. */
-    if (self->sections) {
-        region->keeps_because = NM_HELD_EXPLICIT;
-        region->verdict = NM_KEEPS_SIZE;
-    } else if (self->asked_number > self->asked_size) {
-        numbers_only = true;
-        nm_generation++;
-        region->keeps_because = NM_HELD_THREAD_NUMBER;
-        region->verdict = NM_KEEPS_SIZE;
-    } else {
-        region->verdict = NM_RESIZABLE;
-    }
 }
 
 void nm_region_leave(struct nm_plan plan)
@@ -288,7 +265,7 @@ void nm_region_leave(struct nm_plan plan)
     if (NM_LIKELY(self->root == NM_PRIMARY))
         atomic_store_explicit(&nm_client.page->root.in_region, 0, memory_order_relaxed);
     if (NM_UNLIKELY(plan.observe))
-        learn(self, plan.region);
+        plan.region->sizing = self->sections ? NM_KEEPS : NM_FOLLOWS;
 }
 
 /* Before threads are moved to fewer processors. */
@@ -327,19 +304,33 @@ static void tell_pool(void)
             nm_tell_pool(r, r->pool);
 }
 
+/* The team whose threads shall part now that there are more processors, 0 = none. A whole team is
+ * never called up in part: libgomp would end the other threads, and lose their data. */
+static uint32_t parts_now(const struct nm_runtime *runtime, uint32_t before, uint32_t count)
+{
+    uint32_t most = runtime->pool_ever;
+    if (nm_teams_follow) {
+        uint32_t team = least(count, most);
+        return team > runtime->pool ? team : 0;
+    }
+    return most <= count && most > before ? most : 0;
+}
+
 /* When the decision is in force. */
 static void after(uint32_t count, uint32_t flags, bool root)
 {
+    static uint32_t before = UINT32_MAX; /* under the adoption lock */
     nm_generation++;
     bool alone = root && nm_self.root == NM_PRIMARY && roots == 1 && !(flags & NM_FLAG_SHARED);
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
-        uint32_t team = least(count, r->pool_ever);
-        if (alone && team > 1 && team > r->pool)
+        uint32_t team = parts_now(r, before, count);
+        if (alone && team > 1)
             nm_spread_pool(r, team, &nm_client.cpuset);
         else if (!root && !r->kmp && r->pool > 1)
             /* One long region: nobody will come by an entry to let its threads spin again. */
             nm_spin_for(r, r->pool > count || (flags & NM_FLAG_SHARED));
     }
+    before = count;
     nm_setters_apply(flags & NM_FLAG_RESIZE_NEVER ? UINT32_MAX : count);
 }
 

@@ -26,63 +26,20 @@ static struct site {
     struct nm_runtime *_Atomic runtime;
 } sites[SITES];
 
-struct object_query {
-    uintptr_t address;
-    uintptr_t code_from, code_to; /* the segment of code that holds `address`, if it is code */
-    bool thread_local_data, found;
-};
-
-static int object_match(struct dl_phdr_info *info, size_t size, void *data)
-{
-    (void)size;
-    struct object_query *query = data;
-    bool inside = false, tls = false;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        uintptr_t from = info->dlpi_addr + p->p_vaddr;
-        bool here = p->p_type == PT_LOAD && query->address >= from && query->address < from + p->p_memsz;
-        if (here && (p->p_flags & PF_X)) {
-            query->code_from = from;
-            query->code_to = from + p->p_memsz;
-        }
-        inside |= here;
-        tls |= p->p_type == PT_TLS && p->p_memsz > 0;
-    }
-    if (!inside)
-        return 0;
-    query->thread_local_data = tls;
-    query->found = true;
-    return 1;
-}
-
 /* Load address of the object that holds `address`, 0 if none. */
-uintptr_t nm_object_of(uintptr_t address, bool *thread_local_data, const char **name)
+uintptr_t nm_object_of(uintptr_t address, const char **name)
 {
     Dl_info info;
     if (!dladdr((void *)address, &info))
         return 0;
     if (name)
         *name = info.dli_fname;
-    if (thread_local_data) {
-        struct object_query query = {.address = address};
-        dl_iterate_phdr(object_match, &query);
-        *thread_local_data = query.found && query.thread_local_data;
-    }
     return (uintptr_t)info.dli_fbase;
-}
-
-bool nm_code_around(uintptr_t address, uintptr_t *from, uintptr_t *to)
-{
-    struct object_query query = {.address = address};
-    dl_iterate_phdr(object_match, &query);
-    *from = query.code_from;
-    *to = query.code_to;
-    return query.code_to != 0;
 }
 
 static uintptr_t base_of(void *symbol)
 {
-    return symbol ? nm_object_of((uintptr_t)symbol, NULL, NULL) : 0;
+    return symbol ? nm_object_of((uintptr_t)symbol, NULL) : 0;
 }
 
 /* `name` as the object of `address` would see it were this library not there. */
@@ -197,6 +154,8 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
         nm_spin_find(r);
     }
     r->spins = true;
+    /* The user forbids it, or wrote a word that the runtime does not understand. */
+    r->fixed = getenv("OMP_DYNAMIC") && !(r->get_dynamic && r->get_dynamic());
     runtimes_count++;
     return r;
 }
@@ -252,12 +211,6 @@ struct nm_runtime *nm_runtime_at(const void *return_address)
             break;
     }
     return site_resolve(address);
-}
-
-void nm_runtime_measure(struct nm_runtime *runtime)
-{
-    runtime->threads_max = (uint32_t)runtime->get_max_threads();
-    runtime->dynamic = runtime->get_dynamic && runtime->get_dynamic();
 }
 
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after)

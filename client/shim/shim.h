@@ -43,70 +43,75 @@ struct nm_runtime {
     volatile uint64_t *spin_count;
     uint64_t spin_now;
     bool spins; /* waiting threads spin as on processors of their own */
-    /* The team size the program would use by itself; refreshed when the program sets it. */
+    /* The team size that the primary root would use by itself, at its latest long way. */
     _Atomic uint32_t threads_max;
     _Atomic uint32_t pool;      /* largest team since its threads were last sent to sleep */
     _Atomic uint32_t pool_ever; /* largest team so far */
     uint32_t rolled;            /* entries of `roll` */
     pid_t roll[NM_ROLL];        /* thread ids by thread number, taken when the team was last sent to sleep */
-    _Atomic bool dynamic;      /* the program (or its user) allows any size: OMP_DYNAMIC */
-    _Atomic bool explicit_max; /* the program called omp_set_num_threads */
+    _Atomic bool fixed;         /* OMP_DYNAMIC=false, or some thread called omp_set_dynamic(0) */
 };
 
-enum nm_verdict { NM_NEW, NM_RESIZABLE, NM_KEEPS_SIZE };
+/* Whether a region keeps its size even where teams follow the allocation. */
+enum nm_sizing {
+    NM_UNSEEN, /* it may have sections: its first execution, at full size, will show */
+    NM_FOLLOWS,
+    NM_KEEPS,  /* it has sections, or belongs to a BLAS library */
+};
 
 /* What is known of one parallel region, by its outlined function. */
 struct nm_region {
     _Atomic uintptr_t function;
     struct nm_runtime *runtime;
-    /* The settled plan: generation << 32 | team to pass on << 2 | bits; 0 = none. See nm_quick_enter. */
+    /* The settled plan of the primary root, see nm_quick_enter; 0 = none:
+     * generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
     _Atomic uint64_t settled;
-    bool blas; /* inside a BLAS library */
-    _Atomic uint8_t verdict;
-    uint8_t keeps_because; /* enum nm_held_by */
+    _Atomic uint8_t sizing; /* enum nm_sizing */
 };
 
 #define NM_SETTLED_SERIALIZED 1u /* we make it a team of one */
-#define NM_SETTLED_SPINS 2u      /* a real team on processors of its own */
+#define NM_SETTLED_SPINS 2u      /* a real team on processors of its own: its threads must spin */
+#define NM_SETTLED_FOLDS 4u      /* more threads than processors */
+#define NM_SETTLED_YIELDS 8u     /* a real team that shares processors: its threads must not spin */
+#define NM_SETTLED_ASKED 16u     /* settled for a region that asks for exactly this team */
+#define NM_SETTLED_TEAM 5
 
 enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
 
-/* Per thread. Counters are of the region that this thread opened. */
+/* Per thread. */
 struct nm_thread {
     uint32_t depth; /* regions of this thread as the opener, nested */
     uint8_t root;
     bool serialized;    /* we made this thread's present region a team of one */
     uint32_t pushed;    /* libomp: the size the program pushed for its next region, 0 = none */
-    uint32_t told_blas; /* what a BLAS was told last in this thread, and will use */
-    uint32_t sections;  /* `sections` constructs met in the region */
-    uint32_t asked_number, asked_size; /* omp_get_thread_num / omp_get_num_threads calls */
+    uint32_t sections;  /* `sections` constructs met in the region that this thread opened */
 };
-/* Grows with everything that a settled plan depends on: decision, told size, roots, the program's own maximum. */
+/* Grows with everything that a settled plan depends on: decision, roots, the program's settings. */
 extern _Atomic uint32_t nm_generation __attribute__((visibility("hidden")));
 
 extern __thread struct nm_thread nm_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* What region_enter decided. */
 struct nm_plan {
-    uint32_t team; /* 0 = leave the program's own choice */
+    uint32_t team;    /* 0 = leave the program's own choice */
+    uint32_t members; /* threads of the team; a limit of the runtime may lower it; 0 = not known */
     bool quick;   /* nm_quick_enter decided: nm_quick_leave ends it */
     bool managed; /* nm_region_leave has something to do */
-    bool observe;
+    bool fold;    /* the primary root opens a team with more members than it has processors */
+    bool observe; /* whether there are sections in it is to be remembered */
     bool timed; /* it is to be recorded in the analyzer's window */
     struct nm_region *region;
 };
 
 /* runtime.c */
-void nm_runtime_measure(struct nm_runtime *runtime); /* the program's own maximum, at its first region */
 struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any address in the caller's object; NULL if none */
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
-uintptr_t nm_object_of(uintptr_t address, bool *thread_local_data, const char **name);
-bool nm_code_around(uintptr_t address, uintptr_t *from, uintptr_t *to);
+uintptr_t nm_object_of(uintptr_t address, const char **name);
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
 
 /* imports.c */
-bool nm_must_learn(void); /* some loaded object asks for thread numbers, or has sections */
+bool nm_may_have_sections(void); /* some loaded object imports what gives out sections */
 
 /* region.c */
 struct nm_region *nm_region_find(uintptr_t function);
@@ -130,27 +135,35 @@ static inline struct nm_region *nm_region_of(void *function)
     return nm_region_find((uintptr_t)function);
 }
 
-/* Nearly every region: opened by the one root thread, size left to the runtime, nothing has changed since this region was
- * last planned. `*team` is what to pass on (0 = the program's own choice). */
-static inline bool nm_quick_enter(struct nm_region *region, uint32_t asked, uint32_t *team)
+/* Nearly every region: the primary root opens it, and nothing has changed since its latest plan. */
+static inline bool nm_quick_enter(struct nm_region *region, uint32_t asked, struct nm_plan *plan)
 {
     struct nm_thread *self = &nm_self;
     struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);
     uint64_t settled = atomic_load_explicit(&region->settled, memory_order_relaxed);
     uint32_t generation = atomic_load_explicit(&nm_generation, memory_order_relaxed);
     uint32_t epoch = atomic_load_explicit(&nm_client.epoch, memory_order_relaxed);
+    uint32_t team = (uint32_t)settled >> NM_SETTLED_TEAM;
     if (NM_UNLIKELY((uint32_t)(settled >> 32) != generation ||
-                    atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) != epoch || asked != 0 ||
-                    self->depth != 0 || self->root != NM_PRIMARY))
+                    atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) != epoch ||
+                    asked != (settled & NM_SETTLED_ASKED ? team : 0) || self->depth != 0 || self->root != NM_PRIMARY))
         return false;
-    if (NM_UNLIKELY((settled & NM_SETTLED_SPINS) && !region->runtime->spins))
+    /* Another region may have had other needs. */
+    if (NM_UNLIKELY(settled & (region->runtime->spins ? NM_SETTLED_YIELDS : NM_SETTLED_SPINS)))
         return false;
-    *team = (uint32_t)settled >> 2;
+    plan->team = team;
+    plan->members = team ? team : atomic_load_explicit(&region->runtime->threads_max, memory_order_relaxed);
+    plan->fold = settled & NM_SETTLED_FOLDS;
     self->depth = 1;
     self->serialized = settled & NM_SETTLED_SERIALIZED;
     uint64_t number = atomic_load_explicit(&page->root.regions, memory_order_relaxed) + 1;
     atomic_store_explicit(&page->root.regions, number, memory_order_relaxed);
     atomic_store_explicit(&page->root.in_region, 1, memory_order_relaxed);
+    atomic_store_explicit(&page->root.team, plan->members, memory_order_relaxed);
+    if (plan->fold) {
+        uint32_t held = atomic_load_explicit(&page->root.held, memory_order_relaxed) + 1;
+        atomic_store_explicit(&page->root.held, held, memory_order_relaxed);
+    }
     return true;
 }
 
@@ -165,8 +178,8 @@ static inline void nm_quick_leave(void)
 /* Every entry point goes through these two: the short way if it will do, else the long one. */
 static inline struct nm_plan nm_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
 {
-    struct nm_plan plan = {.quick = true};
-    if (NM_LIKELY(nm_quick_enter(region, asked, &plan.team)))
+    struct nm_plan plan = {.quick = true, .region = region};
+    if (NM_LIKELY(nm_quick_enter(region, asked, &plan)))
         return plan;
     return nm_region_enter(runtime, region, asked);
 }
@@ -180,7 +193,6 @@ static inline void nm_leave(struct nm_plan plan)
 }
 
 /* told.c */
-bool nm_told(uint32_t *size);
 bool nm_is_blas(uintptr_t address);
 
 /* hooks.c */

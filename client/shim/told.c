@@ -1,97 +1,35 @@
-/* told.c - what the program was told about team sizes, and so may rely on.
+/* told.c - the program's own questions and settings of team sizes.
  *
- * omp_get_max_threads() answers the program's own maximum at first; asked again from the same place it answers the present
- * allocation; asked from several places it never changes its answer. What it answered last is the size of every region
- * until it is asked again. A place is the call and the calls that led to it: many programs ask through a function of
- * their own, and what one caller of it does with the answer is not what another does.
- *
- * omp_get_thread_num() and omp_get_num_threads() are only counted: region.c learns from them.
+ * Every answer is the one it would have without us.
  */
 #include "shim.h"
 
 #include <string.h>
 
-static _Atomic uint32_t told;
-static _Atomic uintptr_t first_place;
-static _Atomic bool several_places;
-
-bool nm_told(uint32_t *size)
-{
-    *size = atomic_load_explicit(&told, memory_order_relaxed);
-    return *size != 0;
-}
-
-/* BLAS libraries ask before each operation and pass the answer on as an explicit size: it binds nobody else. */
+/* Whether this code belongs to a BLAS library. Built with OpenMP, it needs exactly the team that it
+ * counted on. */
 bool nm_is_blas(uintptr_t address)
 {
     const char *name = NULL;
-    nm_object_of(address, NULL, &name);
+    nm_object_of(address, &name);
     return name && (strstr(name, "openblas") || strstr(name, "libblis") || strstr(name, "libblas") || strstr(name, "mkl_"));
 }
 
-static uint32_t allowed(uint32_t own)
-{
-    struct numaestro_page *page = nm_client.page;
-    if (nm_client.attached && page->manager.epoch != nm_client.epoch)
-        nm_adopt(true);
-    uint32_t count = nm_client.count;
-    return count < own ? count : own;
-}
-
-#define STACK_WORDS 64
-#define STACK_CALLS 4
-
-/* The call at `place` and those before it on the stack at `frame`, in one number. Without unwinding: words that point into
- * the code of the asking object. A stale word among them can only make two askings look different, or all look the same
- * up to that word; the first keeps the answer as it is, which is always right. */
-static uintptr_t calls_at(uintptr_t place, const uintptr_t *frame)
-{
-    uintptr_t from, to, calls = place;
-    if (!nm_code_around(place, &from, &to))
-        return calls;
-    int seen = 0;
-    for (int i = 0; i < STACK_WORDS && seen < STACK_CALLS; i++) {
-        if (frame[i] < from || frame[i] >= to)
-            continue;
-        calls = calls * 31 + frame[i];
-        seen++;
-    }
-    return calls ? calls : 1;
-}
-
-static int max_threads_at(void *place, const void *frame)
+/* Only so that libomp reads its affinity mask under the user's, also if this is the first call. */
+static int max_threads_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
-    if (!runtime)
-        return 1;
-    uint32_t own = (uint32_t)runtime->get_max_threads();
-    if (nm_self.depth > 0 || (!nm_self.root && runtime->get_level() != 0))
-        return (int)own;
-    if (nm_client.flags & (NM_FLAG_RESIZE_ALWAYS | NM_FLAG_RESIZE_NEVER) || runtime->explicit_max)
-        return (int)own;
-    if (nm_is_blas((uintptr_t)place))
-        return (int)(nm_self.told_blas = allowed(own));
-    uintptr_t nobody = 0, calls = calls_at((uintptr_t)place, frame);
-    uint32_t before = told;
-    if (atomic_compare_exchange_strong(&first_place, &nobody, calls))
-        told = own;
-    else if (nobody != calls)
-        several_places = true;
-    else if (!several_places)
-        told = allowed(own);
-    if (told != before)
-        nm_generation++;
-    return (int)told;
+    return runtime ? runtime->get_max_threads() : 1;
 }
 
 SHIM_EXPORT int omp_get_max_threads(void)
 {
-    return max_threads_at(__builtin_return_address(0), __builtin_frame_address(0));
+    return max_threads_at(__builtin_return_address(0));
 }
 
 SHIM_EXPORT int32_t omp_get_max_threads_(void)
 {
-    return max_threads_at(__builtin_return_address(0), __builtin_frame_address(0));
+    return max_threads_at(__builtin_return_address(0));
 }
 
 static void set_num_threads_at(void *place, int n)
@@ -99,12 +37,10 @@ static void set_num_threads_at(void *place, int n)
     struct nm_runtime *runtime = nm_runtime_at(place);
     if (!runtime)
         return;
+    int before = runtime->get_max_threads();
     runtime->set_num_threads(n);
-    if (nm_self.depth == 0 && !nm_is_blas((uintptr_t)place)) {
-        runtime->explicit_max = true;
-        runtime->threads_max = (uint32_t)runtime->get_max_threads();
+    if (nm_self.root == NM_PRIMARY && nm_self.depth == 0 && runtime->get_max_threads() != before)
         nm_generation++;
-    }
 }
 
 SHIM_EXPORT void omp_set_num_threads(int n)
@@ -122,41 +58,7 @@ SHIM_EXPORT void omp_set_num_threads_8_(const int64_t *n)
     set_num_threads_at(__builtin_return_address(0), *n > INT32_MAX ? INT32_MAX : (int)*n);
 }
 
-static inline int thread_num_at(void *place)
-{
-    struct nm_runtime *runtime = nm_runtime_at(place);
-    nm_self.asked_number++;
-    return NM_LIKELY(runtime != NULL) ? runtime->get_thread_num() : 0;
-}
-
-static inline int num_threads_at(void *place)
-{
-    struct nm_runtime *runtime = nm_runtime_at(place);
-    nm_self.asked_size++;
-    return NM_LIKELY(runtime != NULL) ? runtime->get_num_threads() : 1;
-}
-
-SHIM_EXPORT int omp_get_thread_num(void)
-{
-    return thread_num_at(__builtin_return_address(0));
-}
-
-SHIM_EXPORT int32_t omp_get_thread_num_(void)
-{
-    return thread_num_at(__builtin_return_address(0));
-}
-
-SHIM_EXPORT int omp_get_num_threads(void)
-{
-    return num_threads_at(__builtin_return_address(0));
-}
-
-SHIM_EXPORT int32_t omp_get_num_threads_(void)
-{
-    return num_threads_at(__builtin_return_address(0));
-}
-
-/* Only so that libomp reads its affinity mask under the user's, whatever the program asks first. */
+/* The same. */
 static int num_procs_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
@@ -181,7 +83,9 @@ static void set_dynamic_at(void *place, int on)
     if (!runtime || !runtime->set_dynamic)
         return;
     runtime->set_dynamic(on);
-    runtime->dynamic = on != 0;
+    /* A thread allows any size for its own regions; it may mean to forbid it for all of them. */
+    if (!on)
+        runtime->fixed = true;
     nm_generation++;
 }
 

@@ -40,14 +40,13 @@ enum {
 /* Where new pages go (page.manager.memory). */
 enum nm_memory { NM_MEMORY_UNSAID = 0, NM_MEMORY_FIRST_TOUCH = 1, NM_MEMORY_PREFERRED = 2, NM_MEMORY_INTERLEAVE = 3 };
 
-/* Reasons why a team keeps its size (page.root.held_by). */
+/* page.root.held_by: why a team keeps its size although somebody allows it to follow. 1 to 3 are
+ * retired. */
 enum nm_held_by {
     NM_HELD_NOT = 0,
-    NM_HELD_TOLD = 1,
-    NM_HELD_THREAD_LOCAL = 2,
-    NM_HELD_THREAD_NUMBER = 3,
-    NM_HELD_EXPLICIT = 4,
-    NM_HELD_USER = 5,
+    NM_HELD_EXPLICIT = 4, /* the region says how many, has sections, or is a BLAS library's */
+    NM_HELD_USER = 5,     /* class fold */
+    NM_HELD_FIXED = 6,    /* OMP_DYNAMIC=false or omp_set_dynamic(0) */
 };
 
 /* The party that switches between the threads of a team with more threads than processors

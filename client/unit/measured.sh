@@ -23,9 +23,11 @@ if [ "$(nproc)" -lt 2 ]; then
     echo "skipped measured: two processors are needed"
     exit 0
 fi
+# Flags of the page: 8 = the user lets teams follow (class malleable), 32 = speedups are wanted, 1 = the processors are shared.
+wanted=40
 got=
 for mode in scales locked; do
-    run "$1" 32 $mode
+    run "$1" $wanted $mode
     [ "$said" = "$alone" ] || fail "$mode says '$said', not '$alone'"
     for milli in $results; do
         got="$got $mode=$milli"
@@ -35,12 +37,15 @@ for mode in scales locked; do
         esac
     done
 done
-run "$1" 32 held
+run "$1" $wanted held
 [ -z "$results" ] || fail "held teams are no measurement: $results"
 [ "$said" = "$alone" ] || fail "held says '$said'"
-run "$1" 0 scales
+run "$1" 32 scales
+[ -z "$results" ] && echo "$lines" | grep -q "samples=0 " || fail "a whole team was measured: $lines"
+[ "$said" = "$alone" ] || fail "a whole team says '$said'"
+run "$1" 8 scales
 [ -z "$results" ] && echo "$lines" | grep -q "samples=0 " || fail "measured although nobody asked: $lines"
-run "$1" 33 scales
+run "$1" 41 scales
 [ -z "$results" ] || fail "measured on shared processors: $results"
 [ $bad = 0 ] && echo "ok measured:${got:- nothing, for want of two quiet processors}"
 exit $bad
