@@ -1,11 +1,12 @@
-# contexts.gdb - backtraces of threads that wait in user space, for programs whose team is folded (docs/guides/folding.md).
+# contexts.gdb - backtraces of the threads of a folded team that wait in user space
+# (docs/guides/folding.md).
 #
 #   (gdb) source scripts/contexts.gdb
-#   (gdb) contexts        every thread of the team: number, kernel thread or "waits", where it goes on
+#   (gdb) contexts        every thread of the team, with its kernel thread or "waits"
 #   (gdb) context 3       backtrace of thread 3 of the team
 #
-# x86-64, in a live process, with the debug information of the preloaded library. Nothing is changed for good: `context`
-# lends the selected thread the registers of the one that waits, shows the backtrace, and puts them back.
+# It needs x86-64, a live process, and the debug information of the preloaded library. `context` lends
+# the selected thread the registers of the waiting one, shows the backtrace, and puts its own back.
 
 define contexts
   set $nm_i = 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# contexts.sh - what scripts/contexts.gdb shows of a folded team, and that the program goes on as if nobody had looked.
+# contexts.sh - scripts/contexts.gdb shows a folded team, and the program goes on afterwards.
 #
 # Argument: the program of waits.c, with debug information.
 set -u

@@ -1,4 +1,5 @@
-/* waits.c - a folded team on one carrier that a debugger stops while thread 2 runs and the others wait: for contexts.sh.
+/* waits.c - a folded team on one carrier, for contexts.sh: a debugger stops it while thread 2 runs
+ * and the others wait.
  *
  * Threads made by hand stand for an OpenMP runtime.
  */

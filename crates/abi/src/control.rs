@@ -2,6 +2,9 @@
 //!
 //! `Request::Run` with `wait` may be answered by several [`Reply::Waiting`] lines before [`Reply::Run`].
 
+mod folding;
+
+pub use folding::FoldStatus;
 use serde::{Deserialize, Serialize};
 
 /// How a program may be steered (`docs/ARCHITECTURE.md`, Programs).
@@ -259,7 +262,7 @@ pub struct AppStatus {
     pub shared: bool,
     /// Folded: more threads than processors.
     pub folded: bool,
-    /// How its team is folded; absent while the program has never said anything of that.
+    /// The folding of its team; absent until the program reports any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folding: Option<FoldStatus>,
     /// Its size is held, and by what (empty = not held).
@@ -276,35 +279,6 @@ pub struct AppStatus {
     pub age_s: f64,
     /// Why it has what it has: one sentence.
     pub why: String,
-}
-
-/// How the team of one application is folded, as the program itself says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoldStatus {
-    /// The party that switches between the threads: `user` (the shim, in user space), `kernel`,
-    /// or `none`, because there are no more threads than processors.
-    pub by: String,
-    /// What keeps it from user space, one word that never changes ([`crate::page::why::NAMES`]);
-    /// `none` if nothing does.
-    pub reason: String,
-    /// The same in words: one clause, empty if nothing does.
-    pub why: String,
-    /// What to do about it: one clause, empty if nothing does.
-    pub next: String,
-    /// Threads of the team.
-    pub threads: u32,
-    /// Kernel threads that run them.
-    pub carriers: u32,
-    /// Switches in user space since the start of the program.
-    pub switches: u64,
-    /// The same in the latest second.
-    pub switches_per_second: u32,
-    /// Times that a folded region was given back to the kernel.
-    pub unfolds: u32,
-    /// Times that a team was folded.
-    pub opened: u32,
-    /// Times that a folded team was dissolved.
-    pub dissolved: u32,
 }
 
 /// One NUMA node.

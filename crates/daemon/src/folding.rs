@@ -1,17 +1,17 @@
-//! The folding of a program's team in words: why the kernel switches between its threads, and what to do about it.
+//! The folding of a program's team in words: each reason against user space, and its remedy.
 //!
-//! It must not know how a team is folded.
+//! This file knows no way to fold a team.
 
 use numaestro_abi::control::FoldStatus;
 use numaestro_abi::page::{fold, why};
 use numaestro_host::memory::Folding;
 
-/// The picture of a program's folding; nothing for one that has never said anything of it.
+/// The picture of a program's folding; nothing until the program reports any.
 pub(crate) fn shown(folding: &Folding) -> Option<FoldStatus> {
     if *folding == Folding::default() {
         return None;
     }
-    // A reason belongs to the kernel: with user space there is nothing in the way.
+    // A reason counts only where the kernel folds.
     let reason = if folding.mode == fold::KERNEL { folding.why } else { why::NONE };
     let (why, next) = words(reason);
     Some(FoldStatus {
@@ -78,7 +78,7 @@ fn words(reason: u32) -> (&'static str, &'static str) {
         why::CANCEL => ("OMP_CANCELLATION is on", "OMP_CANCELLATION=false, if it does not need to cancel anything"),
         why::FAULT => (
             "numaestro found a fault of its own in it, and gave the threads back to the kernel",
-            "please report it with the output of `numaestro status --json`; the program itself is not harmed",
+            "please report it with the output of `numaestro status --json`; `--fold kernel` avoids it",
         ),
         _ => ("its threads are no OpenMP team", NOTHING),
     }

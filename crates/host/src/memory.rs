@@ -63,8 +63,7 @@ pub struct Report {
     pub requested: u32,
 }
 
-/// Why and how the application's team is folded, as it says in its page; clamped, and not to be
-/// believed beyond itself.
+/// The application's own report of its folding; clamped, and not to be believed beyond itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Folding {
     /// One of [`page::fold`].
@@ -170,7 +169,7 @@ impl SharedPage {
         }
     }
 
-    /// What the application says of its folding. A mode that is not known counts as none.
+    /// The application's report of its folding. An unknown mode counts as none.
     pub fn folding(&self) -> Folding {
         let page = self.page();
         let read = |word: &AtomicU32| word.load(Ordering::Relaxed);
@@ -298,7 +297,9 @@ mod tests {
         assert_eq!(page.folding(), Folding::default());
         let line = &page.page().fold;
         let words = [&line.mode, &line.why, &line.threads, &line.carriers, &line.switches_per_second];
-        words.iter().for_each(|word| word.store(u32::MAX, Ordering::Relaxed));
+        for word in words {
+            word.store(u32::MAX, Ordering::Relaxed);
+        }
         let seen = page.folding();
         assert_eq!((seen.mode, seen.why), (fold::NONE, why::OTHER));
         assert_eq!((seen.threads, seen.carriers, seen.switches_per_second), (8192, 8192, u32::MAX));

@@ -1,4 +1,6 @@
-//! What this machine lets a program do that switches between its threads by itself. It must not know who does that, and why.
+//! The means that this machine offers to programs that switch between their threads by themselves.
+//!
+//! This file does not know the purpose of the switching.
 
 use std::fs;
 
@@ -11,6 +13,7 @@ const HWCAP_GCS: u64 = 1 << 32;
 
 /// Facts about the machine, its kernel, and the environment that programs are started with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Facts {
     /// As Rust calls it: `x86_64`, `aarch64`, …
     pub arch: String,
@@ -24,7 +27,7 @@ pub struct Facts {
     pub shadow_stacks: bool,
     /// Programs that are started now are to have them.
     pub shadow_stacks_wanted: bool,
-    /// Why threads cannot choose the length of their slices; empty if they can.
+    /// The obstacle to slices of a length that threads choose; empty if there is none.
     pub no_slices: String,
 }
 
@@ -89,18 +92,19 @@ struct SchedulingAttributes {
     period: u64,
 }
 
-/// Whether a thread can choose the length of its slices: one that ends at once tries it.
+/// True if a thread can choose the length of its slices. A thread tries it and ends at once.
 fn custom_slices() -> Result<bool, HostError> {
     let thread = std::thread::Builder::new().name("slices".to_owned()).spawn(try_slices);
     let thread = thread.map_err(error::call("start a thread"))?;
-    thread.join().unwrap_or_else(|_| Ok(false))
+    thread.join().unwrap_or(Ok(false))
 }
 
 fn try_slices() -> Result<bool, HostError> {
     let mut attributes = attributes()?;
     let wish = if attributes.runtime == 5_000_000 { 4_000_000 } else { 5_000_000 };
     attributes.runtime = wish;
-    // SAFETY: the kernel reads as many bytes as the structure says it has, and changes the calling thread only.
+    // SAFETY: the kernel reads `size` bytes of a structure that has so many, and changes the calling
+    // thread only.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if result != 0 {
         return Err(error::call("choose a slice")(std::io::Error::last_os_error()));

@@ -13,7 +13,7 @@ const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
-/// What the shim is to know from the program's user. Where nothing is said, an outer `run` may have said it.
+/// Wishes of the program's user to the shim. An outer `run` may have set those that are missing here.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told {
     /// The class, by its name.

@@ -1,4 +1,4 @@
-//! What `status` and `top` say of a team with more threads than processors: a pure function of the snapshot.
+//! The words of `status` and `top` on a folded team: a pure function of the snapshot.
 
 use numaestro_abi::control::{AppStatus, FoldStatus};
 

@@ -27,7 +27,8 @@ pub struct Profile {
     /// Cache lines that each of its threads moves per millisecond, where nothing counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub btr: Option<u32>,
-    /// `user` or `kernel`: the party that switches between threads while there are more of them than processors.
+    /// `user` or `kernel`: the party that switches between threads while they are more than the
+    /// processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fold: Option<String>,
 }

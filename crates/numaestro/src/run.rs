@@ -229,7 +229,7 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
     changes
 }
 
-/// What the shim in the program is to know from its user.
+/// The user's wishes to the shim in the program.
 fn told(plan: &Plan) -> Told {
     Told { class: plan.class, fold: plan.fold.map(FoldArg::word) }
 }

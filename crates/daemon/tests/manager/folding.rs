@@ -1,5 +1,6 @@
-//! What a program says of its folding: shown in words, and never trusted. The programs here only play: they write into their pages
-//! what a folded program would.
+//! Reports of folding are shown in words, and never trusted.
+//!
+//! The programs here only play: they fill their pages as a folded program would.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +14,8 @@ fn a_folded_team_is_shown() {
     let mut client = stage.client();
     let app = client.hello(8);
     assert_eq!(stage.app(app).unwrap().folding, None, "it has said nothing");
-    // Mode, why, threads, carriers, the switches' two halves, a second's, unfolds, opened, dissolved.
+    // Mode, why, threads, carriers, switches (two words), switches a second, unfolds, opened,
+    // dissolved.
     client.say("fold 1 0 8 2 1000 0 400000 1 3 2");
     let seen = stage.wait_app(app, "its folding", |seen| seen.folding.is_some()).folding.unwrap();
     assert_eq!((seen.by.as_str(), seen.threads, seen.carriers, seen.switches), ("user", 8, 2, 1000));

@@ -1,4 +1,4 @@
-//! What a user may say of a team with more threads than processors. Knows no subcommand.
+//! A user's choice for teams with more threads than processors. Knows no subcommand.
 
 use clap::{Args, ValueEnum};
 
@@ -24,7 +24,7 @@ impl FoldArg {
 /// The same for `run` and `shell`; a program that runs already cannot be told any more.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct FoldArgs {
-    /// Switch between threads in user space, or leave it to the kernel, while there are more threads than processors; default: user.
+    /// Party that switches between threads while they are more than the processors; default: user.
     #[arg(long, value_enum, value_name = "WHO")]
     pub fold: Option<FoldArg>,
 }

@@ -30,7 +30,7 @@ pub enum ProfileCommand {
         /// Cache lines that each of its threads moves to and from memory per millisecond.
         #[arg(long, value_name = "RATE")]
         btr: Option<u32>,
-        /// Switch between threads in user space, or leave it to the kernel, while there are more threads than processors.
+        /// Party that switches between threads while they are more than the processors.
         #[arg(long, value_enum, value_name = "WHO")]
         fold: Option<FoldArg>,
         /// Path of the program, or its name without a slash.

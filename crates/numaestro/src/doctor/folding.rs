@@ -1,5 +1,6 @@
-//! The checks of folding: whether teams with more threads than processors can be folded in user space here. Where they cannot, the
-//! kernel folds them, which is as right and takes longer.
+//! The checks of folding in user space.
+//!
+//! Where a machine fails them, the kernel folds teams. That is as right, and takes longer.
 
 use super::{Check, Outcome};
 use numaestro_host::switching::Facts;
