@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define NM_PAGE_MAGIC 0x31545345414d554eull /* "NUMAEST1", little-endian */
-#define NM_PAGE_VERSION 3u
+#define NM_PAGE_VERSION 4u
 #define NM_PAGE_BYTES 4096u
 #define NM_CPUSET_WORDS 128u
 #define NM_VPS 256u
@@ -47,6 +47,30 @@ enum nm_held_by {
     NM_HELD_EXPLICIT = 4, /* the region says how many, has sections, or is a BLAS library's */
     NM_HELD_USER = 5,     /* class fold */
     NM_HELD_FIXED = 6,    /* OMP_DYNAMIC=false or omp_set_dynamic(0) */
+};
+
+/* The party that switches between the threads of a team with more threads than processors
+ * (page.fold.mode). */
+enum nm_fold_mode { NM_FOLD_NONE = 0, NM_FOLD_USER = 1, NM_FOLD_KERNEL = 2 };
+
+/* Reasons against folding in user space (page.fold.why). */
+enum nm_fold_why {
+    NM_WHY_NONE = 0, /* nothing is in the way */
+    NM_WHY_USER = 1, /* the user asked for the kernel (--fold kernel) */
+    NM_WHY_MACHINE = 2, /* no FSGSBASE, or an architecture that user-space folding does not know */
+    NM_WHY_RUNTIME = 3, /* a runtime or an entry point that is not known */
+    NM_WHY_ROOTS = 4, /* several threads open regions */
+    NM_WHY_SIZE = 5, /* more than 1024 threads */
+    NM_WHY_HELPER = 6, /* there is no helper thread */
+    NM_WHY_RSEQ = 7, /* more than the C library uses restartable sequences */
+    NM_WHY_PI = 8, /* mutexes with priority inheritance */
+    NM_WHY_SHADOW = 9, /* shadow stacks or protection keys */
+    NM_WHY_SYNC = 10, /* the region synchronizes without barriers */
+    NM_WHY_TASKS = 11, /* tasks, ordered or doacross loops on several processors */
+    NM_WHY_NESTED = 12, /* nested regions that are active */
+    NM_WHY_CANCEL = 13, /* OMP_CANCELLATION is on */
+    NM_WHY_FAULT = 14, /* an assertion inside failed */
+    NM_WHY_OTHER = 15, /* it is not an OpenMP team */
 };
 
 struct nm_header_line { /* 0x000, manager, once */
@@ -111,6 +135,19 @@ struct nm_analyzer_line { /* 0x140, the helper thread, while NM_FLAG_MEASURE is 
     _Atomic uint32_t reserved[6];
 };
 
+struct nm_fold_line { /* 0x200, the helper thread */
+    alignas(64) _Atomic uint32_t mode; /* enum nm_fold_mode */
+    _Atomic uint32_t why; /* enum nm_fold_why */
+    _Atomic uint32_t threads;
+    _Atomic uint32_t carriers;
+    _Atomic uint64_t switches; /* since the start */
+    _Atomic uint32_t switches_per_second;
+    _Atomic uint32_t unfolds; /* folded regions that were given back to the kernel */
+    _Atomic uint32_t opened; /* times that a team was folded */
+    _Atomic uint32_t dissolved; /* times that a folded team was dissolved */
+    _Atomic uint32_t reserved[6];
+};
+
 /* A word of page.vp: thread id, OS index of the processor << 32, state << 48; 0 = unused. */
 #define NM_VP_NO_PU 0xffffu
 enum nm_vp_state { NM_VP_UNUSED = 0, NM_VP_UNALLOCATED = 1, NM_VP_RUNNING = 2, NM_VP_STOLEN = 3, NM_VP_CLAIMED = 4 };
@@ -123,7 +160,8 @@ struct numaestro_page {
     struct nm_request_line request;
     struct nm_analyzer_line analyzer;
     _Atomic uint64_t nodes[NM_NODE_WORDS]; /* 0x180, manager: nodes of page.manager.memory */
-    _Atomic uint64_t reserved[64];
+    struct nm_fold_line fold;
+    _Atomic uint64_t reserved[56];
     _Atomic uint64_t cpuset[NM_CPUSET_WORDS]; /* 0x400, manager */
     _Atomic uint64_t vp[NM_VPS]; /* 0x800, the program, under the lock of vp.c */
 };
@@ -136,6 +174,8 @@ _Static_assert(offsetof(struct numaestro_page, helper) == 0x0c0, "helper line");
 _Static_assert(offsetof(struct numaestro_page, request) == 0x100, "request line");
 _Static_assert(offsetof(struct numaestro_page, analyzer) == 0x140, "analyzer line");
 _Static_assert(offsetof(struct numaestro_page, nodes) == 0x180, "nodes");
+_Static_assert(offsetof(struct numaestro_page, fold) == 0x200, "fold line");
+_Static_assert(sizeof(struct nm_fold_line) == 64, "one cache line");
 _Static_assert(offsetof(struct numaestro_page, cpuset) == 0x400, "cpuset");
 _Static_assert(offsetof(struct numaestro_page, vp) == 0x800, "virtual processors");
 _Static_assert(offsetof(struct nm_manager_line, decided_ns) == 24, "decided_ns");

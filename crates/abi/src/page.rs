@@ -11,7 +11,7 @@ use crate::sync::{AtomicU32, AtomicU64};
 /// `"NUMAEST1"` read as a little-endian `u64`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
 /// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page is ready".
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The oldest client version that can use a page of [`VERSION`].
 pub const VERSION_LOWEST: u32 = 1;
 /// Size of the page in bytes.
@@ -23,8 +23,8 @@ pub const CPUSET_WORDS: usize = if cfg!(loom) { 1 } else { 128 };
 /// small page.
 pub const NODE_WORDS: usize = if cfg!(loom) { 0 } else { 16 };
 
-/// Words between the nodes and the cpuset.
-const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 64 };
+/// Words between the folding and the cpuset.
+const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 56 };
 /// Virtual processors a program can register.
 pub const VPS: usize = if cfg!(loom) { 1 } else { 256 };
 
@@ -99,6 +99,55 @@ pub mod runtime {
     pub const TBB: u32 = 1 << 5;
     /// The C API of `numaestro.h`.
     pub const API: u32 = 1 << 6;
+}
+
+/// Values of [`FoldLine::mode`].
+///
+/// They name the party that switches between the threads of a team with more threads than
+/// processors.
+pub mod fold {
+    /// Nobody: the team has no more threads than processors.
+    pub const NONE: u32 = 0;
+    /// The preloaded library does, in user space.
+    pub const USER: u32 = 1;
+    /// The kernel does.
+    pub const KERNEL: u32 = 2;
+}
+
+/// Values of [`FoldLine::why`]: reasons against folding in user space.
+pub mod why {
+    /// Nothing is in the way.
+    pub const NONE: u32 = 0;
+    /// The user asked for the kernel (`--fold kernel`).
+    pub const USER: u32 = 1;
+    /// No FSGSBASE, or an architecture that user-space folding does not know.
+    pub const MACHINE: u32 = 2;
+    /// A runtime or an entry point that is not known.
+    pub const RUNTIME: u32 = 3;
+    /// Several threads open regions.
+    pub const ROOTS: u32 = 4;
+    /// More than 1024 threads.
+    pub const SIZE: u32 = 5;
+    /// There is no helper thread.
+    pub const HELPER: u32 = 6;
+    /// More than the C library uses restartable sequences.
+    pub const RSEQ: u32 = 7;
+    /// Mutexes with priority inheritance.
+    pub const PI: u32 = 8;
+    /// Shadow stacks or protection keys.
+    pub const SHADOW: u32 = 9;
+    /// The region synchronizes without barriers.
+    pub const SYNC: u32 = 10;
+    /// Tasks, `ordered` or doacross loops on several processors.
+    pub const TASKS: u32 = 11;
+    /// Nested regions that are active.
+    pub const NESTED: u32 = 12;
+    /// `OMP_CANCELLATION` is on.
+    pub const CANCEL: u32 = 13;
+    /// An assertion inside failed.
+    pub const FAULT: u32 = 14;
+    /// It is not an OpenMP team.
+    pub const OTHER: u32 = 15;
 }
 
 /// 0x000, written once by the manager before the page is handed out.
@@ -229,6 +278,32 @@ pub struct AnalyzerLine {
     pub reserved: [AtomicU32; 6],
 }
 
+/// 0x200, written by the program's helper thread: the folding of the present team.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct FoldLine {
+    /// One of [`fold`].
+    pub mode: AtomicU32,
+    /// One of [`why`].
+    pub why: AtomicU32,
+    /// Threads of the team.
+    pub threads: AtomicU32,
+    /// Kernel threads that run them.
+    pub carriers: AtomicU32,
+    /// Switches in user space since the start.
+    pub switches: AtomicU64,
+    /// The same in the latest second.
+    pub switches_per_second: AtomicU32,
+    /// Times that a folded region was given back to the kernel.
+    pub unfolds: AtomicU32,
+    /// Times that a team was folded.
+    pub opened: AtomicU32,
+    /// Times that a folded team was dissolved.
+    pub dissolved: AtomicU32,
+    /// Zero.
+    pub reserved: [AtomicU32; 6],
+}
+
 /// The whole page.
 #[repr(C, align(4096))]
 #[derive(Debug)]
@@ -247,7 +322,9 @@ pub struct Page {
     pub analyzer: AnalyzerLine,
     /// 0x180: the nodes of [`ManagerLine::memory`], bit `i % 64` of word `i / 64` = the node with OS index `i`.
     pub nodes: [AtomicU64; NODE_WORDS],
-    /// 0x200 to 0x400, zero.
+    /// 0x200.
+    pub fold: FoldLine,
+    /// 0x240 to 0x400, zero.
     pub reserved: [AtomicU64; RESERVED_WORDS],
     /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS index `i`.
     pub cpuset: [AtomicU64; CPUSET_WORDS],
@@ -266,6 +343,8 @@ const _: () = {
     assert!(offset_of!(Page, request) == 0x100);
     assert!(offset_of!(Page, analyzer) == 0x140);
     assert!(offset_of!(Page, nodes) == 0x180);
+    assert!(offset_of!(Page, fold) == 0x200);
+    assert!(size_of::<FoldLine>() == 64);
     assert!(offset_of!(Page, cpuset) == 0x400);
     assert!(offset_of!(Page, vp) == 0x800);
 };
@@ -280,6 +359,7 @@ impl Default for Page {
             request: RequestLine::default(),
             analyzer: AnalyzerLine::default(),
             nodes: std::array::from_fn(|_| AtomicU64::new(0)),
+            fold: FoldLine::default(),
             reserved: std::array::from_fn(|_| AtomicU64::new(0)),
             cpuset: std::array::from_fn(|_| AtomicU64::new(0)),
             vp: std::array::from_fn(|_| AtomicU64::new(0)),

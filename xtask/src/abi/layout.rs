@@ -6,7 +6,8 @@ use std::mem::{offset_of, size_of};
 
 use numaestro_abi::attach::{self, Advised, Hello, Kind, Notice, Query, Welcome, advice, code};
 use numaestro_abi::page::{
-    self, AnalyzerLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, memory, runtime, vp,
+    self, AnalyzerLine, FoldLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, fold, memory,
+    runtime, vp, why,
 };
 
 use super::{Constant, Field};
@@ -58,10 +59,15 @@ pub fn fields() -> Vec<Field> {
     list!(all, "page.analyzer" at offset_of!(Page, analyzer), AnalyzerLine {
         processors, speedup_milli, iteration_ns, samples, share_milli, stretch_milli, results, cost_ns, reserved,
     });
+    list!(all, "page.fold" at offset_of!(Page, fold), FoldLine {
+        mode, why, threads, carriers, switches, switches_per_second, unfolds, opened, dissolved, reserved,
+    });
     let lines = all.len();
-    list!(all, "page" at 0, Page { header, manager, root, helper, request, analyzer, nodes, reserved, cpuset, vp });
-    // The six lines have been listed field by field.
-    all.drain(lines..lines + 6);
+    list!(all, "page" at 0, Page {
+        header, manager, root, helper, request, analyzer, fold, nodes, reserved, cpuset, vp,
+    });
+    // The seven lines have been listed field by field.
+    all.drain(lines..lines + 7);
     list!(all, "hello" at 0, Hello {
         magic, kind, version, page_version, runtimes, threads_max, reattach, claim_count, reserved, claim_app, name,
         claim_cpuset, pad,
@@ -108,6 +114,25 @@ pub fn constants() -> Vec<Constant> {
         "runtime.MKL" = runtime::MKL, "NM_RUNTIME_MKL";
         "runtime.TBB" = runtime::TBB, "NM_RUNTIME_TBB";
         "runtime.API" = runtime::API, "NM_RUNTIME_API";
+        "fold.NONE" = fold::NONE, "NM_FOLD_NONE";
+        "fold.USER" = fold::USER, "NM_FOLD_USER";
+        "fold.KERNEL" = fold::KERNEL, "NM_FOLD_KERNEL";
+        "why.NONE" = why::NONE, "NM_WHY_NONE";
+        "why.USER" = why::USER, "NM_WHY_USER";
+        "why.MACHINE" = why::MACHINE, "NM_WHY_MACHINE";
+        "why.RUNTIME" = why::RUNTIME, "NM_WHY_RUNTIME";
+        "why.ROOTS" = why::ROOTS, "NM_WHY_ROOTS";
+        "why.SIZE" = why::SIZE, "NM_WHY_SIZE";
+        "why.HELPER" = why::HELPER, "NM_WHY_HELPER";
+        "why.RSEQ" = why::RSEQ, "NM_WHY_RSEQ";
+        "why.PI" = why::PI, "NM_WHY_PI";
+        "why.SHADOW" = why::SHADOW, "NM_WHY_SHADOW";
+        "why.SYNC" = why::SYNC, "NM_WHY_SYNC";
+        "why.TASKS" = why::TASKS, "NM_WHY_TASKS";
+        "why.NESTED" = why::NESTED, "NM_WHY_NESTED";
+        "why.CANCEL" = why::CANCEL, "NM_WHY_CANCEL";
+        "why.FAULT" = why::FAULT, "NM_WHY_FAULT";
+        "why.OTHER" = why::OTHER, "NM_WHY_OTHER";
         "message.MAGIC" = attach::MAGIC, "NM_MESSAGE_MAGIC";
         "message.VERSION" = attach::VERSION, "NM_MESSAGE_VERSION";
         "kind.HELLO" = Kind::Hello as u16, "NM_HELLO";

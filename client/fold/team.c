@@ -1,0 +1,609 @@
+/* team.c - contexts, carriers, and the one meeting that all constructs are made of.
+ *
+ * A context that waits stores the generation that it waits for in `turn`, and its carrier looks for another context that may
+ * run. Claiming is one compare-and-swap on `runner`; a context is claimable when it is not on any stack's way out any more,
+ * because nm_switch clears `runner` only after it has left the stack. The last context that comes to a meeting raises the
+ * generation, which makes all others ready at once. So the common case takes no lock, and carriers share two cache lines.
+ *
+ * No wake-up is lost. A carrier that finds nothing raises `sleepers`, looks once more, and only then sleeps on the bell; who
+ * makes something ready does so first and then looks at `sleepers`; both in sequentially consistent order. A context that
+ * became ready while a carrier was on its way out of it is seen by that carrier, which looks again before it sleeps, or rings
+ * before it parks.
+ *
+ * A parked carrier uses the thread pointer of its own thread, whose context may be running elsewhere. So code that runs on a
+ * parking stack makes system calls by itself and touches nothing thread-local, errno included; and carriers other than the
+ * root's have all signals blocked that are not about the very instruction they execute.
+ */
+#include "fold.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define PARKING_BYTES (32 * 1024)
+#define SIDE_BYTES (512 * 1024)
+#define GUARD_BYTES 4096
+#define LOOKS_A_CLOCK 64 /* looks at memory for one at the clock, while a carrier waits */
+
+__thread struct nm_context *nm_context_self;
+_Atomic uint64_t nm_fold_patience_ns = 1000000;
+void (*nm_fold_at_meeting)(void);
+
+static struct team {
+    /* Shared by all carriers: who arrives writes the one, who arrives last the other. */
+    _Atomic uint32_t arrived __attribute__((aligned(128)));
+    _Atomic uint32_t generation __attribute__((aligned(128)));
+    _Atomic uint32_t sleepers __attribute__((aligned(128)));
+    _Atomic uint32_t bell; /* futex of carriers that work and have nothing to do */
+    /* Seldom written. */
+    _Atomic uint32_t limit __attribute__((aligned(128)));
+    uint32_t members;
+    _Atomic bool open, dissolving;
+    _Atomic uint32_t joined; /* futex: threads that have come */
+    void (*work)(void *, struct nm_context *);
+    void *argument;
+    /* The way into the runtime and back. */
+    void (*enter)(void *);
+    void *enter_argument;
+    void *side_sp;
+    char *side;
+    struct nm_context *contexts; /* NM_FOLD_MEMBERS of each, made once: the watcher may look at any time */
+    struct nm_carrier *carriers;
+} team;
+
+/* System calls without errno, which is thread-local. */
+static long raw(long number, long a, long b, long c, long d)
+{
+#if defined(__x86_64__)
+    long result;
+    register long r10 __asm__("r10") = d;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+    return result;
+#elif defined(__aarch64__)
+    register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c,
+                  x3 __asm__("x3") = d;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+    return x0;
+#else
+    (void)number, (void)a, (void)b, (void)c, (void)d;
+    return -1;
+#endif
+}
+
+static void sleep_on(_Atomic uint32_t *word, uint32_t value)
+{
+    raw(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, 0);
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+    raw(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);
+}
+
+static inline void pause_once(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+/* The vDSO's clock uses no thread-local storage. */
+static uint64_t now_ns(void)
+{
+    struct timespec t = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline bool reached(uint32_t generation, uint32_t turn)
+{
+    return (int32_t)(generation - turn) >= 0;
+}
+
+static inline bool is_ready(const struct nm_context *context)
+{
+    return reached(atomic_load_explicit(&team.generation, memory_order_acquire),
+                   atomic_load_explicit(&context->turn, memory_order_relaxed));
+}
+
+static inline bool works(const struct nm_carrier *carrier)
+{
+    return carrier->number < atomic_load_explicit(&team.limit, memory_order_relaxed);
+}
+
+static inline bool may_run(const struct nm_carrier *carrier, const struct nm_context *context)
+{
+    if (carrier->number == context->number)
+        return true;
+    return context->number != 0 && !context->home && !atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+}
+
+static bool claim(struct nm_carrier *carrier, struct nm_context *context)
+{
+    uint32_t nobody = 0;
+    if (atomic_load_explicit(&context->runner, memory_order_relaxed) != 0 || !is_ready(context))
+        return false;
+    if (!atomic_compare_exchange_strong_explicit(&context->runner, &nobody, carrier->number + 1, memory_order_acquire,
+                                                 memory_order_relaxed))
+        return false;
+    /* It may have run and come to its next meeting since it was looked at. */
+    if (is_ready(context) && may_run(carrier, context)) {
+        context->carrier = carrier;
+        carrier->last = context->number;
+        return true;
+    }
+    atomic_store_explicit(&context->runner, 0, memory_order_release);
+    return false;
+}
+
+/* The contexts after the one that this carrier ran last, round; only those that it ran last itself, or all. */
+static struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
+{
+    uint32_t number = carrier->last;
+    for (uint32_t i = 0; i < team.members; i++) {
+        number = number + 1 < team.members ? number + 1 : 0;
+        struct nm_context *context = &team.contexts[number];
+        if (own_only && context->carrier != carrier)
+            continue;
+        if (may_run(carrier, context) && claim(carrier, context))
+            return context;
+    }
+    return NULL;
+}
+
+/* A context for this carrier to run. Its own thread's goes first where nobody else can run that. Then those that it ran before,
+ * so that each carrier stays with its contexts; then anybody's, so that no carrier idles while there is work. */
+static struct nm_context *find(struct nm_carrier *carrier)
+{
+    struct nm_context *own = &team.contexts[carrier->number];
+    bool homing = atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+    if ((carrier->number == 0 || homing || own->home) && claim(carrier, own))
+        return own;
+    if (homing || !works(carrier))
+        return NULL;
+    struct nm_context *found = find_among(carrier, true);
+    return found ? found : find_among(carrier, false);
+}
+
+/* After something has become ready. The full barrier pairs with that of a carrier about to sleep. */
+static void ring(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&team.sleepers, memory_order_relaxed) == 0)
+        return;
+    atomic_fetch_add(&team.bell, 1);
+    wake(&team.bell);
+}
+
+/* Whatever it sleeps on, it looks again. */
+static void call(struct nm_carrier *carrier)
+{
+    atomic_store(&carrier->call, 1);
+    wake(&carrier->call);
+    ring();
+}
+
+/* Everybody who waits for this generation may go on. */
+static void open_turn(uint32_t generation)
+{
+    atomic_store_explicit(&team.generation, generation, memory_order_release);
+    ring();
+}
+
+static bool someone_waits_for(const struct nm_carrier *carrier)
+{
+    for (uint32_t i = 0; i < team.members; i++) {
+        const struct nm_context *context = &team.contexts[i];
+        if (atomic_load_explicit(&context->runner, memory_order_relaxed) == 0 && is_ready(context) && may_run(carrier, context))
+            return true;
+    }
+    return false;
+}
+
+/* Nothing is to be had: sleeps until the bell rings. What has been made ready before `sleepers` rose is seen here, what is made
+ * ready after it rings. */
+static void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
+{
+    uint32_t bell = atomic_load(&team.bell);
+    atomic_fetch_add(&team.sleepers, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    bool news = atomic_load(&carrier->call) || !works(carrier) || (holds && is_ready(holds)) || someone_waits_for(carrier);
+    if (!news)
+        sleep_on(&team.bell, bell);
+    atomic_fetch_sub(&team.sleepers, 1);
+}
+
+/* A carrier on its parking stack, holding no context. */
+static void park(void *argument)
+{
+    struct nm_carrier *carrier = argument;
+    for (;;) {
+        /* Only now has it left the context that it came from; that may be ready, and nobody else awake to see it. */
+        uint32_t evicted = carrier->evicted;
+        carrier->evicted = 0;
+        if (evicted)
+            call(&team.carriers[evicted - 1]);
+        else
+            ring();
+        atomic_store(&carrier->call, 0);
+        struct nm_context *next = find(carrier);
+        if (next)
+            nm_switch(&carrier->sp, next->sp, next->tls, NULL);
+        else if (works(carrier))
+            sleep_by_the_bell(carrier, NULL);
+        else
+            sleep_on(&carrier->call, 0);
+    }
+}
+
+static void count_switch(struct nm_carrier *carrier)
+{
+    uint64_t switches = atomic_load_explicit(&carrier->switches, memory_order_relaxed);
+    atomic_store_explicit(&carrier->switches, switches + 1, memory_order_relaxed);
+}
+
+static void leave_for(struct nm_context *me, struct nm_context *next)
+{
+    count_switch(next->carrier);
+    nm_switch(&me->sp, next->sp, next->tls, &me->runner);
+}
+
+static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
+{
+    count_switch(carrier);
+    nm_switch(&me->sp, carrier->sp, carrier->tls, &me->runner);
+}
+
+/* Waits on the stack of `me`, which nobody else can claim meanwhile. Returns when there may be something new. */
+static void wait_for_news(const struct nm_context *me, const struct nm_carrier *carrier)
+{
+    uint64_t patience = atomic_load_explicit(&nm_fold_patience_ns, memory_order_relaxed), until = 0;
+    for (uint32_t looks = 1; patience > 0; looks++) {
+        if (is_ready(me) || !works(carrier) || atomic_load_explicit(&carrier->call, memory_order_relaxed))
+            return;
+        pause_once();
+        if (looks % LOOKS_A_CLOCK != 0)
+            continue;
+        /* A context that a neighbour has given up in the meantime. */
+        if (someone_waits_for(carrier))
+            return;
+        uint64_t now = now_ns();
+        if (until == 0)
+            until = now + patience;
+        else if (now >= until)
+            break;
+    }
+    sleep_by_the_bell(carrier, me);
+}
+
+/* Whether this carrier may go on with the context that it holds. */
+static inline bool may_keep(const struct nm_carrier *carrier, const struct nm_context *me)
+{
+    if (!may_run(carrier, me))
+        return false;
+    return works(carrier) || me->home || atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+}
+
+/* The context waits for its turn, or gives way; its carrier runs others. Returns when it runs again. */
+static void suspend(struct nm_context *me)
+{
+    for (;;) {
+        struct nm_carrier *carrier = me->carrier;
+        atomic_store_explicit(&carrier->call, 0, memory_order_relaxed);
+        if (!may_keep(carrier, me)) {
+            carrier->evicted = me->number + 1;
+            leave_for_parking(me, carrier);
+            return;
+        }
+        struct nm_context *root = &team.contexts[0];
+        bool ready = is_ready(me);
+        /* Who is ready goes on; only the root, which no other carrier can run, goes before. */
+        struct nm_context *next = !ready                                     ? find(carrier)
+                                  : carrier->number == 0 && me != root && claim(carrier, root) ? root
+                                                                                               : NULL;
+        if (next) {
+            leave_for(me, next);
+            return;
+        }
+        if (ready)
+            return;
+        wait_for_news(me, carrier);
+    }
+}
+
+static void meet(struct nm_context *me, uint32_t wait)
+{
+    uint32_t generation = atomic_load_explicit(&team.generation, memory_order_relaxed);
+    atomic_store_explicit(&me->turn, generation + wait, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&team.arrived, 1, memory_order_acq_rel) + 1 < team.members) {
+        suspend(me);
+        return;
+    }
+    atomic_store_explicit(&team.arrived, 0, memory_order_relaxed);
+    if (nm_fold_at_meeting)
+        nm_fold_at_meeting();
+    open_turn(generation + 1);
+    if (wait > 1 || !may_keep(me->carrier, me))
+        suspend(me);
+}
+
+void nm_fold_barrier(struct nm_context *me)
+{
+    meet(me, 1);
+}
+
+bool nm_fold_yield(struct nm_context *me)
+{
+    struct nm_carrier *carrier = me->carrier;
+    struct nm_context *next = works(carrier) ? find(carrier) : NULL;
+    if (!next)
+        return false;
+    leave_for(me, next);
+    return true;
+}
+
+void nm_fold_go_home(struct nm_context *me)
+{
+    me->home = true;
+    if (me->carrier->number != me->number)
+        suspend(me);
+}
+
+/* Signals that a carrier must not take, because its thread is not the one that it seems to be. Those about the instruction
+ * that it executes, and the C library's own two, cannot be put off. */
+static uint64_t block_signals(void)
+{
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, 32, 33};
+    uint64_t mask = ~0ull, before = 0;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        mask &= ~(1ull << (kept[i] - 1));
+    raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&before, 8);
+    return before;
+}
+
+static void restore_signals(uint64_t mask)
+{
+    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
+}
+
+/* Memory below a page that nobody may touch; NULL if there is none. */
+static char *stack_of(size_t bytes)
+{
+    char *at = mmap(NULL, bytes + GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    mprotect(at, GUARD_BYTES, PROT_NONE);
+    return at + GUARD_BYTES;
+}
+
+static void *zeroed(size_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* Room for a team of this size. Stacks are kept for the next one. */
+static bool make_room(uint32_t members)
+{
+    if (!team.side && !(team.side = stack_of(SIDE_BYTES)))
+        return false;
+    if (!team.contexts && !(team.contexts = zeroed(NM_FOLD_MEMBERS * sizeof *team.contexts)))
+        return false;
+    if (!team.carriers && !(team.carriers = zeroed(NM_FOLD_MEMBERS * sizeof *team.carriers)))
+        return false;
+    for (uint32_t i = 0; i < members; i++)
+        if (!team.carriers[i].stack && !(team.carriers[i].stack = stack_of(PARKING_BYTES)))
+            return false;
+    return true;
+}
+
+bool nm_fold_prepare(uint32_t members, uint32_t limit)
+{
+    if (members > NM_FOLD_MEMBERS || !make_room(members))
+        return false;
+    /* The watcher may look at any of this, and sees a team with nobody to wait for. */
+    for (uint32_t i = 0; i < members; i++)
+        team.contexts[i].runner = i + 1;
+    team.members = members;
+    team.arrived = 0;
+    team.sleepers = 0;
+    team.dissolving = false;
+    team.joined = 0;
+    for (uint32_t i = 0; i < members; i++) {
+        struct nm_context *context = &team.contexts[i];
+        struct nm_carrier *carrier = &team.carriers[i];
+        context->number = carrier->number = carrier->last = i;
+        context->carrier = carrier;
+        context->home = false;
+        carrier->call = 0;
+        carrier->evicted = 0;
+    }
+    atomic_store(&team.limit, limit < members ? limit : members);
+    return true;
+}
+
+/* The calling thread becomes a context and a carrier, which runs it. */
+static struct nm_context *enrol(uint32_t number)
+{
+    struct nm_context *context = &team.contexts[number];
+    struct nm_carrier *carrier = &team.carriers[number];
+    context->tls = carrier->tls = nm_thread_pointer();
+    context->turn = atomic_load(&team.generation);
+    carrier->tid = (int32_t)raw(SYS_gettid, 0, 0, 0, 0);
+    carrier->sp = nm_switch_stack(carrier->stack + PARKING_BYTES, park, carrier);
+    if (number != 0)
+        carrier->signals = block_signals();
+    nm_context_self = context;
+    return context;
+}
+
+static void withdraw(struct nm_context *me)
+{
+    uint64_t signals = me->carrier->signals;
+    nm_context_self = NULL;
+    if (me->number != 0)
+        restore_signals(signals);
+}
+
+struct nm_context *nm_fold_join(uint32_t number)
+{
+    struct nm_context *me = enrol(number);
+    /* The last one makes the team known; until then no context may be looked for. */
+    atomic_fetch_add(&team.joined, 1);
+    team.open = true;
+    return me;
+}
+
+void nm_fold_leave(struct nm_context *me)
+{
+    nm_fold_go_home(me);
+    uint32_t left = atomic_fetch_sub(&team.joined, 1) - 1;
+    if (left == 0)
+        team.open = false;
+    withdraw(me);
+}
+
+static void enter_on_side(void *unused)
+{
+    (void)unused;
+    team.enter(team.enter_argument);
+    /* The runtime's region is over. */
+    struct nm_context *root = &team.contexts[0];
+    nm_switch(&team.side_sp, root->sp, root->tls, NULL);
+    __builtin_trap();
+}
+
+bool nm_fold_open(uint32_t members, uint32_t limit, void (*enter)(void *), void *argument)
+{
+    if (!nm_fold_prepare(members, limit))
+        return false;
+    team.enter = enter;
+    team.enter_argument = argument;
+    struct nm_context *root = enrol(0);
+    team.side_sp = nm_switch_stack(team.side + SIDE_BYTES, enter_on_side, NULL);
+    nm_switch(&root->sp, team.side_sp, root->tls, NULL);
+    team.open = true;
+    return true;
+}
+
+/* The root's own part of the runtime's region, on the side stack: back to the program as soon as all others have come. */
+static void root_member(void)
+{
+    struct nm_context *root = &team.contexts[0];
+    for (uint32_t joined; (joined = atomic_load(&team.joined)) + 1 < team.members;)
+        sleep_on(&team.joined, joined);
+    nm_switch(&team.side_sp, root->sp, root->tls, NULL);
+}
+
+static void end(struct nm_context *me)
+{
+    meet(me, me->number == 0 ? 1 : 2);
+}
+
+void nm_fold_member(uint32_t number)
+{
+    if (number == 0) {
+        root_member();
+        return;
+    }
+    struct nm_context *me = enrol(number);
+    atomic_store_explicit(&me->turn, atomic_load(&team.generation) + 1, memory_order_relaxed);
+    if (atomic_fetch_add(&team.joined, 1) + 2 == team.members)
+        wake(&team.joined);
+    /* Nothing is ready before the root opens a region; carriers that work wait for it on their parking stacks. */
+    leave_for_parking(me, me->carrier);
+    while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {
+        team.work(team.argument, me);
+        end(me);
+    }
+    withdraw(me);
+}
+
+void nm_fold_run(void (*work)(void *, struct nm_context *), void *argument)
+{
+    struct nm_context *root = &team.contexts[0];
+    team.work = work;
+    team.argument = argument;
+    open_turn(atomic_load_explicit(&team.generation, memory_order_relaxed) + 1);
+    work(argument, root);
+    end(root);
+}
+
+void nm_fold_limit(uint32_t limit)
+{
+    if (limit > team.members)
+        limit = team.members;
+    if (limit == 0)
+        limit = 1;
+    uint32_t before = atomic_exchange(&team.limit, limit);
+    for (uint32_t i = before; i < limit; i++)
+        call(&team.carriers[i]);
+    if (before != limit)
+        ring();
+}
+
+void nm_fold_dissolve(void)
+{
+    struct nm_context *root = &team.contexts[0];
+    atomic_store(&team.dissolving, true);
+    atomic_store(&team.limit, team.members);
+    open_turn(atomic_load_explicit(&team.generation, memory_order_relaxed) + 1);
+    for (uint32_t i = 1; i < team.members; i++)
+        call(&team.carriers[i]);
+    nm_context_self = NULL;
+    nm_switch(&root->sp, team.side_sp, root->tls, NULL);
+    team.open = false;
+}
+
+bool nm_fold_someone_waits(void)
+{
+    for (uint32_t i = 0; i < team.members; i++)
+        if (atomic_load_explicit(&team.contexts[i].runner, memory_order_relaxed) == 0 && is_ready(&team.contexts[i]))
+            return true;
+    return false;
+}
+
+uint32_t nm_fold_limited(void)
+{
+    return atomic_load_explicit(&team.limit, memory_order_relaxed);
+}
+
+bool nm_fold_is_open(void)
+{
+    return atomic_load_explicit(&team.open, memory_order_acquire);
+}
+
+uint32_t nm_fold_members(void)
+{
+    return team.members;
+}
+
+uint32_t nm_fold_generation(void)
+{
+    return atomic_load_explicit(&team.generation, memory_order_relaxed);
+}
+
+uint64_t nm_fold_switches(void)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; team.carriers && i < NM_FOLD_MEMBERS && team.carriers[i].stack; i++)
+        sum += atomic_load_explicit(&team.carriers[i].switches, memory_order_relaxed);
+    return sum;
+}
+
+struct nm_carrier *nm_fold_carrier(uint32_t number)
+{
+    return number < team.members ? &team.carriers[number] : NULL;
+}
+
+void nm_fold_forget(void)
+{
+    /* The other threads are gone, and with them the stacks that their contexts were on: the memory stays, unused. */
+    memset(&team, 0, sizeof team);
+    nm_context_self = NULL;
+}

@@ -1,0 +1,229 @@
+/* fold.c - the scheduler of whole teams, driven by plain threads instead of an OpenMP runtime: every meeting must be one, whatever
+ * becomes of the limit meanwhile.
+ *
+ * Arguments: seconds (default 2), seed (default 1; printed, so that a failure can be repeated), or "cost".
+ */
+#include "../fold/fold.h"
+
+#include <errno.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST 64
+
+static uint32_t members;
+static pthread_t threads[MOST];
+static _Atomic uint64_t counts[MOST];
+static __thread uint64_t mine; /* must be the same variable after every switch */
+static _Atomic bool over;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail(const char *what, long is, long should)
+{
+    fprintf(stderr, "FAILED fold: %s is %ld, not %ld\n", what, is, should);
+    _exit(1);
+}
+
+static uint64_t state = 1;
+
+static uint32_t draw(uint32_t below)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % below;
+}
+
+static void *member(void *number)
+{
+    mine = 0;
+    nm_fold_member((uint32_t)(uintptr_t)number);
+    return NULL;
+}
+
+/* What a runtime does: all threads of the team run the region's function, and end together. */
+static void region(void *unused)
+{
+    (void)unused;
+    for (uint32_t i = 1; i < members; i++)
+        if (pthread_create(&threads[i], NULL, member, (void *)(uintptr_t)i))
+            abort();
+    nm_fold_member(0);
+    for (uint32_t i = 1; i < members; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static pid_t root_tid;
+
+static void work(void *argument, struct nm_context *me)
+{
+    uint32_t rounds = *(uint32_t *)argument, number = me->number;
+    int rounding = number % 2 ? FE_DOWNWARD : FE_UPWARD;
+    fesetround(rounding);
+    errno = (int)number + 100;
+    for (uint32_t i = 0; i < rounds; i++) {
+        mine++;
+        uint64_t was = atomic_load(&counts[number]);
+        atomic_store(&counts[number], was + 1);
+        if ((number + i) % 5 == 0)
+            nm_fold_yield(me);
+        nm_fold_barrier(me);
+        if (nm_context_self != me)
+            fail("the context", (long)(uintptr_t)nm_context_self, (long)(uintptr_t)me);
+        for (uint32_t j = 0; j < members; j++)
+            if (atomic_load(&counts[j]) != was + 1)
+                fail("a neighbour's count after a meeting", (long)counts[j], (long)was + 1);
+        nm_fold_barrier(me);
+        if (fegetround() != rounding)
+            fail("the rounding mode", fegetround(), rounding);
+        if (errno != (int)number + 100)
+            fail("errno", errno, (int)number + 100);
+        if (number == 0 && syscall(SYS_gettid) != root_tid)
+            fail("the root's kernel thread", syscall(SYS_gettid), root_tid);
+    }
+    if (mine != counts[number])
+        fail("a thread-local count", (long)mine, (long)counts[number]);
+    fesetround(FE_TONEAREST);
+}
+
+static void *shake(void *seed)
+{
+    uint64_t own = (uintptr_t)seed;
+    while (!over) {
+        own = own * 6364136223846793005u + 1442695040888963407u;
+        nm_fold_limit((uint32_t)(own >> 33) % members + 1);
+        struct timespec t = {0, (long)((own >> 20) % 200000)};
+        nanosleep(&t, NULL);
+    }
+    return NULL;
+}
+
+static void stress(double seconds, uint64_t seed)
+{
+    state = seed;
+    long regions = 0, teams = 0;
+    uint64_t before = nm_fold_switches();
+    for (double until = now() + seconds; now() < until; teams++) {
+        members = draw(8) == 0 ? MOST : 2 + draw(7);
+        memset(counts, 0, sizeof counts);
+        mine = 0;
+        over = false;
+        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
+            fail("a team", 0, 1);
+        pthread_t shaker;
+        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)(seed + (uint64_t)teams));
+        for (uint32_t i = 0; i < 20; i++, regions++) {
+            uint32_t rounds = 1 + draw(20);
+            nm_fold_run(work, &rounds);
+            if (syscall(SYS_gettid) != root_tid)
+                fail("the root's kernel thread outside", syscall(SYS_gettid), root_tid);
+        }
+        over = true;
+        pthread_join(shaker, NULL);
+        nm_fold_dissolve();
+    }
+    printf("ok fold: seed %llu, %ld teams, %ld regions, %llu switches\n", (unsigned long long)seed, teams, regions,
+           (unsigned long long)(nm_fold_switches() - before));
+}
+
+/* A region that is running already: threads join at one meeting, and leave at another. */
+static pthread_barrier_t kernel;
+
+static void *joins(void *number)
+{
+    uint32_t rounds = 50;
+    mine = 0;
+    for (int turn = 0; turn < 20; turn++) {
+        pthread_barrier_wait(&kernel);
+        if ((uintptr_t)number == 0 && !nm_fold_prepare(members, 1 + (uint32_t)turn % members))
+            fail("a team to join", 0, 1);
+        pthread_barrier_wait(&kernel);
+        struct nm_context *me = nm_fold_join((uint32_t)(uintptr_t)number);
+        work(&rounds, me);
+        nm_fold_barrier(me);
+        if (me->number == 0)
+            nm_fold_limit(members);
+        pid_t tid = me->carrier ? (pid_t)nm_fold_carrier(me->number)->tid : 0;
+        nm_fold_leave(me);
+        if (syscall(SYS_gettid) != tid)
+            fail("the kernel thread after leaving", syscall(SYS_gettid), tid);
+        if (nm_context_self)
+            fail("a context after leaving", 1, 0);
+    }
+    return NULL;
+}
+
+static void join_and_leave(void)
+{
+    for (members = 2; members <= 9; members += 7) {
+        memset(counts, 0, sizeof counts);
+        mine = 0;
+        pthread_barrier_init(&kernel, NULL, members);
+        for (uint32_t i = 1; i < members; i++)
+            pthread_create(&threads[i], NULL, joins, (void *)(uintptr_t)i);
+        joins((void *)0);
+        for (uint32_t i = 1; i < members; i++)
+            pthread_join(threads[i], NULL);
+        pthread_barrier_destroy(&kernel);
+    }
+    printf("ok fold: joined and left in the middle of a region\n");
+}
+
+static void meetings(void *rounds, struct nm_context *me)
+{
+    for (uint32_t i = 0; i < *(uint32_t *)rounds; i++)
+        nm_fold_barrier(me);
+}
+
+static void nothing(void *unused, struct nm_context *me)
+{
+    (void)unused;
+    (void)me;
+}
+
+static void cost(void)
+{
+    static const uint32_t sizes[] = {2, 4, 8, 16, 64};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        members = sizes[i];
+        uint32_t rounds = 400000 / members;
+        nm_fold_open(members, 1, region, NULL);
+        nm_fold_run(meetings, &rounds);
+        double start = now();
+        nm_fold_run(meetings, &rounds);
+        double barrier = now() - start;
+        start = now();
+        for (uint32_t j = 0; j < rounds; j++)
+            nm_fold_run(nothing, NULL);
+        double empty = now() - start;
+        nm_fold_dissolve();
+        printf("cost fold: %2u on 1: meeting %.1f ns a thread, empty region %.1f ns\n", members,
+               1e9 * barrier / rounds / members, 1e9 * empty / rounds);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    root_tid = (pid_t)syscall(SYS_gettid);
+    if (nm_switch_refused() != NM_WHY_NONE) {
+        printf("skipped fold: this machine cannot (reason %d)\n", (int)nm_switch_refused());
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "cost") == 0) {
+        cost();
+        return 0;
+    }
+    join_and_leave();
+    stress(argc > 1 ? strtod(argv[1], NULL) : 2.0, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+    return 0;
+}
