@@ -5,8 +5,9 @@
  * below the *limit* work; the others are parked on stacks of their own. The limit is M while the team is folded, and N while
  * it has been given back to the kernel: a context that is not running may be resumed by any carrier at any moment.
  *
- * The root context, number 0, runs on its own carrier only: outside regions the program must be on its own kernel thread, and
- * a signal handler on the root's kernel thread finds the root's thread-local storage unused by anybody else.
+ * The root context, number 0, runs on its own carrier, but for regions that have been given back: outside regions the program must
+ * be on its own kernel thread. That thread takes signals; others take none, so that no handler runs beside the thread that it
+ * seems to be. A context that is *at home* is run by its own carrier only, and takes its signals.
  *
  * There is one team in a process. team.c owns its state and knows no runtime; what a construct does is the adapters' part
  * (shim/gomp_*.c, shim/kmp_*.c), and when a team is given back is watch.c's.
@@ -47,6 +48,7 @@ struct nm_carrier {
     _Atomic uint64_t switches;
     char *stack;
     uint64_t signals;           /* the mask to return to */
+    bool blocks;                /* `signals` is not in force */
 } __attribute__((aligned(128)));
 
 /* The thread's own context while it belongs to the team, else NULL. Follows the thread pointer. */
@@ -75,10 +77,18 @@ void nm_fold_barrier(struct nm_context *me);
 bool nm_fold_yield(struct nm_context *me);
 /* Goes on on its own kernel thread, and stays there. */
 void nm_fold_go_home(struct nm_context *me);
+/* The same for another one, at its next barrier or where it waits now. From any thread of the team. */
+void nm_fold_send_home(uint32_t number);
+/* It may be run by any carrier again. */
+void nm_fold_leave_home(struct nm_context *me);
 
 /* How many carriers work. From any thread. */
 void nm_fold_limit(uint32_t limit);
 uint32_t nm_fold_limited(void);
+/* Whether other carriers may run the root too: where its own is stuck with another context, nobody else could help. */
+void nm_fold_roam(bool on);
+/* The number of the context with this thread pointer; false if it is no member. */
+bool nm_fold_number_of(uintptr_t tls, uint32_t *number);
 
 bool nm_fold_is_open(void);        /* a held-open team or one that has joined in the middle of a region */
 uint32_t nm_fold_members(void);

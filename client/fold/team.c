@@ -14,6 +14,7 @@
  * parking stack makes system calls by itself and touches nothing thread-local, errno included; and carriers other than the
  * root's have all signals blocked that are not about the very instruction they execute.
  */
+#include "client.h"
 #include "fold.h"
 
 #include <linux/futex.h>
@@ -42,6 +43,7 @@ static struct team {
     _Atomic uint32_t limit __attribute__((aligned(128)));
     uint32_t members;
     _Atomic bool open, dissolving;
+    _Atomic bool roams; /* any carrier may run the root */
     bool complete; /* the root's member has come */
     _Atomic uint32_t joined; /* futex: threads that have come */
     void (*work)(void *, struct nm_context *);
@@ -121,19 +123,27 @@ static inline bool may_run(const struct nm_carrier *carrier, const struct nm_con
 {
     if (carrier->number == context->number)
         return true;
-    return context->number != 0 && !context->home && !atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+    if (context->number == 0 && !atomic_load_explicit(&team.roams, memory_order_relaxed))
+        return false;
+    return !context->home && !atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+}
+
+/* A context that is at home is run by its own carrier also while it waits: that takes the thread's signals. */
+static inline bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
+{
+    return is_ready(context) || (context->home && carrier->number == context->number);
 }
 
 static bool claim(struct nm_carrier *carrier, struct nm_context *context)
 {
     uint32_t nobody = 0;
-    if (atomic_load_explicit(&context->runner, memory_order_relaxed) != 0 || !is_ready(context))
+    if (atomic_load_explicit(&context->runner, memory_order_relaxed) != 0 || !is_wanted(carrier, context))
         return false;
     if (!atomic_compare_exchange_strong_explicit(&context->runner, &nobody, carrier->number + 1, memory_order_acquire,
                                                  memory_order_relaxed))
         return false;
     /* It may have run and come to its next meeting since it was looked at. */
-    if (is_ready(context) && may_run(carrier, context)) {
+    if (is_wanted(carrier, context) && may_run(carrier, context)) {
         context->carrier = carrier;
         carrier->last = context->number;
         return true;
@@ -219,10 +229,36 @@ static void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_
     atomic_fetch_sub(&team.sleepers, 1);
 }
 
+/* Signals that a carrier must not take, because its thread is not the one that it seems to be. Those about the instruction
+ * that it executes, and the C library's own two, cannot be put off. */
+static uint64_t block_signals(void)
+{
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};
+    uint64_t mask = ~0ull, before = 0;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        mask &= ~(1ull << (kept[i] - 1));
+    raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&before, 8);
+    return before;
+}
+
+static void restore_signals(uint64_t mask)
+{
+    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
+}
+
+static void block_carrier(struct nm_carrier *carrier)
+{
+    carrier->signals = block_signals();
+    carrier->blocks = true;
+}
+
 /* A carrier on its parking stack, holding no context. */
 static void park(void *argument)
 {
     struct nm_carrier *carrier = argument;
+    /* The root may be running elsewhere: its kernel thread takes no signals before it is on a context's stack again. */
+    if (carrier->number == 0 && !carrier->blocks)
+        block_carrier(carrier);
     for (;;) {
         /* Only now has it left the context that it came from; that may be ready, and nobody else awake to see it. */
         uint32_t evicted = carrier->evicted;
@@ -248,16 +284,34 @@ static void count_switch(struct nm_carrier *carrier)
     atomic_store_explicit(&carrier->switches, switches + 1, memory_order_relaxed);
 }
 
+/* The context runs again. A thread that is itself takes its own signals. */
+static inline void runs_again(struct nm_context *me)
+{
+    struct nm_carrier *carrier = me->carrier;
+    if (NM_UNLIKELY(carrier->blocks) && (carrier->number == 0 || me->home)) {
+        carrier->blocks = false;
+        restore_signals(carrier->signals);
+    }
+}
+
 static void leave_for(struct nm_context *me, struct nm_context *next)
 {
-    count_switch(next->carrier);
+    struct nm_carrier *carrier = next->carrier;
+    /* It takes over a kernel thread that has been somebody's own. */
+    if (NM_UNLIKELY(!carrier->blocks) && carrier->number != 0 && !next->home)
+        block_carrier(carrier);
+    count_switch(carrier);
     nm_switch(&me->sp, next->sp, next->tls, &me->runner);
+    runs_again(me);
 }
 
 static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
 {
+    if (NM_UNLIKELY(!carrier->blocks))
+        block_carrier(carrier);
     count_switch(carrier);
     nm_switch(&me->sp, carrier->sp, carrier->tls, &me->runner);
+    runs_again(me);
 }
 
 /* Waits on the stack of `me`, which nobody else can claim meanwhile. Returns when there may be something new. */
@@ -299,7 +353,7 @@ static void suspend(struct nm_context *me)
         if (!may_keep(carrier, me)) {
             carrier->evicted = me->number + 1;
             leave_for_parking(me, carrier);
-            return;
+            continue;
         }
         struct nm_context *root = &team.contexts[0];
         bool ready = is_ready(me);
@@ -307,13 +361,12 @@ static void suspend(struct nm_context *me)
         struct nm_context *next = !ready                                     ? find(carrier)
                                   : carrier->number == 0 && me != root && claim(carrier, root) ? root
                                                                                                : NULL;
-        if (next) {
+        if (next)
             leave_for(me, next);
+        else if (ready)
             return;
-        }
-        if (ready)
-            return;
-        wait_for_news(me, carrier);
+        else
+            wait_for_news(me, carrier);
     }
 }
 
@@ -353,23 +406,38 @@ void nm_fold_go_home(struct nm_context *me)
     me->home = true;
     if (me->carrier->number != me->number)
         suspend(me);
+    else
+        runs_again(me);
 }
 
-/* Signals that a carrier must not take, because its thread is not the one that it seems to be. Those about the instruction
- * that it executes, and the C library's own two, cannot be put off. */
-static uint64_t block_signals(void)
+void nm_fold_send_home(uint32_t number)
 {
-    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, 32, 33};
-    uint64_t mask = ~0ull, before = 0;
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        mask &= ~(1ull << (kept[i] - 1));
-    raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&before, 8);
-    return before;
+    if (number >= team.members)
+        return;
+    team.contexts[number].home = true;
+    call(&team.carriers[number]);
 }
 
-static void restore_signals(uint64_t mask)
+void nm_fold_leave_home(struct nm_context *me)
 {
-    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
+    me->home = false;
+    if (me->number != 0 && !me->carrier->blocks)
+        block_carrier(me->carrier);
+}
+
+void nm_fold_roam(bool on)
+{
+    team.roams = on;
+}
+
+bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
+{
+    for (uint32_t i = 0; nm_fold_is_open() && i < team.members; i++) {
+        *number = i;
+        if (team.contexts[i].tls == tls)
+            return true;
+    }
+    return false;
 }
 
 /* Memory below a page that nobody may touch; NULL if there is none. */
@@ -413,7 +481,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     team.members = members;
     team.arrived = 0;
     team.sleepers = 0;
-    team.dissolving = false;
+    team.dissolving = team.roams = false;
     team.joined = 0;
     for (uint32_t i = 0; i < members; i++) {
         struct nm_context *context = &team.contexts[i];
@@ -422,6 +490,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
         context->carrier = carrier;
         context->home = false;
         carrier->call = 0;
+        carrier->blocks = false;
         carrier->evicted = 0;
     }
     atomic_store(&team.limit, limit < members ? limit : members);
@@ -438,17 +507,19 @@ static struct nm_context *enrol(uint32_t number)
     carrier->tid = (int32_t)raw(SYS_gettid, 0, 0, 0, 0);
     carrier->sp = nm_switch_stack(carrier->stack + PARKING_BYTES, park, carrier);
     if (number != 0)
-        carrier->signals = block_signals();
+        block_carrier(carrier);
     nm_context_self = context;
     return context;
 }
 
 static void withdraw(struct nm_context *me)
 {
-    uint64_t signals = me->carrier->signals;
+    struct nm_carrier *carrier = me->carrier;
     nm_context_self = NULL;
-    if (me->number != 0)
-        restore_signals(signals);
+    if (carrier->blocks) {
+        carrier->blocks = false;
+        restore_signals(carrier->signals);
+    }
 }
 
 struct nm_context *nm_fold_join(uint32_t number)
@@ -508,6 +579,11 @@ static void root_member(void)
 static void end(struct nm_context *me)
 {
     meet(me, me->number == 0 ? 1 : 2);
+    /* Outside of regions the root is on its own kernel thread. */
+    if (NM_UNLIKELY(me->number == 0 && me->carrier->number != 0)) {
+        nm_fold_go_home(me);
+        me->home = false;
+    }
 }
 
 void nm_fold_member(uint32_t number)

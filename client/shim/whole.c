@@ -94,7 +94,7 @@ void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
     if (real) {
         nm_fold_go_home(nm_context_self);
     } else if (member->joined) {
-        nm_context_self->home = false;
+        nm_fold_leave_home(nm_context_self);
     } else {
         nm_fold_join((uint32_t)pass->runtime->get_thread_num());
         member->joined = true;
@@ -216,9 +216,10 @@ static void held_member(void *argument, struct nm_context *me)
     struct nm_member *member = &nm_member;
     bool real = pass->begins_real;
     *member = (struct nm_member){.pass = pass, .real = real, .joined = true};
-    me->home = false;
     if (NM_UNLIKELY(real))
         nm_fold_go_home(me);
+    else if (NM_UNLIKELY(me->home))
+        nm_fold_leave_home(me);
     pass->body(pass, me->number);
     if (NM_UNLIKELY(member->real))
         pass->real_barrier(); /* tasks that are left are done here */
