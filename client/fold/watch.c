@@ -34,6 +34,7 @@ static _Atomic bool shared, all, given_back, running, asleep = true;
 static _Atomic uint32_t meetings_to_refold, refolded_at;
 static _Atomic uint8_t within; /* times that the present region was given back */
 static _Atomic uint8_t because;
+static _Atomic bool for_good; /* the present region is never to be folded again */
 static struct nm_fold_memory *memory; /* root thread */
 
 static _Atomic uint32_t said_mode, said_why, said_threads, unfolds, opened, dissolved;
@@ -85,6 +86,11 @@ void nm_watch_give_back(enum nm_fold_why why)
     apply();
 }
 
+void nm_watch_remember(void)
+{
+    for_good = true;
+}
+
 void nm_watch_allow(uint32_t processors, bool is_shared)
 {
     allowed = processors ? processors : 1;
@@ -107,7 +113,7 @@ bool nm_watch_begin(struct nm_fold_memory *of)
     given_back = false;
     refolded_at = nm_fold_generation();
     bool leave = of->rest > 0;
-    if (leave)
+    if (leave && of->rest != UINT16_MAX)
         of->rest--;
     all = leave;
     apply();
@@ -122,7 +128,11 @@ bool nm_watch_begin(struct nm_fold_memory *of)
 void nm_watch_end(void)
 {
     running = false;
-    if (NM_UNLIKELY(within > 0)) {
+    if (NM_UNLIKELY(for_good)) {
+        for_good = false;
+        memory->because = because;
+        memory->rest = UINT16_MAX;
+    } else if (NM_UNLIKELY(within > 0)) {
         memory->because = because;
         memory->clean = 0;
         if (memory->level < LEVEL_MOST)

@@ -9,7 +9,7 @@
 struct nm_fold_memory {
     uint8_t level;    /* grows when an execution is given back, shrinks when some are not */
     uint8_t clean;    /* executions in a row that were not */
-    uint16_t rest;    /* executions that are left to the kernel before the next attempt */
+    uint16_t rest;    /* executions that are left to the kernel before the next attempt; UINT16_MAX = all */
     uint8_t because;  /* enum nm_fold_why of the last time */
 };
 
@@ -18,6 +18,8 @@ bool nm_watch_begin(struct nm_fold_memory *memory);
 void nm_watch_end(void);
 /* The kernel does better with what this region is doing: from a context, at a construct. */
 void nm_watch_give_back(enum nm_fold_why why);
+/* The present region is to be left to the kernel from now on. */
+void nm_watch_remember(void);
 /* Processors that the program has, and whether others use them too. From any thread. */
 void nm_watch_allow(uint32_t processors, bool shared);
 /* All carriers work, because the runtime's own constructs are about to be used; or as many as there are processors. */

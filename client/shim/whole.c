@@ -175,6 +175,19 @@ bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags
     return false;
 }
 
+void nm_whole_own_thread(void)
+{
+    struct nm_context *me = nm_context_self;
+    struct nm_pass *pass = nm_member.pass;
+    if (!me || me->home)
+        return;
+    if (pass && nm_member.real)
+        return;
+    nm_watch_give_back(NM_WHY_OTHER);
+    nm_watch_remember();
+    nm_fold_go_home(me);
+}
+
 static void thread_ends(void *unused)
 {
     (void)unused;

@@ -57,6 +57,8 @@ void nm_whole_dissolve(void);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
 bool nm_whole_is_held(void);
+/* A member of a folded team is about to do something that belongs to its own kernel thread. */
+void nm_whole_own_thread(void);
 
 void nm_pass_change(struct nm_member *member, struct nm_pass *pass);
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass);

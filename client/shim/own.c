@@ -1,0 +1,144 @@
+/* own.c - calls that are about the kernel thread that makes them, or that do not go together with folding.
+ *
+ * A member of a folded team is not on a certain kernel thread. Where it asks for something that the kernel keeps for each thread
+ * (signal masks, alternate stacks, affinity, priority), it first goes to its own, and stays there for the rest of the region; the
+ * function of the region is known by then, and its next executions are left to the kernel from the start. In sequential code the
+ * root is on its own kernel thread anyway; calls that visit every thread of the process dissolve the team there.
+ */
+#include "whole.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The C library's own function. Looked up once; two threads at once find the same. */
+#define REAL(name)                                                                                                      \
+    ({                                                                                                                  \
+        static __typeof__(&name) _Atomic known;                                                                         \
+        if (NM_UNLIKELY(!known))                                                                                        \
+            known = (__typeof__(&name))nm_next_symbol(#name);                                                           \
+        known;                                                                                                          \
+    })
+
+static inline void own_thread(void)
+{
+    if (NM_UNLIKELY(nm_context_self != NULL))
+        nm_whole_own_thread();
+}
+
+#define ABOUT_THREAD(type, name, parameters, arguments)                                                                 \
+    SHIM_EXPORT type name parameters                                                                                    \
+    {                                                                                                                   \
+        own_thread();                                                                                                   \
+        return REAL(name) arguments;                                                                                    \
+    }
+
+ABOUT_THREAD(int, pthread_sigmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
+ABOUT_THREAD(int, sigprocmask, (int how, const sigset_t *set, sigset_t *before), (how, set, before))
+ABOUT_THREAD(int, sigaltstack, (const stack_t *stack, stack_t *before), (stack, before))
+ABOUT_THREAD(int, sigsuspend, (const sigset_t *set), (set))
+ABOUT_THREAD(int, sigwait, (const sigset_t *set, int *number), (set, number))
+ABOUT_THREAD(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
+ABOUT_THREAD(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *most), (set, info, most))
+ABOUT_THREAD(int, raise, (int number), (number))
+ABOUT_THREAD(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *set), (pid, bytes, set))
+ABOUT_THREAD(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *param), (pid, policy, param))
+ABOUT_THREAD(int, sched_setparam, (pid_t pid, const struct sched_param *param), (pid, param))
+
+/* A jump out of a signal handler puts back a mask, too; the thread is its own already where one was set. */
+
+/* Calls about another thread: if it is a member, it goes to its own kernel thread. */
+static void send_home(pthread_t thread)
+{
+    uint32_t number;
+    if (NM_LIKELY(!nm_fold_is_open()))
+        return;
+    own_thread();
+    if (!pthread_equal(thread, pthread_self()) && nm_fold_number_of((uintptr_t)thread, &number))
+        nm_fold_send_home(number);
+}
+
+#define ABOUT_ANOTHER(type, name, parameters, arguments)                                                                \
+    SHIM_EXPORT type name parameters                                                                                    \
+    {                                                                                                                   \
+        send_home(thread);                                                                                              \
+        return REAL(name) arguments;                                                                                    \
+    }
+
+ABOUT_ANOTHER(int, pthread_kill, (pthread_t thread, int number), (thread, number))
+ABOUT_ANOTHER(int, pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value))
+ABOUT_ANOTHER(int, pthread_cancel, (pthread_t thread), (thread))
+ABOUT_ANOTHER(int, pthread_setaffinity_np, (pthread_t thread, size_t bytes, const cpu_set_t *set), (thread, bytes, set))
+ABOUT_ANOTHER(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
+              (thread, policy, param))
+
+/* The C library interrupts every thread of the process for these. */
+#define ABOUT_ALL(name, parameters, arguments)                                                                          \
+    SHIM_EXPORT int name parameters                                                                                     \
+    {                                                                                                                   \
+        nm_whole_dissolve();                                                                                            \
+        return REAL(name) arguments;                                                                                    \
+    }
+
+ABOUT_ALL(setuid, (uid_t id), (id))
+ABOUT_ALL(setgid, (gid_t id), (id))
+ABOUT_ALL(seteuid, (uid_t id), (id))
+ABOUT_ALL(setegid, (gid_t id), (id))
+ABOUT_ALL(setreuid, (uid_t real, uid_t effective), (real, effective))
+ABOUT_ALL(setregid, (gid_t real, gid_t effective), (real, effective))
+ABOUT_ALL(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))
+ABOUT_ALL(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
+ABOUT_ALL(setgroups, (size_t count, const gid_t *groups), (count, groups))
+
+/* What the program may keep: the number of the thread that the member is to everybody. */
+SHIM_EXPORT pid_t gettid(void)
+{
+    struct nm_context *me = nm_context_self;
+    return NM_UNLIKELY(me != NULL) ? nm_fold_carrier(me->number)->tid : (pid_t)syscall(SYS_gettid);
+}
+
+/* The C library would read what the kernel wrote for the thread that is parked. */
+SHIM_EXPORT int sched_getcpu(void)
+{
+    if (NM_LIKELY(!nm_context_self))
+        return REAL(sched_getcpu)();
+    unsigned cpu = 0;
+    return syscall(SYS_getcpu, &cpu, NULL, NULL) == 0 ? (int)cpu : -1;
+}
+
+SHIM_EXPORT int sched_yield(void)
+{
+    struct nm_context *me = nm_context_self;
+    if (NM_UNLIKELY(me != NULL) && nm_member.pass && !nm_member.real && nm_fold_yield(me))
+        return 0;
+    return REAL(sched_yield)();
+}
+
+/* The kernel compares the owner of such a mutex with the thread that unlocks it. */
+SHIM_EXPORT int pthread_mutexattr_setprotocol(pthread_mutexattr_t *attributes, int protocol)
+{
+    if (protocol == PTHREAD_PRIO_INHERIT)
+        nm_whole_refuse(NM_WHY_PI);
+    return REAL(pthread_mutexattr_setprotocol)(attributes, protocol);
+}
+
+/* Rights to keys of memory protection are a register that is not switched. */
+extern int pkey_alloc(unsigned flags, unsigned rights);
+SHIM_EXPORT int pkey_alloc(unsigned flags, unsigned rights)
+{
+    nm_whole_refuse(NM_WHY_SHADOW);
+    return REAL(pkey_alloc)(flags, rights);
+}
+
+SHIM_EXPORT _Noreturn void pthread_exit(void *value)
+{
+    nm_whole_dissolve();
+    REAL(pthread_exit)(value);
+    __builtin_unreachable();
+}
