@@ -73,6 +73,10 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
 /* How a region goes on after it was planned: folded (nothing is left to do), or by the runtime with `*function` and `*data`. */
 static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned flags, nm_outlined *function, void **data)
 {
+    if (NM_UNLIKELY(!call->pass.runtime->gomp)) {
+        nm_whole_dissolve(); /* libomp's entries of these names */
+        return false;
+    }
     if (NM_UNLIKELY(plan->fold)) {
         if (NM_LIKELY(fold(call, plan, flags)))
             return true;

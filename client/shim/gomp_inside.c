@@ -152,12 +152,17 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
     return false;
 }
 
+static void real_barrier(struct nm_runtime *runtime)
+{
+    runtime->gomp->barrier();
+}
+
 bool nm_gomp_run(struct nm_pass *pass, uint32_t flags)
 {
     struct nm_runtime *runtime = pass->runtime;
     if (!nm_whole_holds(runtime, pass->members, flags) && !open_team(runtime, pass->members, flags))
         return false;
-    pass->real_barrier = runtime->gomp->barrier;
+    pass->real_barrier = real_barrier;
     nm_whole_run(pass);
     return true;
 }

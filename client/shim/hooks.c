@@ -3,7 +3,7 @@
  * dlopen looks at its return address to know who calls (RUNPATH, namespaces): so the real one is jumped to, not called.
  * This file must be compiled with optimisation, and a test checks that a plugin's RUNPATH still works.
  */
-#include "shim.h"
+#include "whole.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,6 +41,8 @@ static dlopen_fn before_dlopen(void)
 SHIM_EXPORT void *dlopen(const char *file, int mode)
 {
     dlopen_fn real = before_dlopen();
+    if (!(mode & RTLD_NOLOAD))
+        nm_kmp_more_loaded();
 #if defined(__clang__)
     __attribute__((musttail))
 #endif

@@ -19,6 +19,12 @@ struct tables {
     const uint32_t *gnu_hash;
 };
 
+struct question {
+    bool (*says)(const char *name, uintptr_t address, void *data);
+    void *data;
+    bool found;
+};
+
 /* The loader has made these addresses absolute, except where the dynamic section is read-only. */
 static const void *absolute(const struct dl_phdr_info *info, ElfW(Addr) address)
 {
@@ -39,21 +45,33 @@ static struct tables tables_of(const struct dl_phdr_info *info, const ElfW(Dyn) 
     return tables;
 }
 
-static bool gives_out_sections(const char *name)
+static bool gives_out_sections(const char *name, uintptr_t address, void *data)
 {
+    (void)address;
+    (void)data;
     return strcmp(name, "__kmpc_for_static_init_4") == 0 || strncmp(name, "GOMP_sections", 13) == 0;
 }
 
-static bool imports_sections(const struct tables *tables)
+/* How many symbols to look at. The table of an object that exports nothing does not tell; linkers put the strings behind the
+ * symbols. */
+static size_t count_of(const struct tables *tables)
 {
-    if (!tables->symbols || !tables->strings || !tables->gnu_hash)
-        return true;
     uint32_t undefined = tables->gnu_hash[1];
-    for (uint32_t i = 1; i < undefined; i++) {
-        if (gives_out_sections(tables->strings + tables->symbols[i].st_name))
+    if (undefined > 1)
+        return undefined;
+    uintptr_t symbols = (uintptr_t)tables->symbols, strings = (uintptr_t)tables->strings;
+    return strings > symbols ? (strings - symbols) / sizeof *tables->symbols : 0;
+}
+
+static bool imports(const struct tables *tables, const struct question *question, uintptr_t address)
+{
+    size_t count = tables->symbols && tables->strings && tables->gnu_hash ? count_of(tables) : 0;
+    for (size_t i = 1; i < count; i++) {
+        const ElfW(Sym) *symbol = &tables->symbols[i];
+        if (symbol->st_shndx == SHN_UNDEF && question->says(tables->strings + symbol->st_name, address, question->data))
             return true;
     }
-    return false;
+    return count == 0;
 }
 
 /* The runtimes call each other by these names, and we forward them: no program's regions are in there. */
@@ -71,7 +89,7 @@ static bool is_apart(const char *name)
 static int look(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
-    bool *found = data;
+    struct question *question = data;
     if (is_apart(info->dlpi_name))
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -79,14 +97,19 @@ static int look(struct dl_phdr_info *info, size_t size, void *data)
         if (p->p_type != PT_DYNAMIC)
             continue;
         struct tables tables = tables_of(info, (const ElfW(Dyn) *)(info->dlpi_addr + p->p_vaddr));
-        *found |= imports_sections(&tables);
+        question->found |= imports(&tables, question, (uintptr_t)info->dlpi_addr + p->p_vaddr);
     }
-    return *found;
+    return question->found;
+}
+
+bool nm_imports_any(bool (*says)(const char *, uintptr_t, void *), void *data)
+{
+    struct question question = {says, data, false};
+    dl_iterate_phdr(look, &question);
+    return question.found;
 }
 
 bool nm_may_have_sections(void)
 {
-    bool found = false;
-    dl_iterate_phdr(look, &found);
-    return found;
+    return nm_imports_any(gives_out_sections, NULL);
 }

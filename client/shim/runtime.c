@@ -157,6 +157,7 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
     if (r->kmp) {
         start_libomp(r);
         r->blocktime = r->get_blocktime ? r->get_blocktime() : 0;
+        nm_kmp_find(r);
     } else {
         nm_spin_find(r);
         nm_gomp_find(r, handle);
@@ -165,7 +166,14 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
     /* The user forbids it, or wrote a word that the runtime does not understand. */
     r->fixed = getenv("OMP_DYNAMIC") && !(r->get_dynamic && r->get_dynamic());
     runtimes_count++;
+    if (runtimes_count > 1)
+        nm_kmp_forget_slots();
     return r;
+}
+
+uintptr_t nm_runtime_base(uintptr_t address)
+{
+    return base_of(symbol_for(address, "omp_get_level"));
 }
 
 struct nm_runtime *nm_runtime_of(uintptr_t address)

@@ -53,6 +53,7 @@ struct nm_runtime {
     pid_t roll[NM_ROLL];        /* thread ids by thread number, taken when the team was last sent to sleep */
     int (*get_max_active_levels)(void);
     const struct nm_gomp *gomp; /* libgomp's constructs */
+    const struct nm_kmp *inside; /* libomp's */
     bool whole;                 /* all is there that folding its teams in user space needs */
     _Atomic bool fixed;         /* OMP_DYNAMIC=false, or some thread called omp_set_dynamic(0) */
 };
@@ -114,11 +115,14 @@ struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any addres
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
 void *nm_runtime_symbol(const struct nm_runtime *runtime, const char *name);
 uintptr_t nm_object_of(uintptr_t address, const char **name);
+uintptr_t nm_runtime_base(uintptr_t address); /* load address of the runtime that code there means; 0 = none */
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
 
 /* imports.c */
 bool nm_may_have_sections(void); /* some loaded object imports what gives out sections */
+/* Whether `says(name, address, data)` is true of anything that a loaded object other than the runtimes imports, or may be. */
+bool nm_imports_any(bool (*says)(const char *name, uintptr_t address, void *data), void *data);
 
 /* region.c */
 struct nm_region *nm_region_find(uintptr_t function);

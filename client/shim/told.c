@@ -32,14 +32,32 @@ SHIM_EXPORT int32_t omp_get_max_threads_(void)
     return max_threads_at(__builtin_return_address(0));
 }
 
+/* libomp would take sequential code for a member of the team that is held. */
+static void before_setting(const struct nm_runtime *runtime)
+{
+    if (nm_kmp_is_outside_of(runtime))
+        nm_whole_dissolve();
+}
+
+static void after_setting(const struct nm_runtime *runtime)
+{
+    if (runtime && runtime->kmp)
+        nm_kmp_settings();
+    else
+        nm_whole_settings();
+}
+
 static void set_num_threads_at(void *place, int n)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
     if (!runtime)
         return;
     int before = runtime->get_max_threads();
+    if (n == before && nm_kmp_is_outside_of(runtime))
+        return;
+    before_setting(runtime);
     runtime->set_num_threads(n);
-    nm_whole_settings();
+    after_setting(runtime);
     if (nm_self.root == NM_PRIMARY && nm_self.depth == 0 && runtime->get_max_threads() != before)
         nm_generation++;
 }
@@ -83,8 +101,9 @@ static void set_dynamic_at(void *place, int on)
     struct nm_runtime *runtime = nm_runtime_at(place);
     if (!runtime || !runtime->set_dynamic)
         return;
+    before_setting(runtime);
     runtime->set_dynamic(on);
-    nm_whole_settings();
+    after_setting(runtime);
     /* A thread allows any size for its own regions; it may mean to forbid it for all of them. */
     if (!on)
         runtime->fixed = true;
@@ -107,9 +126,10 @@ SHIM_EXPORT void omp_set_dynamic_(const int32_t *on)
     {                                                                                                                   \
         struct nm_runtime *runtime = nm_runtime_at(place);                                                             \
         void (*set)(int) = runtime ? (void (*)(int))nm_runtime_symbol(runtime, #name) : NULL;                          \
+        before_setting(runtime);                                                                                        \
         if (set)                                                                                                        \
             set(value);                                                                                                 \
-        nm_whole_settings();                                                                                            \
+        after_setting(runtime);                                                                                         \
     }                                                                                                                   \
     SHIM_EXPORT void name(int value)                                                                                   \
     {                                                                                                                   \
@@ -131,9 +151,10 @@ static void set_schedule_at(void *place, int kind, int chunk)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
     void (*set)(int, int) = runtime ? (void (*)(int, int))nm_runtime_symbol(runtime, "omp_set_schedule") : NULL;
+    before_setting(runtime);
     if (set)
         set(kind, chunk);
-    nm_whole_settings();
+    after_setting(runtime);
 }
 
 SHIM_EXPORT void omp_set_schedule(int kind, int chunk)

@@ -235,7 +235,7 @@ static void held_member(void *argument, struct nm_context *me)
         nm_fold_leave_home(me);
     pass->body(pass, me->number);
     if (NM_UNLIKELY(member->real))
-        pass->real_barrier(); /* tasks that are left are done here */
+        pass->real_barrier(pass->runtime); /* tasks that are left are done here */
     member->pass = NULL;
 }
 

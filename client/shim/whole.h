@@ -23,7 +23,8 @@ struct nm_pass {
     bool to_real;               /* what the change is to */
     _Atomic uint32_t change_at; /* number of a barrier, 0 = no change so far */
     void (*body)(struct nm_pass *, uint32_t number); /* the program's region, for one member */
-    void (*real_barrier)(void); /* the runtime's, for a pass whose constructs are the runtime's at its end */
+    /* the runtime's, for a pass whose constructs are the runtime's at its end */
+    void (*real_barrier)(struct nm_runtime *);
     void *copied;               /* of a single construct with copyprivate */
 };
 
@@ -100,5 +101,31 @@ bool nm_gomp_run(struct nm_pass *pass, uint32_t flags);
 bool nm_gomp_starts_loops(const struct nm_runtime *runtime);
 void nm_gomp_start_loop(const struct nm_runtime *runtime, int kind, long from, long to, long step, long chunk);
 void nm_gomp_start_sections(const struct nm_runtime *runtime, unsigned count);
+
+/* kmp_inside.c */
+extern __thread int32_t nm_kmp_gtid __attribute__((tls_model("initial-exec"), visibility("hidden"))); /* of a member */
+void nm_kmp_find(struct nm_runtime *runtime);
+bool nm_kmp_run(struct nm_pass *pass);
+void nm_kmp_real_barrier(struct nm_runtime *runtime);
+void nm_kmp_serialized(struct nm_runtime *runtime, void *place, nm_microtask task, void *argument);
+/* Whether a team of that size has to find out in which order libomp reduces; then every member of it does so. */
+bool nm_kmp_asks_for_order(struct nm_runtime *runtime, uint32_t members);
+void nm_kmp_ask_for_order(struct nm_runtime *runtime, int32_t gtid, uint32_t number, uint32_t members);
+/* nm_whole_settings for libomp, where members share no memory of settings with sequential code. */
+void nm_kmp_settings(void);
+
+/* kmp_outside.c */
+extern _Atomic bool nm_kmp_outside __attribute__((visibility("hidden"))); /* a team of libomp is held, its root not in it */
+void nm_kmp_hold(struct nm_runtime *runtime, bool outside);
+bool nm_kmp_holds(const struct nm_runtime *runtime);
+/* The caller is the root in sequential code while a team of this runtime is held. */
+static inline bool nm_kmp_is_outside_of(const struct nm_runtime *runtime)
+{
+    return NM_UNLIKELY(atomic_load_explicit(&nm_kmp_outside, memory_order_relaxed)) && nm_kmp_holds(runtime);
+}
+/* Nothing in the process makes it unsafe to hold a team of this runtime. */
+bool nm_kmp_ready(struct nm_runtime *runtime);
+void nm_kmp_more_loaded(void);
+void nm_kmp_forget_slots(void);
 
 #endif

@@ -1,0 +1,588 @@
+/* kmp_inside.c - libomp's constructs inside a region whose team is folded, and its team that is held open.
+ *
+ * A folded team waits at nm_fold_barrier where libomp has a barrier; what libomp does besides the waiting (handing out work,
+ * choosing the thread of a single) it goes on doing. libomp finds a thread by a thread-local number, which follows the context.
+ * Tasks are run by the context that makes them, at once, as the compiler does it for `if(0)`. Whatever else waits inside libomp
+ * (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
+ *
+ * Large teams reduce in a tree, within a barrier. Which member's data is combined with which other's decides the last bits of a
+ * floating-point sum. So libomp is asked once for each team size: a reduction of its own tells the order, and ours repeats it.
+ *
+ * A team that is held open is one real region of libomp, whose members wait in nm_fold_member. kmp_outside.c keeps sequential
+ * code from noticing it.
+ */
+#include "whole.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef void (*combine_fn)(void *, void *);
+typedef int32_t (*routine_fn)(int32_t, void *);
+
+struct nm_kmp {
+    void (*barrier)(void *, int32_t);
+    int32_t (*cancel_barrier)(void *, int32_t);
+    int32_t (*reduce)(void *, int32_t, int32_t, size_t, void *, combine_fn, void *);
+    int32_t (*reduce_nowait)(void *, int32_t, int32_t, size_t, void *, combine_fn, void *);
+    void (*end_reduce)(void *, int32_t, void *);
+    void (*end_reduce_nowait)(void *, int32_t, void *);
+    void (*copyprivate)(void *, int32_t, size_t, void *, combine_fn, int32_t);
+    void *(*copyprivate_light)(void *, int32_t, void *); /* newer ones */
+    void (*ordered)(void *, int32_t);
+    void (*doacross_wait)(void *, int32_t, const int64_t *);
+    int32_t (*task)(void *, int32_t, void *);
+    int32_t (*task_with_deps)(void *, int32_t, void *, int32_t, void *, int32_t, void *);
+    void (*task_begin)(void *, int32_t, void *);
+    void (*task_complete)(void *, int32_t, void *);
+    void (*wait_deps)(void *, int32_t, int32_t, void *, int32_t, void *);
+    void (*taskloop)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, void *);
+    void (*taskloop_5)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, int32_t,
+                       void *);
+    void (*serialized)(void *, int32_t);
+    void (*end_serialized)(void *, int32_t);
+};
+
+#define RUNTIMES 32
+static struct nm_kmp known[RUNTIMES];
+
+__thread int32_t nm_kmp_gtid;
+
+/* Between the two halves of a construct. */
+static __thread struct {
+    enum { NO_REDUCTION, IN_TREE, BEFORE_BARRIER } reduction;
+    int32_t method;
+    uint32_t serialized; /* nested regions of one thread that the compiler opened by itself */
+    struct nm_member outer;
+} own __attribute__((tls_model("initial-exec")));
+
+static struct {
+    int32_t reserved, flags, reserved2, reserved3;
+    const char *source;
+} place_of_ours = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;team;0;0;;"};
+
+void nm_kmp_find(struct nm_runtime *runtime)
+{
+    static unsigned count;
+    if (count == RUNTIMES)
+        return;
+    struct nm_kmp *k = &known[count++];
+    runtime->inside = k;
+#define FIND(field, name) *(void **)&k->field = nm_runtime_symbol(runtime, "__kmpc_" name)
+    FIND(barrier, "barrier");
+    FIND(cancel_barrier, "cancel_barrier");
+    FIND(reduce, "reduce");
+    FIND(reduce_nowait, "reduce_nowait");
+    FIND(end_reduce, "end_reduce");
+    FIND(end_reduce_nowait, "end_reduce_nowait");
+    FIND(copyprivate, "copyprivate");
+    FIND(copyprivate_light, "copyprivate_light");
+    FIND(ordered, "ordered");
+    FIND(doacross_wait, "doacross_wait");
+    FIND(task, "omp_task");
+    FIND(task_with_deps, "omp_task_with_deps");
+    FIND(task_begin, "omp_task_begin_if0");
+    FIND(task_complete, "omp_task_complete_if0");
+    FIND(wait_deps, "omp_wait_deps");
+    FIND(taskloop, "taskloop");
+    FIND(taskloop_5, "taskloop_5");
+    FIND(serialized, "serialized_parallel");
+    FIND(end_serialized, "end_serialized_parallel");
+#undef FIND
+    runtime->whole = k->barrier && k->reduce && k->reduce_nowait && k->end_reduce && k->end_reduce_nowait && k->copyprivate &&
+                     k->task_begin && k->task_complete && k->wait_deps && k->serialized && k->end_serialized &&
+                     runtime->global_thread_num;
+}
+
+/* The order of a tree reduction */
+
+#define ORDERS 4
+static struct order {
+    struct nm_runtime *runtime;
+    uint32_t members;
+    bool known, tree;
+    uint32_t pairs;
+    struct {
+        uint16_t into, from;
+    } pair[NM_FOLD_MEMBERS];
+} orders[ORDERS];
+
+/* What libomp's reduction of ours finds: each member writes its own line only. */
+static struct {
+    uint16_t first, last, next; /* member numbers plus one */
+} found[NM_FOLD_MEMBERS];
+
+static struct order *order_of(const struct nm_runtime *runtime, uint32_t members)
+{
+    for (unsigned i = 0; i < ORDERS; i++)
+        if (orders[i].runtime == runtime && orders[i].members == members)
+            return &orders[i];
+    return NULL;
+}
+
+/* Smaller teams reduce one after the other. */
+#define ALWAYS_WITHOUT_TREE 4u
+
+bool nm_kmp_asks_for_order(struct nm_runtime *runtime, uint32_t members)
+{
+    static unsigned next;
+    if (members > NM_FOLD_MEMBERS || (members <= ALWAYS_WITHOUT_TREE && !getenv("KMP_FORCE_REDUCTION")))
+        return false;
+    struct order *order = order_of(runtime, members);
+    if (order)
+        return !order->known;
+    order = &orders[next++ % ORDERS];
+    order->runtime = runtime;
+    order->members = members;
+    order->known = order->tree = false;
+    order->pairs = 0;
+    memset(found, 0, sizeof found);
+    return true;
+}
+
+static void record(void *into, void *from)
+{
+    uint32_t parent = *(uint32_t *)into, child = *(uint32_t *)from;
+    if (found[parent].last)
+        found[found[parent].last - 1u].next = (uint16_t)(child + 1);
+    else
+        found[parent].first = (uint16_t)(child + 1);
+    found[parent].last = (uint16_t)(child + 1);
+}
+
+/* A member's data is complete before it is combined with its parent's. */
+static void write_down(struct order *order, uint32_t parent)
+{
+    for (uint32_t child = found[parent].first; child; child = found[child - 1].next) {
+        write_down(order, child - 1);
+        order->pair[order->pairs].into = (uint16_t)parent;
+        order->pair[order->pairs++].from = (uint16_t)(child - 1);
+    }
+}
+
+void nm_kmp_ask_for_order(struct nm_runtime *runtime, int32_t gtid, uint32_t number, uint32_t members)
+{
+    static int32_t lock[8];
+    const struct nm_kmp *k = runtime->inside;
+    uint32_t mine = number;
+    if (k->reduce_nowait(&place_of_ours, gtid, 1, sizeof mine, &mine, record, lock) == 1)
+        k->end_reduce_nowait(&place_of_ours, gtid, lock);
+    struct order *order = order_of(runtime, members);
+    if (number == 0 && order && !order->known) {
+        /* A limit of threads makes teams smaller: those are not folded. */
+        if ((uint32_t)runtime->get_num_threads() == members)
+            write_down(order, 0);
+        order->tree = order->pairs > 0;
+        atomic_thread_fence(memory_order_release);
+        order->known = true;
+    }
+}
+
+static bool reduces_in_tree(const struct nm_pass *pass, const void *data, combine_fn combine)
+{
+    const struct order *order = data && combine ? order_of(pass->runtime, pass->members) : NULL;
+    return order && order->tree;
+}
+
+/* By the root, when all have come. */
+static void combine_all(const struct nm_pass *pass, void **data, combine_fn combine)
+{
+    const struct order *order = order_of(pass->runtime, pass->members);
+    for (uint32_t i = 0; i < order->pairs; i++)
+        combine(data[order->pair[i].into], data[order->pair[i].from]);
+}
+
+/* The team that is held open */
+
+static struct {
+    struct nm_runtime *runtime;
+    uint32_t members;
+    int max_threads; /* at the opening */
+    int changed_to;  /* by somebody who does not call by name, in sequential code */
+    bool asks, spun;
+} held;
+
+static _Atomic bool settings_inside; /* a member has changed what belongs to its region only */
+
+void nm_kmp_settings(void)
+{
+    if (nm_member.pass)
+        settings_inside = true;
+    nm_whole_settings();
+}
+
+static void held_member(int32_t *gtid, int32_t *tid, ...)
+{
+    struct nm_runtime *runtime = held.runtime;
+    uint32_t number = (uint32_t)*tid;
+    nm_kmp_gtid = *gtid;
+    /* A limit of threads may have made the team smaller: then it is none of ours, and all see that. */
+    if ((uint32_t)runtime->get_num_threads() != held.members)
+        return;
+    if (held.asks)
+        nm_kmp_ask_for_order(runtime, *gtid, number, held.members);
+    nm_fold_member(number);
+    if (number == 0 && !settings_inside && runtime->get_max_threads() != held.max_threads)
+        held.changed_to = runtime->get_max_threads();
+}
+
+static void enter(void *unused)
+{
+    (void)unused;
+    struct nm_runtime *runtime = held.runtime;
+    runtime->push_num_threads(&place_of_ours, runtime->global_thread_num(&place_of_ours), (int32_t)held.members);
+    runtime->fork_call(&place_of_ours, 0, held_member);
+    if (held.changed_to)
+        runtime->set_num_threads(held.changed_to);
+    /* What was set meanwhile was the team's. */
+    if (runtime->spins != held.spun && runtime->set_blocktime)
+        runtime->set_blocktime(runtime->spins ? runtime->blocktime : 0);
+}
+
+static void go_inside(bool inside)
+{
+    nm_kmp_hold(held.runtime, !inside);
+}
+
+static bool open_team(struct nm_runtime *runtime, uint32_t members)
+{
+    held.runtime = runtime;
+    held.members = members;
+    held.max_threads = runtime->get_max_threads();
+    held.changed_to = 0;
+    held.asks = nm_kmp_asks_for_order(runtime, members);
+    held.spun = runtime->spins;
+    settings_inside = false;
+    if (nm_whole_open(runtime, members, 0, enter, NULL, go_inside))
+        return true;
+    runtime->whole = false;
+    return false;
+}
+
+bool nm_kmp_run(struct nm_pass *pass)
+{
+    struct nm_runtime *runtime = pass->runtime;
+    if (!nm_kmp_ready(runtime))
+        return false;
+    if (nm_whole_holds(runtime, pass->members, 0)) {
+        /* The tasks that a team makes begin with the settings of sequential code. */
+        if (NM_UNLIKELY(runtime->get_max_threads() != held.max_threads)) {
+            nm_whole_dissolve();
+            return false;
+        }
+    } else if (!open_team(runtime, pass->members)) {
+        return false;
+    }
+    nm_whole_run(pass);
+    if (NM_UNLIKELY(settings_inside))
+        nm_whole_dissolve();
+    return true;
+}
+
+void nm_kmp_real_barrier(struct nm_runtime *runtime)
+{
+    runtime->inside->barrier(&place_of_ours, nm_kmp_gtid);
+}
+
+/* Barriers */
+
+static inline const struct nm_kmp *kmp_of(const struct nm_runtime *runtime)
+{
+    return NM_LIKELY(runtime != NULL) ? runtime->inside : NULL;
+}
+
+SHIM_EXPORT void __kmpc_barrier(void *place, int32_t gtid)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (nm_meets(&nm_member, runtime))
+        nm_fold_barrier(nm_context_self);
+    else if (k && !nm_kmp_is_outside_of(runtime)) /* sequential code has nobody to wait for */
+        k->barrier(place, gtid);
+}
+
+SHIM_EXPORT int32_t __kmpc_cancel_barrier(void *place, int32_t gtid)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (nm_meets(&nm_member, runtime))
+        nm_fold_barrier(nm_context_self);
+    else if (k && k->cancel_barrier && !nm_kmp_is_outside_of(runtime))
+        return k->cancel_barrier(place, gtid);
+    return 0;
+}
+
+/* Reductions */
+
+static inline bool is_member_of(const struct nm_runtime *runtime)
+{
+    return nm_member.pass && nm_member.pass->runtime == runtime;
+}
+
+static void before_sequential(const struct nm_runtime *runtime)
+{
+    if (NM_UNLIKELY(nm_kmp_is_outside_of(runtime)))
+        nm_whole_dissolve();
+}
+
+static void *reduced[NM_FOLD_MEMBERS]; /* each member's data */
+
+/* Everybody's data is combined into the root's. The root returns while the others wait for another meeting. */
+static int32_t reduce_in_tree(const struct nm_pass *pass, void *data, combine_fn combine)
+{
+    uint32_t number = nm_context_self->number;
+    reduced[number] = data;
+    nm_fold_barrier(nm_context_self);
+    if (number == 0) {
+        combine_all(pass, reduced, combine);
+        return 1;
+    }
+    nm_fold_barrier(nm_context_self);
+    return 0;
+}
+
+SHIM_EXPORT int32_t __kmpc_reduce_nowait(void *place, int32_t gtid, int32_t count, size_t size, void *data, combine_fn combine,
+                                         void *lock)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (!k)
+        return 1;
+    before_sequential(runtime);
+    own.reduction = NO_REDUCTION;
+    if (is_member_of(runtime) && reduces_in_tree(nm_member.pass, data, combine) && nm_meets(&nm_member, runtime)) {
+        int32_t result = reduce_in_tree(nm_member.pass, data, combine);
+        if (result)
+            nm_fold_barrier(nm_context_self);
+        own.reduction = IN_TREE;
+        return result;
+    }
+    return k->reduce_nowait(place, gtid, count, size, data, combine, lock);
+}
+
+SHIM_EXPORT void __kmpc_end_reduce_nowait(void *place, int32_t gtid, void *lock)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (k && own.reduction != IN_TREE)
+        k->end_reduce_nowait(place, gtid, lock);
+    own.reduction = NO_REDUCTION;
+}
+
+SHIM_EXPORT int32_t __kmpc_reduce(void *place, int32_t gtid, int32_t count, size_t size, void *data, combine_fn combine,
+                                  void *lock)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (!k)
+        return 1;
+    before_sequential(runtime);
+    own.reduction = NO_REDUCTION;
+    if (is_member_of(runtime)) {
+        if (!reduces_in_tree(nm_member.pass, data, combine)) {
+            own.reduction = BEFORE_BARRIER;
+        } else if (nm_meets(&nm_member, runtime)) {
+            own.reduction = IN_TREE;
+            return reduce_in_tree(nm_member.pass, data, combine);
+        }
+    }
+    own.method = k->reduce(place, gtid, count, size, data, combine, lock);
+    return own.method;
+}
+
+SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    int reduction = own.reduction;
+    own.reduction = NO_REDUCTION;
+    if (reduction == IN_TREE) {
+        nm_fold_barrier(nm_context_self);
+    } else if (reduction == BEFORE_BARRIER && nm_meets(&nm_member, runtime)) {
+        if (own.method == 1)
+            k->end_reduce_nowait(place, gtid, lock); /* it holds the lock */
+        nm_fold_barrier(nm_context_self);
+    } else if (k) {
+        k->end_reduce(place, gtid, lock);
+    }
+}
+
+/* Single with copyprivate */
+
+SHIM_EXPORT void __kmpc_copyprivate(void *place, int32_t gtid, size_t size, void *data, combine_fn copy, int32_t did_it)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (!k)
+        return;
+    before_sequential(runtime);
+    if (!nm_meets(&nm_member, runtime)) {
+        k->copyprivate(place, gtid, size, data, copy, did_it);
+        return;
+    }
+    struct nm_pass *pass = nm_member.pass;
+    if (did_it)
+        pass->copied = data;
+    nm_fold_barrier(nm_context_self);
+    if (!did_it)
+        copy(data, pass->copied);
+    nm_fold_barrier(nm_context_self);
+}
+
+/* The compiler puts another barrier behind it. */
+SHIM_EXPORT void *__kmpc_copyprivate_light(void *place, int32_t gtid, void *data)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (!k || !k->copyprivate_light)
+        return data;
+    before_sequential(runtime);
+    if (!nm_meets(&nm_member, runtime))
+        return k->copyprivate_light(place, gtid, data);
+    struct nm_pass *pass = nm_member.pass;
+    if (data)
+        pass->copied = data;
+    nm_fold_barrier(nm_context_self);
+    return pass->copied;
+}
+
+/* Whose turn it is libomp knows, and waits for in the kernel. */
+
+SHIM_EXPORT void __kmpc_ordered(void *place, int32_t gtid)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    before_sequential(runtime);
+    if (nm_will_meet(&nm_member, runtime))
+        nm_watch_give_back(NM_WHY_TASKS);
+    if (k && k->ordered)
+        k->ordered(place, gtid);
+}
+
+SHIM_EXPORT void __kmpc_doacross_wait(void *place, int32_t gtid, const int64_t *vector)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    before_sequential(runtime);
+    if (nm_will_meet(&nm_member, runtime))
+        nm_watch_give_back(NM_WHY_TASKS);
+    if (k && k->doacross_wait)
+        k->doacross_wait(place, gtid, vector);
+}
+
+/* Tasks */
+
+/* Nobody else can run them. With more than one processor that wastes some: the runtime does better then. */
+static inline bool at_once(const struct nm_runtime *runtime)
+{
+    if (!nm_will_meet(&nm_member, runtime))
+        return false;
+    if (nm_fold_limited() > 1)
+        nm_watch_give_back(NM_WHY_TASKS);
+    return true;
+}
+
+/* As the compiler does it for a task that is not to be put off. The second word of a task is its function. */
+static void do_task(const struct nm_kmp *k, void *place, int32_t gtid, void *task)
+{
+    routine_fn routine = ((routine_fn *)task)[1];
+    k->task_begin(place, gtid, task);
+    routine(gtid, task);
+    k->task_complete(place, gtid, task);
+}
+
+SHIM_EXPORT int32_t __kmpc_omp_task(void *place, int32_t gtid, void *task)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (!k || !k->task)
+        return 0;
+    before_sequential(runtime);
+    if (!at_once(runtime))
+        return k->task(place, gtid, task);
+    do_task(k, place, gtid, task);
+    return 0;
+}
+
+SHIM_EXPORT int32_t __kmpc_omp_task_with_deps(void *place, int32_t gtid, void *task, int32_t count, void *dependences,
+                                              int32_t count_noalias, void *dependences_noalias)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (!k || !k->task_with_deps)
+        return 0;
+    before_sequential(runtime);
+    if (!at_once(runtime))
+        return k->task_with_deps(place, gtid, task, count, dependences, count_noalias, dependences_noalias);
+    k->wait_deps(place, gtid, count, dependences, count_noalias, dependences_noalias);
+    do_task(k, place, gtid, task);
+    return 0;
+}
+
+SHIM_EXPORT void __kmpc_taskloop(void *place, int32_t gtid, void *task, int32_t condition, uint64_t *lower, uint64_t *upper,
+                                 int64_t step, int32_t no_group, int32_t schedule, uint64_t grain, void *duplicate)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    before_sequential(runtime);
+    if (k && k->taskloop)
+        k->taskloop(place, gtid, task, at_once(runtime) ? 0 : condition, lower, upper, step, no_group, schedule, grain, duplicate);
+}
+
+SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_t condition, uint64_t *lower, uint64_t *upper,
+                                   int64_t step, int32_t no_group, int32_t schedule, uint64_t grain, int32_t modifier,
+                                   void *duplicate)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    before_sequential(runtime);
+    if (k && k->taskloop_5)
+        k->taskloop_5(place, gtid, task, at_once(runtime) ? 0 : condition, lower, upper, step, no_group, schedule, grain, modifier,
+                      duplicate);
+}
+
+/* Regions whose `if` clause is false: one thread, within its own code. */
+
+static void begin_serialized(struct nm_runtime *runtime, void *place, int32_t gtid)
+{
+    nm_self.pushed = 0; /* the clause goes with the region */
+    before_sequential(runtime);
+    if (own.serialized) {
+        own.serialized++;
+    } else if (is_member_of(runtime)) {
+        own.outer = nm_nested_begin(1);
+        own.serialized = 1;
+    }
+    runtime->inside->serialized(place, gtid);
+}
+
+static void end_serialized(struct nm_runtime *runtime, void *place, int32_t gtid)
+{
+    runtime->inside->end_serialized(place, gtid);
+    if (own.serialized && --own.serialized == 0)
+        nm_nested_end(&own.outer);
+}
+
+SHIM_EXPORT void __kmpc_serialized_parallel(void *place, int32_t gtid)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    if (NM_LIKELY(runtime && runtime->inside))
+        begin_serialized(runtime, place, gtid);
+}
+
+SHIM_EXPORT void __kmpc_end_serialized_parallel(void *place, int32_t gtid)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    if (NM_LIKELY(runtime && runtime->inside))
+        end_serialized(runtime, place, gtid);
+}
+
+void nm_kmp_serialized(struct nm_runtime *runtime, void *place, nm_microtask task, void *argument)
+{
+    int32_t gtid = runtime->global_thread_num(place), zero = 0;
+    begin_serialized(runtime, place, gtid);
+    if (argument)
+        task(&gtid, &zero, argument);
+    else
+        task(&gtid, &zero);
+    end_serialized(runtime, place, gtid);
+}
