@@ -46,6 +46,9 @@ const fn with(name: &'static str) -> Program {
     Program { name, environment: &[], threads_max: 64, compilers: &COMPILERS }
 }
 
+/// LLVM's runtime joins partial results in an order that depends on the team size only.
+const FIXED_ORDER: &[(&str, &str)] = &[("KMP_DETERMINISTIC_REDUCTION", "true")];
+
 /// What is drawn for one run.
 #[derive(Debug, Clone, Copy)]
 struct Draw {
@@ -240,29 +243,55 @@ fn check(group: &str, programs: &[Program]) {
     stage.manager.expect_all_free();
 }
 
+const fn by_gcc(name: &'static str) -> Program {
+    Program { compilers: &["gcc"], ..with(name) }
+}
+
 #[test]
-fn regions_and_loops() {
+fn regions() {
+    let said = Program { environment: &[("OMP_DYNAMIC", "false"), ("OMP_PROC_BIND", "true")], ..with("regions") };
+    check("regions", &[with("regions"), said, with("nested"), with("hosts"), with("wide")]);
+}
+
+#[test]
+fn sharing_of_work() {
     let scheduled = Program { environment: &[("OMP_SCHEDULE", "guided,3")], ..with("loops") };
-    check(
-        "regions and loops",
-        &[with("regions"), with("loops"), scheduled, with("ordered"), with("doacross"), with("shares")],
-    );
+    check("sharing of work", &[with("loops"), scheduled, with("ordered"), with("doacross"), with("shares")]);
 }
 
 #[test]
 fn synchronisation() {
-    check("synchronisation", &[with("locks"), with("barriers"), with("spin")]);
+    let active = Program { environment: &[("OMP_WAIT_POLICY", "active")], threads_max: 4, ..with("barriers") };
+    let passive = Program { environment: &[("OMP_WAIT_POLICY", "passive")], ..with("locks") };
+    check("synchronisation", &[with("locks"), passive, with("barriers"), active]);
+}
+
+#[test]
+fn waiting_without_barriers() {
+    check("waiting without barriers", &[with("spin"), with("waits"), with("mutexes")]);
 }
 
 #[test]
 fn tasks_and_reductions() {
-    let fixed =
-        Program { environment: &[("KMP_DETERMINISTIC_REDUCTION", "true")], compilers: &["clang"], ..with("reduce") };
+    let fixed = Program { environment: FIXED_ORDER, compilers: &["clang"], ..with("reduce") };
     let cancelling = Program { environment: &[("OMP_CANCELLATION", "true")], ..with("cancel") };
     check("tasks and reductions", &[with("reduce"), fixed, with("tasks"), with("depend"), cancelling, with("cancel")]);
 }
 
 #[test]
 fn what_belongs_to_a_thread() {
-    check("what belongs to a thread", &[with("private"), with("nested"), with("library")]);
+    let large = Program { environment: &[("OMP_STACKSIZE", "16M")], threads_max: 16, ..with("stacks") };
+    let all = [with("private"), with("library"), with("control"), with("stacks"), large, with("heap")];
+    check("what belongs to a thread", &all);
+}
+
+#[test]
+fn the_system() {
+    let all = [with("signals"), with("processes"), with("threads"), with("settings"), with("leave")];
+    check("the system", &all);
+}
+
+#[test]
+fn whole_programs_in_c_and_other_languages() {
+    check("whole programs", &[with("kernels"), with("classes"), by_gcc("words")]);
 }
