@@ -35,7 +35,7 @@ static void deep_stacks(void)
     note_slots(team_size());
 }
 
-/* As much of the stack as OMP_STACKSIZE promises, or half a megabyte. */
+/* As much of the stack as OMP_STACKSIZE promises, or half a megabyte. The root's stack has another limit. */
 __attribute__((noinline)) static uint64_t fill(size_t size, uint64_t seed)
 {
     volatile unsigned char *all = alloca(size);
@@ -54,7 +54,7 @@ static void large_stacks(void)
     size_t size = told ? (size_t)(atof(told) * 1048576.0 * 3 / 4) : 524288;
 #pragma omp parallel
     for (int r = 0; r < 2; r++)
-        *slot(omp_get_thread_num()) += fill(size, (uint64_t)(omp_get_thread_num() + r));
+        *slot(omp_get_thread_num()) += fill(omp_get_thread_num() ? size : 524288, (uint64_t)(omp_get_thread_num() + r));
     note_slots(team_size());
 }
 

@@ -7,6 +7,7 @@
 //! * `NUMAESTRO_TORTURE_ROUNDS`: how often each program is run, usually 2; 100 is the long form.
 //! * `NUMAESTRO_TORTURE_SEED`: draws everything that is drawn. A failure names the seed that it was found with.
 //! * `NUMAESTRO_TORTURE_MILLISECONDS`: how long a run repeats its parts, usually 120.
+//! * `NUMAESTRO_TORTURE_WEIGHT`: how many times the usual number of barriers and the like, usually 1.
 //! * `NUMAESTRO_TORTURE_ONLY`: names of programs, separated by commas; others are left out.
 //! * `NUMAESTRO_TORTURE_THREADS`: one team size instead of those drawn.
 //! * `NUMAESTRO_TORTURE_PLAIN`: runs alone are repeated so often, and must print the same each time; usually 1.
@@ -116,6 +117,7 @@ impl Stage {
 
     fn settle(command: &mut Command, program: &Program, draw: &Draw) {
         command.env("OMP_NUM_THREADS", draw.threads.to_string()).env("NUMAESTRO_TORTURE_SEED", draw.order.to_string());
+        command.env("NUMAESTRO_TORTURE_WEIGHT", number("NUMAESTRO_TORTURE_WEIGHT", 1).to_string());
         command.envs(program.environment.iter().copied());
     }
 
@@ -125,6 +127,8 @@ impl Stage {
         if !self.plain.contains_key(&key) {
             for again in 0..number("NUMAESTRO_TORTURE_PLAIN", 1).max(1) {
                 let mut command = alone([path, "0"]);
+                // Nobody spins there: the output is the same, and machines with much to do are spared.
+                command.env("OMP_WAIT_POLICY", "passive");
                 let order = Draw { order: draw.order + again, ..*draw };
                 Self::settle(&mut command, program, &order);
                 let ended = match ended::start(&mut command).end_within(hang()) {
@@ -134,6 +138,10 @@ impl Stage {
                         return None;
                     }
                 };
+                if !ended.status.success() {
+                    self.failures.push(format!("{what}: alone it ends with {}: {}", ended.code(), ended.stderr));
+                    return None;
+                }
                 let first = self.plain.entry(key.clone()).or_insert_with(|| ended.clone());
                 if first.stdout != ended.stdout || first.code() != ended.code() {
                     let differs = difference(&first.stdout, &ended.stdout);
