@@ -8,7 +8,7 @@
 static void ring(void)
 {
     static uint64_t value[2][TORTURE_THREADS];
-    int phases = fewer(40000);
+    int phases = fewer(4000);
 #pragma omp parallel
     {
         int me = omp_get_thread_num(), all = omp_get_num_threads();
@@ -43,7 +43,7 @@ static void everywhere(void)
     {
         int me = omp_get_thread_num();
         uint64_t *my = slot(me), x = (uint64_t)me;
-        for (int r = 0; r < fewer(1500); r++) {
+        for (int r = 0; r < fewer(500); r++) {
             wait_far_down((me + r) % 7);
             if (r % 3 == 0) {
 #pragma omp barrier

@@ -201,12 +201,13 @@ static void bounds(void)
     note(sum);
 }
 
+/* `monotonic` is there for LLVM 14: where iterations are stolen its runtime may not know which one was the last. */
 static void last_and_first(void)
 {
     for (int r = 0; r < 6; r++) {
         int last = -1, start = 40 + r;
         double twice = 0.0;
-#pragma omp parallel for schedule(dynamic, 3) firstprivate(start) lastprivate(last, twice)
+#pragma omp parallel for schedule(monotonic : dynamic, 3) firstprivate(start) lastprivate(last, twice)
         for (int i = 0; i < 300 + r; i++) {
             last = start + i;
             twice = 2.0 * i;

@@ -9,16 +9,19 @@ static void serialized(void)
 #pragma omp parallel
         {
             int me = omp_get_thread_num();
-#pragma omp parallel num_threads(3) reduction(+ : sum)
+            uint64_t mine = 0;
+#pragma omp parallel num_threads(3) reduction(+ : mine)
             {
-                sum += (uint64_t)(omp_get_num_threads() + 10 * omp_get_level() + 100 * omp_get_active_level());
+                mine += (uint64_t)(omp_get_num_threads() + 10 * omp_get_level() + 100 * omp_get_active_level());
                 *slot(me) = mixed(*slot(me), (uint64_t)(omp_get_ancestor_thread_num(1) + omp_get_thread_num()));
 #pragma omp barrier
 #pragma omp single
-                sum++;
+                mine++;
             }
 #pragma omp barrier
             *slot(me) = mixed(*slot(me), (uint64_t)omp_get_team_size(1));
+#pragma omp atomic
+            sum += mine;
         }
     }
     note(sum);
@@ -124,7 +127,15 @@ static void own_sizes(void)
     omp_set_max_active_levels(1);
 }
 
-/* Nested regions below tasks and sections. */
+/* Nested regions below tasks and sections. Each sum is complete before it is added to that of all. */
+static uint64_t nested_sum(int size, uint64_t each)
+{
+    uint64_t sum = 0;
+#pragma omp parallel num_threads(size) reduction(+ : sum)
+    sum += each * (uint64_t)(omp_get_thread_num() + 1);
+    return sum;
+}
+
 static void below(void)
 {
     uint64_t sum = 0;
@@ -135,22 +146,24 @@ static void below(void)
         for (int i = 0; i < 6; i++) {
 #pragma omp task shared(sum)
             {
-#pragma omp parallel num_threads(2) reduction(+ : sum)
-                sum += (uint64_t)(omp_get_thread_num() + 1);
+                uint64_t mine = nested_sum(2, 1);
+#pragma omp atomic
+                sum += mine;
             }
         }
 #pragma omp sections
         {
 #pragma omp section
             {
-#pragma omp parallel for num_threads(2) reduction(+ : sum)
-                for (int i = 0; i < 50; i++)
-                    sum += (uint64_t)i;
+                uint64_t mine = nested_sum(2, 100);
+#pragma omp atomic
+                sum += mine;
             }
 #pragma omp section
             {
-#pragma omp parallel num_threads(3) reduction(+ : sum)
-                sum += 1000;
+                uint64_t mine = nested_sum(3, 10000);
+#pragma omp atomic
+                sum += mine;
             }
         }
     }

@@ -197,6 +197,9 @@ static void real_by_runtime(void)
 {
     const char *fixed = getenv("KMP_DETERMINISTIC_REDUCTION");
     double sum = 0.0, other = 1.0;
+#if !defined(__clang__)
+    fixed = NULL;
+#endif
     if (!fixed || strcmp(fixed, "true"))
         return;
     for (int r = 0; r < 5; r++) {

@@ -142,9 +142,6 @@ impl Work {
             let now = (app.count, app.cpus.clone(), app.shared, app.epoch[0]);
             if self.last.as_ref().is_some_and(|last| *last != now) {
                 self.changes.fetch_add(1, Ordering::Relaxed);
-                if std::env::var_os("DEBUGX").is_some() {
-                    eprintln!("{now:?}");
-                }
             }
             self.last = Some(now);
         }
