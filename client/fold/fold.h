@@ -79,6 +79,8 @@ bool nm_fold_yield(struct nm_context *me);
 void nm_fold_go_home(struct nm_context *me);
 /* The same for another one, at its next barrier or where it waits now. From any thread of the team. */
 void nm_fold_send_home(uint32_t number);
+/* The same for all others; waits until they are. False: it took longer. */
+bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns);
 /* It may be run by any carrier again. */
 void nm_fold_leave_home(struct nm_context *me);
 

@@ -361,12 +361,16 @@ static void suspend(struct nm_context *me)
         struct nm_context *next = !ready                                     ? find(carrier)
                                   : carrier->number == 0 && me != root && claim(carrier, root) ? root
                                                                                                : NULL;
-        if (next)
+        if (next) {
             leave_for(me, next);
-        else if (ready)
+            /* Whom somebody has just let go on does: the root would otherwise come back for ever if it gives way. */
+            if (is_ready(me) && may_keep(me->carrier, me))
+                return;
+        } else if (ready) {
             return;
-        else
+        } else {
             wait_for_news(me, carrier);
+        }
     }
 }
 
@@ -394,7 +398,8 @@ void nm_fold_barrier(struct nm_context *me)
 bool nm_fold_yield(struct nm_context *me)
 {
     struct nm_carrier *carrier = me->carrier;
-    struct nm_context *next = works(carrier) ? find(carrier) : NULL;
+    /* In turn, whoever ran them before: the one that is waited for comes, too. */
+    struct nm_context *next = works(carrier) && !me->home ? find_among(carrier, false) : NULL;
     if (!next)
         return false;
     leave_for(me, next);
@@ -416,6 +421,24 @@ void nm_fold_send_home(uint32_t number)
         return;
     team.contexts[number].home = true;
     call(&team.carriers[number]);
+}
+
+bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
+{
+    for (uint32_t i = 0; i < team.members; i++)
+        if (i != me->number)
+            nm_fold_send_home(i);
+    uint64_t until = now_ns() + patience_ns;
+    for (uint32_t i = 0; i < team.members;) {
+        uint32_t runner = atomic_load(&team.contexts[i].runner);
+        if (runner == 0 || runner == i + 1)
+            i++;
+        else if (now_ns() > until)
+            return false;
+        else
+            raw(SYS_sched_yield, 0, 0, 0, 0);
+    }
+    return true;
 }
 
 void nm_fold_leave_home(struct nm_context *me)

@@ -41,8 +41,10 @@ static dlopen_fn before_dlopen(void)
 SHIM_EXPORT void *dlopen(const char *file, int mode)
 {
     dlopen_fn real = before_dlopen();
-    if (!(mode & RTLD_NOLOAD))
+    if (!(mode & RTLD_NOLOAD)) {
+        nm_whole_more_loaded();
         nm_kmp_more_loaded();
+    }
 #if defined(__clang__)
     __attribute__((musttail))
 #endif

@@ -78,11 +78,22 @@ ABOUT_ANOTHER(int, pthread_setaffinity_np, (pthread_t thread, size_t bytes, cons
 ABOUT_ANOTHER(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
               (thread, policy, param))
 
+/* Every member that can be is on its own kernel thread then. */
+#define ALL_HOME_NS 2000000000ull
+
+static void all_home(void)
+{
+    nm_whole_dissolve();
+    own_thread();
+    if (NM_UNLIKELY(nm_context_self != NULL))
+        nm_fold_send_all_home(nm_context_self, ALL_HOME_NS);
+}
+
 /* The C library interrupts every thread of the process for these. */
 #define ABOUT_ALL(name, parameters, arguments)                                                                          \
     SHIM_EXPORT int name parameters                                                                                     \
     {                                                                                                                   \
-        nm_whole_dissolve();                                                                                            \
+        all_home();                                                                                                     \
         return REAL(name) arguments;                                                                                    \
     }
 

@@ -14,6 +14,7 @@ __thread struct nm_member nm_member;
 
 static _Atomic uint32_t refused; /* enum nm_fold_why, once and for all */
 static _Atomic bool settings_changed;
+static _Atomic bool looked; /* at everything that is loaded */
 
 static struct held {
     bool open;
@@ -35,6 +36,11 @@ void nm_whole_refuse(enum nm_fold_why why)
         nm_generation++;
 }
 
+void nm_whole_more_loaded(void)
+{
+    looked = false;
+}
+
 bool nm_whole_is_refused(void)
 {
     return refused != NM_WHY_NONE;
@@ -53,6 +59,13 @@ static int uses_rseq(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
+static bool fulfills_events(const char *name, uintptr_t address, void *data)
+{
+    (void)address;
+    (void)data;
+    return strcmp(name, "omp_fulfill_event") == 0;
+}
+
 static enum nm_fold_why look_around(void)
 {
     const char *wish = getenv("NUMAESTRO_FOLD");
@@ -63,13 +76,15 @@ static enum nm_fold_why look_around(void)
         return NM_WHY_CANCEL;
     bool rseq = false;
     dl_iterate_phdr(uses_rseq, &rseq);
-    return rseq ? NM_WHY_RSEQ : nm_switch_refused();
+    if (rseq)
+        return NM_WHY_RSEQ;
+    /* Such a task ends when the program says so, perhaps later in the context that made it: it cannot be run at once. */
+    return nm_imports_any(fulfills_events, NULL) ? NM_WHY_TASKS : nm_switch_refused();
 }
 
 enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members)
 {
-    static bool looked;
-    if (!looked) {
+    if (NM_UNLIKELY(!looked)) {
         looked = true;
         enum nm_fold_why why = look_around();
         if (why != NM_WHY_NONE)

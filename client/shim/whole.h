@@ -43,6 +43,8 @@ enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members);
 /* From any thread, for good: something in this process does not go together with folding in user space. */
 void nm_whole_refuse(enum nm_fold_why why);
 bool nm_whole_is_refused(void);
+/* Something is being loaded that has not been looked at. */
+void nm_whole_more_loaded(void);
 
 /* A member of a pass that the runtime's own region runs: around the body. */
 void nm_pass_member(struct nm_pass *pass, uint32_t number);
