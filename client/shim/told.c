@@ -160,9 +160,7 @@ SHIM_EXPORT int32_t omp_get_num_threads_(void)
 static int num_procs_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
-    if (!runtime || !runtime->get_num_procs)
-        return 1;
-    return runtime->procs ? runtime->procs : runtime->get_num_procs();
+    return runtime && runtime->get_num_procs ? runtime->get_num_procs() : 1;
 }
 
 SHIM_EXPORT int omp_get_num_procs(void)
