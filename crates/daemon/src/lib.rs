@@ -22,6 +22,7 @@ mod demand;
 mod endings;
 mod foreign;
 mod glob;
+mod guard;
 mod machine;
 mod manager;
 mod measuring;
@@ -40,7 +41,9 @@ mod status;
 mod stops;
 mod timers;
 mod users;
+mod whole;
 mod wire;
 
 pub use config::{Config, ConfigError, Loaded, Source};
-pub use start::{Connection, ensure_running, main_loop};
+pub use guard::restore_left;
+pub use start::{Connection, End, ensure_running, main_loop};

@@ -16,7 +16,13 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Managers that may be killed while one program waits.
+const LOSSES_MOST: u32 = 20;
+/// How long the next manager is waited for.
+const NEXT_PATIENCE: Duration = Duration::from_secs(10);
+const NEXT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What is to be started, and how.
 #[derive(Debug)]
@@ -143,6 +149,32 @@ fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
 fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Option<String>)> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
+    let mut lost = 0;
+    loop {
+        if let Some(memory) = asked(&mut manager, plan)? {
+            return Ok((dir, memory));
+        }
+        // A place in the queue outlives the manager: the next one has read it from the state file.
+        tracing::info!("the manager has gone; its queue goes on in the next one");
+        lost += 1;
+        anyhow::ensure!(lost <= LOSSES_MOST, "one manager after the other ends while the program waits");
+        manager = next_manager(&dir)?;
+    }
+}
+
+/// The manager after one that was killed. The system's is started by the system, which takes its time.
+fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
+    let until = Instant::now() + NEXT_PATIENCE;
+    loop {
+        match Manager::started(dir) {
+            Err(_) if Instant::now() < until => std::thread::sleep(NEXT_PAUSE),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Asks, and waits as long as it takes; `None` if the manager has gone while the program waited in its queue.
+fn asked(manager: &mut Manager, plan: &Plan) -> anyhow::Result<Option<Option<String>>> {
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut reply = manager.ask(&Request::Run(Run { command, options: plan.options.clone() }))?;
     let terminal = std::io::stderr().is_terminal();
@@ -155,7 +187,7 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Optio
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
                 manager.permit_to_stop();
-                return Ok((dir, memory));
+                return Ok(Some(memory));
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -165,9 +197,16 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Optio
                 }
                 manager.be_patient();
             }
+            Reply::Ended => {
+                let what = "the manager was stopped while the program waited";
+                return Err(say::Failure::error(say::UNAVAILABLE, what, "the next `numaestro run` starts another one"));
+            }
             other => return Err(manager::unexpected(&other)),
         }
-        reply = manager.next()?;
+        match manager.next_if_there()? {
+            Some(next) => reply = next,
+            None => return Ok(None),
+        }
     }
 }
 
