@@ -109,7 +109,8 @@ impl Debts<'_> {
     /// Every process that something is owed to, and what. `matters`: whether a process that is known by its environment only is looked at.
     fn everybody(&self, matters: impl Fn(u32) -> bool) -> BTreeMap<u32, CpuSet> {
         let mut all = BTreeMap::new();
-        let roots: BTreeSet<u32> = self.owed.iter().map(|entry| entry.pid).chain(self.managed.iter().copied()).collect();
+        let roots: BTreeSet<u32> =
+            self.owed.iter().map(|entry| entry.pid).chain(self.managed.iter().copied()).collect();
         for entry in self.owed {
             if procfs::stat(entry.pid).is_ok_and(|stat| stat.start_time == entry.start_time) {
                 let tree = procfs::tree(entry.pid, &roots).unwrap_or_default();

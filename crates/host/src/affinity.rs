@@ -1,9 +1,11 @@
 //! Which processors threads may run on: of one thread, of a process, of a tree of processes. It must not know who should have what.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use numaestro_topology::CpuSet;
 
+use crate::cgroup::Hierarchies;
 use crate::error::{self, HostError};
 use crate::procfs;
 
@@ -111,14 +113,13 @@ pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     Ok(())
 }
 
-/// One look at every thread of process `pid`: those that do not have `whole` get it. A thread of which the kernel still says the same after a
-/// change that it has accepted has all that it can have: its cpuset allows no more, or processors are offline. The first refusal is returned
-/// after every thread was tried.
+/// One look at every thread of process `pid`: those that do not have `whole` get it. A thread that has all of it that its cpuset and the
+/// processors that are online allow needs no change: the kernel gives no more. The first refusal is returned after every thread was tried.
 pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut refused = None;
     for tid in procfs::threads(pid)? {
-        match restore_thread(tid, whole) {
+        match restore_thread(pid, tid, whole) {
             Ok(changed) => {
                 moved.threads += 1;
                 moved.changed += u32::from(changed);
@@ -130,13 +131,27 @@ pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
     refused.map_or(Ok(moved), Err)
 }
 
-fn restore_thread(tid: u32, whole: &CpuSet) -> Result<bool, HostError> {
+/// Whether it had less than it can have.
+fn restore_thread(pid: u32, tid: u32, whole: &CpuSet) -> Result<bool, HostError> {
     let present = get(tid)?;
     if present == *whole {
         return Ok(false);
     }
+    // Also where it has all that it can have: the kernel keeps what it was asked for, for a time with more processors.
     set(tid, whole)?;
-    Ok(get(tid)? != present)
+    Ok(get(tid)? != present || possible(pid, whole)? != present)
+}
+
+/// What of `whole` a process can have.
+fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
+    let (allowed, _) = Hierarchies::read().cpuset_of(pid)?;
+    let online =
+        fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| text.trim().parse::<CpuSet>().ok());
+    let mut possible = whole.clone();
+    for bound in [allowed, online].into_iter().flatten() {
+        possible.and_with(&bound);
+    }
+    Ok(possible)
 }
 
 /// It is set even where it seems to be so already: the kernel leaves offline processors out of its answer, and keeps them in the mask.

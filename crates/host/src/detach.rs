@@ -3,8 +3,8 @@
 //! what is done when the watched one ends.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt;
 use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use crate::error::{self, HostError};
@@ -42,7 +42,10 @@ pub fn spawn_detached(mut command: Command, log: File) -> Result<std::io::PipeRe
 /// process ends, however it ends.
 ///
 /// To be called while this process has one thread that works: what others held would be held in the copy for ever.
-pub fn fork_watcher(name: &std::ffi::CStr, work: impl FnOnce(std::io::PipeReader)) -> Result<std::io::PipeWriter, HostError> {
+pub fn fork_watcher(
+    name: &std::ffi::CStr,
+    work: impl FnOnce(std::io::PipeReader),
+) -> Result<std::io::PipeWriter, HostError> {
     let (reader, writer) = std::io::pipe().map_err(error::call("make a pipe"))?;
     // SAFETY: the copy has one thread, the caller promises that nobody else was in the middle of something.
     match unsafe { libc::fork() } {

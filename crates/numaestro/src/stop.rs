@@ -38,9 +38,10 @@ pub fn stop(dir: Option<PathBuf>) -> anyhow::Result<u8> {
 /// One that was killed may have left programs where it had put them.
 fn without_manager(dir: &Path) -> anyhow::Result<u8> {
     match numaestro_daemon::restore_left(dir) {
-        Ok(Some(whole)) => {
-            report(&format!("no manager runs in {}; the last one was killed, and is cleaned up after", dir.display()), &whole)
-        }
+        Ok(Some(whole)) => report(
+            &format!("no manager runs in {}; the last one was killed, and is cleaned up after", dir.display()),
+            &whole,
+        ),
         Ok(None) | Err(_) => {
             say::print(&format!("no manager runs in {}\n", dir.display()))?;
             Ok(say::OK)
@@ -60,7 +61,11 @@ pub fn report(what: &str, whole: &Whole) -> anyhow::Result<u8> {
         say::print(&format!("{what}; every program has its full affinity again{count}\n"))?;
         return Ok(say::OK);
     }
-    let mut text = format!("{what}, but {} of {} processes keep an affinity of ours:", left.len(), left.len() + *processes as usize);
+    let mut text = format!(
+        "{what}, but {} of {} processes keep an affinity of ours:",
+        left.len(),
+        left.len() + *processes as usize
+    );
     for left in left.iter().take(NAMED_MOST) {
         write!(text, " {} ({}): {};", left.pid, left.name, left.why)?;
     }
