@@ -7,6 +7,7 @@ use crate::environment::Environment;
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
+use numaestro_host::HostError;
 use numaestro_host::exec;
 use numaestro_host::numa::{self, MemoryPolicy};
 use numaestro_topology::CpuSet;
@@ -132,11 +133,21 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         Err(error) => {
             restore(&all);
             let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
-            let next = if next.is_empty() { "see `numaestro doctor`" } else { next };
+            let next = match next {
+                "" if no_room(&error) => "`ulimit -u` leaves no room for the manager's processes",
+                "" => "see `numaestro doctor`",
+                next => next,
+            };
             say::warn(&format!("{} runs without numaestro: {error:#} ({next})", plan.options.name));
         }
     }
     Err(become_program(path, &plan.command, &environment))
+}
+
+/// The limit of processes is reached.
+fn no_room(error: &anyhow::Error) -> bool {
+    let full = |cause: &HostError| cause.errno() == Some(Errno::AGAIN.raw_os_error());
+    error.chain().any(|cause| cause.downcast_ref::<HostError>().is_some_and(full))
 }
 
 /// A refusal of something the user demanded ends it; every other trouble lets the program run unmanaged.

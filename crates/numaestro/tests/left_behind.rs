@@ -531,14 +531,18 @@ fn the_programs_threads_go_before_ours() {
     let has_both = |names: &[String]| ["grows", "numaestro"].iter().all(|name| names.iter().any(|found| found == name));
     assert!(eventually(|| has_both(&names())), "no helper thread: {:?}", names());
     Manager::signal(pid, Signal::USR1);
-    assert!(eventually(|| names().len() == 5), "{:?}", names());
-    assert!(names().iter().all(|name| name == "grows"), "ours is still there: {:?}", names());
+    let only_its_own = |names: Vec<String>| names.len() == 5 && names.iter().all(|name| name == "grows");
+    assert!(eventually(|| only_its_own(names())), "{:?}", names());
+    // Too little even so: then a clear word is said.
+    let said = command(others + 8, &[NUMAESTRO, "run", "--", &path, "9", "9"]).output().expect("runs");
+    let text = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(!said.status.success() && text.contains("numaestro: no room") && text.contains("ulimit -u"), "{text}");
     let _ = command(100, &[NUMAESTRO, "stop"]).output();
     crowd.expect_whole("without a helper thread, after `stop`");
+    drop(crowd);
 
-    // Too little even so: then a clear word is said.
-    let said = command(others + 2, &[NUMAESTRO, "run", "--", &path, "5", "5"]).output().expect("runs");
-    let _ = command(100, &[NUMAESTRO, "stop"]).output();
+    // And if there is none for the manager.
+    let said = command(1, &[NUMAESTRO, "run", "--", "echo", "runs"]).output().expect("runs");
     let text = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(!said.status.success() && text.contains("ulimit -u"), "{text}");
+    assert!(said.status.success() && said.stdout == b"runs\n" && text.contains("ulimit -u"), "{text}");
 }
