@@ -1,5 +1,5 @@
-/* A small team again and again, and after SIGUSR1 once a larger one: its new threads are made when everything else is long
- * over, and they stay. Writes "small" and "large" when the first team of each size has been there. Never ends by itself. */
+/* A small team now and then, and after SIGUSR1 a larger one: its new threads are made when everything else is long over, and
+ * they stay. Between its regions it sleeps, so that hundreds of it can run at once. Writes "small" and "large" when the first team of each size has been there. Never ends by itself. */
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void say(const char *word, size_t bytes)
 int main(int argc, char **argv)
 {
     int small = argc > 1 ? atoi(argv[1]) : 2, most = argc > 2 ? atoi(argv[2]) : 5, said = 0;
-    struct timespec pause = {0, 100 * 1000 * 1000};
+    struct timespec pause = {3, 0};
     struct sigaction action = {.sa_handler = grow};
     sigaction(SIGUSR1, &action, NULL);
     static long sum;
@@ -36,6 +36,7 @@ int main(int argc, char **argv)
         if (large && said < 2)
             say("large\n", 6);
         said = large ? 2 : 1;
-        nanosleep(&pause, NULL);
+        if (!large || said == 2)
+            nanosleep(&pause, NULL);
     }
 }

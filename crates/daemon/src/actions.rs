@@ -88,7 +88,6 @@ impl Manager {
             measures: self.wants_measurements(),
             members: BTreeMap::new(),
             strays: std::collections::BTreeSet::new(),
-            expected: false,
         };
         self.by_pid.insert(pid, number);
         self.apps.insert(number, app);

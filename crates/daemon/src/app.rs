@@ -121,8 +121,6 @@ pub(crate) struct App {
     pub(crate) members: BTreeMap<u32, u64>,
     /// Those of them that have left the tree: a parent has ended.
     pub(crate) strays: BTreeSet<u32>,
-    /// It waited in the queue of a former manager, and its command has not come to this one yet.
-    pub(crate) expected: bool,
 }
 
 impl App {

@@ -139,14 +139,16 @@ impl Manager {
 
     /// Who has waited in a former manager's queue has its place in ours.
     fn come_from_former_queue(&mut self, number: u64, app: u64) -> bool {
-        let Some(entry) = self.apps.get_mut(&app).filter(|entry| entry.expected && !entry.process.has_ended()) else {
+        if !self.expected.contains(&app) {
             return false;
-        };
+        }
+        let Some(entry) = self.apps.get_mut(&app).filter(|entry| !entry.process.has_ended()) else { return false };
         let Some(connection) = self.connections.get_mut(&number) else { return false };
         connection.asked = Some(app);
         entry.asker = Some(number);
-        entry.expected = false;
-        match entry.waiting {
+        let waiting = entry.waiting;
+        self.expected.remove(&app);
+        match waiting {
             Some(position) => self.reply(number, &Reply::Waiting { app, position }),
             None => self.answer_run(app),
         }

@@ -68,6 +68,7 @@ impl Manager {
             self.by_pid.remove(&gone.pid());
         }
         self.timers.clear(Due::Demand(app));
+        self.expected.remove(&app);
         self.bandwidth.forget(app);
         self.forget_pages(app);
         self.stops.forget(app);

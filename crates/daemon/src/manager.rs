@@ -101,6 +101,8 @@ pub(crate) struct Manager {
     /// Whom to tell what the end has come to.
     pub(crate) askers_of_end: Vec<u64>,
     pub(crate) released: crate::endings::Released,
+    /// Applications that waited in the queue of a former manager, and whose commands have not come to this one yet.
+    pub(crate) expected: std::collections::BTreeSet<u64>,
     /// What the latest search for processes that have outlived their application took.
     pub(crate) strays_ns: u64,
 }
@@ -170,6 +172,7 @@ impl Manager {
             stopping: false,
             askers_of_end: Vec::new(),
             released: crate::endings::Released::default(),
+            expected: std::collections::BTreeSet::new(),
             strays_ns: 0,
         };
         manager.watch_everything()?;

@@ -177,13 +177,12 @@ impl Manager {
         }
         // Numbers of applications are given in the order of arrival, and others have arrived since.
         let app = self.insert(process, saved.name.clone(), saved.options.clone(), Class::Fold);
-        if let Some(entry) = self.apps.get_mut(&app) {
-            entry.expected = true;
-            if let Ok(original) = saved.original.parse::<CpuSet>()
-                && original.intersects(&self.usable)
-            {
-                entry.original = original;
-            }
+        self.expected.insert(app);
+        if let Some(entry) = self.apps.get_mut(&app)
+            && let Ok(original) = saved.original.parse::<CpuSet>()
+            && original.intersects(&self.usable)
+        {
+            entry.original = original;
         }
         info!(app, pid = saved.pid, "waits here now");
         self.arrive(app, None);
