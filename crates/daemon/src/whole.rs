@@ -17,7 +17,7 @@ use numaestro_topology::CpuSet;
 /// The variables of `run`.
 const ATTACH: &str = "NUMAESTRO_ATTACH";
 const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
-/// Looks in a row that find nothing to do.
+/// Looks in a row that find nothing to do, and the fewest before something is given up.
 const QUIET_LOOKS: u32 = 3;
 /// From one look to the next.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -67,23 +67,30 @@ pub(crate) struct Debts<'a> {
 }
 
 impl Debts<'_> {
-    /// Repeats looks until several in a row find nothing to do and `settled` agrees, or `patience` is over.
+    /// Repeats looks until several in a row find nothing to do and `settled` agrees, or `patience` is over. Looks at thousands of processes may
+    /// take longer than that: then there are as many as it takes to tell who is narrowed again from who was narrow until now.
     pub(crate) fn pay(&self, patience: Duration, mut settled: impl FnMut() -> bool) -> Whole {
         let until = Instant::now() + patience;
-        let mut quiet = 0;
+        let (mut quiet, mut looks, mut before) = (0, 0, BTreeSet::new());
         loop {
-            let look = self.look(|_| true);
+            let mut look = self.look(|_| true);
+            looks += 1;
             quiet = if look.changed.is_empty() { quiet + 1 } else { 0 };
-            if (quiet >= QUIET_LOOKS && settled()) || Instant::now() > until {
+            let over = looks > QUIET_LOOKS && Instant::now() > until;
+            if over || (quiet >= QUIET_LOOKS && settled()) {
+                look.changed.retain(|pid| before.contains(pid));
                 return look.into_reply();
             }
+            before = look.changed;
             std::thread::sleep(PAUSE);
         }
     }
 
-    /// One quick look, at processes only that have less than `whole`. How many threads were changed, and by whom nothing could be done.
+    /// One quick look, at processes only that have less than `whole`. Those that were narrow until now are not named.
     pub(crate) fn pay_strays(&self, whole: &CpuSet) -> Whole {
-        self.look(|pid| affinity::get(pid).is_ok_and(|present| !whole.is_subset(&present))).into_reply()
+        let mut look = self.look(|pid| affinity::get(pid).is_ok_and(|present| !whole.is_subset(&present)));
+        look.changed.clear();
+        look.into_reply()
     }
 
     fn look(&self, matters: impl Fn(u32) -> bool) -> Look {

@@ -162,7 +162,7 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Optio
     let mut manager = Manager::started(&dir)?;
     let mut lost = 0;
     loop {
-        if let Some(memory) = asked(&mut manager, plan)? {
+        if let Answer::Start { memory } = asked(&mut manager, plan)? {
             return Ok((dir, memory));
         }
         // A place in the queue outlives the manager: the next one has read it from the state file.
@@ -184,8 +184,16 @@ fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
     }
 }
 
-/// Asks, and waits as long as it takes; `None` if the manager has gone while the program waited in its queue.
-fn asked(manager: &mut Manager, plan: &Plan) -> anyhow::Result<Option<Option<String>>> {
+/// What the manager has come to.
+enum Answer {
+    /// The program may start; where its memory should be.
+    Start { memory: Option<String> },
+    /// None: it has gone while the program waited in its queue.
+    Gone,
+}
+
+/// Asks, and waits as long as it takes.
+fn asked(manager: &mut Manager, plan: &Plan) -> anyhow::Result<Answer> {
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut reply = manager.ask(&Request::Run(Run { command, options: plan.options.clone() }))?;
     let terminal = std::io::stderr().is_terminal();
@@ -198,7 +206,7 @@ fn asked(manager: &mut Manager, plan: &Plan) -> anyhow::Result<Option<Option<Str
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
                 manager.permit_to_stop();
-                return Ok(Some(memory));
+                return Ok(Answer::Start { memory });
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -216,7 +224,7 @@ fn asked(manager: &mut Manager, plan: &Plan) -> anyhow::Result<Option<Option<Str
         }
         match manager.next_if_there()? {
             Some(next) => reply = next,
-            None => return Ok(None),
+            None => return Ok(Answer::Gone),
         }
     }
 }

@@ -37,16 +37,12 @@ pub fn stop(dir: Option<PathBuf>) -> anyhow::Result<u8> {
 
 /// One that was killed may have left programs where it had put them.
 fn without_manager(dir: &Path) -> anyhow::Result<u8> {
-    match numaestro_daemon::restore_left(dir) {
-        Ok(Some(whole)) => report(
-            &format!("no manager runs in {}; the last one was killed, and is cleaned up after", dir.display()),
-            &whole,
-        ),
-        Ok(None) | Err(_) => {
-            say::print(&format!("no manager runs in {}\n", dir.display()))?;
-            Ok(say::OK)
-        }
+    if let Ok(Some(whole)) = numaestro_daemon::restore_left(dir) {
+        let what = format!("no manager runs in {}; the last one was killed, and is cleaned up after", dir.display());
+        return report(&what, &whole);
     }
+    say::print(&format!("no manager runs in {}\n", dir.display()))?;
+    Ok(say::OK)
 }
 
 /// Says what was given back, as the kernel has it; fails with the names of those that keep something of ours.
