@@ -1,5 +1,7 @@
 /* A small team now and then, and after SIGUSR1 a larger one: its new threads are made when everything else is long over, and
- * they stay. Between its regions it sleeps, so that hundreds of it can run at once. Writes "small" and "large" when the first team of each size has been there. Never ends by itself. */
+ * they stay. Before anything else it asks for its places, so that libomp reads its mask then and there. Between its regions
+ * it sleeps, so that hundreds of it can run at once. Writes "small" and "large" when the first team of each size has been
+ * there. Never ends by itself. */
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@ int main(int argc, char **argv)
     struct sigaction action = {.sa_handler = grow};
     sigaction(SIGUSR1, &action, NULL);
     static long sum;
+    sum = omp_get_num_places();
     for (;;) {
         int team = large ? most : small;
 #pragma omp parallel num_threads(team) reduction(+ : sum)

@@ -204,6 +204,11 @@ pub fn unexpected(reply: &Reply) -> anyhow::Error {
     )
 }
 
+/// Whether an answer is missing because the manager has ended, or is about to.
+pub fn has_gone(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<say::Failure>().is_some_and(|failure| failure.code == say::UNAVAILABLE)
+}
+
 /// Whether an attempt to reach a manager failed because there is none.
 pub fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused)

@@ -162,7 +162,7 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Optio
     let mut manager = Manager::started(&dir)?;
     let mut lost = 0;
     loop {
-        if let Answer::Start { memory } = asked(&mut manager, plan)? {
+        if let Answer::Start { memory } = asked(&mut manager, plan, lost > 0)? {
             return Ok((dir, memory));
         }
         // A place in the queue outlives the manager: the next one has read it from the state file.
@@ -192,10 +192,13 @@ enum Answer {
     Gone,
 }
 
-/// Asks, and waits as long as it takes.
-fn asked(manager: &mut Manager, plan: &Plan) -> anyhow::Result<Answer> {
+/// Asks, and waits as long as it takes. `waited`: it has a place in the queue already, which no death of a manager may cost it.
+fn asked(manager: &mut Manager, plan: &Plan, waited: bool) -> anyhow::Result<Answer> {
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut reply = manager.ask(&Request::Run(Run { command, options: plan.options.clone() }))?;
+    let mut reply = match manager.ask(&Request::Run(Run { command, options: plan.options.clone() })) {
+        Err(error) if waited && manager::has_gone(&error) => return Ok(Answer::Gone),
+        answer => answer?,
+    };
     let terminal = std::io::stderr().is_terminal();
     let mut shown = false;
     loop {

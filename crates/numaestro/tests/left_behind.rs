@@ -311,6 +311,11 @@ fn programs_with_the_shim_free_themselves() {
         return;
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("alone"));
+    // Two that want everything all the time, so that nobody lends anything to anybody.
+    let mut hogs = Crowd::new("beside");
+    for _ in 0..2 {
+        hogs.add(&mut manager.run_command(["sh", "-c", "while :; do :; done"]));
+    }
     let two = [&paths[0], &paths[paths.len() - 1]];
     let growing = two.map(|path| crowd.add(&mut manager.run_command([path])));
     // Team and helper thread of each.
@@ -320,27 +325,6 @@ fn programs_with_the_shim_free_themselves() {
     Manager::signal(pid, Signal::KILL);
     crowd.expect_whole_within(AFTER_DEATH, "by themselves");
     crowd.expect_whole_after_growth(&growing, "threads made after that");
-}
-
-/// libomp puts its new threads on the mask that it has read at its start: that is the user's, but they belong where the program is.
-#[test]
-fn late_threads_stay_where_their_program_is() {
-    let _turn = turn();
-    let Some(path) = program("clang", "grows") else { return };
-    if !divisible() {
-        return;
-    }
-    let (manager, mut crowd) = (Manager::started(), Crowd::new("inside"));
-    let growing = [(); 2].map(|()| crowd.add(&mut manager.run_command([&path])));
-    assert!(eventually(|| crowd.narrow().len() == 6), "nobody was narrowed: {:#?}", manager.status());
-    for pid in growing {
-        Manager::signal(pid, Signal::USR1);
-    }
-    assert!(eventually(|| crowd.threads() == 2 * (TEAM + 1)), "the new threads are not made");
-    std::thread::sleep(Duration::from_millis(200));
-    assert_eq!(crowd.narrow().len(), crowd.threads(), "some have left: {:#?}", crowd.narrow());
-    assert!(manager.command(["stop"]).output().expect("the command runs").status.success());
-    crowd.expect_whole("after `stop`");
 }
 
 /// The manager's copies, found by name and directory.
