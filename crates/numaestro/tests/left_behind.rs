@@ -321,7 +321,9 @@ fn programs_with_the_shim_free_themselves() {
     // Team and helper thread of each.
     assert!(eventually(|| crowd.narrow().len() == 6), "nobody was narrowed: {:#?}", manager.status());
     let pid = manager.pid();
-    guards_of(&manager).into_iter().for_each(|guard| Manager::signal(guard, Signal::KILL));
+    for guard in guards_of(&manager) {
+        Manager::signal(guard, Signal::KILL);
+    }
     Manager::signal(pid, Signal::KILL);
     crowd.expect_whole_within(AFTER_DEATH, "by themselves");
     crowd.expect_whole_after_growth(&growing, "threads made after that");
@@ -498,9 +500,9 @@ fn a_small_stack_is_enough() {
             support::ended::run(&mut command)
         };
         let bare = limited(&[&path, "0.1"]);
-        let managed = limited(&[NUMAESTRO, "run", "--", &path, "0.1"]);
-        assert_eq!((managed.code(), &managed.stdout), (bare.code(), &bare.stdout), "{managed:?}");
-        assert!(managed.stderr.lines().all(|line| !line.contains("numaestro")), "{}", managed.stderr);
+        let under_us = limited(&[NUMAESTRO, "run", "--", &path, "0.1"]);
+        assert_eq!((under_us.code(), &under_us.stdout), (bare.code(), &bare.stdout), "{under_us:?}");
+        assert!(under_us.stderr.lines().all(|line| !line.contains("numaestro")), "{}", under_us.stderr);
     }
     // Started with that little itself.
     assert!(manager.status().is_some(), "no manager");
