@@ -16,6 +16,7 @@
 
 static struct nm_cpuset whole, before;
 static bool has_whole, widened;
+static __thread bool starting __attribute__((tls_model("initial-exec")));
 
 static bool load_whole(void)
 {
@@ -33,18 +34,35 @@ __attribute__((constructor)) static void load_early(void)
     load_whole();
 }
 
-static bool sizes_itself(const void *caller)
+static bool is_in(const void *caller, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"libgomp", "libblis", "libmkl", "mkl_", "libtbb", "libomp", "libiomp5"};
     const char *name = NULL;
     if (!nm_object_of((uintptr_t)caller, &name) || !name)
         return false;
     const char *file = strrchr(name, '/');
     file = file ? file + 1 : name;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < count; i++)
         if (strstr(file, names[i]))
             return true;
     return false;
+}
+
+static bool sizes_itself(const void *caller)
+{
+    static const char *const names[] = {"libgomp", "libblis", "libmkl", "mkl_", "libtbb", "libomp", "libiomp5"};
+    return is_in(caller, names, sizeof names / sizeof *names);
+}
+
+bool nm_is_libomp(const void *caller)
+{
+    static const char *const names[] = {"libomp", "libiomp5"};
+    return load_whole() && is_in(caller, names, sizeof names / sizeof *names);
+}
+
+static void fill_whole(size_t bytes, void *mask)
+{
+    memset(mask, 0, bytes);
+    memcpy(mask, whole.words, bytes < sizeof whole.words ? bytes : sizeof whole.words);
 }
 
 /* The kernel's answer (bytes written), or the user's mask for a runtime that sizes itself. -1 and errno on failure. */
@@ -54,11 +72,36 @@ static long affinity_for(const void *caller, pid_t tid, size_t bytes, void *mask
     if (got < 0)
         return -1;
     memset((char *)mask + got, 0, bytes - (size_t)got);
-    if (!load_whole() || !sizes_itself(caller))
-        return got;
-    memset(mask, 0, bytes);
-    memcpy(mask, whole.words, bytes < sizeof whole.words ? bytes : sizeof whole.words);
+    if (load_whole() && sizes_itself(caller))
+        fill_whole(bytes, mask);
     return got;
+}
+
+/* The same for libomp, which asks by itself: as the system call answers, and the user's mask. */
+long nm_affinity_whole(size_t bytes, void *mask)
+{
+    long got = syscall(SYS_sched_getaffinity, 0, bytes, mask);
+    if (got > 0)
+        fill_whole((size_t)got, mask);
+    return got;
+}
+
+bool nm_is_whole(size_t bytes, const void *mask)
+{
+    static const char zeros[64];
+    size_t used = bytes < sizeof whole.words ? bytes : sizeof whole.words;
+    if (memcmp(mask, whole.words, used) != 0)
+        return false;
+    for (size_t at = used; at < bytes; at += sizeof zeros)
+        if (memcmp((const char *)mask + at, zeros, bytes - at < sizeof zeros ? bytes - at : sizeof zeros) != 0)
+            return false;
+    return true;
+}
+
+/* libomp is being started by this thread, under the user's own mask: it may bind itself here and there to look around. */
+bool nm_starting(void)
+{
+    return starting;
 }
 
 SHIM_EXPORT int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *mask)
@@ -89,6 +132,7 @@ void nm_widen_for_start(void)
     int saved = errno;
     widened = load_whole() && syscall(SYS_sched_getaffinity, 0, sizeof before.words, before.words) > 0 &&
               syscall(SYS_sched_setaffinity, 0, sizeof whole.words, whole.words) == 0;
+    starting = true;
     errno = saved;
 }
 
@@ -101,16 +145,15 @@ unsigned nm_whole_count(void)
     return count;
 }
 
-/* Back to the allocation; false if the manager has moved this thread meanwhile, and then it stays where it was moved. */
-bool nm_widen_undo(void)
+/* Back to the allocation; if the manager has moved this thread meanwhile, it stays where it was moved. */
+void nm_widen_undo(void)
 {
     int saved = errno;
     struct nm_cpuset now = {{0}};
-    bool undisturbed = !widened || (syscall(SYS_sched_getaffinity, 0, sizeof now.words, now.words) > 0 &&
-                                    memcmp(now.words, whole.words, sizeof now.words) == 0);
-    if (widened && undisturbed)
+    bool undisturbed = widened && syscall(SYS_sched_getaffinity, 0, sizeof now.words, now.words) > 0 &&
+                       memcmp(now.words, whole.words, sizeof now.words) == 0;
+    if (undisturbed)
         syscall(SYS_sched_setaffinity, 0, sizeof before.words, before.words);
-    widened = false;
+    widened = starting = false;
     errno = saved;
-    return undisturbed;
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 void *nm_next_symbol(const char *name)
@@ -80,6 +81,22 @@ SHIM_EXPORT int dlclose(void *handle)
     return result;
 }
 
+/* Threads of ours and the manager's processes count for the same limit as the program's, where the user is the same. */
+static void say_no_room(void)
+{
+    static atomic_bool said;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || atomic_exchange(&said, true))
+        return;
+    char line[256];
+    int n = snprintf(line, sizeof line,
+                     "numaestro: no room for another thread: the limit of processes is %llu (ulimit -u), and the "
+                     "manager's own count too; raise it, or run without numaestro\n",
+                     (unsigned long long)limit.rlim_cur);
+    if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
+        return;
+}
+
 SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
     typedef int (*create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -88,7 +105,16 @@ SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribut
         real = (create_fn)nm_next_symbol("pthread_create");
     /* A library that was loaded a moment ago makes its pool: the only sign of it when nothing is loaded afterwards. */
     look_for_setters();
-    return real(thread, attributes, start, argument);
+    int error = real(thread, attributes, start, argument);
+    if (NM_LIKELY(error != EAGAIN))
+        return error;
+    int saved = errno;
+    if (nm_helper_step_aside())
+        error = real(thread, attributes, start, argument);
+    if (error == EAGAIN && getenv("NUMAESTRO_ATTACH"))
+        say_no_room();
+    errno = saved;
+    return error;
 }
 
 __attribute__((constructor)) static void at_start(void)

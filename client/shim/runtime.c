@@ -128,18 +128,13 @@ static struct nm_runtime *known(uintptr_t base)
     return NULL;
 }
 
-/* libomp reads its affinity mask once, at the first call that needs it: now, and the user's own. The manager may move this
- * process at this very moment; then libomp counts too few processors, and is told what it would have found. */
+/* libomp looks around once, at the first call that needs it: now, and under the user's own mask. What it reads is that mask
+ * also when the manager moves this thread at this very moment (syscall.c). */
 static void start_libomp(struct nm_runtime *r)
 {
     nm_widen_for_start();
-    int threads = r->get_max_threads();
-    unsigned procs = r->get_num_procs ? (unsigned)r->get_num_procs() : 0, whole = nm_whole_count();
-    if (nm_widen_undo() || procs >= whole)
-        return;
-    r->procs = (int)whole;
-    if ((unsigned)threads == procs && !getenv("OMP_NUM_THREADS"))
-        r->set_num_threads((int)whole);
+    r->get_max_threads();
+    nm_widen_undo();
 }
 
 static struct nm_runtime *make(uintptr_t base, void *symbol)

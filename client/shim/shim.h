@@ -39,7 +39,6 @@ struct nm_runtime {
     unsigned (*sections_start)(unsigned);
     void (*set_blocktime)(int);
     int (*get_blocktime)(void);
-    int procs;     /* what it would have counted, had it not been disturbed at its start; 0 = ask it */
     int blocktime; /* the program's own, milliseconds */
     /* spin.c: libgomp's spin count, NULL where it was not found */
     volatile uint64_t *spin_count;
@@ -213,8 +212,12 @@ int nm_dlclose(void *handle);
 
 /* affinity.c */
 void nm_widen_for_start(void);
-bool nm_widen_undo(void);
+void nm_widen_undo(void);
+bool nm_starting(void);
 unsigned nm_whole_count(void);
+bool nm_is_libomp(const void *caller); /* the code there is libomp's, and the user's own mask is known */
+bool nm_is_whole(size_t bytes, const void *mask);
+long nm_affinity_whole(size_t bytes, void *mask);
 
 /* spin.c */
 void nm_spin_find(struct nm_runtime *runtime);

@@ -81,9 +81,7 @@ SHIM_EXPORT void omp_set_num_threads_8_(const int64_t *n)
 static int num_procs_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
-    if (!runtime || !runtime->get_num_procs)
-        return 1;
-    return runtime->procs ? runtime->procs : runtime->get_num_procs();
+    return runtime && runtime->get_num_procs ? runtime->get_num_procs() : 1;
 }
 
 SHIM_EXPORT int omp_get_num_procs(void)

@@ -143,6 +143,42 @@ void nm_adopt_rest(void)
     errno = saved;
 }
 
+/* The page stays as it is: a dead manager's word. What is in force is what a manager says at its orderly end. */
+void nm_adopt_nobody(void)
+{
+    while (!try_lock())
+        sched_yield();
+    struct nm_target target;
+    if (!nm_client.alone && nm_read_target(nm_client.page, &target)) {
+        struct nm_cpuset original;
+        unsigned count = 0;
+        if (nm_original(&original))
+            target.cpuset = original;
+        for (unsigned i = 0; i < NM_CPUSET_WORDS; i++)
+            count += (unsigned)__builtin_popcountll(target.cpuset.words[i]);
+        target.count = nm_original(&original) ? count : UINT32_MAX;
+        target.flags = NM_FLAG_RELEASED;
+        nm_client.alone = true;
+        carry_out(nm_client.page, &target, false);
+        nm_client.epoch = nm_client.page->manager.epoch;
+    }
+    nm_adopt_unlock();
+}
+
+enum nm_place nm_belongs(struct nm_cpuset *set, uint32_t *epoch)
+{
+    struct nm_target target;
+    if (nm_client.alone)
+        return NM_ANYWHERE;
+    if (!nm_client.attached || !nm_read_target(nm_client.page, &target))
+        return NM_AS_BORN;
+    if (target.flags & NM_FLAG_RELEASED)
+        return NM_ANYWHERE;
+    *set = target.cpuset;
+    *epoch = target.epoch;
+    return NM_WITHIN;
+}
+
 bool nm_adopt(bool root)
 {
     /* A thread that is cancelled in here would keep the locks for ever. */

@@ -61,6 +61,22 @@ __attribute__((constructor)) static void read_socket_path(void)
         socket_path[0] = 0;
 }
 
+/* What `run` says of the mask that the program would have without us. Read once, at load, as the path. */
+static struct nm_cpuset original;
+static bool has_original;
+
+__attribute__((constructor)) static void read_original(void)
+{
+    const char *list = getenv("NUMAESTRO_CPUS_ALL");
+    has_original = list && nm_cpuset_parse(list, &original);
+}
+
+bool nm_original(struct nm_cpuset *set)
+{
+    *set = original;
+    return has_original;
+}
+
 static int connect_manager(void)
 {
     if (!socket_path[0])
@@ -93,7 +109,8 @@ static void fill_hello(struct nm_hello *hello, bool reattach)
         .threads_max = nm_hooks.threads_max ? nm_hooks.threads_max() : 0,
     };
     strncpy(hello->name, program_invocation_short_name, sizeof hello->name - 1);
-    if (!reattach)
+    /* Who runs without limits has nothing to claim. */
+    if (!reattach || nm_client.alone || nm_client.flags & NM_FLAG_RELEASED)
         return;
     struct numaestro_page *page = nm_client.page;
     hello->reattach = 1;
@@ -172,6 +189,7 @@ bool nm_attach(bool reattach)
                 nm_client.epoch = NM_UNATTACHED;
                 nm_client.page = page;
                 nm_client.attached = true;
+                nm_client.alone = false;
                 /* The manager stops programs outside their turns by ptrace, which Yama allows nobody else. */
                 prctl(PR_SET_PTRACER, (unsigned long)page->header.manager_pid, 0, 0, 0);
                 done = true;
@@ -253,5 +271,6 @@ void nm_forget(void)
     nm_client.count = UINT32_MAX;
     nm_client.flags = 0;
     nm_client.attached = false;
+    nm_client.alone = false;
     nm_client.tried = false;
 }

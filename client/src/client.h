@@ -27,6 +27,7 @@ struct nm_client {
     _Atomic uint32_t count;              /* processors; UINT32_MAX = no limit */
     _Atomic uint32_t flags;              /* NM_FLAG_* */
     _Atomic bool attached;
+    _Atomic bool alone; /* its manager is gone and no other has come: it runs as without one */
     _Atomic bool tried; /* an attempt to attach was made; there is no second one at a region entry */
     _Atomic bool api;   /* the program uses numaestro.h */
     struct nm_cpuset cpuset;
@@ -50,7 +51,15 @@ struct nm_hooks {
 };
 extern struct nm_hooks nm_hooks;
 
+/* Where a thread of this program belongs that somebody puts where it would be without us. */
+enum nm_place {
+    NM_ANYWHERE, /* there: nobody manages the program */
+    NM_AS_BORN,  /* where it is: the program is moved from outside */
+    NM_WITHIN,   /* in the set of the manager's present decision */
+};
+
 /* attach.c */
+bool nm_original(struct nm_cpuset *set);    /* the mask that the user gave; false if it is not known here */
 bool nm_attach(bool reattach);              /* may take up to 200 ms when the manager is busy; false = unmanaged */
 void nm_notice(unsigned kind, uint32_t value, uint32_t second);
 long nm_ask(const void *question, size_t bytes, void *answer, size_t room); /* bytes of the answer, -1 if there is none */
@@ -69,6 +78,8 @@ bool nm_read_target(struct numaestro_page *page, struct nm_target *out); /* fals
 bool nm_adopt(bool root);                   /* carry out the page's present decision; true if something changed */
 void nm_adopt_rest(void);                   /* helper: finish what the root thread has put in force, and say so */
 void nm_adopt_unlock(void);
+void nm_adopt_nobody(void);                 /* helper: no limits any more, nobody is there who would set any */
+enum nm_place nm_belongs(struct nm_cpuset *set, uint32_t *epoch); /* both are set for NM_WITHIN */
 void nm_back_from_sequential(void);         /* root, at a region entry while NM_FLAG_LENT is in force */
 void nm_say_busy(void);                     /* helper */
 
@@ -80,6 +91,7 @@ void nm_memory_follow(void);                /* the calling thread's new pages go
 bool nm_helper_start(void);                 /* it attaches first, if need be */
 bool nm_helper_attach(void);                /* start it and wait until it has attached; false = it could not start */
 bool nm_helper_runs(void);
+bool nm_helper_step_aside(void);            /* it ends, for good, so that the program has room for a thread; false = it did not run */
 void nm_helper_forget(void);
 
 /* vp.c: the virtual processors of a program that registers them */

@@ -3,7 +3,8 @@
  *
  * It sleeps on futexes. It runs with every signal blocked, so that no signal of the program is ever delivered to it, on a
  * small stack, and with a descriptor table of its own that is empty: a program that closes descriptor 0 and opens a file
- * must get 0 for it, whatever we open meanwhile. It also notices that the manager has died and attaches to the next one.
+ * must get 0 for it, whatever we open meanwhile. It also notices that the manager has died and attaches to the next one;
+ * when there is none for a second look, it takes all limits away, as the manager would have done at its end.
  */
 #include "client.h"
 
@@ -19,12 +20,15 @@
 #endif
 
 #define LOOK_AFTER_MANAGER_NS 2000000000ull
+#define LOOK_AGAIN_NS 1000000000ull
 #define ROOT_GRACE_NS 2000000ull
 #define ATTACH_PATIENCE_NS 400000000ull
 #define HELPER_STACK_BYTES (128 * 1024)
 
 static atomic_bool started;
 static _Atomic uint32_t ready; /* futex: 1 when the first attempt to attach is over */
+static _Atomic pid_t helper;   /* its thread id, 0 before it runs */
+static atomic_bool aside;      /* it is to end, and not to be started again */
 
 bool nm_helper_runs(void)
 {
@@ -66,6 +70,22 @@ static bool sleep_on(struct numaestro_page *page, uint32_t epoch)
     return true;
 }
 
+/* The manager is gone. Another one may be on its way: the service manager starts it again, or the next command does. */
+static void seek_manager(bool released)
+{
+    static bool looked_before;
+    if (nm_attach(true)) {
+        looked_before = false;
+        return;
+    }
+    nm_vp_abandon();
+    if (looked_before && !released)
+        nm_adopt_nobody();
+    looked_before = true;
+    if (!released && !nm_client.alone)
+        looked_ns = nm_now_ns() - (LOOK_AFTER_MANAGER_NS - LOOK_AGAIN_NS);
+}
+
 static void serve(void)
 {
     struct numaestro_page *page = nm_client.page;
@@ -84,8 +104,8 @@ static void serve(void)
         return;
     bool quiet = sleep_on(page, epoch);
     bool released = page->manager.flags & NM_FLAG_RELEASED;
-    if (quiet && (released || !nm_manager_alive()) && !nm_attach(true))
-        nm_vp_abandon();
+    if (quiet && !aside && (released || !nm_manager_alive()))
+        seek_manager(released);
 }
 
 static void *helper_main(void *arg)
@@ -94,20 +114,40 @@ static void *helper_main(void *arg)
     prctl(PR_SET_NAME, "numaestro");
     /* Where the kernel does not offer this (before 5.9), ours live in the program's table for microseconds. */
     syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
+    helper = (pid_t)syscall(SYS_gettid);
     bool attached = nm_client.attached || nm_attach(false);
     ready = 1;
     nm_futex_wake(&ready);
     if (!attached)
         return NULL;
-    nm_client.page->helper.helper_tid = (uint32_t)syscall(SYS_gettid);
-    for (;;)
+    nm_client.page->helper.helper_tid = (uint32_t)helper;
+    while (!aside)
         serve();
     return NULL;
+}
+
+/* Its own thread counts for the limit of processes (`ulimit -u`): where that is reached, the program's thread goes before.
+ * Without a helper the program adopts at its region entries, and is moved from outside when it does not get to one. */
+bool nm_helper_step_aside(void)
+{
+    if (!started || atomic_exchange(&aside, true))
+        return false;
+    uint64_t until = nm_now_ns() + ATTACH_PATIENCE_NS;
+    pid_t tid = helper;
+    while (tid && syscall(SYS_tgkill, getpid(), tid, 0) == 0 && nm_now_ns() < until) {
+        /* It may be about to sleep on another page by now. */
+        nm_futex_wake(&nm_client.page->manager.epoch);
+        usleep(100);
+    }
+    ready = 0;
+    return true;
 }
 
 bool nm_helper_start(void)
 {
     int saved = errno;
+    if (aside)
+        return false;
     if (atomic_exchange(&started, true))
         return true;
     pthread_attr_t attributes;
@@ -142,4 +182,6 @@ void nm_helper_forget(void)
 {
     started = false;
     ready = 0;
+    helper = 0;
+    aside = false;
 }

@@ -35,7 +35,7 @@ pub enum Request {
         /// As for `run`.
         options: Options,
     },
-    /// Let an application go: full affinity, no limits.
+    /// Let an application go: full affinity, no limits. Answered by [`Reply::Whole`].
     Release {
         /// Application number.
         app: u64,
@@ -60,7 +60,7 @@ pub enum Request {
     },
     /// Read the configuration again. For those who may administer.
     Reload,
-    /// End the manager in an orderly way: every affinity restored.
+    /// End the manager in an orderly way: every affinity restored. Answered by [`Reply::Whole`] when that has been read from the kernel.
     Stop,
     /// Are you there? Answered by [`Reply::Done`].
     Ping,
@@ -130,6 +130,10 @@ pub enum Reply {
     Advice(Advice),
     /// See [`Request::Reload`].
     Reloaded(Reloaded),
+    /// See [`Whole`].
+    Whole(Whole),
+    /// To who waits in the queue: the manager ends in order, and nobody takes over the queue.
+    Ended,
     /// Done; nothing to say.
     Done,
     /// No, and what to do about it.
@@ -139,6 +143,28 @@ pub enum Reply {
         /// One sentence, may be empty.
         hint: String,
     },
+}
+
+/// Affinities have been given back, and read back from the kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Whole {
+    /// Processes that have the affinity that they would have without us.
+    pub processes: u32,
+    /// Their threads.
+    pub threads: u32,
+    /// Those that could not be given it.
+    pub left: Vec<LeftBehind>,
+}
+
+/// A process that keeps an affinity of ours.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftBehind {
+    /// Process id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Why, one clause.
+    pub why: String,
 }
 
 /// The configuration has been read again.

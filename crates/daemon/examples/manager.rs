@@ -11,5 +11,5 @@ fn main() -> Result<()> {
     let dir = PathBuf::from(dir.context("usage: manager daemon --dir DIR [--system]")?);
     let file = Some((dir.join("config.toml"), false));
     let system = std::env::args().any(|argument| argument == "--system");
-    main_loop(Config::load(&Source { file, dir, system, ..Source::default() })?.config)
+    main_loop(Config::load(&Source { file, dir, system, ..Source::default() })?.config).map(|_| ())
 }

@@ -16,6 +16,9 @@ use tracing::{info, warn};
 use crate::app::{App, Demand, Phases, Target, Turn};
 use crate::manager::{Manager, token};
 
+/// How long the end is held up by what does not let itself be given back. Usually it takes milliseconds.
+const PATIENCE_AT_END: std::time::Duration = std::time::Duration::from_secs(2);
+
 impl App {
     /// What its page is to say.
     pub(crate) fn decision<'a>(&'a self, target: &'a Target, decided_ns: u64) -> Decision<'a> {
@@ -52,7 +55,7 @@ impl Manager {
         let wish = could.clamp(1, most.max(1));
         let app = App {
             number,
-            original: self.affinity_of(pid),
+            original: self.original_of(pid),
             process,
             uid,
             party,
@@ -84,6 +87,7 @@ impl Manager {
             memory: crate::pages::AppMemory::default(),
             measures: self.wants_measurements(),
             members: BTreeMap::new(),
+            strays: std::collections::BTreeSet::new(),
         };
         self.by_pid.insert(pid, number);
         self.apps.insert(number, app);
@@ -208,6 +212,12 @@ impl Manager {
             Err(cause) if cause.is_gone() => {}
             Err(cause) => entry.denied = Some(cause.to_string()),
         }
+        for stray in &entry.strays {
+            let same = procfs::stat(*stray).ok().map(|stat| stat.start_time);
+            if same == entry.members.get(stray).copied() && !others.contains(stray) {
+                let _ = affinity::set_process(*stray, cpus);
+            }
+        }
     }
 
     /// The engine refuses something, and has changed nothing.
@@ -239,22 +249,22 @@ impl Manager {
         }
     }
 
-    /// No limits for an application any more: its page says so, and threads that were moved from outside go back.
+    /// No limits for an application any more: its page says so, and its threads go back to where they would be without us.
     pub(crate) fn let_go(&mut self, app: u64) {
         let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
-        let usable = self.usable.clone();
         let Some(mut entry) = self.apps.remove(&app) else { return };
         self.leave_cpuset(&mut entry);
         self.apps.insert(app, entry);
         let Some(entry) = self.apps.get_mut(&app) else { return };
         let epoch = entry.target.as_ref().map_or(1, |target| target.epoch + 1);
         let free = entry.memory.told.as_ref().map(|_| numaestro_host::numa::MemoryPolicy::none());
+        let original = entry.original.clone();
         if let Some(page) = &entry.page {
             let decision = Decision {
                 epoch: entry.epoch_base.wrapping_add(epoch),
-                count: usable.len() as u32,
+                count: original.len() as u32,
                 flags: flag::RELEASED,
-                cpus: &usable,
+                cpus: &original,
                 memory: free.as_ref(),
                 decided_ns: monotonic_ns(),
             };
@@ -262,30 +272,43 @@ impl Manager {
                 warn!(app, "cannot wake it: {cause}");
             }
         }
-        if entry.page.is_none() || entry.moved {
-            let original = entry.original.clone();
-            Self::move_tree_to(entry, &others, &original);
-        }
+        Self::move_tree_to(entry, &others, &original);
     }
 
-    /// The orderly end: nothing is left parked, and nothing that could be mistaken for a manager.
+    /// The orderly end: nothing is left parked or narrowed, and nothing that could be mistaken for a manager.
     pub(crate) fn let_everything_go(&mut self) {
         self.service_stops();
         self.stops.end();
+        self.end_queue();
         let apps: Vec<u64> = self.apps.keys().copied().collect();
-        for app in apps {
-            self.let_go(app);
+        for app in &apps {
+            self.let_go(*app);
         }
         self.close_cpusets();
+        let whole = self.pay_back(&apps, PATIENCE_AT_END);
+        info!(processes = whole.processes, threads = whole.threads, "every affinity was given back");
+        for left in &whole.left {
+            warn!(pid = left.pid, name = left.name, "keeps an affinity of ours: {}", left.why);
+        }
         // Sockets that were passed to us are not ours to remove: the next manager gets them too.
         let sockets = [self.dir.attach_socket(), self.dir.control_socket()];
         let sockets = sockets.into_iter().filter(|_| !self.service.sockets_stay);
         for path in sockets.chain([self.dir.file(crate::state::STATE_FILE)]) {
             let _ = std::fs::remove_file(path);
         }
-        // Commands that wait in the queue see their connection end and start their programs without a manager.
+        for asker in std::mem::take(&mut self.askers_of_end) {
+            self.reply(asker, &Reply::Whole(whole.clone()));
+        }
         self.connections.clear();
         info!("ended");
+    }
+
+    /// Commands that wait in the queue start their programs without a manager.
+    fn end_queue(&mut self) {
+        let waiting: Vec<u64> = self.apps.values().filter_map(|entry| entry.asker).collect();
+        for number in waiting {
+            self.reply(number, &Reply::Ended);
+        }
     }
 
     /// Takes down which processes belong to an application, so that none is left behind when its first one ends.
@@ -295,5 +318,7 @@ impl Manager {
         // Those that have left the tree (a parent has ended) and still live stay ours.
         entry.members.retain(|pid, start_time| start_of(*pid) == Some(*start_time));
         entry.members.extend(pids.iter().filter_map(|pid| Some((*pid, start_of(*pid)?))));
+        let inside: std::collections::BTreeSet<u32> = pids.iter().copied().collect();
+        entry.strays = entry.members.keys().copied().filter(|pid| !inside.contains(pid)).collect();
     }
 }

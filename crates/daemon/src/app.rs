@@ -1,6 +1,6 @@
 //! One application as the manager keeps it: the process behind it, its page, what it was told last. What it *may* have is the engine's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use numaestro_abi::control::{Class, Options};
 use numaestro_abi::page::{flag, runtime};
@@ -117,8 +117,10 @@ pub(crate) struct App {
     pub(crate) memory: crate::pages::AppMemory,
     /// It is asked to measure itself.
     pub(crate) measures: bool,
-    /// The processes of its tree at the latest look, with their start times.
+    /// The processes of its tree at the latest look, with their start times; also those that have left it since.
     pub(crate) members: BTreeMap<u32, u64>,
+    /// Those of them that have left the tree: a parent has ended.
+    pub(crate) strays: BTreeSet<u32>,
 }
 
 impl App {

@@ -65,6 +65,10 @@ impl Manager {
             self.turn_away(number, code::EXHAUSTED, &refusal.reason);
             return;
         }
+        if self.released.contains(peer.pid) && !self.by_pid.contains_key(&peer.pid) {
+            self.turn_away(number, code::PERMISSION, "its user has let it go");
+            return;
+        }
         match self.attach_process(number, peer, greeting) {
             Ok(app) => self.hand_out(number, app),
             Err(cause) => {

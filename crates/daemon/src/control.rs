@@ -13,6 +13,8 @@ use crate::rights::{Refusal, Who};
 
 /// Longest name that is shown.
 const NAME_CHARS_MAX: usize = 64;
+/// Others wait for as long as a program that is let go does not let itself be given back. Usually that takes milliseconds.
+const PATIENCE_AT_RELEASE: std::time::Duration = std::time::Duration::from_millis(300);
 
 impl Manager {
     /// One line has come.
@@ -69,7 +71,7 @@ impl Manager {
             Request::Advise { options } => self.advise_asked(number, who, &options),
             Request::Stop => {
                 info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
-                self.reply(number, &Reply::Done);
+                self.askers_of_end.push(number);
                 self.stopping = true;
             }
             Request::Ping => self.reply(number, &Reply::Done),
@@ -117,8 +119,12 @@ impl Manager {
             self.refuse(number, "a program with another user's rights is not managed", "");
             return;
         }
-        // A process that asks again begins anew.
+        self.released.remove(peer.pid);
         if let Some(former) = self.by_pid.get(&peer.pid).copied() {
+            if self.come_from_former_queue(number, former) {
+                return;
+            }
+            // A process that asks again begins anew.
             self.depart(former);
         }
         let program = run.command.first().map(|program| rundir::program_name(program.as_ref())).unwrap_or_default();
@@ -129,6 +135,24 @@ impl Manager {
             entry.asker = Some(number);
         }
         self.arrive(app, None);
+    }
+
+    /// Who has waited in a former manager's queue has its place in ours.
+    fn come_from_former_queue(&mut self, number: u64, app: u64) -> bool {
+        if !self.expected.contains(&app) {
+            return false;
+        }
+        let Some(entry) = self.apps.get_mut(&app).filter(|entry| !entry.process.has_ended()) else { return false };
+        let Some(connection) = self.connections.get_mut(&number) else { return false };
+        connection.asked = Some(app);
+        entry.asker = Some(number);
+        let waiting = entry.waiting;
+        self.expected.remove(&app);
+        match waiting {
+            Some(position) => self.reply(number, &Reply::Waiting { app, position }),
+            None => self.answer_run(app),
+        }
+        true
     }
 
     /// Takes over a running process and what descends from it.
@@ -152,6 +176,7 @@ impl Manager {
             self.refuse(number, &reason, "");
             return;
         }
+        self.released.remove(pid);
         let name = if options.name.is_empty() { stat.name } else { options.name.clone() };
         let app = self.insert(process, shown(&name), options, Class::Fold);
         if let Some(entry) = self.apps.get_mut(&app) {
@@ -164,7 +189,11 @@ impl Manager {
                 self.depart(app);
                 self.refuse(number, &reason, "");
             }
-            None if self.apps.contains_key(&app) => self.reply(number, &Reply::Done),
+            None if self.apps.contains_key(&app) => {
+                // A manager that is killed now is followed by one that knows the program.
+                self.save_soon_enough();
+                self.reply(number, &Reply::Done);
+            }
             // Refused by the engine.
             None => {
                 let reason = format!("process {pid} cannot be managed under these wishes: {}", self.refusal);
@@ -179,13 +208,15 @@ impl Manager {
             return;
         }
         self.let_go(app);
+        let whole = self.pay_back(&[app], PATIENCE_AT_RELEASE);
         let process = self.apps.get(&app).map(|entry| (entry.pid(), entry.process.start_time()));
         self.depart(app);
-        // A rule does not take back what a user has let go.
+        // Neither a rule nor its own helper thread takes back what a user has let go.
         if let Some((pid, start_time)) = process {
             self.leave_alone(pid, start_time);
+            self.released.insert(pid, start_time);
         }
-        self.reply(number, &Reply::Done);
+        self.reply(number, &Reply::Whole(whole));
     }
 
     fn set_policy(&mut self, number: u64, policy: String) {
@@ -252,6 +283,12 @@ impl Manager {
     /// Affinity that a process has now; every usable processor if that cannot be told.
     pub(crate) fn affinity_of(&self, pid: u32) -> numaestro_topology::CpuSet {
         affinity::get(pid).unwrap_or_else(|_| self.usable.clone())
+    }
+
+    /// Affinity that a process would have without us: below a `run` of ours, what the user gave; else what it has now.
+    pub(crate) fn original_of(&self, pid: u32) -> numaestro_topology::CpuSet {
+        let given = crate::whole::given_by_user(pid, &self.dir.attach_socket());
+        given.filter(|cpus| cpus.intersects(&self.usable)).unwrap_or_else(|| self.affinity_of(pid))
     }
 
     /// The event for an application's new number of wanted processors.

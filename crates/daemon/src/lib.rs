@@ -23,6 +23,7 @@ mod endings;
 mod folding;
 mod foreign;
 mod glob;
+mod guard;
 mod machine;
 mod manager;
 mod measuring;
@@ -41,7 +42,9 @@ mod status;
 mod stops;
 mod timers;
 mod users;
+mod whole;
 mod wire;
 
 pub use config::{Config, ConfigError, Loaded, Source};
-pub use start::{Connection, ensure_running, main_loop};
+pub use guard::restore_left;
+pub use start::{Connection, End, ensure_running, main_loop};

@@ -98,6 +98,22 @@ pub(crate) struct Manager {
     pub(crate) refusals: u64,
     pub(crate) refusal: String,
     pub(crate) stopping: bool,
+    /// Whom to tell what the end has come to.
+    pub(crate) askers_of_end: Vec<u64>,
+    pub(crate) released: crate::endings::Released,
+    /// Applications that waited in the queue of a former manager, and whose commands have not come to this one yet.
+    pub(crate) expected: std::collections::BTreeSet<u64>,
+    /// What the latest search for processes that have outlived their application took.
+    pub(crate) strays_ns: u64,
+}
+
+/// The lock of the directory. Who cleans up after a manager that was killed holds it for some milliseconds, and is waited for.
+fn take_lock(dir: &RuntimeDir) -> Result<Option<DirLock>> {
+    if let Some(lock) = dir.lock_manager()? {
+        return Ok(Some(lock));
+    }
+    let _cleaned = dir.lock_cleaning()?;
+    Ok(dir.lock_manager()?)
 }
 
 impl Manager {
@@ -106,7 +122,7 @@ impl Manager {
         config.validate()?;
         let inherited = numaestro_host::listen::inherited();
         let dir = service::directory(&config)?;
-        let Some(lock) = dir.lock_manager()? else { return Ok(None) };
+        let Some(lock) = take_lock(&dir)? else { return Ok(None) };
         limits::raise_descriptors();
         let cpusets = Cpusets::open(&config)?;
         let (machine, usable) = crate::machine::read(&config)?;
@@ -154,6 +170,10 @@ impl Manager {
             refusals: 0,
             refusal: String::new(),
             stopping: false,
+            askers_of_end: Vec::new(),
+            released: crate::endings::Released::default(),
+            expected: std::collections::BTreeSet::new(),
+            strays_ns: 0,
         };
         manager.watch_everything()?;
         manager.watch_machine();
@@ -247,6 +267,7 @@ impl Manager {
                 Due::Lease => self.renew_lease(),
                 Due::Unstoppable => self.retry_stops(),
                 Due::Cpuset(app) => self.enter_cpuset(app),
+                Due::Strays => self.pay_strays(),
                 Due::Sweep => self.sweep_groups(),
                 Due::Nodes => self.consider_memory_nodes(),
             }

@@ -17,6 +17,7 @@ use numaestro_host::signals::{BlockedSignals, Signal};
 use numaestro_host::socket::{self, Sort};
 
 use crate::Config;
+use crate::guard::Guard;
 use crate::manager::Manager;
 
 /// Set by [`ensure_running`] for the manager it starts: a line on standard output is waited for.
@@ -131,24 +132,38 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
     Ok(())
 }
 
+/// How the life of a manager has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// In an orderly way.
+    Orderly,
+    /// Before it began: another manager has the directory.
+    Taken,
+}
+
 /// The manager's whole life: returns when it has ended in an orderly way, or at once if another manager has the directory.
-pub fn main_loop(config: Config) -> Result<()> {
+pub fn main_loop(config: Config) -> Result<End> {
     let waited_for = std::env::var_os(READY_VARIABLE).is_some();
     prefer_to_react();
     if waited_for {
         trim_log(&config);
     }
+    let mut guard = Guard::start(&config);
     let Some(mut manager) = Manager::new(config)? else {
         tracing::info!("another manager has this directory");
-        return Ok(());
+        return Ok(End::Taken);
     };
+    if let Some(guard) = &mut guard {
+        guard.arm();
+    }
     if waited_for {
         let mut out = std::io::stdout();
         let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
         detach::close_ready_pipe();
     }
     manager.service_is_ready();
-    manager.run()
+    manager.run()?;
+    Ok(End::Orderly)
 }
 
 /// The manager has little to do, but that at once; and what is reported to the thread that stops programs is not to be taken by another one.

@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 
 use numaestro_abi::control::Options;
 use numaestro_engine::Class;
+use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::{PidFd, affinity};
 use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use crate::manager::Manager;
+use crate::whole::Owed;
 
 /// Its name in the runtime directory.
 pub(crate) const STATE_FILE: &str = "state.json";
@@ -58,6 +60,25 @@ struct SavedApp {
     /// Its cgroup before it was moved into one of ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
+    /// It waits in the queue.
+    #[serde(default)]
+    waiting: bool,
+    /// Processes that have left its tree, with their start times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    strays: Vec<(u32, u64)>,
+}
+
+/// What the former manager of a directory owes to whom, and did not pay because it was killed. `None` if it ended in order.
+pub(crate) fn owed_by_former(dir: &RuntimeDir) -> Option<Vec<Owed>> {
+    let text = std::fs::read(dir.file(STATE_FILE)).ok()?;
+    let state: State = serde_json::from_slice(&text).ok().filter(|state: &State| state.version == VERSION)?;
+    let mut owed = Vec::new();
+    for saved in state.apps {
+        let Ok(original) = saved.original.parse::<CpuSet>() else { continue };
+        let processes = std::iter::once((saved.pid, saved.start_time)).chain(saved.strays);
+        owed.extend(processes.map(|(pid, start_time)| Owed { pid, start_time, original: original.clone() }));
+    }
+    Some(owed)
 }
 
 impl Manager {
@@ -87,6 +108,8 @@ impl Manager {
             home: self.home_of(entry.number),
             shared: entry.target.as_ref().is_none_or(|target| target.shared),
             origin: entry.cpuset.as_ref().map(|confined| confined.origin.clone()),
+            waiting: entry.waiting.is_some(),
+            strays: entry.strays.iter().filter_map(|pid| Some((*pid, *entry.members.get(pid)?))).collect(),
         });
         let state =
             State { version: VERSION, app_next: self.app_next, policy: self.brain.policy_text(), apps: apps.collect() };
@@ -127,6 +150,7 @@ impl Manager {
         let living = |entry: &&SavedApp| is_alive(entry.pid, entry.start_time);
         let wrappers: BTreeSet<u64> = saved.iter().filter(living).filter_map(|entry| entry.wrapper).collect();
         let mut without = Vec::new();
+        let (queue, saved): (Vec<SavedApp>, Vec<SavedApp>) = saved.into_iter().partition(|entry| entry.waiting);
         for entry in saved {
             let (app, wraps) = (entry.app, wrappers.contains(&entry.app));
             // Those that have nothing must not be given what somebody after them will claim.
@@ -138,7 +162,30 @@ impl Manager {
             let wish = self.apps.get(&app).map_or(1, |entry| entry.wish);
             self.ask_for(app, wish);
         }
+        // In the order of their arrival, behind everybody who runs.
+        for entry in queue {
+            self.queue_again(&entry);
+        }
         self.clear_groups(&origins);
+    }
+
+    /// Its command waits, has seen the former manager die, and is about to come to us.
+    fn queue_again(&mut self, saved: &SavedApp) {
+        let Ok(process) = PidFd::open_verified(saved.pid, saved.start_time) else { return };
+        if self.by_pid.contains_key(&saved.pid) || (self.config.system && self.owner_of(saved.pid) != saved.uid) {
+            return;
+        }
+        // Numbers of applications are given in the order of arrival, and others have arrived since.
+        let app = self.insert(process, saved.name.clone(), saved.options.clone(), Class::Fold);
+        self.expected.insert(app);
+        if let Some(entry) = self.apps.get_mut(&app)
+            && let Ok(original) = saved.original.parse::<CpuSet>()
+            && original.intersects(&self.usable)
+        {
+            entry.original = original;
+        }
+        info!(app, pid = saved.pid, "waits here now");
+        self.arrive(app, None);
     }
 
     /// What it has: what was saved, unless the kernel knows better. Programs may have been told more since, and have moved.
@@ -180,6 +227,8 @@ impl Manager {
             entry.had_page = saved.page;
             entry.memory.claimed = saved.home.and_then(|home| crate::pages::node_of_os(&self.machine, home));
             entry.options.wait = Some(false);
+            entry.members = saved.strays.iter().copied().collect();
+            entry.strays = saved.strays.iter().map(|(pid, _)| *pid).collect();
             if let Ok(original) = saved.original.parse::<CpuSet>()
                 && original.intersects(&self.usable)
             {

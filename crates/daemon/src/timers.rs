@@ -40,6 +40,8 @@ pub(crate) enum Due {
     Candidates,
     /// All processes are looked through for such programs.
     Scan,
+    /// Processes that have outlived their application are given their affinity back.
+    Strays,
     /// Connections can perhaps be accepted again.
     Accept,
 }

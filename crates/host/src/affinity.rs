@@ -1,9 +1,11 @@
 //! Which processors threads may run on: of one thread, of a process, of a tree of processes. It must not know who should have what.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use numaestro_topology::CpuSet;
 
+use crate::cgroup::Hierarchies;
 use crate::error::{self, HostError};
 use crate::procfs;
 
@@ -111,6 +113,47 @@ pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     Ok(())
 }
 
+/// One look at every thread of process `pid`: those that do not have `whole` get it. A thread that has all of it that its cpuset and the
+/// processors that are online allow needs no change: the kernel gives no more. The first refusal is returned after every thread was tried.
+pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
+    let mut moved = Moved::default();
+    let mut refused = None;
+    for tid in procfs::threads(pid)? {
+        match restore_thread(pid, tid, whole) {
+            Ok(changed) => {
+                moved.threads += 1;
+                moved.changed += u32::from(changed);
+            }
+            Err(cause) if cause.is_gone() => {}
+            Err(cause) => refused = refused.or(Some(cause)),
+        }
+    }
+    refused.map_or(Ok(moved), Err)
+}
+
+/// Whether it had less than it can have.
+fn restore_thread(pid: u32, tid: u32, whole: &CpuSet) -> Result<bool, HostError> {
+    let present = get(tid)?;
+    if present == *whole {
+        return Ok(false);
+    }
+    // Also where it has all that it can have: the kernel keeps what it was asked for, for a time with more processors.
+    set(tid, whole)?;
+    Ok(get(tid)? != present || possible(pid, whole)? != present)
+}
+
+/// What of `whole` a process can have.
+fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
+    let (allowed, _) = Hierarchies::read().cpuset_of(pid)?;
+    let online =
+        fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|text| text.trim().parse::<CpuSet>().ok());
+    let mut possible = whole.clone();
+    for bound in [allowed, online].into_iter().flatten() {
+        possible.and_with(&bound);
+    }
+    Ok(possible)
+}
+
 /// It is set even where it seems to be so already: the kernel leaves offline processors out of its answer, and keeps them in the mask.
 fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
     let outcome = get(tid).and_then(|present| set(tid, cpus).map(|()| present != *cpus));
@@ -178,6 +221,24 @@ mod tests {
         }
         child.wait().unwrap();
         assert!(set_process(child.id(), &all).unwrap_err().is_gone());
+    }
+
+    #[test]
+    fn a_mask_is_made_whole_once() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let all = get(0).unwrap();
+        let one: CpuSet = all.iter().take(1).collect();
+        set_process(child.id(), &one).unwrap();
+        let changed = u32::from(one != all);
+        assert_eq!(restore_process(child.id(), &all).unwrap(), Moved { threads: 1, changed });
+        assert_eq!(get(child.id()).unwrap(), all);
+        assert_eq!(restore_process(child.id(), &all).unwrap(), Moved { threads: 1, changed: 0 });
+        // More than there is cannot be had, and is no change.
+        let more: CpuSet = all.iter().chain([63, 64]).collect();
+        assert_eq!(restore_process(child.id(), &more).unwrap().changed, 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(restore_process(child.id(), &all).unwrap_err().is_gone());
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Starting a program that outlives us and is nobody's child: not of the program that `run` becomes, which would find a stranger
-//! among its children. It must not know which program.
+//! among its children. And a copy of this process that watches over it, which is nobody's child either. It must not know which program, nor
+//! what is done when the watched one ends.
 
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -35,6 +37,67 @@ pub fn spawn_detached(mut command: Command, log: File) -> Result<std::io::PipeRe
     Ok(reader)
 }
 
+/// Makes a copy of this process, in a session of its own and a child of init, which does `work` and ends. It is deaf to the signals that end
+/// programs, and holds no descriptor but the reading end of a pipe that it is given. Returns the writing end: the copy sees its end when this
+/// process ends, however it ends.
+///
+/// To be called while this process has one thread that works: what others held would be held in the copy for ever.
+pub fn fork_watcher(
+    name: &std::ffi::CStr,
+    work: impl FnOnce(std::io::PipeReader),
+) -> Result<std::io::PipeWriter, HostError> {
+    let (reader, writer) = std::io::pipe().map_err(error::call("make a pipe"))?;
+    // SAFETY: the copy has one thread, the caller promises that nobody else was in the middle of something.
+    match unsafe { libc::fork() } {
+        -1 => Err(error::call("start a watcher")(std::io::Error::last_os_error())),
+        0 => {
+            // SAFETY: setsid, fork and _exit take no pointers.
+            unsafe {
+                libc::setsid();
+                if libc::fork() != 0 {
+                    libc::_exit(0);
+                }
+            }
+            settle_watcher(name, &reader);
+            // The writing end is closed already, as everything else: dropping it would close somebody else's number.
+            std::mem::forget(writer);
+            // A panic must not go on in the copy as if it were the original.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(reader)));
+            // SAFETY: it takes no pointer, and does not come back.
+            unsafe { libc::_exit(0) }
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: `status` is valid for writing. The child in between has ended already, or does at once.
+            while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0
+                && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+            {}
+            Ok(writer)
+        }
+    }
+}
+
+/// Name, signals and descriptors of the copy.
+fn settle_watcher(name: &std::ffi::CStr, reader: &std::io::PipeReader) {
+    let keep = reader.as_raw_fd().cast_unsigned();
+    // SAFETY: `name` and the path are C strings, and the descriptors that are closed belong to nobody who is still there.
+    unsafe {
+        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        for standard in 0..3 {
+            libc::dup2(nothing, standard);
+        }
+        if keep > 3 {
+            libc::syscall(libc::SYS_close_range, 3, keep - 1, 0);
+        }
+        libc::syscall(libc::SYS_close_range, keep.max(2) + 1, u32::MAX, 0);
+        libc::chdir(c"/".as_ptr());
+    }
+}
+
 /// Points standard output where standard error goes, and so closes the pipe of [`spawn_detached`].
 pub fn close_ready_pipe() {
     // Failure leaves the pipe open, which only keeps a waiting reader from seeing its end.
@@ -46,6 +109,39 @@ mod tests {
     use std::io::Read;
 
     use super::*;
+
+    #[test]
+    fn a_watcher_sees_the_end_and_holds_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let seen = dir.path().join("seen");
+        // A process of its own with one thread: the test harness has many.
+        let (path, other) = (seen.clone(), std::io::pipe().unwrap());
+        // SAFETY: the child makes system calls and ends.
+        match unsafe { libc::fork() } {
+            0 => {
+                let watched = fork_watcher(c"watcher", |mut reader| {
+                    let mut text = String::new();
+                    let _ = reader.read_to_string(&mut text);
+                    let _ = std::fs::write(path, text);
+                });
+                let _ = watched.map(|mut pipe| std::io::Write::write_all(&mut pipe, b"alive"));
+                // SAFETY: as above.
+                unsafe { libc::_exit(0) }
+            }
+            child => {
+                let mut status = 0;
+                // SAFETY: `status` is valid for writing.
+                unsafe { libc::waitpid(child, &raw mut status, 0) };
+            }
+        }
+        // The watcher holds no other pipe of ours open.
+        let (mut reader, writer) = other;
+        drop(writer);
+        assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap(), 0);
+        while std::fs::read_to_string(&seen).unwrap_or_default() != "alive" {
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn the_program_runs_and_is_not_our_child() {

@@ -1,4 +1,4 @@
-//! How many descriptors the manager may hold. It must not know for what.
+//! How many descriptors the manager may hold, and how much stack there is. It must not know for what.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -22,4 +22,36 @@ pub fn lower_descriptors(most: u64) -> Result<(), HostError> {
     let present = getrlimit(Resource::Nofile);
     let lowered = Rlimit { current: Some(most), maximum: present.maximum };
     setrlimit(Resource::Nofile, lowered).map_err(error::call("lower the limit of descriptors"))
+}
+
+/// Stack of the first thread that is too small for a command that reads files, formats text and speaks JSON.
+const STACK_SMALL_BYTES: u64 = 1 << 20;
+/// What the thread gets that works in its place.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Runs `work` with enough stack. Under a tight `ulimit -s` that is another thread, while this one only waits and takes no signal. If that thread
+/// cannot be made, `work` runs here: it may still fit.
+pub fn with_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let limit = getrlimit(Resource::Stack).current.unwrap_or(u64::MAX);
+    if limit >= STACK_SMALL_BYTES {
+        return work();
+    }
+    let place = std::sync::Arc::new(std::sync::Mutex::new(Some(work)));
+    let take = |place: &std::sync::Mutex<Option<_>>| place.lock().ok().and_then(|mut work| work.take());
+    let theirs = place.clone();
+    let run = move || take(&theirs).map(|work| work());
+    match std::thread::Builder::new().stack_size(STACK_BYTES).spawn(run) {
+        Ok(thread) => {
+            crate::signals::block_all();
+            match thread.join() {
+                Ok(Some(value)) => value,
+                Ok(None) => unreachable!("nobody else takes the work"),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Err(_) => match take(&place) {
+            Some(work) => work(),
+            None => unreachable!("nobody else takes the work"),
+        },
+    }
 }

@@ -152,6 +152,12 @@ impl RuntimeDir {
         self.lock("lock", FlockOperation::NonBlockingLockExclusive)
     }
 
+    /// The lock of who cleans up after a manager that was killed; waits for others who do.
+    pub fn lock_cleaning(&self) -> Result<DirLock, HostError> {
+        let held = self.lock("cleaning.lock", FlockOperation::LockExclusive)?;
+        held.ok_or(rustix::io::Errno::AGAIN).map_err(error::file("lock", self.file("cleaning.lock")))
+    }
+
     /// The lock under which a manager is started; waits for others who are starting one.
     pub fn lock_start(&self) -> Result<DirLock, HostError> {
         let held = self.lock("start.lock", FlockOperation::LockExclusive)?;

@@ -47,6 +47,16 @@ fn refused(operation: &'static str, errno: i32) -> HostError {
     error::call(operation)(io::Error::from_raw_os_error(errno))
 }
 
+/// The calling thread takes no signal any more: those to the process go to its other threads.
+pub fn block_all() {
+    // SAFETY: a signal set is plain memory that `sigfillset` initialises; all pointers are valid for the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut set);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+    }
+}
+
 /// Sets `SIGPIPE` to ignored; for the manager, which must not die of a program that hung up.
 pub fn ignore_broken_pipes() {
     // SAFETY: sets a disposition; no handler runs.

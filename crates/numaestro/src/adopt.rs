@@ -2,7 +2,7 @@
 
 use crate::cli::{AdoptArgs, ReleaseArgs};
 use crate::manager::{self, Manager};
-use crate::{run, say};
+use crate::{run, say, stop};
 use numaestro_abi::control::{Reply, Request};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,10 @@ pub fn adopt(dir: Option<PathBuf>, args: &AdoptArgs) -> anyhow::Result<u8> {
 
 /// Full affinity, no limits.
 pub fn release(dir: Option<PathBuf>, args: &ReleaseArgs) -> anyhow::Result<u8> {
-    Manager::required(dir)?.order(&Request::Release { app: args.app })?;
+    let whole = Manager::required(dir)?.give_back(&Request::Release { app: args.app })?;
+    if !whole.left.is_empty() {
+        return stop::report(&format!("application {} is let go", args.app), &whole);
+    }
     say::print(&format!("application {} runs as if there were no manager\n", args.app))?;
     Ok(say::OK)
 }

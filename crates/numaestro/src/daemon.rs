@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use numaestro_daemon::{Config, ConfigError, Loaded, Source};
+use numaestro_daemon::{Config, ConfigError, End, Loaded, Source};
 use numaestro_host::{descriptors, signals};
 use serde::Serialize;
 
@@ -38,8 +38,23 @@ pub fn daemon(dir: Option<PathBuf>, args: &DaemonArgs, verbose: u8) -> anyhow::R
     }
     // A program that hangs up while it is answered must not take the manager with it.
     signals::ignore_broken_pipes();
-    numaestro_daemon::main_loop(config)?;
-    Ok(say::OK)
+    let dir = config.dir.clone();
+    match numaestro_daemon::main_loop(config)? {
+        End::Orderly => Ok(say::OK),
+        End::Taken => Err(taken(dir)),
+    }
+}
+
+/// Nothing that was asked for has happened: not the policy, not the processors, nothing.
+fn taken(dir: PathBuf) -> anyhow::Error {
+    let dir = if dir.as_os_str().is_empty() { manager::directory(None).unwrap_or_default() } else { dir };
+    let who = match manager::Manager::reach(&dir).ok().and_then(|mut other| other.status().ok()) {
+        Some(other) => format!(" (process {}, policy {})", other.pid, other.policy),
+        None => String::new(),
+    };
+    let what = format!("another manager{who} runs in {}; nothing has changed", dir.display());
+    let next = "`numaestro policy set POLICY` switches its policy; `numaestro stop` ends it; --dir gives this one a directory of its own";
+    say::Failure::error(say::UNAVAILABLE, what, next)
 }
 
 fn wrong(error: &ConfigError) -> anyhow::Error {

@@ -51,7 +51,9 @@ use std::process::ExitCode;
 unsafe extern "C" fn main(count: c_int, strings: *const *const c_char) -> c_int {
     // SAFETY: the C runtime passes `count` valid strings that live as long as the process.
     let arguments = unsafe { numaestro_host::exec::arguments(count, strings) };
-    let code = std::panic::catch_unwind(|| enter(arguments)).unwrap_or(say::SOFTWARE);
+    // Under `ulimit -s 64` there is not enough stack for us, which may be enough for the program.
+    let enter = || numaestro_host::limits::with_stack(|| enter(arguments));
+    let code = std::panic::catch_unwind(enter).unwrap_or(say::SOFTWARE);
     std::process::exit(i32::from(code))
 }
 

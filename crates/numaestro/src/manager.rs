@@ -3,7 +3,7 @@
 //! Must not know what the answers are for.
 
 use crate::say;
-use numaestro_abi::control::{Reply, Request, Status};
+use numaestro_abi::control::{Reply, Request, Status, Whole};
 use numaestro_host::rundir::RuntimeDir;
 use rustix::net::SendFlags;
 use std::io::{BufRead, BufReader};
@@ -98,17 +98,15 @@ impl Manager {
     /// The next answer.
     pub fn next(&mut self) -> anyhow::Result<Reply> {
         let line = self.line().map_err(|error| lost(&error))?;
-        match serde_json::from_str(&line) {
-            Ok(Reply::Refused { reason, hint }) if hint.is_empty() => {
-                Err(say::Failure::error(say::REFUSED, reason, "`numaestro status` shows what there is, and who has it"))
-            }
-            Ok(Reply::Refused { reason, hint }) => Err(say::Failure::error(say::REFUSED, reason, hint)),
-            Ok(reply) => Ok(reply),
-            Err(error) => Err(say::Failure::error(
-                say::UNAVAILABLE,
-                format!("the manager's answer was not understood ({error})"),
-                "it is probably another version: `numaestro stop`, then try again",
-            )),
+        understood(&line)
+    }
+
+    /// The next answer; `None` if the manager has gone without one.
+    pub fn next_if_there(&mut self) -> anyhow::Result<Option<Reply>> {
+        match self.line() {
+            Ok(line) => understood(&line).map(Some),
+            Err(error) if is_silence(&error) => Err(lost(&error)),
+            Err(_) => Ok(None),
         }
     }
 
@@ -117,9 +115,13 @@ impl Manager {
         numaestro_host::socket::peer(self.stream.get_ref().as_fd()).is_ok_and(|peer| peer.pid != pid)
     }
 
-    /// Waits until the manager has ended, or `patience` is over; tells whether it has.
-    pub fn wait_for_end(&mut self, patience: Duration) -> bool {
+    /// From now on wait for answers for so long.
+    pub fn wait_at_most(&self, patience: Duration) {
         let _ = self.stream.get_ref().set_read_timeout(Some(patience));
+    }
+
+    /// Waits until the manager has ended; tells whether it has.
+    pub fn wait_for_end(&mut self) -> bool {
         matches!(self.line(), Err(error) if !is_silence(&error))
     }
 
@@ -136,12 +138,36 @@ impl Manager {
         }
     }
 
+    /// For requests after which affinities are given back.
+    pub fn give_back(&mut self, request: &Request) -> anyhow::Result<Whole> {
+        match self.ask(request)? {
+            Reply::Whole(whole) => Ok(whole),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// For requests that are answered by `Done`.
     pub fn order(&mut self, request: &Request) -> anyhow::Result<()> {
         match self.ask(request)? {
             Reply::Done => Ok(()),
             other => Err(unexpected(&other)),
         }
+    }
+}
+
+/// A refusal is a failure with the manager's own words.
+fn understood(line: &str) -> anyhow::Result<Reply> {
+    match serde_json::from_str(line) {
+        Ok(Reply::Refused { reason, hint }) if hint.is_empty() => {
+            Err(say::Failure::error(say::REFUSED, reason, "`numaestro status` shows what there is, and who has it"))
+        }
+        Ok(Reply::Refused { reason, hint }) => Err(say::Failure::error(say::REFUSED, reason, hint)),
+        Ok(reply) => Ok(reply),
+        Err(error) => Err(say::Failure::error(
+            say::UNAVAILABLE,
+            format!("the manager's answer was not understood ({error})"),
+            "it is probably another version: `numaestro stop`, then try again",
+        )),
     }
 }
 
@@ -176,6 +202,11 @@ pub fn unexpected(reply: &Reply) -> anyhow::Error {
         format!("the manager gave an answer to another question ({reply:?})"),
         "it is probably another version: `numaestro stop`, then try again",
     )
+}
+
+/// Whether an answer is missing because the manager has ended, or is about to.
+pub fn has_gone(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<say::Failure>().is_some_and(|failure| failure.code == say::UNAVAILABLE)
 }
 
 /// Whether an attempt to reach a manager failed because there is none.

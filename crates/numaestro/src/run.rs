@@ -7,6 +7,7 @@ use crate::environment::{Environment, Told};
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
+use numaestro_host::HostError;
 use numaestro_host::exec;
 use numaestro_host::numa::{self, MemoryPolicy};
 use numaestro_topology::CpuSet;
@@ -16,7 +17,13 @@ use std::fmt::Write;
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Managers that may be killed while one program waits.
+const LOSSES_MOST: u32 = 20;
+/// How long the next manager is waited for.
+const NEXT_PATIENCE: Duration = Duration::from_secs(10);
+const NEXT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What is to be started, and how.
 #[derive(Debug)]
@@ -135,11 +142,21 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         Err(error) => {
             restore(&all);
             let next = error.downcast_ref::<say::Failure>().map_or("", |f| f.next.as_str());
-            let next = if next.is_empty() { "see `numaestro doctor`" } else { next };
+            let next = match next {
+                "" if no_room(&error) => "`ulimit -u` leaves no room for the manager's processes",
+                "" => "see `numaestro doctor`",
+                next => next,
+            };
             say::warn(&format!("{} runs without numaestro: {error:#} ({next})", plan.options.name));
         }
     }
     Err(become_program(path, &plan.command, &environment))
+}
+
+/// The limit of processes is reached.
+fn no_room(error: &anyhow::Error) -> bool {
+    let full = |cause: &HostError| cause.errno() == Some(Errno::AGAIN.raw_os_error());
+    error.chain().any(|cause| cause.downcast_ref::<HostError>().is_some_and(full))
 }
 
 /// A refusal of something the user demanded ends it; every other trouble lets the program run unmanaged.
@@ -152,8 +169,45 @@ fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
 fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Option<String>)> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
+    let mut lost = 0;
+    loop {
+        if let Answer::Start { memory } = asked(&mut manager, plan, lost > 0)? {
+            return Ok((dir, memory));
+        }
+        // A place in the queue outlives the manager: the next one has read it from the state file.
+        tracing::info!("the manager has gone; its queue goes on in the next one");
+        lost += 1;
+        anyhow::ensure!(lost <= LOSSES_MOST, "one manager after the other ends while the program waits");
+        manager = next_manager(&dir)?;
+    }
+}
+
+/// The manager after one that was killed. The system's is started by the system, which takes its time.
+fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
+    let until = Instant::now() + NEXT_PATIENCE;
+    loop {
+        match Manager::started(dir) {
+            Err(_) if Instant::now() < until => std::thread::sleep(NEXT_PAUSE),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// What the manager has come to.
+enum Answer {
+    /// The program may start; where its memory should be.
+    Start { memory: Option<String> },
+    /// None: it has gone while the program waited in its queue.
+    Gone,
+}
+
+/// Asks, and waits as long as it takes. `waited`: it has a place in the queue already, which no death of a manager may cost it.
+fn asked(manager: &mut Manager, plan: &Plan, waited: bool) -> anyhow::Result<Answer> {
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut reply = manager.ask(&Request::Run(Run { command, options: plan.options.clone() }))?;
+    let mut reply = match manager.ask(&Request::Run(Run { command, options: plan.options.clone() })) {
+        Err(error) if waited && manager::has_gone(&error) => return Ok(Answer::Gone),
+        answer => answer?,
+    };
     let terminal = std::io::stderr().is_terminal();
     let mut shown = false;
     loop {
@@ -164,7 +218,7 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Optio
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
                 manager.permit_to_stop();
-                return Ok((dir, memory));
+                return Ok(Answer::Start { memory });
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -174,9 +228,16 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Optio
                 }
                 manager.be_patient();
             }
+            Reply::Ended => {
+                let what = "the manager was stopped while the program waited";
+                return Err(say::Failure::error(say::UNAVAILABLE, what, "the next `numaestro run` starts another one"));
+            }
             other => return Err(manager::unexpected(&other)),
         }
-        reply = manager.next()?;
+        match manager.next_if_there()? {
+            Some(next) => reply = next,
+            None => return Ok(Answer::Gone),
+        }
     }
 }
 

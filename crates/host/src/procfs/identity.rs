@@ -1,6 +1,8 @@
 //! Who a process is: users, program, cgroup. It must not know who asks.
 
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -71,9 +73,35 @@ fn parse_cgroup(text: &str) -> String {
     }
 }
 
+/// Values of these variables in the environment that `pid` was started with, by its parent. A program may have written over it since,
+/// and in the middle of `exec` it is empty. For processes whose memory we may look at.
+pub fn variables<const N: usize>(pid: u32, names: [&str; N]) -> Result<[Option<OsString>; N], HostError> {
+    let path = path_of(pid, "environ");
+    let bytes = fs::read(&path).map_err(error::file("read", &path))?;
+    Ok(names.map(|name| {
+        let value = |entry: &[u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec);
+        bytes.split(|byte| *byte == 0).find_map(value).map(OsString::from_vec)
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_environment_of_a_child_is_read() {
+        let mut child =
+            std::process::Command::new("sleep").arg("100").env("MARK", "here").env_remove("HOME").spawn().unwrap();
+        // The kernel shows it a moment after the program has been started.
+        let mut found = [None, None, None];
+        while found[0].is_none() {
+            found = variables(child.id(), ["MARK", "HOME", "MAR"]).unwrap();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(found, [Some("here".into()), None, None]);
+        assert!(variables(1 << 30, ["MARK"]).unwrap_err().is_gone());
+    }
 
     #[test]
     fn this_process_is_itself() {

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use busy::{Busy, busy_of_all_processors};
-pub use identity::{Identity, cgroup, identity, program};
+pub use identity::{Identity, cgroup, identity, program, variables};
 pub use stat::{Stat, parse_stat};
 pub use table::{ProcessTable, ancestors};
 

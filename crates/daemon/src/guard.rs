@@ -1,0 +1,101 @@
+//! The manager's guard: a copy of its process that sleeps until the manager ends, and pays what a killed one owes. It must not know what a decision is.
+//!
+//! Programs with a page notice by themselves that their manager is gone. A program without one (a shell, Python, Go, a static binary) has nobody
+//! inside: it would keep an affinity of ours for ever. So the manager makes a copy of itself before it does anything else. The copy holds the reading
+//! end of a pipe and nothing more, and costs nothing while it sleeps. When the pipe ends, the state file says what is owed: an orderly end removes
+//! it. First the guard waits, because another manager may be on its way and take over; then it gives every affinity back, as an orderly end does,
+//! and leaves the file to the next manager. Who kills the guard too (`killall -9`) is answered by the next manager, or by `numaestro stop`.
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::time::Duration;
+
+use numaestro_abi::control::Whole;
+use numaestro_host::detach;
+use numaestro_host::rundir::RuntimeDir;
+use tracing::{info, warn};
+
+use crate::config::Config;
+use crate::state::{STATE_FILE, owed_by_former};
+use crate::whole::Debts;
+
+/// Time for the next manager. A service manager needs a fraction of it, a waiting `run` milliseconds.
+const GRACE: Duration = Duration::from_secs(3);
+/// How long the guard tries with what does not let itself be given back.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The manager lives and has the directory.
+const ARMED: u8 = b'a';
+
+/// The manager's end of the pipe: it ends with the manager.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    pipe: PipeWriter,
+}
+
+impl Guard {
+    /// Makes the copy. To be called before the manager has threads. Without one, a manager that is killed is followed up by the next one only.
+    pub(crate) fn start(config: &Config) -> Option<Self> {
+        let dir = crate::service::directory(config).ok()?;
+        match detach::fork_watcher(c"numaestro-guard", move |pipe| watch(&dir, pipe)) {
+            Ok(pipe) => Some(Self { pipe }),
+            Err(cause) => {
+                warn!("nobody will look after programs if this manager is killed: {cause}");
+                None
+            }
+        }
+    }
+
+    /// From here on there may be something to pay.
+    pub(crate) fn arm(&mut self) {
+        let _ = self.pipe.write_all(&[ARMED]);
+    }
+}
+
+/// The life of the copy.
+fn watch(dir: &RuntimeDir, mut pipe: PipeReader) {
+    let mut said = Vec::new();
+    let _ = pipe.read_to_end(&mut said);
+    if !said.contains(&ARMED) || !dir.file(STATE_FILE).exists() {
+        return;
+    }
+    std::thread::sleep(GRACE);
+    if let Ok(Some(whole)) = pay_for_former(dir) {
+        let _ = record(dir, &whole);
+    }
+}
+
+/// Gives back what a killed manager owes. `None` if it owes nothing, or if another manager lives there, which has taken that over.
+fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
+    let _cleaning = dir.lock_cleaning()?;
+    let Some(_lock) = dir.lock_manager()? else { return Ok(None) };
+    let Some(owed) = owed_by_former(dir) else { return Ok(None) };
+    let managed = std::collections::BTreeSet::new();
+    let attach = dir.attach_socket();
+    Ok(Some(Debts { owed: &owed, managed: &managed, attach: &attach }.pay(PATIENCE, || true)))
+}
+
+/// Where the manager that was killed wrote its own last words.
+fn record(dir: &RuntimeDir, whole: &Whole) -> anyhow::Result<()> {
+    let mut log = dir.log_file("daemon.log")?;
+    let Whole { processes, threads, left } = whole;
+    writeln!(log, "the manager was killed; {processes} processes with {threads} threads have their affinity back")?;
+    for left in left {
+        writeln!(log, "process {} ({}) keeps an affinity of ours: {}", left.pid, left.name, left.why)?;
+    }
+    Ok(())
+}
+
+/// For `stop` without a manager: pays what the last one owed if it was killed, and forgets about it.
+pub fn restore_left(dir: &std::path::Path) -> anyhow::Result<Option<Whole>> {
+    let dir = RuntimeDir::open(dir)?;
+    if dir.is_shared() && numaestro_host::own_uid() != 0 {
+        return Ok(None);
+    }
+    let whole = pay_for_former(&dir)?;
+    if let Some(whole) = &whole
+        && whole.left.is_empty()
+    {
+        info!("what the last manager left is paid");
+        let _ = std::fs::remove_file(dir.file(STATE_FILE));
+    }
+    Ok(whole)
+}

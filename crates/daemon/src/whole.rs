@@ -1,0 +1,242 @@
+//! Making masks whole: every process that was managed gets the affinity that it would have without us, and that is read back from the kernel
+//! before anybody says so. It must not know why the management ends, nor who asks.
+//!
+//! Whose mask is ours to give back is known from three sources: the applications with everything that descends from them; the processes that were
+//! seen below them and have left the tree since (a parent has ended); and the environment that `run` gives, which every process inherits whatever
+//! becomes of its parents: it names our socket, and the affinity that the user gave. One look at all of them is not enough: a thread in the middle
+//! of an older decision may still narrow itself, and a process may just be born. So looks are repeated until several in a row find nothing to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use numaestro_abi::control::{LeftBehind, Whole};
+use numaestro_host::{affinity, procfs};
+use numaestro_topology::CpuSet;
+
+/// The variables of `run`.
+const ATTACH: &str = "NUMAESTRO_ATTACH";
+const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// Looks in a row that find nothing to do, and the fewest before something is given up.
+const QUIET_LOOKS: u32 = 3;
+/// From one look to the next.
+const PAUSE: Duration = Duration::from_millis(4);
+
+/// A process that is to have its affinity back, with everything below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owed {
+    pub(crate) pid: u32,
+    /// Clock ticks after boot: with `pid`, the process.
+    pub(crate) start_time: u64,
+    /// What it would have without us.
+    pub(crate) original: CpuSet,
+}
+
+/// What one look found.
+#[derive(Debug, Default)]
+struct Look {
+    processes: u32,
+    threads: u32,
+    changed: BTreeSet<u32>,
+    refused: BTreeMap<u32, String>,
+}
+
+/// What the environment of a process says: the affinity that it would have without us, if it was born below a `run` of this manager.
+pub(crate) fn given_by_user(pid: u32, attach: &Path) -> Option<CpuSet> {
+    let [socket, all] = procfs::variables(pid, [ATTACH, CPUS_ALL]).ok()?;
+    let (socket, all) = (socket?, all?);
+    let same = Path::new(&socket) == attach || is_same_place(Path::new(&socket), attach);
+    same.then(|| all.to_str()?.parse::<CpuSet>().ok().filter(|cpus| !cpus.is_empty()))?
+}
+
+/// The directory may have been named in another way.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.parent().and_then(|dir| dir.canonicalize().ok());
+    one.file_name() == other.file_name() && real(one).is_some_and(|dir| real(other) == Some(dir))
+}
+
+/// Whom something is owed to.
+#[derive(Debug)]
+pub(crate) struct Debts<'a> {
+    /// Applications whose management ends.
+    pub(crate) owed: &'a [Owed],
+    /// Processes whose management goes on, with everything below them.
+    pub(crate) managed: &'a BTreeSet<u32>,
+    /// The socket that the environment of managed processes names.
+    pub(crate) attach: &'a Path,
+}
+
+impl Debts<'_> {
+    /// Repeats looks until several in a row find nothing to do and `settled` agrees, or `patience` is over. Looks at thousands of processes may
+    /// take longer than that: then there are as many as it takes to tell who is narrowed again from who was narrow until now.
+    pub(crate) fn pay(&self, patience: Duration, mut settled: impl FnMut() -> bool) -> Whole {
+        let until = Instant::now() + patience;
+        let (mut quiet, mut looks, mut before) = (0, 0, BTreeSet::new());
+        loop {
+            let mut look = self.look(|_| true);
+            looks += 1;
+            quiet = if look.changed.is_empty() { quiet + 1 } else { 0 };
+            let over = looks > QUIET_LOOKS && Instant::now() > until;
+            if over || (quiet >= QUIET_LOOKS && settled()) {
+                look.changed.retain(|pid| before.contains(pid));
+                return look.into_reply();
+            }
+            before = look.changed;
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// One quick look, at processes only that have less than `whole`. Those that were narrow until now are not named.
+    pub(crate) fn pay_strays(&self, whole: &CpuSet) -> Whole {
+        let mut look = self.look(|pid| affinity::get(pid).is_ok_and(|present| !whole.is_subset(&present)));
+        look.changed.clear();
+        look.into_reply()
+    }
+
+    fn look(&self, matters: impl Fn(u32) -> bool) -> Look {
+        let mut look = Look::default();
+        for (pid, original) in self.everybody(matters) {
+            match affinity::restore_process(pid, &original) {
+                Ok(moved) => {
+                    look.processes += 1;
+                    look.threads += moved.threads;
+                    if moved.changed > 0 {
+                        look.changed.insert(pid);
+                    }
+                }
+                Err(cause) if cause.is_gone() => {}
+                Err(cause) => {
+                    look.refused.insert(pid, cause.to_string());
+                }
+            }
+        }
+        look
+    }
+
+    /// Every process that something is owed to, and what. `matters`: whether a process that is known by its environment only is looked at.
+    fn everybody(&self, matters: impl Fn(u32) -> bool) -> BTreeMap<u32, CpuSet> {
+        let mut all = BTreeMap::new();
+        let roots: BTreeSet<u32> =
+            self.owed.iter().map(|entry| entry.pid).chain(self.managed.iter().copied()).collect();
+        for entry in self.owed {
+            if procfs::stat(entry.pid).is_ok_and(|stat| stat.start_time == entry.start_time) {
+                let tree = procfs::tree(entry.pid, &roots).unwrap_or_default();
+                all.extend(tree.into_iter().map(|pid| (pid, entry.original.clone())));
+            }
+        }
+        let as_root = numaestro_host::own_uid() == 0;
+        for pid in procfs::all().unwrap_or_default() {
+            // What a user runs with another one's rights is not to be moved at the word of an environment that the user wrote.
+            if all.contains_key(&pid) || !matters(pid) || (as_root && procfs::has_other_rights(pid)) {
+                continue;
+            }
+            if let Some(original) = given_by_user(pid, self.attach)
+                && !self.is_managed(pid)
+            {
+                all.insert(pid, original);
+            }
+        }
+        all
+    }
+
+    fn is_managed(&self, pid: u32) -> bool {
+        let mut line = std::iter::once(pid).chain(procfs::ancestors(pid));
+        line.any(|at| self.managed.contains(&at))
+    }
+}
+
+impl Look {
+    fn into_reply(self) -> Whole {
+        let name = |pid: u32| procfs::stat(pid).map(|stat| crate::control::shown(&stat.name)).unwrap_or_default();
+        let again = "something narrows it again each time".to_owned();
+        let changed = self.changed.into_iter().map(|pid| (pid, again.clone()));
+        let left = self.refused.into_iter().chain(changed);
+        let left = left.map(|(pid, why)| LeftBehind { pid, name: name(pid), why }).collect();
+        Whole { processes: self.processes, threads: self.threads, left }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+
+    struct Killed(Child);
+
+    impl Drop for Killed {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    fn debts(attach: &Path) -> Debts<'_> {
+        static NOBODY: BTreeSet<u32> = BTreeSet::new();
+        Debts { owed: &[], managed: &NOBODY, attach }
+    }
+
+    fn sleeper(attach: &Path, all: &CpuSet) -> Killed {
+        let mut command = Command::new("sleep");
+        Killed(command.arg("100").env(ATTACH, attach).env(CPUS_ALL, all.to_string()).spawn().unwrap())
+    }
+
+    #[test]
+    fn who_bears_our_mark_is_made_whole_and_nobody_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let (attach, all) = (dir.path().join("attach"), affinity::get(0).unwrap());
+        let one: CpuSet = all.iter().take(1).collect();
+        let ours = sleeper(&attach, &all);
+        let others = sleeper(&dir.path().join("other/attach"), &all);
+        while given_by_user(ours.0.id(), &attach).is_none() {
+            std::thread::yield_now();
+        }
+        for child in [&ours, &others] {
+            affinity::set_process(child.0.id(), &one).unwrap();
+        }
+        let outcome = debts(&attach).pay(Duration::from_secs(5), || true);
+        assert_eq!((outcome.processes, outcome.threads, outcome.left), (1, 1, Vec::new()));
+        assert_eq!(affinity::get(ours.0.id()).unwrap(), all);
+        assert_eq!(affinity::get(others.0.id()).unwrap(), one);
+        // One that is managed further is left where it is, and so is what is below it.
+        affinity::set_process(ours.0.id(), &one).unwrap();
+        let managed = BTreeSet::from([std::process::id()]);
+        Debts { managed: &managed, ..debts(&attach) }.pay(Duration::from_secs(5), || true);
+        assert_eq!(affinity::get(ours.0.id()).unwrap(), one);
+    }
+
+    #[test]
+    fn what_is_narrowed_again_and_again_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let (attach, all) = (dir.path().join("attach"), affinity::get(0).unwrap());
+        let one: CpuSet = all.iter().take(1).collect();
+        if one == all {
+            return;
+        }
+        let child = sleeper(&attach, &all);
+        let pid = child.0.id();
+        while given_by_user(pid, &attach).is_none() {
+            std::thread::yield_now();
+        }
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let _ = affinity::set_process(pid, &one);
+                }
+            });
+            let outcome = debts(&attach).pay(Duration::from_millis(100), || true);
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(outcome.left.len(), 1, "{outcome:?}");
+            assert_eq!((outcome.left[0].pid, outcome.left[0].name.as_str()), (pid, "sleep"));
+        });
+    }
+
+    #[test]
+    fn another_process_of_the_same_number_is_owed_nothing() {
+        let all = affinity::get(0).unwrap();
+        let entry = Owed { pid: std::process::id(), start_time: 1, original: all };
+        let debts = Debts { owed: &[entry], ..debts(Path::new("/nonexistent/attach")) };
+        assert!(debts.everybody(|_| true).is_empty());
+    }
+}
