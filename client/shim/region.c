@@ -148,6 +148,7 @@ static bool may_follow(struct nm_runtime *runtime, uint32_t flags, enum nm_held_
 /* The helper measures the speedup of programs whose teams follow; it may have waited for that. */
 static void teams_follow(struct numaestro_page *page)
 {
+    atomic_store_explicit(&page->root.follows, 1, memory_order_relaxed);
     if (!atomic_exchange(&nm_teams_follow, true))
         nm_futex_wake(&page->manager.epoch);
 }

@@ -11,7 +11,10 @@ pub enum Class {
     /// Found out by itself.
     #[default]
     Auto,
-    /// Parallel regions follow the allocation, also where the program was told a size.
+    /// Teams of OpenMP keep the size that the program gives them. What is found out by itself of a
+    /// program with libgomp or libomp; nobody has to ask for it.
+    Whole,
+    /// The size of teams follows the allocation: the user, or the program, says that any size is right.
     Malleable,
     /// Its library's own setter is called.
     Setter,
@@ -237,7 +240,7 @@ pub struct AppStatus {
     pub user: Option<String>,
     /// Name.
     pub name: String,
-    /// How it is steered, as found out: `malleable`, `setter`, `fold`.
+    /// How it is steered, as found out: `whole`, `malleable`, `setter`, `fold`.
     pub class: Class,
     /// `waiting`, `running`, `sequential`, `blocked`, `wrapper`.
     pub state: String,
@@ -259,7 +262,7 @@ pub struct AppStatus {
     pub shared: bool,
     /// Folded: more threads than processors.
     pub folded: bool,
-    /// Its size is held, and by what (empty = not held).
+    /// Its teams keep their size although somebody allows them to follow, and why (else empty).
     pub held_by: String,
     /// Threads of its latest parallel region.
     pub team: u32,
