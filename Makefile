@@ -53,6 +53,7 @@ kernels:
 
 test-programs:
 	@$(call made,client/tests)
+	@$(call made,client/torture)
 
 venv:
 	@scripts/python-venv.sh

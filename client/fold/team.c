@@ -42,6 +42,7 @@ static struct team {
     _Atomic uint32_t limit __attribute__((aligned(128)));
     uint32_t members;
     _Atomic bool open, dissolving;
+    bool complete; /* the root's member has come */
     _Atomic uint32_t joined; /* futex: threads that have come */
     void (*work)(void *, struct nm_context *);
     void *argument;
@@ -484,17 +485,21 @@ bool nm_fold_open(uint32_t members, uint32_t limit, void (*enter)(void *), void 
         return false;
     team.enter = enter;
     team.enter_argument = argument;
+    team.complete = false;
     struct nm_context *root = enrol(0);
     team.side_sp = nm_switch_stack(team.side + SIDE_BYTES, enter_on_side, NULL);
     nm_switch(&root->sp, team.side_sp, root->tls, NULL);
-    team.open = true;
-    return true;
+    if (!team.complete)
+        nm_context_self = NULL;
+    team.open = team.complete;
+    return team.complete;
 }
 
 /* The root's own part of the runtime's region, on the side stack: back to the program as soon as all others have come. */
 static void root_member(void)
 {
     struct nm_context *root = &team.contexts[0];
+    team.complete = true;
     for (uint32_t joined; (joined = atomic_load(&team.joined)) + 1 < team.members;)
         sleep_on(&team.joined, joined);
     nm_switch(&team.side_sp, root->sp, root->tls, NULL);

@@ -1,9 +1,10 @@
 /* gomp.c - the entry points of libgomp that open a parallel region, as gcc calls them.
  *
- * Each finds the caller's runtime by the outlined function, settles the size, and passes everything else on untouched.
- * `parallel sections` keeps its size: its sections may talk to each other.
+ * Each finds the caller's runtime by the outlined function and settles the plan. A team with more threads than processors is
+ * folded in user space where that can be (gomp_inside.c); else the runtime runs the region, and each member is known to be in a
+ * pass, so that it can be folded at a later barrier.
  */
-#include "shim.h"
+#include "whole.h"
 
 typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);
 typedef unsigned (*reductions_fn)(nm_outlined, void *, unsigned, unsigned);
@@ -13,10 +14,93 @@ typedef void (*runtime_fn)(nm_outlined, void *, unsigned, long, long, long, unsi
 
 enum { STATIC, DYNAMIC, GUIDED, NM_DYNAMIC, NM_GUIDED, RUNTIME, NM_RUNTIME, MAYBE_NM_RUNTIME };
 
+/* A region as it was called. */
+struct call {
+    struct nm_pass pass;
+    nm_outlined function;
+    void *data;
+    /* A combined loop, or sections: */
+    int loop;
+    unsigned sections;
+    long from, to, step, chunk;
+};
+
 /* Cannot happen in a program that was linked: then the region is run by the one thread there is. */
 static __attribute__((noinline)) void alone(nm_outlined function, void *data)
 {
     function(data);
+}
+
+static void plain(struct nm_pass *pass, uint32_t number)
+{
+    struct call *call = (struct call *)pass;
+    (void)number;
+    call->function(call->data);
+}
+
+static void combined_loop(struct nm_pass *pass, uint32_t number)
+{
+    struct call *call = (struct call *)pass;
+    (void)number;
+    nm_gomp_start_loop(pass->runtime, call->loop, call->from, call->to, call->step, call->chunk);
+    call->function(call->data);
+}
+
+static void combined_sections(struct nm_pass *pass, uint32_t number)
+{
+    struct call *call = (struct call *)pass;
+    (void)number;
+    nm_gomp_start_sections(pass->runtime, call->sections);
+    call->function(call->data);
+}
+
+/* What the runtime calls in each member instead of the program's function. */
+static void member(void *pass)
+{
+    nm_pass_member(pass, 0);
+}
+
+/* The region's team is run by fewer kernel threads than it has members. False: it is to be run by the runtime. */
+static __attribute__((noinline)) bool fold(struct call *call, const struct nm_plan *plan, unsigned flags)
+{
+    enum nm_fold_why why = nm_whole_refused(call->pass.runtime, plan->members);
+    if (why == NM_WHY_NONE && nm_gomp_run(&call->pass, flags))
+        return true;
+    nm_watch_say(NM_FOLD_KERNEL, why != NM_WHY_NONE ? why : NM_WHY_OTHER, plan->members);
+    return false;
+}
+
+/* How a region goes on after it was planned: folded (nothing is left to do), or by the runtime with `*function` and `*data`. */
+static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned flags, nm_outlined *function, void **data)
+{
+    if (NM_UNLIKELY(plan->fold)) {
+        if (NM_LIKELY(fold(call, plan, flags)))
+            return true;
+        nm_whole_dissolve();
+    } else if (NM_UNLIKELY(nm_whole_is_held()) && plan->members > 1) {
+        nm_whole_dissolve();
+    }
+    if (plan->members > 1 && nm_self.root == NM_PRIMARY) {
+        call->pass.body = plain;
+        *function = member;
+        *data = call;
+    }
+    return false;
+}
+
+static inline struct call call_of(struct nm_runtime *runtime, struct nm_region *region, const struct nm_plan *plan,
+                                  nm_outlined function, void *data)
+{
+    return (struct call){
+        .pass = {.runtime = runtime, .region = region, .members = plan->members, .body = plain},
+        .function = function,
+        .data = data,
+    };
+}
+
+static inline bool is_inside(void)
+{
+    return nm_member.pass != NULL;
 }
 
 SHIM_EXPORT void GOMP_parallel(nm_outlined function, void *data, unsigned threads, unsigned flags)
@@ -27,11 +111,21 @@ SHIM_EXPORT void GOMP_parallel(nm_outlined function, void *data, unsigned thread
         alone(function, data);
         return;
     }
+    parallel_fn real = (parallel_fn)runtime->parallel;
     struct nm_plan plan = nm_enter(runtime, region, threads);
-    ((parallel_fn)runtime->parallel)(function, data, plan.team, flags);
+    if (NM_UNLIKELY(is_inside())) {
+        struct nm_member outer = nm_nested_begin(plan.team);
+        real(function, data, plan.team, flags);
+        nm_nested_end(&outer);
+    } else {
+        struct call call = call_of(runtime, region, &plan, function, data);
+        if (!taken(&call, &plan, flags, &function, &data))
+            real(function, data, plan.team, flags);
+    }
     nm_leave(plan);
 }
 
+/* Task reductions are set up by the runtime together with the team. */
 SHIM_EXPORT unsigned GOMP_parallel_reductions(nm_outlined function, void *data, unsigned threads, unsigned flags)
 {
     struct nm_region *region = nm_region_of((void *)function);
@@ -41,7 +135,10 @@ SHIM_EXPORT unsigned GOMP_parallel_reductions(nm_outlined function, void *data, 
         return 1;
     }
     struct nm_plan plan = nm_enter(runtime, region, threads);
+    nm_whole_dissolve();
+    struct nm_member outer = nm_nested_begin(plan.team);
     unsigned team = ((reductions_fn)runtime->reductions)(function, data, plan.team, flags);
+    nm_nested_end(&outer);
     nm_leave(plan);
     return team;
 }
@@ -54,40 +151,60 @@ SHIM_EXPORT void GOMP_parallel_sections(nm_outlined function, void *data, unsign
         alone(function, data);
         return;
     }
+    sections_fn real = (sections_fn)runtime->sections;
     unsigned usual = threads ? threads : (unsigned)runtime->get_max_threads();
     struct nm_plan plan = nm_enter(runtime, region, usual);
-    ((sections_fn)runtime->sections)(function, data, threads, count, flags);
+    if (NM_UNLIKELY(is_inside())) {
+        struct nm_member outer = nm_nested_begin(threads);
+        real(function, data, threads, count, flags);
+        nm_nested_end(&outer);
+    } else {
+        struct call call = call_of(runtime, region, &plan, function, data);
+        call.pass.body = combined_sections;
+        call.sections = count;
+        if (!taken(&call, &plan, flags, &function, &data))
+            real(function, data, threads, count, flags);
+    }
     nm_leave(plan);
 }
 
-#define CHUNKED(suffix, index) \
-    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to,\
+/* A combined loop. `pass_on` calls the runtime's own entry. */
+#define LOOP(index, chunk_size, pass_on)                                                                                \
+    struct nm_region *region = nm_region_of((void *)function);                                                          \
+    struct nm_runtime *runtime = region->runtime;                                                                       \
+    if (NM_UNLIKELY(!runtime || !runtime->loop[index])) {                                                               \
+        alone(function, data);                                                                                          \
+        return;                                                                                                         \
+    }                                                                                                                   \
+    struct nm_plan plan = nm_enter(runtime, region, threads);                                                           \
+    if (NM_UNLIKELY(is_inside())) {                                                                                     \
+        struct nm_member outer = nm_nested_begin(plan.team);                                                            \
+        pass_on;                                                                                                        \
+        nm_nested_end(&outer);                                                                                          \
+    } else {                                                                                                            \
+        struct call call = call_of(runtime, region, &plan, function, data);                                            \
+        call.pass.body = combined_loop;                                                                                 \
+        call.loop = index;                                                                                              \
+        call.from = from, call.to = to, call.step = step, call.chunk = chunk_size;                                      \
+        plan.fold = plan.fold && nm_gomp_starts_loops(runtime);                                                         \
+        if (!taken(&call, &plan, flags, &function, &data))                                                              \
+            pass_on;                                                                                                    \
+    }                                                                                                                   \
+    nm_leave(plan)
+
+#define CHUNKED(suffix, index)                                                                                          \
+    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to, \
                                                  long step, long chunk, unsigned flags)                                 \
     {                                                                                                                   \
-        struct nm_region *region = nm_region_of((void *)function);                                                      \
-        struct nm_runtime *runtime = region->runtime;                                                                   \
-        if (NM_UNLIKELY(!runtime || !runtime->loop[index])) {                                                           \
-            alone(function, data);                                                                                      \
-            return;                                                                                                     \
-        }                                                                                                               \
-        struct nm_plan plan = nm_enter(runtime, region, threads);                                                       \
-        ((chunked_fn)runtime->loop[index])(function, data, plan.team, from, to, step, chunk, flags);                    \
-        nm_leave(plan);                                                                                                 \
+        LOOP(index, chunk,                                                                                              \
+             ((chunked_fn)runtime->loop[index])(function, data, plan.team, from, to, step, chunk, flags));              \
     }
 
-#define SCHEDULED(suffix, index) \
-    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to,\
+#define SCHEDULED(suffix, index)                                                                                        \
+    SHIM_EXPORT void GOMP_parallel_loop_##suffix(nm_outlined function, void *data, unsigned threads, long from, long to, \
                                                  long step, unsigned flags)                                             \
     {                                                                                                                   \
-        struct nm_region *region = nm_region_of((void *)function);                                                      \
-        struct nm_runtime *runtime = region->runtime;                                                                   \
-        if (NM_UNLIKELY(!runtime || !runtime->loop[index])) {                                                           \
-            alone(function, data);                                                                                      \
-            return;                                                                                                     \
-        }                                                                                                               \
-        struct nm_plan plan = nm_enter(runtime, region, threads);                                                       \
-        ((runtime_fn)runtime->loop[index])(function, data, plan.team, from, to, step, flags);                           \
-        nm_leave(plan);                                                                                                 \
+        LOOP(index, 0, ((runtime_fn)runtime->loop[index])(function, data, plan.team, from, to, step, flags));           \
     }
 
 CHUNKED(static, STATIC)
@@ -98,11 +215,3 @@ CHUNKED(nonmonotonic_guided, NM_GUIDED)
 SCHEDULED(runtime, RUNTIME)
 SCHEDULED(nonmonotonic_runtime, NM_RUNTIME)
 SCHEDULED(maybe_nonmonotonic_runtime, MAYBE_NM_RUNTIME)
-
-/* Sections inside a region: they may talk to each other as those of `parallel sections` may. */
-SHIM_EXPORT unsigned GOMP_sections_start(unsigned count)
-{
-    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
-    nm_self.sections++;
-    return runtime && runtime->sections_start ? runtime->sections_start(count) : 0;
-}

@@ -3,7 +3,7 @@
  * Nearly every region takes the short way of shim.h (nm_quick_enter): a handful of loads and four stores to lines that
  * only this thread writes; no system call, no lock, no allocation, no read-modify-write. Here is the long way.
  */
-#include "shim.h"
+#include "whole.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -177,6 +177,15 @@ static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_
     region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << NM_SETTLED_TEAM | bits;
 }
 
+uint32_t nm_count_for_root(void)
+{
+    uint32_t count = atomic_load_explicit(&nm_client.count, memory_order_relaxed);
+    uint32_t sharers = atomic_load_explicit(&roots, memory_order_relaxed);
+    if (NM_LIKELY(sharers <= 1) || count == UINT32_MAX)
+        return count;
+    return count > sharers ? count / sharers : 1;
+}
+
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
 {
     struct nm_thread *self = &nm_self;
@@ -206,10 +215,9 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     uint32_t own = asked ? asked : (uint32_t)runtime->get_max_threads();
     if (!asked && (primary || !runtime->threads_max))
         runtime->threads_max = own;
-    uint32_t count = atomic_load_explicit(&nm_client.count, memory_order_relaxed);
-    uint32_t sharers = atomic_load_explicit(&roots, memory_order_relaxed);
-    if (NM_UNLIKELY(sharers > 1) && count != UINT32_MAX)
-        count = count > sharers ? count / sharers : 1;
+    uint32_t count = nm_count_for_root(), sharers = atomic_load_explicit(&roots, memory_order_relaxed);
+    if (primary)
+        nm_watch_allow(count, flags & NM_FLAG_SHARED);
 
     enum nm_held_by why = NM_HELD_NOT;
     bool follows = may_follow(runtime, flags, &why);
@@ -274,9 +282,9 @@ static void before_vacate(uint32_t count, bool root)
 {
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
         uint32_t team = r->pool;
-        if (team <= count)
+        if (team <= count || nm_whole_is_held())
             continue;
-        if (root && nm_self.root == NM_PRIMARY && roots == 1) {
+        if (root && nm_self.root == NM_PRIMARY && nm_self.depth == 0 && roots == 1) {
             nm_spin_for(r, true);
             nm_sleep_pool(r, team);
             r->pool = 0;
@@ -298,7 +306,7 @@ static void move_pool(const struct nm_cpuset *set)
 /* Where new pages go has changed, and only a thread itself can change that. */
 static void tell_pool(void)
 {
-    if (nm_self.root != NM_PRIMARY || roots != 1)
+    if (nm_self.root != NM_PRIMARY || nm_self.depth != 0 || roots != 1)
         return;
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
         if (r->pool > 1)
@@ -322,12 +330,14 @@ static void after(uint32_t count, uint32_t flags, bool root)
 {
     static uint32_t before = UINT32_MAX; /* under the adoption lock */
     nm_generation++;
-    bool alone = root && nm_self.root == NM_PRIMARY && roots == 1 && !(flags & NM_FLAG_SHARED);
+    bool between = root && nm_self.root == NM_PRIMARY && nm_self.depth == 0;
+    bool alone = between && roots == 1 && !(flags & NM_FLAG_SHARED);
+    nm_watch_allow(nm_count_for_root(), flags & NM_FLAG_SHARED);
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
         uint32_t team = parts_now(r, before, count);
         if (alone && team > 1)
             nm_spread_pool(r, team, &nm_client.cpuset);
-        else if (!root && !r->kmp && r->pool > 1)
+        else if (!between && !r->kmp && r->pool > 1)
             /* One long region: nobody will come by an entry to let its threads spin again. */
             nm_spin_for(r, r->pool > count || (flags & NM_FLAG_SHARED));
     }
@@ -351,6 +361,12 @@ static uint32_t threads_max(void)
     return max;
 }
 
+static uint64_t tick(void)
+{
+    uint64_t watch = nm_watch_tick(), analyzer = nm_analyzer_tick();
+    return watch < analyzer ? watch : analyzer;
+}
+
 static void in_child(void)
 {
     /* The runtime's pool did not survive the fork either. */
@@ -365,6 +381,6 @@ static void in_child(void)
 
 __attribute__((constructor)) static void start(void)
 {
-    nm_hooks = (struct nm_hooks){before_vacate, move_pool, tell_pool, after, runtimes_found, threads_max, nm_analyzer_tick};
+    nm_hooks = (struct nm_hooks){before_vacate, move_pool, tell_pool, after, runtimes_found, threads_max, tick, nm_watch_in_region};
     pthread_atfork(NULL, NULL, in_child);
 }

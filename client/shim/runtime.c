@@ -4,7 +4,7 @@
  * RTLD_LOCAL; dlsym(RTLD_NEXT) would answer with nothing or with another copy. So the runtime is looked up in the scope of
  * the object that calls, and remembered by call site.
  */
-#include "shim.h"
+#include "whole.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -101,11 +101,17 @@ static void fill(struct nm_runtime *r, void *handle)
     r->get_dynamic = (int (*)(void))dlsym(handle, "omp_get_dynamic");
     r->set_dynamic = (void (*)(int))dlsym(handle, "omp_set_dynamic");
     r->set_num_threads = (void (*)(int))dlsym(handle, "omp_set_num_threads");
+    r->get_max_active_levels = (int (*)(void))dlsym(handle, "omp_get_max_active_levels");
     r->parallel = dlsym(handle, "GOMP_parallel");
     r->reductions = dlsym(handle, "GOMP_parallel_reductions");
     r->sections = dlsym(handle, "GOMP_parallel_sections");
     for (int i = 0; loops[i]; i++)
         r->loop[i] = dlsym(handle, loops[i]);
+}
+
+void *nm_runtime_symbol(const struct nm_runtime *runtime, const char *name)
+{
+    return dlsym(runtime->handle, name);
 }
 
 static bool is_complete(const struct nm_runtime *r)
@@ -147,11 +153,13 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
     if (!is_complete(r))
         return NULL;
     r->base = base;
+    r->handle = handle;
     if (r->kmp) {
         start_libomp(r);
         r->blocktime = r->get_blocktime ? r->get_blocktime() : 0;
     } else {
         nm_spin_find(r);
+        nm_gomp_find(r, handle);
     }
     r->spins = true;
     /* The user forbids it, or wrote a word that the runtime does not understand. */

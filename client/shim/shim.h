@@ -3,6 +3,7 @@
 #ifndef NUMAESTRO_SHIM_H
 #define NUMAESTRO_SHIM_H
 
+#include "../fold/watch.h"
 #include "analyzer.h"
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
@@ -16,6 +17,7 @@ typedef void (*nm_microtask)(int32_t *gtid, int32_t *tid, ...);
 /* One loaded OpenMP runtime. There may be several (each Python wheel brings its own libgomp); entries are never freed. */
 struct nm_runtime {
     uintptr_t base;
+    void *handle;
     bool kmp; /* LLVM's or Intel's; else libgomp */
     int (*get_level)(void);
     int (*get_max_threads)(void);
@@ -49,6 +51,9 @@ struct nm_runtime {
     _Atomic uint32_t pool_ever; /* largest team so far */
     uint32_t rolled;            /* entries of `roll` */
     pid_t roll[NM_ROLL];        /* thread ids by thread number, taken when the team was last sent to sleep */
+    int (*get_max_active_levels)(void);
+    const struct nm_gomp *gomp; /* libgomp's constructs */
+    bool whole;                 /* all is there that folding its teams in user space needs */
     _Atomic bool fixed;         /* OMP_DYNAMIC=false, or some thread called omp_set_dynamic(0) */
 };
 
@@ -67,6 +72,7 @@ struct nm_region {
      * generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
     _Atomic uint64_t settled;
     _Atomic uint8_t sizing; /* enum nm_sizing */
+    struct nm_fold_memory fold;
 };
 
 #define NM_SETTLED_SERIALIZED 1u /* we make it a team of one */
@@ -106,6 +112,7 @@ struct nm_plan {
 /* runtime.c */
 struct nm_runtime *nm_runtime_of(uintptr_t address);            /* by any address in the caller's object; NULL if none */
 struct nm_runtime *nm_runtime_at(const void *return_address);  /* the same, cached by call site */
+void *nm_runtime_symbol(const struct nm_runtime *runtime, const char *name);
 uintptr_t nm_object_of(uintptr_t address, const char **name);
 struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
@@ -118,6 +125,7 @@ struct nm_region *nm_region_find(uintptr_t function);
 void nm_regions_flush(void);
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked);
 void nm_region_leave(struct nm_plan plan);
+uint32_t nm_count_for_root(void); /* processors for the regions of one thread; UINT32_MAX = no limit */
 
 #define NM_REGIONS 4096u /* power of two */
 extern struct nm_region nm_regions[NM_REGIONS] __attribute__((visibility("hidden")));

@@ -8,7 +8,7 @@
  * its default of 300000 means; the one aligned word of libgomp's data with that value is its spin count. If there is
  * not exactly one such word, nothing is ever written.
  */
-#include "shim.h"
+#include "whole.h"
 
 #include <errno.h>
 #include <link.h>
@@ -179,6 +179,7 @@ void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_c
 {
     if (runtime->kmp || !runtime->spin_count)
         return;
+    nm_whole_dissolve();
     struct spread spread = {runtime, set, team, 0};
     nm_spin_for(runtime, true);
     ((parallel_fn)runtime->parallel)(go_apart, &spread, team, 0);
@@ -199,6 +200,7 @@ static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm
         int32_t reserved, flags, reserved2, reserved3;
         const char *source;
     } place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;each;0;0;;"};
+    nm_whole_dissolve();
     if (runtime->kmp) {
         if (!runtime->set_blocktime || !runtime->global_thread_num)
             return false;

@@ -2,7 +2,7 @@
  *
  * Every answer is the one it would have without us.
  */
-#include "shim.h"
+#include "whole.h"
 
 #include <string.h>
 
@@ -39,6 +39,7 @@ static void set_num_threads_at(void *place, int n)
         return;
     int before = runtime->get_max_threads();
     runtime->set_num_threads(n);
+    nm_whole_settings();
     if (nm_self.root == NM_PRIMARY && nm_self.depth == 0 && runtime->get_max_threads() != before)
         nm_generation++;
 }
@@ -83,6 +84,7 @@ static void set_dynamic_at(void *place, int on)
     if (!runtime || !runtime->set_dynamic)
         return;
     runtime->set_dynamic(on);
+    nm_whole_settings();
     /* A thread allows any size for its own regions; it may mean to forbid it for all of them. */
     if (!on)
         runtime->fixed = true;
@@ -97,4 +99,54 @@ SHIM_EXPORT void omp_set_dynamic(int on)
 SHIM_EXPORT void omp_set_dynamic_(const int32_t *on)
 {
     set_dynamic_at(__builtin_return_address(0), *on);
+}
+
+/* Settings that a team takes over when it begins. */
+#define SETTING(name)                                                                                                   \
+    static void name##_at(void *place, int value)                                                                      \
+    {                                                                                                                   \
+        struct nm_runtime *runtime = nm_runtime_at(place);                                                             \
+        void (*set)(int) = runtime ? (void (*)(int))nm_runtime_symbol(runtime, #name) : NULL;                          \
+        if (set)                                                                                                        \
+            set(value);                                                                                                 \
+        nm_whole_settings();                                                                                            \
+    }                                                                                                                   \
+    SHIM_EXPORT void name(int value)                                                                                   \
+    {                                                                                                                   \
+        name##_at(__builtin_return_address(0), value);                                                                  \
+    }                                                                                                                   \
+    SHIM_EXPORT void name##_(const int32_t *value)                                                                     \
+    {                                                                                                                   \
+        name##_at(__builtin_return_address(0), *value);                                                                 \
+    }                                                                                                                   \
+    SHIM_EXPORT void name##_8_(const int64_t *value)                                                                   \
+    {                                                                                                                   \
+        name##_at(__builtin_return_address(0), *value > INT32_MAX ? INT32_MAX : (int)*value);                           \
+    }
+
+SETTING(omp_set_nested)
+SETTING(omp_set_max_active_levels)
+
+static void set_schedule_at(void *place, int kind, int chunk)
+{
+    struct nm_runtime *runtime = nm_runtime_at(place);
+    void (*set)(int, int) = runtime ? (void (*)(int, int))nm_runtime_symbol(runtime, "omp_set_schedule") : NULL;
+    if (set)
+        set(kind, chunk);
+    nm_whole_settings();
+}
+
+SHIM_EXPORT void omp_set_schedule(int kind, int chunk)
+{
+    set_schedule_at(__builtin_return_address(0), kind, chunk);
+}
+
+SHIM_EXPORT void omp_set_schedule_(const int32_t *kind, const int32_t *chunk)
+{
+    set_schedule_at(__builtin_return_address(0), *kind, *chunk);
+}
+
+SHIM_EXPORT void omp_set_schedule_8_(const int32_t *kind, const int64_t *chunk)
+{
+    set_schedule_at(__builtin_return_address(0), *kind, *chunk > INT32_MAX ? INT32_MAX : (int)*chunk);
 }

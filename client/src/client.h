@@ -46,6 +46,7 @@ struct nm_hooks {
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
     uint64_t (*tick)(void); /* helper: nanoseconds until it is to be called again */
+    bool (*busy)(void);     /* the root is in a region whose processors can change: it is not waited for */
 };
 extern struct nm_hooks nm_hooks;
 

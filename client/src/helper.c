@@ -35,6 +35,8 @@ bool nm_helper_runs(void)
 static void wait_for_root(struct numaestro_page *page)
 {
     uint32_t in_force = nm_client.epoch;
+    if (nm_hooks.busy && nm_hooks.busy())
+        return;
     if (page->root.regions > 0 && !(page->manager.flags & NM_FLAG_LENT) && page->manager.epoch != in_force)
         nm_futex_wait(&nm_client.epoch, in_force, ROOT_GRACE_NS);
 }

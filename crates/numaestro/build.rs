@@ -10,7 +10,7 @@ fn main() {
     let out = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     let manifest = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
     let client = Path::new(&manifest).join("../../client");
-    for place in ["Makefile", "include", "src", "shim"] {
+    for place in ["Makefile", "fold", "include", "src", "shim"] {
         println!("cargo::rerun-if-changed={}", client.join(place).display());
     }
     let build = Path::new(&out).join("client");

@@ -2,6 +2,9 @@
 //!
 //! `Request::Run` with `wait` may be answered by several [`Reply::Waiting`] lines before [`Reply::Run`].
 
+mod folding;
+
+pub use folding::FoldStatus;
 use serde::{Deserialize, Serialize};
 
 /// How a program may be steered (`docs/ARCHITECTURE.md`, Programs).
@@ -262,6 +265,9 @@ pub struct AppStatus {
     pub shared: bool,
     /// Folded: more threads than processors.
     pub folded: bool,
+    /// The folding of its team; absent until the program reports any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folding: Option<FoldStatus>,
     /// Its teams keep their size although somebody allows them to follow, and why (else empty).
     pub held_by: String,
     /// Threads of its latest parallel region.

@@ -148,6 +148,11 @@ pub mod why {
     pub const FAULT: u32 = 14;
     /// It is not an OpenMP team.
     pub const OTHER: u32 = 15;
+    /// The reasons by number, as programs read them.
+    pub const NAMES: [&str; 16] = [
+        "none", "user", "machine", "runtime", "roots", "size", "helper", "rseq", "pi", "shadow", "sync", "tasks",
+        "nested", "cancel", "fault", "other",
+    ];
 }
 
 /// 0x000, written once by the manager before the page is handed out.

@@ -1,6 +1,6 @@
 //! An application that speaks the attach protocol by hand, one command a line on standard input: for tests, and to try the manager.
 //!
-//! `run OPTIONS_JSON`, `ask REQUEST_JSON`, `next`, `hold N`, `hangup`, `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `affinity`, `spin`, `garbage N`.
+//! `run OPTIONS_JSON`, `ask REQUEST_JSON`, `next`, `hold N`, `hangup`, `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `fold WORD…`, `affinity`, `spin`, `garbage N`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -59,6 +59,7 @@ impl Client {
             Some("busy") => self.notice(Kind::Busy, self.app, 0),
             Some("request") => self.notice(Kind::Request, self.app, number(1)? as u32),
             Some("regions") => self.regions(number(1)?, number(2)? as u32),
+            Some("fold") => self.fold(&words[1..]),
             Some("affinity") => Ok(numaestro_host::affinity::get(0)?.to_string()),
             Some("hold") => self.hold(number(1)? as usize),
             Some("garbage") => self.garbage(number(1)? as usize),
@@ -162,6 +163,17 @@ impl Client {
         let line = std::mem::offset_of!(Page, manager);
         let cpus = self.word(std::mem::offset_of!(Page, cpuset))?;
         Ok(format!("{} {} {} {cpus}", self.word(line)?, self.word(line + 4)?, self.word(line + 8)?))
+    }
+
+    /// Writes 32-bit words into the line of folding, from its beginning.
+    fn fold(&self, words: &[&str]) -> Result<String> {
+        let page = self.page.as_ref().context("no page")?;
+        let mut bytes = Vec::new();
+        for word in words {
+            bytes.extend(word.parse::<u32>()?.to_le_bytes());
+        }
+        page.write_all_at(&bytes, std::mem::offset_of!(Page, fold) as u64)?;
+        Ok("ok".to_owned())
     }
 
     fn regions(&self, regions: u64, in_region: u32) -> Result<String> {

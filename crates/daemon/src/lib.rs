@@ -20,6 +20,7 @@ mod control;
 mod cpusets;
 mod demand;
 mod endings;
+mod folding;
 mod foreign;
 mod glob;
 mod machine;

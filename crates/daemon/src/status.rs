@@ -50,6 +50,7 @@ impl Manager {
             cpus: target.map(|target| target.cpus.to_string()).unwrap_or_default(),
             shared: target.is_some_and(|target| target.shared),
             folded: report.folded,
+            folding: entry.page.as_ref().and_then(|page| crate::folding::shown(&page.folding())),
             held_by: held_by(&report).to_owned(),
             team: report.team,
             regions: report.regions,

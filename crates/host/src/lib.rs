@@ -8,6 +8,7 @@
 //! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]: stopping and continuing programs.
 //! * [`sense`]: how much the threads of a program take of the way to memory, and how much that carries.
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
+//! * [`switching`]: means of programs that switch between their threads by themselves.
 //! * [`accounts`]: names and groups of users.
 //! * [`listen`], [`notify`]: being started and watched by a service manager.
 //!
@@ -37,6 +38,7 @@ pub mod sense;
 pub mod signals;
 pub mod socket;
 pub mod stop;
+pub mod switching;
 mod tree;
 pub mod uevent;
 pub mod watch;

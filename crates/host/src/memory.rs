@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use numaestro_abi::page::{self, CPUSET_WORDS, NODE_WORDS, PAGE_BYTES, Page, vp};
+use numaestro_abi::page::{self, CPUSET_WORDS, NODE_WORDS, PAGE_BYTES, Page, fold, vp, why};
 use numaestro_abi::protocol::{self, Target};
 use numaestro_topology::CpuSet;
 use rustix::fs::{MemfdFlags, SealFlags};
@@ -64,6 +64,32 @@ pub struct Report {
     /// Processors it wants; 0 = no wish.
     pub requested: u32,
 }
+
+/// The application's own report of its folding; clamped, and not to be believed beyond itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Folding {
+    /// One of [`page::fold`].
+    pub mode: u32,
+    /// One of [`page::why`].
+    pub why: u32,
+    /// Threads of the team.
+    pub threads: u32,
+    /// Kernel threads that run them, never more than the threads.
+    pub carriers: u32,
+    /// Switches in user space since the start.
+    pub switches: u64,
+    /// The same in the latest second, never more than the carriers can make.
+    pub switches_per_second: u32,
+    /// Times that a folded region was given back to the kernel.
+    pub unfolds: u32,
+    /// Times that a team was folded.
+    pub opened: u32,
+    /// Times that a folded team was dissolved.
+    pub dissolved: u32,
+}
+
+/// A switch takes longer than 10 ns.
+const SWITCHES_PER_SECOND_MAX: u32 = 100_000_000;
 
 impl SharedPage {
     /// Makes, seals and maps a page for application `app` of process `pid`. It is ready for a client once the first decision is in it.
@@ -143,6 +169,27 @@ impl SharedPage {
             folded: page.helper.folded.load(Ordering::Relaxed) != 0,
             runtimes: page.helper.runtimes.load(Ordering::Relaxed),
             requested: page.request.requested.load(Ordering::Relaxed).min(most),
+        }
+    }
+
+    /// The application's report of its folding. An unknown mode counts as none.
+    pub fn folding(&self) -> Folding {
+        let page = self.page();
+        let read = |word: &AtomicU32| word.load(Ordering::Relaxed);
+        let mode = Some(read(&page.fold.mode)).filter(|mode| *mode <= fold::KERNEL).unwrap_or(fold::NONE);
+        let threads = read(&page.fold.threads).min(CPUSET_WORDS as u32 * 64);
+        let carriers = read(&page.fold.carriers).min(threads);
+        Folding {
+            mode,
+            why: read(&page.fold.why).min(why::OTHER),
+            threads,
+            carriers,
+            switches: page.fold.switches.load(Ordering::Relaxed),
+            switches_per_second: read(&page.fold.switches_per_second)
+                .min(carriers.saturating_mul(SWITCHES_PER_SECOND_MAX)),
+            unfolds: read(&page.fold.unfolds),
+            opened: read(&page.fold.opened),
+            dissolved: read(&page.fold.dissolved),
         }
     }
 
@@ -245,6 +292,26 @@ mod tests {
         page.page().request.requested.store(u32::MAX, Ordering::Relaxed);
         let report = page.report();
         assert_eq!((report.team, report.held_by, report.requested), (8192, 6, 8192));
+    }
+
+    #[test]
+    fn garbage_about_folding_is_clamped() {
+        let page = SharedPage::create(1, 1, 1).unwrap();
+        assert_eq!(page.folding(), Folding::default());
+        let line = &page.page().fold;
+        let words = [&line.mode, &line.why, &line.threads, &line.carriers, &line.switches_per_second];
+        for word in words {
+            word.store(u32::MAX, Ordering::Relaxed);
+        }
+        let seen = page.folding();
+        assert_eq!((seen.mode, seen.why), (fold::NONE, why::OTHER));
+        assert_eq!((seen.threads, seen.carriers, seen.switches_per_second), (8192, 8192, u32::MAX));
+        line.mode.store(fold::USER, Ordering::Relaxed);
+        line.threads.store(8, Ordering::Relaxed);
+        line.carriers.store(2, Ordering::Relaxed);
+        assert_eq!((page.folding().mode, page.folding().switches_per_second), (fold::USER, 200_000_000));
+        line.threads.store(1, Ordering::Relaxed);
+        assert_eq!(page.folding().carriers, 1);
     }
 
     #[test]

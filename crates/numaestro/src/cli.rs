@@ -3,12 +3,14 @@
 //! Must not know: sockets, processes, files. Completions and man pages are made from these types alone.
 
 mod advise;
+mod fold;
 mod profile;
 mod reload;
 mod values;
 mod wish;
 
 pub use advise::AdviseArgs;
+pub use fold::{FoldArg, FoldArgs};
 pub use profile::ProfileCommand;
 pub use reload::ReloadArgs;
 
@@ -55,6 +57,7 @@ Examples:
   numaestro run --max 4 -- python train.py  never more than four
   numaestro run --weight 2 -- ./app         twice the share of the others
   numaestro run --class malleable -- ./app  teams follow, as OMP_DYNAMIC=true lets them
+  numaestro run --fold kernel -- ./app      for debuggers: no switching in user space
   numaestro run --mem 12G -- ./app          it is going to need so much memory
   numaestro run --wait -- ./batch           wait in the queue until processors are free
   numaestro run --dry-run -- ./app          only say what would be done
@@ -62,14 +65,14 @@ Examples:
 What is changed for the program:
   affinity             the processors it is given
   LD_PRELOAD           begins with the shim, for dynamically linked glibc programs
-  NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_CPUS_ALL
+  NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_FOLD, NUMAESTRO_CPUS_ALL
                        how the shim finds the manager, and what it is to know
   memory policy        set where the policy places pages, unless it has one already
   GOMP_SPINCOUNT       set, unless GOMP_SPINCOUNT or OMP_WAIT_POLICY is
   OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
                        removed: threads created later would bind outside the
                        processors given (-v says when that happens)
-A profile (`numaestro profile`) supplies class, max, weight and btr where no option does.
+A profile (`numaestro profile`) supplies class, max, weight, btr and fold where no option does.
 
 Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be
 executed, 127 it was not found.";
@@ -190,6 +193,9 @@ pub struct RunArgs {
     /// What is wished for.
     #[command(flatten)]
     pub wish: WishArgs,
+    /// More threads than processors.
+    #[command(flatten)]
+    pub fold: FoldArgs,
     /// Wait in the queue until processors of its own are free.
     #[arg(long, overrides_with = "no_wait")]
     pub wait: bool,
@@ -215,6 +221,9 @@ pub struct ShellArgs {
     /// What is wished for, for everything in this shell.
     #[command(flatten)]
     pub wish: WishArgs,
+    /// More threads than processors, for everything in this shell.
+    #[command(flatten)]
+    pub fold: FoldArgs,
     /// What to start; default: $SHELL.
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
@@ -245,7 +254,11 @@ pub struct ReleaseArgs {
 
 /// `numaestro status`.
 #[derive(Debug, Args)]
-#[command(after_help = "Where no manager runs, this says so and exits with 0 (JSON: `\"running\": false`).")]
+#[command(
+    after_help = "A program is `folded` while its team has more threads than processors. A line below the table then says whether the threads \
+                        are switched in user space or by the kernel, and if by the kernel, why and what to do about it (JSON: `folding`).\n\n\
+                        Where no manager runs, this says so and exits with 0 (JSON: `\"running\": false`)."
+)]
 pub struct StatusArgs {
     /// For programs: one JSON object (with --watch: one a line).
     #[arg(long)]

@@ -13,6 +13,15 @@ const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
+/// Wishes of the program's user to the shim. An outer `run` may have set those that are missing here.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// The class, by its name.
+    pub class: Option<&'static str>,
+    /// `user` or `kernel`: the party that switches between threads.
+    pub fold: Option<&'static str>,
+}
+
 /// Entries in order, as `execve` takes them.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -54,7 +63,7 @@ impl Environment {
 
     /// Everything a managed program needs. `all` is the user's own affinity, a Linux list: what the program would have
     /// without us, and what runtimes that size themselves once are told. Gives a sentence for each thing changed.
-    pub fn prepare(&mut self, attach: &Path, all: &str, shim: Option<&Path>, class: Option<&str>) -> Vec<String> {
+    pub fn prepare(&mut self, attach: &Path, all: &str, shim: Option<&Path>, told: &Told) -> Vec<String> {
         let mut changes = Vec::new();
         if self.get(CPUS_ALL).is_none() {
             // Below another `run` the present affinity is only that one's share, and what stands there is the user's.
@@ -67,9 +76,11 @@ impl Environment {
         }
         self.set("NUMAESTRO_ATTACH", attach.as_os_str());
         changes.push(format!("NUMAESTRO_ATTACH={}", attach.display()));
-        if let Some(class) = class {
-            self.set("NUMAESTRO_CLASS", OsStr::new(class));
-            changes.push(format!("NUMAESTRO_CLASS={class}"));
+        for (name, value) in [("NUMAESTRO_CLASS", told.class), ("NUMAESTRO_FOLD", told.fold)] {
+            if let Some(value) = value {
+                self.set(name, OsStr::new(value));
+                changes.push(format!("{name}={value}"));
+            }
         }
         if self.get("GOMP_SPINCOUNT").is_none() && self.get("OMP_WAIT_POLICY").is_none() {
             self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
@@ -121,7 +132,12 @@ mod tests {
     #[test]
     fn prepares_and_leaves_the_rest_alone() {
         let mut it = environment(&["A=1", "odd entry", "OMP_PLACES=cores", "LD_PRELOAD=/x.so /s.so:/y.so", "A=2"]);
-        it.prepare(Path::new("/run/attach"), "0-3", Some(Path::new("/s.so")), Some("fold"));
+        it.prepare(
+            Path::new("/run/attach"),
+            "0-3",
+            Some(Path::new("/s.so")),
+            &Told { class: Some("fold"), fold: Some("kernel") },
+        );
         assert_eq!(
             shown(&it),
             [
@@ -132,6 +148,7 @@ mod tests {
                 "NUMAESTRO_CPUS_ALL=0-3",
                 "NUMAESTRO_ATTACH=/run/attach",
                 "NUMAESTRO_CLASS=fold",
+                "NUMAESTRO_FOLD=kernel",
                 "GOMP_SPINCOUNT=300089"
             ]
         );
@@ -141,17 +158,26 @@ mod tests {
     fn the_users_waiting_policy_wins() {
         for own in ["GOMP_SPINCOUNT=7", "OMP_WAIT_POLICY=passive"] {
             let mut it = environment(&[own]);
-            it.prepare(Path::new("/a"), "0", None, None);
+            it.prepare(Path::new("/a"), "0", None, &Told::default());
             assert_eq!(shown(&it), [own, "NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a"]);
         }
     }
 
     #[test]
+    fn an_inner_run_may_say_otherwise_and_else_keeps_what_was_said() {
+        let mut it = environment(&["NUMAESTRO_FOLD=kernel", "GOMP_SPINCOUNT=7"]);
+        it.prepare(Path::new("/a"), "0", None, &Told::default());
+        assert_eq!(it.get("NUMAESTRO_FOLD"), Some("kernel".into()));
+        it.prepare(Path::new("/a"), "0", None, &Told { class: None, fold: Some("user") });
+        assert_eq!(it.get("NUMAESTRO_FOLD"), Some("user".into()));
+    }
+
+    #[test]
     fn preparing_twice_is_preparing_once() {
         let mut once = environment(&["LD_PRELOAD=/x.so"]);
-        once.prepare(Path::new("/a"), "0-3", Some(Path::new("/s.so")), None);
+        once.prepare(Path::new("/a"), "0-3", Some(Path::new("/s.so")), &Told::default());
         let mut twice = once.clone();
-        twice.prepare(Path::new("/a"), "0", Some(Path::new("/s.so")), None);
+        twice.prepare(Path::new("/a"), "0", Some(Path::new("/s.so")), &Told::default());
         assert_eq!(shown(&once), shown(&twice));
     }
 }

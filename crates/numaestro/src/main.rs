@@ -15,6 +15,7 @@ mod demo;
 mod doctor;
 mod elf;
 mod environment;
+mod folding;
 mod manager;
 mod occupancy;
 mod pages;

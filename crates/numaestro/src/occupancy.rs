@@ -81,6 +81,7 @@ pub mod tests {
             cpus: cpus.into(),
             shared: false,
             folded: app == 9,
+            folding: None,
             held_by: if app == 9 { "explicit sizes".into() } else { String::new() },
             team: count,
             regions: 1_234_567,

@@ -2,7 +2,7 @@
 //!
 //! Must not know the manager. A file that cannot be read never keeps a program from running.
 
-use crate::cli::{ClassArg, ProfileCommand, WishArgs};
+use crate::cli::{ClassArg, FoldArg, ProfileCommand, WishArgs};
 use crate::say;
 use anyhow::Context;
 use clap::ValueEnum;
@@ -27,6 +27,10 @@ pub struct Profile {
     /// Cache lines that each of its threads moves per millisecond, where nothing counts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub btr: Option<u32>,
+    /// `user` or `kernel`: the party that switches between threads while they are more than the
+    /// processors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fold: Option<String>,
 }
 
 impl Profile {
@@ -38,6 +42,11 @@ impl Profile {
         wish.weight = wish.weight.or(self.weight);
         wish.btr = wish.btr.or(self.btr);
     }
+
+    /// The party that is to switch between threads, if one that is known stands there.
+    pub fn folding(&self) -> Option<FoldArg> {
+        self.fold.as_deref().and_then(|name| FoldArg::from_str(name, false).ok())
+    }
 }
 
 impl fmt::Display for Profile {
@@ -46,7 +55,8 @@ impl fmt::Display for Profile {
         let max = self.max.iter().map(|m| format!("max {m}"));
         let weight = self.weight.iter().map(|w| format!("weight {w}"));
         let btr = self.btr.iter().map(|rate| format!("btr {rate}"));
-        f.write_str(&class.chain(max).chain(weight).chain(btr).collect::<Vec<_>>().join(", "))
+        let fold = self.fold.iter().map(|word| format!("fold {word}"));
+        f.write_str(&class.chain(max).chain(weight).chain(btr).chain(fold).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -75,14 +85,15 @@ pub fn command(what: ProfileCommand) -> anyhow::Result<u8> {
     let mut all = read(&file)?;
     match what {
         ProfileCommand::List { json } => list(&file, &all, json)?,
-        ProfileCommand::Add { class, max, weight, btr, program } => {
+        ProfileCommand::Add { class, max, weight, btr, fold, program } => {
             let class = class.and_then(|c| c.to_possible_value()).map(|v| v.get_name().to_owned());
-            let profile = Profile { class, max, weight, btr };
+            let fold = fold.map(|fold| fold.word().to_owned());
+            let profile = Profile { class, max, weight, btr, fold };
             if profile == Profile::default() {
                 return Err(say::Failure::error(
                     say::USAGE,
                     "nothing to remember",
-                    "give --class, --max, --weight or --btr",
+                    "give --class, --max, --weight, --btr or --fold",
                 ));
             }
             let key = key(&program)?;
@@ -158,7 +169,16 @@ mod tests {
 
     #[test]
     fn the_command_line_wins() {
-        let profile = Profile { class: Some("malleable".into()), max: Some(4), weight: Some(2.0), btr: Some(11_000) };
+        let profile = Profile {
+            class: Some("malleable".into()),
+            max: Some(4),
+            weight: Some(2.0),
+            btr: Some(11_000),
+            fold: Some("kernel".into()),
+        };
+        assert_eq!(profile.folding(), Some(FoldArg::Kernel));
+        assert_eq!(Profile { fold: Some("nobody".into()), ..Profile::default() }.folding(), None);
+        assert_eq!(profile.to_string(), "class malleable, max 4, weight 2, btr 11000, fold kernel");
         let mut wish = WishArgs { class: Some(ClassArg::Fold), ..WishArgs::default() };
         profile.complete(&mut wish);
         assert_eq!((wish.class, wish.max, wish.weight), (Some(ClassArg::Fold), Some(4), Some(2.0)));
@@ -173,7 +193,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a/profiles.toml");
         assert_eq!(read(&file).expect("none is fine"), Profiles::new());
-        let one = Profile { class: None, max: Some(3), weight: Some(0.5), btr: Some(9) };
+        let one = Profile { class: None, max: Some(3), weight: Some(0.5), btr: Some(9), fold: Some("user".into()) };
         let all = Profiles::from([("/bin/a b".to_owned(), one.clone()), ("x.y".to_owned(), one)]);
         write(&file, &all).expect("writable");
         assert_eq!(read(&file).expect("readable"), all);

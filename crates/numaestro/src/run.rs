@@ -2,8 +2,8 @@
 //!
 //! Whatever goes wrong with the manager, the program runs: with one warning, and as it would have run without us.
 
-use crate::cli::{ClassArg, RunArgs, WishArgs};
-use crate::environment::Environment;
+use crate::cli::{ClassArg, FoldArg, RunArgs, WishArgs};
+use crate::environment::{Environment, Told};
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
@@ -27,6 +27,8 @@ pub struct Plan {
     pub options: Options,
     /// The class, where the user or a profile named one.
     pub class: Option<&'static str>,
+    /// The party that switches between threads, where the user or a profile named one.
+    pub fold: Option<FoldArg>,
     /// Further entries of the environment.
     pub extra: Vec<(&'static str, OsString)>,
 }
@@ -39,26 +41,33 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
         _ => None,
     };
     let path = target::find(&args.command[0], std::env::var_os("PATH"))?;
-    let mut plan = Plan::new(args.command.clone(), &path, &args.wish, wait)?;
+    let mut plan = Plan::new(args.command.clone(), &path, &args.wish, args.fold.fold, wait)?;
     plan.options.estimate_ns = args.time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
 
 impl Plan {
     /// The options of the command line, completed by the program's profile.
-    pub fn new(command: Vec<OsString>, path: &Path, wish: &WishArgs, wait: Option<bool>) -> anyhow::Result<Self> {
+    pub fn new(
+        command: Vec<OsString>,
+        path: &Path,
+        wish: &WishArgs,
+        fold: Option<FoldArg>,
+        wait: Option<bool>,
+    ) -> anyhow::Result<Self> {
         let mut wish = wish.clone();
         let own = profile::find(path);
         if let Some((key, own)) = &own {
             tracing::info!("profile `{key}`: {own}");
             own.complete(&mut wish);
         }
+        let fold = fold.or_else(|| own.and_then(|(_, own)| own.folding()));
         let mut options = options(&wish)?;
         options.wait = wait;
         if options.name.is_empty() {
             options.name = command.first().map(|c| base_name(c)).unwrap_or_default();
         }
-        Ok(Self { command, class: wish.class.map(class_name), options, extra: Vec::new() })
+        Ok(Self { command, class: wish.class.map(class_name), fold, options, extra: Vec::new() })
     }
 }
 
@@ -213,11 +222,16 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
             None
         }
     };
-    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), plan.class);
+    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told(plan));
     for (name, value) in &plan.extra {
         environment.set(name, value);
     }
     changes
+}
+
+/// The user's wishes to the shim in the program.
+fn told(plan: &Plan) -> Told {
+    Told { class: plan.class, fold: plan.fold.map(FoldArg::word) }
 }
 
 /// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.
@@ -248,11 +262,12 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
     let wish = &plan.options;
     let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
     let class = plan.class.unwrap_or("auto");
+    let fold = plan.fold.map(|fold| format!(", fold {}", fold.word())).unwrap_or_default();
     let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
     let time = wish.estimate_ns.map(|ns| format!(", time {:?}", Duration::from_nanos(ns))).unwrap_or_default();
     writeln!(
         text,
-        "wishes       min {}, max {}, weight {weight}, class {class}{time}",
+        "wishes       min {}, max {}, weight {weight}, class {class}{fold}{time}",
         or(wish.min, "1"),
         or(wish.max, "all")
     )?;
@@ -276,7 +291,7 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
             };
             writeln!(text, "manager      {manager}")?;
             let mut environment = Environment::new(exec::environment());
-            for change in environment.prepare(&dir.join("attach"), &affinity(), None, plan.class) {
+            for change in environment.prepare(&dir.join("attach"), &affinity(), None, &told(plan)) {
                 writeln!(text, "environment  {change}")?;
             }
         }

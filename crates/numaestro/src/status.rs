@@ -5,6 +5,7 @@
 mod memory;
 
 use crate::cli::StatusArgs;
+use crate::folding;
 use crate::manager::{self, Manager};
 use crate::occupancy::{self, LEGEND};
 use crate::say::{self, Tone, paint};
@@ -101,7 +102,8 @@ pub fn class_word(class: Class) -> &'static str {
 
 /// The state, with what the table has no column for.
 pub fn state_words(app: &AppStatus) -> String {
-    let marks = [(app.shared, "shared"), (app.folded, "folded"), (app.epoch[0] != app.epoch[1], "moving")];
+    let folded = app.folded || folding::present(app).is_some();
+    let marks = [(app.shared, "shared"), (folded, "folded"), (app.epoch[0] != app.epoch[1], "moving")];
     let marks = marks.iter().filter(|(on, _)| *on).map(|(_, word)| *word);
     std::iter::once(app.state.as_str()).chain(marks).collect::<Vec<_>>().join(",")
 }
@@ -138,6 +140,7 @@ pub fn render(status: &Status, colours: bool) -> String {
         return text;
     }
     table(&mut text, status, colours);
+    folded(&mut text, status);
     rates(&mut text, status);
     if !status.queue.is_empty() {
         let word = |app: &u64| if *app == 0 { "another user's".to_owned() } else { app.to_string() };
@@ -145,6 +148,15 @@ pub fn render(status: &Status, colours: bool) -> String {
         let _ = writeln!(text, "queue, first one next: {queue}");
     }
     text
+}
+
+/// Teams with more threads than processors.
+fn folded(text: &mut String, status: &Status) {
+    for (place, app) in status.apps.iter().enumerate() {
+        if let Some(sentence) = folding::sentence(app) {
+            let _ = writeln!(text, "{} {sentence}", occupancy::sign(place));
+        }
+    }
 }
 
 /// What buses carry and what threads move, while the policy wants to know.
@@ -260,6 +272,26 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("B lines/ms by thread: 11 - (perf ±30 %)\n"), "{text}");
+    }
+
+    #[test]
+    fn folded_teams_have_a_line_each() {
+        let mut status = example();
+        assert!(!render(&status, false).contains("folded by"));
+        status.apps[0].folding = Some(crate::folding::tests::folding("user"));
+        status.apps[1].folding = Some(crate::folding::tests::folding("kernel"));
+        let text = render(&status, false);
+        assert!(text.contains("running,folded"), "{text}");
+        assert!(
+            text.contains("\nA folded in user space: 8 threads on 2 kernel threads, 412k switches a second.\n"),
+            "{text}"
+        );
+        assert!(text.contains("\nB folded by the kernel: 8 threads on 1 processor, because a library in it"), "{text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&json(Path::new("/d"), Some(&status)).expect("json")).expect("json");
+        assert_eq!(json["apps"][0]["folding"]["by"], "user");
+        assert_eq!(json["apps"][0]["folding"]["carriers"], 2);
+        assert_eq!(json["apps"][1]["folding"]["reason"], "rseq");
     }
 
     #[test]

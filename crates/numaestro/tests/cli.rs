@@ -136,6 +136,34 @@ fn a_profile_reaches_the_program_and_a_damaged_file_does_not_stop_it() {
 }
 
 #[test]
+fn the_choice_of_folding_reaches_the_program() {
+    let user = User::new();
+    let said = |words: &[&str]| {
+        let output = user.output(words.iter().chain(&["sh", "-c", "echo $NUMAESTRO_FOLD"]));
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    };
+    assert_eq!(said(&["run", "--"]), "", "user space is the shim's default");
+    assert_eq!(said(&["run", "--fold", "kernel", "--"]), "kernel");
+    assert_eq!(said(&["run", "--fold", "user", "--"]), "user");
+    assert_eq!(said(&["shell", "--fold", "kernel", "--"]), "kernel");
+    assert_eq!(user.output(["profile", "add", "--fold", "kernel", "sh"]).status.code(), Some(0));
+    assert_eq!(json(&user.output(["profile", "list", "--json"])), serde_json::json!({ "sh": { "fold": "kernel" } }));
+    assert_eq!(said(&["run", "--"]), "kernel");
+    assert_eq!(said(&["shell", "--"]), "kernel");
+    assert_eq!(said(&["run", "--fold", "user", "--"]), "user", "the command line wins");
+    let explained = text(&user.output(["run", "--dry-run", "--", "sh"]).stdout);
+    assert!(explained.contains("fold kernel") && explained.contains("NUMAESTRO_FOLD=kernel"), "{explained}");
+    for words in [&["run", "--fold", "me", "--", "true"][..], &["adopt", "--fold", "kernel", "1"]] {
+        assert_eq!(user.output(words).status.code(), Some(64), "{words:?}");
+    }
+    for name in ["run", "shell"] {
+        assert!(text(&user.output([name, "--help"]).stdout).contains("--fold <WHO>"), "{name}");
+    }
+    assert!(text(&user.output(["status", "--help"]).stdout).contains("in user space or by the kernel"));
+}
+
+#[test]
 fn doctor_and_topo_speak_of_this_machine() {
     let user = User::new();
     let output = user.output(["doctor", "--json"]);
@@ -148,7 +176,11 @@ fn doctor_and_topo_speak_of_this_machine() {
         "what is missing has a next step: {checks:?}"
     );
     assert!(checks.iter().any(|c| c["name"] == "shim" && c["outcome"] == "yes"), "{checks:?}");
-    assert!(text(&user.output(["doctor"]).stdout).contains("rung 5"));
+    for name in ["folding in user space", "shadow stacks", "kernel", "custom slices"] {
+        assert!(checks.iter().any(|c| c["name"] == name && c["rung"] == 2), "{name} is not in {checks:?}");
+    }
+    let shown = text(&user.output(["doctor"]).stdout);
+    assert!(shown.contains("rung 5") && shown.contains("folding in user space"), "{shown}");
     assert_eq!(user.output(["topo"]).status.code(), Some(0));
     assert!(text(&user.output(["topo", "--synthetic", "pack:2 numa:2 core:2 pu:2"]).stdout).contains("Package"));
     assert_eq!(user.output(["topo", "--synthetic", "nonsense:2"]).status.code(), Some(1));

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use numaestro_abi::page::{fold, why};
 use numaestro_engine::Snapshot;
+use numaestro_host::memory::{Folding, SharedPage};
 use numaestro_host::monotonic_ns;
 
 use super::format::{Kind, Page};
@@ -20,6 +22,7 @@ impl Manager {
         self.about_the_manager(&mut page, &ledger);
         about_states(&mut page, &ledger);
         self.about_users(&mut page, &ledger);
+        self.about_folding(&mut page);
         page.finish()
     }
 
@@ -71,6 +74,39 @@ impl Manager {
         for (user, count) in &users {
             page.sample("", &[("user", user)], count);
         }
+    }
+
+    fn about_folding(&self, page: &mut Page) {
+        let folded: Vec<Folding> =
+            self.apps.values().filter_map(|entry| entry.page.as_ref()).map(SharedPage::folding).collect();
+        let count = |mode: u32, reason: Option<usize>| {
+            let meant = |entry: &&Folding| entry.mode == mode && reason.is_none_or(|why| entry.why as usize == why);
+            folded.iter().filter(meant).count()
+        };
+        page.family(
+            "numaestro_folded_programs",
+            Kind::Gauge,
+            "",
+            "Programs with more threads than processors, by the party that switches between the threads.",
+        );
+        page.sample("", &[("by", "user"), ("reason", "none")], count(fold::USER, None));
+        for (number, reason) in why::NAMES.iter().enumerate() {
+            page.sample("", &[("by", "kernel"), ("reason", reason)], count(fold::KERNEL, Some(number)));
+        }
+        let sum = |of: fn(&Folding) -> u32| {
+            folded.iter().filter(|entry| entry.mode == fold::USER).map(|entry| u64::from(of(entry))).sum::<u64>()
+        };
+        page.family("numaestro_user_folded_threads", Kind::Gauge, "threads", "Threads that are folded in user space.");
+        page.sample("", &[], sum(|entry| entry.threads));
+        page.family("numaestro_carriers", Kind::Gauge, "", "Kernel threads that run threads folded in user space.");
+        page.sample("", &[], sum(|entry| entry.carriers));
+        page.family(
+            "numaestro_fold_switches_per_second",
+            Kind::Gauge,
+            "",
+            "Switches between threads in user space in the latest second.",
+        );
+        page.sample("", &[], sum(|entry| entry.switches_per_second));
     }
 
     /// What the user of a program is called. A manager of one user has no names, and needs none.

@@ -3,6 +3,7 @@
 mod abuse;
 mod attach;
 mod crash;
+mod folding;
 mod memory;
 mod observe;
 mod rates;

@@ -1,7 +1,7 @@
 //! The words of `numaestro profile`. Knows nothing of where profiles are kept.
 
-use super::ClassArg;
 use super::values::parse_weight;
+use super::{ClassArg, FoldArg};
 use clap::Subcommand;
 
 /// `numaestro profile`.
@@ -15,7 +15,7 @@ pub enum ProfileCommand {
     },
     /// Add or replace one.
     #[command(
-        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh"
+        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh\n          numaestro profile add --fold kernel ./app"
     )]
     Add {
         /// How the program may be steered.
@@ -30,6 +30,9 @@ pub enum ProfileCommand {
         /// Cache lines that each of its threads moves to and from memory per millisecond.
         #[arg(long, value_name = "RATE")]
         btr: Option<u32>,
+        /// Party that switches between threads while they are more than the processors.
+        #[arg(long, value_enum, value_name = "WHO")]
+        fold: Option<FoldArg>,
         /// Path of the program, or its name without a slash.
         program: String,
     },

@@ -1,8 +1,9 @@
 //! `numaestro doctor`: which rungs of the ladder this machine has, why one is missing, and what to do about it.
 //!
-//! The checks are in [`rungs`] and [`bandwidth`]; here they are put in order and shown.
+//! The checks are in [`rungs`], [`folding`] and [`bandwidth`]; here they are put in order and shown.
 
 mod bandwidth;
+mod folding;
 mod rungs;
 
 use crate::cli::DoctorArgs;
@@ -27,7 +28,7 @@ pub enum Outcome {
 /// One thing looked at.
 #[derive(Debug, Serialize)]
 pub struct Check {
-    /// 0 observe, 1 affinity, 2 thread counts, 3 cpusets, 4 page placement, 5 bandwidth sensing.
+    /// 0 observe, 1 affinity, 2 thread counts and folding, 3 cpusets, 4 page placement, 5 bandwidth sensing.
     pub rung: u8,
     /// What was looked at.
     pub name: &'static str,
@@ -61,7 +62,7 @@ impl Check {
 const RUNGS: [&str; 6] = [
     "observe: the machine and its load",
     "affinity: programs on processors of their own",
-    "thread counts, through the shim",
+    "thread counts and folding, through the shim",
     "cpusets that programs cannot leave (cgroup v2)",
     "page placement",
     "bandwidth sensing",

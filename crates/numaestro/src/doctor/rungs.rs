@@ -13,6 +13,7 @@ pub fn all(dir: &Path) -> Vec<Check> {
     let mut checks = vec![topology(), pressure(), balancing(), runtime_dir(dir), running(dir), affinity(), stopping()];
     checks.extend(shim_loads(dir));
     checks.push(runtimes());
+    checks.extend(super::folding::checks());
     checks.push(cpusets());
     checks.push(memory_policy());
     checks.extend(super::bandwidth::checks());

@@ -1,6 +1,7 @@
 //! How `top` looks: a pure function of the model, for any size of terminal.
 
 use super::model::{Model, Popup};
+use crate::folding;
 use crate::occupancy::{self, Cell, LEGEND};
 use crate::status::{age, class_word, clean, state_words};
 use numaestro_abi::control::{AppStatus, Status};
@@ -20,6 +21,7 @@ Ctrl-Z      suspend
 HAS   processors now        ASKS  processors it could use
 TEAM  threads of its latest parallel region
 folded: more threads than processors; shared: with other applications
+FOLD  switches a second in user space, or `kernel` if the kernel does that
 HELD BY: why the size of its teams does not follow although somebody allows it";
 /// Told apart by people with the usual colour deficiencies, on dark and on light.
 const OWNERS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::LightRed];
@@ -32,7 +34,7 @@ struct Column {
     text: fn(&Model, usize, &AppStatus) -> String,
 }
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 13] = [
     Column { head: "", width: 1, from: 0, text: |_, place, _| occupancy::sign(place).to_string() },
     Column { head: "APP", width: 5, from: 70, text: |_, _, app| app.app.to_string() },
     Column { head: "PID", width: 7, from: 100, text: |_, _, app| app.pid.to_string() },
@@ -44,6 +46,7 @@ const COLUMNS: [Column; 12] = [
     Column { head: "TEAM", width: 4, from: 40, text: |_, _, app| app.team.to_string() },
     Column { head: "CPUS", width: 9, from: 30, text: |_, _, app| app.cpus.clone() },
     Column { head: "REG/S", width: 7, from: 70, text: |model, _, app| rate(model.regions_per_second(app.app)) },
+    Column { head: "FOLD", width: 6, from: 90, text: |_, _, app| folding::short(app) },
     Column { head: "HELD BY", width: 20, from: 120, text: |_, _, app| app.held_by.clone() },
 ];
 
@@ -52,7 +55,11 @@ pub fn draw(frame: &mut Frame, model: &Model) {
     let area = frame.area();
     let rows = model.status.as_ref().map_or(0, |s| strip(s, model.colours, area.width).len());
     let strip_height = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height / 3);
-    let detail_height = if area.height >= 12 { 2 } else { 0 };
+    let detail_height = match area.height {
+        0..12 => 0,
+        12..20 => 2,
+        _ => 3,
+    };
     let parts = [
         Constraint::Length(1),
         Constraint::Length(strip_height),
@@ -147,9 +154,10 @@ fn applications(frame: &mut Frame, area: Rect, model: &Model, status: &Status) {
 
 fn explanation(app: &AppStatus) -> String {
     let held = if app.held_by.is_empty() { String::new() } else { format!(" Size held by {}.", app.held_by) };
+    let folded = folding::sentence(app).map(|text| format!(" Its team is {text}")).unwrap_or_default();
     let runtimes = if app.runtimes.is_empty() { String::new() } else { format!(" [{}]", app.runtimes.join(", ")) };
     format!(
-        "{} ({}): {}{}{held}{runtimes}",
+        "{} ({}): {}{}{folded}{held}{runtimes}",
         clean(&app.name),
         app.pid,
         app.why,
@@ -157,21 +165,16 @@ fn explanation(app: &AppStatus) -> String {
     )
 }
 
-/// Regions per second in at most six characters.
+/// Regions per second, once known.
 fn rate(per_second: Option<f64>) -> String {
-    match per_second {
-        None => "-".to_owned(),
-        Some(r) if r >= 1e6 => format!("{:.1}M", r / 1e6),
-        Some(r) if r >= 1e4 => format!("{:.0}k", r / 1e3),
-        Some(r) => format!("{r:.0}"),
-    }
+    per_second.map_or_else(|| "-".to_owned(), folding::rate)
 }
 
 fn popup(frame: &mut Frame, model: &Model) {
     match &model.popup {
         None => {}
         Some(Popup::Help) => {
-            let area = middle(frame.area(), 76, 12);
+            let area = middle(frame.area(), 76, 13);
             frame.render_widget(Clear, area);
             frame.render_widget(
                 Paragraph::new(HELP).wrap(Wrap { trim: false }).block(Block::bordered().title("numaestro top")),
@@ -235,6 +238,29 @@ mod tests {
         }
         let held = screen(&model(), 140, 30);
         assert!(held.contains("explicit sizes"), "{held}");
+    }
+
+    #[test]
+    fn folding_has_a_column_and_a_sentence() {
+        let mut status = example();
+        status.apps[0].folding = Some(crate::folding::tests::folding("user"));
+        status.apps[1].folding = Some(crate::folding::tests::folding("kernel"));
+        let mut model = Model::new(false);
+        model.update(status, Instant::now());
+        let text = screen(&model, 140, 30);
+        for part in ["FOLD", "412k", "kernel", "Its team is folded in user space: 8 threads on 2 kernel threads"] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+        model.selected = 1;
+        let text = screen(&model, 140, 30);
+        for part in ["folded by the kernel: 8 threads on 1 processor, because", "Next: run it without."] {
+            assert!(text.contains(part), "{part} is missing in\n{text}");
+        }
+        model.popup = Some(Popup::Help);
+        assert!(
+            screen(&model, 80, 24).contains("does not follow although somebody allows it"),
+            "the last line of the help"
+        );
     }
 
     #[test]

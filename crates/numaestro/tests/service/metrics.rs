@@ -171,6 +171,7 @@ fn the_page_is_right_and_its_numbers_too() {
     assert_eq!(sum(&page, "numaestro_applications"), 1.0);
     let owned = status.pus.iter().filter(|pu| pu.owner.is_some()).count();
     assert_eq!(sum(&page, "numaestro_user_processors"), owned as f64);
+    assert_eq!((page["numaestro_folded_programs"].samples.len(), sum(&page, "numaestro_folded_programs")), (17, 0.0));
     assert!(page["numaestro_decisions"].samples[0].2 >= 1.0);
     let steps = page["numaestro_step_seconds"].samples.iter().find(|(suffix, ..)| suffix == "_count").unwrap().2;
     assert!(steps >= 1.0);

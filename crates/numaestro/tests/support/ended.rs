@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// A process that has ended, and everything that held its standard output too.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ended {
     pub status: ExitStatus,
     pub stdout: String,
@@ -117,7 +117,7 @@ impl Running {
         if let Ok((status, stdout, stderr)) = self.end.recv_timeout(limit) {
             return Ok(Ended { status, stdout: text(stdout), stderr: text(stderr) });
         }
-        let description = describe_group(self.pid);
+        let description = describe_group(self.pid) + &backtraces(self.pid);
         let _ = kill_process_group(self.pid, Signal::KILL);
         let rest = self.end.recv_timeout(Duration::from_secs(5));
         let written = rest.map(|(_, out, err)| format!("stdout: {}stderr: {}", text(out), text(err)));
@@ -152,6 +152,19 @@ fn describe_group(group: Pid) -> String {
         }
     }
     text
+}
+
+/// Where each thread of a process is, if there is a debugger that can say it.
+fn backtraces(pid: Pid) -> String {
+    let pid = pid.as_raw_nonzero().to_string();
+    let words =
+        ["20", "gdb", "-nx", "-batch", "-p", &pid, "-ex", "set pagination off", "-ex", "thread apply all bt 12"];
+    let output = Command::new("timeout").args(words).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    text.lines()
+        .filter(|line| line.starts_with(['#', 'T']))
+        .take(400)
+        .fold(String::new(), |all, line| all + line + "\n")
 }
 
 /// The state letters of all threads of a process; empty when it is gone.

@@ -2,9 +2,11 @@
 
 use super::ended::{self, Ended};
 use super::eventually;
-use numaestro_abi::control::Status;
+use numaestro_abi::control::{Reply, Request, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -65,6 +67,27 @@ impl Manager {
         let first = it.run(["true"]);
         assert!(first.status.success() && it.status().is_some(), "no manager: {}{}", first.stdout, first.stderr);
         it
+    }
+
+    /// With a manager that gives out these processors only.
+    #[track_caller]
+    pub fn of_processors(cpus: &str) -> Self {
+        let it = Self::new();
+        let mut daemon = it.command(["daemon", "--cpus", cpus]);
+        let daemon = daemon.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut daemon = daemon.expect("the command runs");
+        // It is our child: somebody has to wait for it.
+        std::thread::spawn(move || daemon.wait());
+        assert!(eventually(|| it.status().is_some()), "no manager of the processors {cpus}");
+        it
+    }
+
+    /// A connection of its own for requests.
+    #[track_caller]
+    pub fn control(&self) -> Control {
+        let stream = UnixStream::connect(self.dir().join("control")).expect("the manager listens");
+        stream.set_read_timeout(Some(super::hang())).expect("a time limit");
+        Control(BufReader::new(stream))
     }
 
     /// Where its sockets and files are.
@@ -130,6 +153,22 @@ impl Manager {
         assert!(free, "processors or applications were left behind: {last:#?}");
         let status = last.expect("was there");
         assert!(status.pus.iter().any(|pu| pu.state == "free" || pu.state == "unmanaged"), "no processor: {status:#?}");
+    }
+}
+
+/// A connection to the manager; each request has one answer.
+pub struct Control(BufReader<UnixStream>);
+
+impl Control {
+    /// Asks, and waits for the answer.
+    #[track_caller]
+    pub fn ask(&mut self, request: &Request) -> Reply {
+        let mut line = serde_json::to_vec(request).expect("a request is JSON");
+        line.push(b'\n');
+        self.0.get_mut().write_all(&line).expect("the manager reads");
+        let mut answer = String::new();
+        self.0.read_line(&mut answer).expect("the manager answers");
+        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{answer:?} is no reply: {error}"))
     }
 }
 

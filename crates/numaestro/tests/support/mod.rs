@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub mod ended;
+pub mod flipper;
 pub mod manager;
 pub mod programs;
 pub mod shaker;
@@ -70,6 +71,14 @@ impl Dice {
     /// The usual seed is fixed: a failure can be looked for again, as far as real processes allow.
     pub fn new(salt: u64) -> Self {
         Self(number("NUMAESTRO_TEST_SEED", 20_260_801).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (salt + 1))
+    }
+
+    /// One of its own for each seed and salt.
+    pub fn seeded(seed: u64, salt: u64) -> Self {
+        let mut dice =
+            Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (salt + 1).wrapping_mul(0xd6e8_feb8_6659_fd93) | 1);
+        dice.roll(2);
+        dice
     }
 
     /// Below `sides`.

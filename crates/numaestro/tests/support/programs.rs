@@ -1,7 +1,7 @@
-//! The test programs in `client/tests`, built once with every compiler that is here.
+//! The test programs in `client/tests` and the torture programs in `client/torture`, built once with every compiler that is here.
 
 use super::skip;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
@@ -14,20 +14,32 @@ fn root() -> PathBuf {
 
 fn built() -> &'static PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let make = Command::new("make").args(["-s", "-C"]).arg(root().join("client/tests")).output();
-        match make {
-            Ok(output) if output.status.success() => {}
-            Ok(output) => panic!("make -C client/tests: {}", String::from_utf8_lossy(&output.stderr)),
-            Err(error) => skip("every test program", &format!("make: {error}")),
-        }
-        root().join("build/tests")
-    })
+    BUILT.get_or_init(|| make("tests"))
+}
+
+/// Makes the programs of a directory of `client`, and says where they are.
+fn make(directory: &str) -> PathBuf {
+    match Command::new("make").args(["-s", "-j2", "-C"]).arg(root().join("client").join(directory)).output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => panic!("make -C client/{directory}: {}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => skip(&format!("every program of client/{directory}"), &format!("make: {error}")),
+    }
+    root().join("build").join(directory)
 }
 
 /// The program as this compiler made it; a message and `None` where there is none.
 pub fn program(compiler: &str, name: &str) -> Option<String> {
-    let path = built().join(compiler).join(name);
+    found(built(), compiler, name)
+}
+
+/// The same of a torture program.
+pub fn torture(compiler: &str, name: &str) -> Option<String> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    found(BUILT.get_or_init(|| make("torture")), compiler, name)
+}
+
+fn found(built: &Path, compiler: &str, name: &str) -> Option<String> {
+    let path = built.join(compiler).join(name);
     if path.is_file() {
         return Some(path.to_str().expect("a plain path").to_owned());
     }

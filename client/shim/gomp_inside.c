@@ -1,0 +1,373 @@
+/* gomp_inside.c - libgomp's constructs inside a region whose team is folded, and its team that is held open.
+ *
+ * A folded team waits at nm_fold_barrier where libgomp has a barrier; what libgomp does besides the waiting (handing out work,
+ * freeing work shares, choosing the thread of a single) it goes on doing, by its own entries that do not wait. Tasks are run by
+ * the context that makes them, at once, which OpenMP allows for every task; so none is left at a barrier. Whatever else waits
+ * inside libgomp (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
+ *
+ * Outside of regions libgomp must not know of the team that is held. All that it keeps for a thread is in its thread-local
+ * storage; so the root has two copies of that, and one of them is in force. Every question and every construct in sequential
+ * code is then answered as without us, also when it comes through dlsym.
+ */
+#include "whole.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+#define STATE_BYTES 512
+
+struct nm_gomp {
+    void (*barrier)(void);
+    bool (*barrier_cancel)(void);
+    void (*loop_end)(void), (*loop_end_nowait)(void);
+    bool (*loop_end_cancel)(void);
+    void (*sections_end)(void), (*sections_end_nowait)(void);
+    bool (*sections_end_cancel)(void);
+    bool (*single_start)(void);
+    void *(*single_copy_start)(void);
+    void (*single_copy_end)(void *);
+    unsigned (*sections_start)(unsigned), (*sections_next)(void);
+    void (*ordered_start)(void);
+    void (*task)(void (*)(void *), void *, void (*)(void *, void *), long, long, bool, unsigned, void **, int, void *);
+    void (*taskloop)(void (*)(void *), void *, void (*)(void *, void *), long, long, unsigned, unsigned long, int, long, long,
+                     long);
+    void (*taskloop_ull)(void (*)(void *), void *, void (*)(void *, void *), long, long, unsigned, unsigned long, int,
+                         unsigned long long, unsigned long long, unsigned long long);
+    bool (*loop_start)(long, long, long, long, long, long *, long *, uintptr_t *, void **); /* since gcc 9; else NULL */
+};
+
+#define RUNTIMES 32
+static struct nm_gomp known[RUNTIMES];
+
+/* The part of the calling thread's storage that belongs to a loaded object. */
+struct storage {
+    uintptr_t base;
+    void *at;
+    size_t bytes;
+};
+
+static int find_storage(struct dl_phdr_info *info, size_t size, void *data)
+{
+    struct storage *storage = data;
+    if (info->dlpi_addr != storage->base || size < sizeof *info)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_TLS) {
+            storage->at = info->dlpi_tls_data;
+            storage->bytes = info->dlpi_phdr[i].p_memsz;
+        }
+    }
+    return 1;
+}
+
+void nm_gomp_find(struct nm_runtime *runtime, void *handle)
+{
+    static unsigned count;
+    if (count == RUNTIMES)
+        return;
+    struct nm_gomp *g = &known[count++];
+    /* Also for those that are not there: NULL. POSIX wants a function's address to pass through an object pointer. */
+#define FIND(field, name) *(void **)&g->field = dlsym(handle, "GOMP_" name)
+    FIND(barrier, "barrier");
+    FIND(barrier_cancel, "barrier_cancel");
+    FIND(loop_end, "loop_end");
+    FIND(loop_end_nowait, "loop_end_nowait");
+    FIND(loop_end_cancel, "loop_end_cancel");
+    FIND(sections_end, "sections_end");
+    FIND(sections_end_nowait, "sections_end_nowait");
+    FIND(sections_end_cancel, "sections_end_cancel");
+    FIND(single_start, "single_start");
+    FIND(single_copy_start, "single_copy_start");
+    FIND(single_copy_end, "single_copy_end");
+    FIND(sections_start, "sections_start");
+    FIND(sections_next, "sections_next");
+    FIND(ordered_start, "ordered_start");
+    FIND(task, "task");
+    FIND(taskloop, "taskloop");
+    FIND(taskloop_ull, "taskloop_ull");
+    FIND(loop_start, "loop_start");
+#undef FIND
+    runtime->gomp = g;
+    struct storage storage = {.base = runtime->base};
+    dl_iterate_phdr(find_storage, &storage);
+    runtime->whole = g->barrier && g->loop_end && g->loop_end_nowait && g->sections_end && g->sections_end_nowait &&
+                     g->single_start && storage.bytes > 0 && storage.bytes <= STATE_BYTES;
+}
+
+/* The team that is held open */
+
+static struct {
+    struct nm_runtime *runtime;
+    void *at;
+    size_t bytes;
+    uint32_t members, flags;
+    alignas(16) char inside[STATE_BYTES], outside[STATE_BYTES];
+} held;
+
+static void switch_state(bool inside)
+{
+    memcpy(inside ? held.outside : held.inside, held.at, held.bytes);
+    memcpy(held.at, inside ? held.inside : held.outside, held.bytes);
+}
+
+static void held_member(void *unused)
+{
+    (void)unused;
+    /* A limit of threads may have made the team smaller: then it is none of ours, and all see that. */
+    if ((uint32_t)held.runtime->get_num_threads() != held.members)
+        return;
+    nm_fold_member((uint32_t)held.runtime->get_thread_num());
+}
+
+static void enter(void *unused)
+{
+    (void)unused;
+    ((void (*)(nm_outlined, void *, unsigned, unsigned))held.runtime->parallel)(held_member, NULL, held.members, held.flags);
+}
+
+static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
+{
+    struct storage storage = {.base = runtime->base};
+    dl_iterate_phdr(find_storage, &storage);
+    if (!storage.at || storage.bytes > STATE_BYTES)
+        return false;
+    /* So that libgomp keeps the thread's settings in memory of their own from now on, also those made in sequential code. */
+    runtime->set_num_threads(runtime->get_max_threads());
+    held.runtime = runtime;
+    held.at = storage.at;
+    held.bytes = storage.bytes;
+    held.members = members;
+    held.flags = flags;
+    memcpy(held.outside, held.at, held.bytes);
+    if (!nm_whole_open(runtime, members, flags, enter, NULL, switch_state))
+        return false;
+    switch_state(false);
+    if (runtime->get_level() == 0)
+        return true;
+    /* It keeps more of a thread than we know: never again. */
+    switch_state(true);
+    nm_whole_dissolve();
+    runtime->whole = false;
+    return false;
+}
+
+bool nm_gomp_run(struct nm_pass *pass, uint32_t flags)
+{
+    struct nm_runtime *runtime = pass->runtime;
+    if (!nm_whole_holds(runtime, pass->members, flags) && !open_team(runtime, pass->members, flags))
+        return false;
+    pass->real_barrier = runtime->gomp->barrier;
+    nm_whole_run(pass);
+    return true;
+}
+
+/* The state of a combined loop that its first `next` expects. */
+
+enum { STATIC, DYNAMIC, GUIDED, NM_DYNAMIC, NM_GUIDED, RUNTIME, NM_RUNTIME, MAYBE_NM_RUNTIME };
+
+bool nm_gomp_starts_loops(const struct nm_runtime *runtime)
+{
+    return runtime->gomp && runtime->gomp->loop_start;
+}
+
+void nm_gomp_start_loop(const struct nm_runtime *runtime, int kind, long from, long to, long step, long chunk)
+{
+    /* libgomp's numbers of the schedules; without a place for the first chunk none is taken. */
+    static const long schedules[] = {
+        [STATIC] = 1, [DYNAMIC] = 2, [GUIDED] = 3, [NM_DYNAMIC] = 2, [NM_GUIDED] = 3, [RUNTIME] = 0, [NM_RUNTIME] = 0,
+        [MAYBE_NM_RUNTIME] = 0};
+    runtime->gomp->loop_start(from, to, step, schedules[kind], chunk, NULL, NULL, NULL, NULL);
+}
+
+void nm_gomp_start_sections(const struct nm_runtime *runtime, unsigned count)
+{
+    nm_member.section = runtime->gomp->sections_start(count);
+    nm_member.first = 1;
+}
+
+/* Barriers, those at the end of other constructs included */
+
+static inline const struct nm_gomp *gomp_at(void *place, struct nm_runtime **runtime)
+{
+    *runtime = nm_runtime_at(place);
+    return *runtime ? (*runtime)->gomp : NULL;
+}
+
+SHIM_EXPORT void GOMP_barrier(void)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    if (nm_meets(&nm_member, runtime))
+        nm_fold_barrier(nm_context_self);
+    else if (g)
+        g->barrier();
+    else if (runtime)
+        ((void (*)(void))nm_runtime_symbol(runtime, "GOMP_barrier"))();
+}
+
+/* A runtime that is not libgomp may offer these entries too. */
+#define REAL(name) ((__typeof__(&name))nm_runtime_symbol(runtime, #name))
+
+SHIM_EXPORT bool GOMP_barrier_cancel(void)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    if (nm_meets(&nm_member, runtime)) {
+        nm_fold_barrier(nm_context_self);
+        return false;
+    }
+    return g ? g->barrier_cancel() : runtime && REAL(GOMP_barrier_cancel)();
+}
+
+#define END(construct)                                                                                                  \
+    SHIM_EXPORT void GOMP_##construct##_end(void)                                                                      \
+    {                                                                                                                   \
+        struct nm_runtime *runtime;                                                                                    \
+        const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);                                      \
+        if (nm_meets(&nm_member, runtime)) {                                                                           \
+            g->construct##_end_nowait();                                                                               \
+            nm_fold_barrier(nm_context_self);                                                                          \
+        } else if (g) {                                                                                                \
+            g->construct##_end();                                                                                      \
+        } else if (runtime) {                                                                                          \
+            REAL(GOMP_##construct##_end)();                                                                            \
+        }                                                                                                               \
+    }                                                                                                                   \
+    SHIM_EXPORT bool GOMP_##construct##_end_cancel(void)                                                               \
+    {                                                                                                                   \
+        struct nm_runtime *runtime;                                                                                    \
+        const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);                                      \
+        if (nm_meets(&nm_member, runtime)) {                                                                           \
+            g->construct##_end_nowait();                                                                               \
+            nm_fold_barrier(nm_context_self);                                                                          \
+            return false;                                                                                              \
+        }                                                                                                               \
+        return g ? g->construct##_end_cancel() : runtime && REAL(GOMP_##construct##_end_cancel)();                     \
+    }
+
+END(loop)
+END(sections)
+
+/* The one who executes the construct comes to the barrier at its end, the others at its beginning. */
+SHIM_EXPORT void *GOMP_single_copy_start(void)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    struct nm_member *member = &nm_member;
+    if (nm_will_meet(member, runtime)) {
+        if (g->single_start())
+            return NULL;
+        struct nm_pass *pass = member->pass;
+        nm_meets(member, runtime);
+        nm_fold_barrier(nm_context_self);
+        return pass->copied;
+    }
+    if (!g)
+        return runtime ? REAL(GOMP_single_copy_start)() : NULL;
+    /* A change to the runtime's barriers is due before the runtime waits; who executes the construct has then changed early. */
+    if (member->pass && member->pass->runtime == runtime && member->pass->change_at == member->barriers + 1)
+        nm_pass_change(member, member->pass);
+    void *data = g->single_copy_start();
+    /* It has been to the barrier. A change that it announced only now could come too late for others. */
+    if (data && member->pass && member->pass->runtime == runtime)
+        member->barriers++;
+    return data;
+}
+
+SHIM_EXPORT void GOMP_single_copy_end(void *data)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    if (nm_meets(&nm_member, runtime)) {
+        nm_member.pass->copied = data;
+        nm_fold_barrier(nm_context_self);
+    } else if (g) {
+        g->single_copy_end(data);
+    } else if (runtime) {
+        REAL(GOMP_single_copy_end)(data);
+    }
+}
+
+/* Sections. Those inside a region may talk to each other as those of `parallel sections` may. */
+
+SHIM_EXPORT unsigned GOMP_sections_start(unsigned count)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    nm_self.sections++;
+    return runtime && runtime->sections_start ? runtime->sections_start(count) : 0;
+}
+
+SHIM_EXPORT unsigned GOMP_sections_next(void)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    struct nm_member *member = &nm_member;
+    if (NM_UNLIKELY(member->first) && member->pass && member->pass->runtime == runtime) {
+        member->first = 0;
+        return member->section;
+    }
+    return g ? g->sections_next() : runtime ? REAL(GOMP_sections_next)() : 0;
+}
+
+SHIM_EXPORT void GOMP_ordered_start(void)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    /* Whose turn it is libgomp knows, and waits for in the kernel. */
+    if (nm_will_meet(&nm_member, runtime))
+        nm_watch_give_back(NM_WHY_TASKS);
+    if (g)
+        g->ordered_start();
+    else if (runtime)
+        REAL(GOMP_ordered_start)();
+}
+
+/* Tasks */
+
+#define TASKLOOP_IF (1u << 10) /* libgomp's flag: the `if` clause, if any, is true */
+
+/* Nobody else can run them. With more than one processor that wastes some: the runtime does better then. */
+static inline bool at_once(const struct nm_runtime *runtime)
+{
+    if (!nm_will_meet(&nm_member, runtime))
+        return false;
+    if (nm_fold_limited() > 1)
+        nm_watch_give_back(NM_WHY_TASKS);
+    return true;
+}
+
+SHIM_EXPORT void GOMP_task(void (*function)(void *), void *data, void (*copy)(void *, void *), long size, long align,
+                           bool if_clause, unsigned flags, void **depend, int priority, void *detach)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    if (!g && !runtime)
+        return;
+    (g ? g->task : REAL(GOMP_task))(function, data, copy, size, align, if_clause && !at_once(runtime), flags, depend, priority,
+                                    detach);
+}
+
+SHIM_EXPORT void GOMP_taskloop(void (*function)(void *), void *data, void (*copy)(void *, void *), long size, long align,
+                               unsigned flags, unsigned long tasks, int priority, long from, long to, long step)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    if (!g && !runtime)
+        return;
+    (g ? g->taskloop : REAL(GOMP_taskloop))(function, data, copy, size, align,
+                                            at_once(runtime) ? flags & ~TASKLOOP_IF : flags, tasks, priority, from, to, step);
+}
+
+SHIM_EXPORT void GOMP_taskloop_ull(void (*function)(void *), void *data, void (*copy)(void *, void *), long size, long align,
+                                   unsigned flags, unsigned long tasks, int priority, unsigned long long from,
+                                   unsigned long long to, unsigned long long step)
+{
+    struct nm_runtime *runtime;
+    const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
+    if (!g && !runtime)
+        return;
+    (g ? g->taskloop_ull : REAL(GOMP_taskloop_ull))(function, data, copy, size, align,
+                                                    at_once(runtime) ? flags & ~TASKLOOP_IF : flags, tasks, priority, from, to,
+                                                    step);
+}

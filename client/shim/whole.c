@@ -1,0 +1,268 @@
+/* whole.c - when a whole team is folded, held open, and given back to its runtime.
+ *
+ * The state of the team that is held belongs to the primary root thread. What other threads may ask is atomic.
+ */
+#include "whole.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+__thread struct nm_member nm_member;
+
+static _Atomic uint32_t refused; /* enum nm_fold_why, once and for all */
+static _Atomic bool settings_changed;
+
+static struct held {
+    bool open;
+    bool inside; /* a region of the program is running in it */
+    struct nm_runtime *runtime;
+    uint32_t members, flags;
+    void (*enter)(bool); /* the runtime's state for inside or outside of a region */
+} held;
+
+bool nm_whole_is_held(void)
+{
+    return held.open;
+}
+
+void nm_whole_refuse(enum nm_fold_why why)
+{
+    uint32_t none = NM_WHY_NONE;
+    if (atomic_compare_exchange_strong(&refused, &none, why))
+        nm_generation++;
+}
+
+bool nm_whole_is_refused(void)
+{
+    return refused != NM_WHY_NONE;
+}
+
+/* Restartable sequences belong to the kernel thread; only the C library's own use of them is known to do no harm. */
+static int uses_rseq(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    const char *file = strrchr(info->dlpi_name, '/');
+    file = file ? file + 1 : info->dlpi_name;
+    static const char *const names[] = {"librseq", "libtcmalloc"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(file, names[i], strlen(names[i])) == 0)
+            *(bool *)data = true;
+    return 0;
+}
+
+static enum nm_fold_why look_around(void)
+{
+    const char *wish = getenv("NUMAESTRO_FOLD");
+    if (wish && strcmp(wish, "kernel") == 0)
+        return NM_WHY_USER;
+    const char *cancel = getenv("OMP_CANCELLATION");
+    if (cancel && (*cancel == 't' || *cancel == 'T' || *cancel == '1' || *cancel == 'y' || *cancel == 'Y'))
+        return NM_WHY_CANCEL;
+    bool rseq = false;
+    dl_iterate_phdr(uses_rseq, &rseq);
+    return rseq ? NM_WHY_RSEQ : nm_switch_refused();
+}
+
+enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members)
+{
+    static bool looked;
+    if (!looked) {
+        looked = true;
+        enum nm_fold_why why = look_around();
+        if (why != NM_WHY_NONE)
+            nm_whole_refuse(why);
+    }
+    if (refused)
+        return refused;
+    if (!runtime->whole)
+        return NM_WHY_RUNTIME;
+    if (members > NM_FOLD_MEMBERS)
+        return NM_WHY_SIZE;
+    return nm_helper_runs() ? NM_WHY_NONE : NM_WHY_HELPER;
+}
+
+/* Members */
+
+void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
+{
+    bool real = pass->to_real;
+    if (real == member->real)
+        return;
+    if (real) {
+        nm_fold_go_home(nm_context_self);
+    } else if (member->joined) {
+        nm_context_self->home = false;
+    } else {
+        nm_fold_join((uint32_t)pass->runtime->get_thread_num());
+        member->joined = true;
+    }
+    member->real = real;
+}
+
+/* The root has come to a barrier: how shall the next one be? */
+void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
+{
+    if (NM_UNLIKELY(nm_client.page->manager.epoch != nm_client.epoch) && nm_client.attached)
+        nm_adopt(true);
+    uint32_t number = member->barriers, count = nm_count_for_root();
+    bool fold = pass->members > count;
+    if (NM_LIKELY(fold != member->real) || number <= pass->change_at)
+        return;
+    if (fold) {
+        if (nm_whole_refused(pass->runtime, pass->members) || pass->region->fold.rest > 0)
+            return;
+        if (!member->joined && ((uint32_t)pass->runtime->get_num_threads() != pass->members ||
+                                held.open || !nm_fold_prepare(pass->members, count)))
+            return;
+        nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
+        if (!nm_watch_begin(&pass->region->fold))
+            return;
+        nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, pass->members);
+        nm_watch_count(true);
+    } else {
+        nm_watch_all(true);
+        nm_watch_say(NM_FOLD_NONE, NM_WHY_NONE, 0);
+        nm_watch_count(false);
+    }
+    pass->to_real = !fold;
+    atomic_store_explicit(&pass->change_at, number + 1, memory_order_release);
+}
+
+void nm_pass_member(struct nm_pass *pass, uint32_t number)
+{
+    struct nm_member *member = &nm_member;
+    *member = (struct nm_member){.pass = pass, .real = true};
+    pass->body(pass, number);
+    if (NM_UNLIKELY(member->joined)) {
+        /* The runtime ends its region on everybody's own kernel thread. All have done with the team's carriers first. */
+        if (!member->real)
+            nm_fold_barrier(nm_context_self);
+        if (nm_self.root == NM_PRIMARY)
+            nm_watch_end();
+        nm_fold_leave(nm_context_self);
+    }
+    member->pass = NULL;
+}
+
+struct nm_member nm_nested_begin(unsigned asked)
+{
+    struct nm_member outer = nm_member;
+    struct nm_pass *pass = outer.pass;
+    /* Threads of an inner team wait in the runtime for the one that opened it, and keep its carrier. */
+    if (pass && !outer.real && asked != 1 && pass->runtime->get_max_active_levels && pass->runtime->get_max_active_levels() > 1)
+        nm_watch_give_back(NM_WHY_NESTED);
+    nm_member = (struct nm_member){.pass = NULL};
+    return outer;
+}
+
+/* The team that is held open */
+
+void nm_whole_settings(void)
+{
+    settings_changed = true;
+}
+
+bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
+{
+    if (!held.open)
+        return false;
+    if (held.runtime == runtime && held.members == members && held.flags == flags && !settings_changed && !refused)
+        return true;
+    nm_whole_dissolve();
+    return false;
+}
+
+static void thread_ends(void *unused)
+{
+    (void)unused;
+    nm_whole_dissolve();
+}
+
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+/* The runtime waits for its threads when the root thread ends: that must find them free. Destructors of this kind run
+ * before those of keys, which the runtime uses. */
+static void dissolve_at_thread_end(void)
+{
+    static __thread bool told __attribute__((tls_model("initial-exec")));
+    if (told || !__cxa_thread_atexit_impl)
+        return;
+    told = true;
+    __cxa_thread_atexit_impl(thread_ends, NULL, &__dso_handle);
+}
+
+bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags, void (*enter)(void *), void *argument,
+                   void (*inside)(bool))
+{
+    uint32_t count = nm_count_for_root();
+    settings_changed = false;
+    dissolve_at_thread_end();
+    if (!nm_fold_open(members, count, enter, argument))
+        return false;
+    held = (struct held){true, false, runtime, members, flags, inside};
+    nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
+    nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);
+    nm_watch_count(true);
+    return true;
+}
+
+static void held_member(void *argument, struct nm_context *me)
+{
+    struct nm_pass *pass = argument;
+    struct nm_member *member = &nm_member;
+    bool real = pass->begins_real;
+    *member = (struct nm_member){.pass = pass, .real = real, .joined = true};
+    me->home = false;
+    if (NM_UNLIKELY(real))
+        nm_fold_go_home(me);
+    pass->body(pass, me->number);
+    if (NM_UNLIKELY(member->real))
+        pass->real_barrier(); /* tasks that are left are done here */
+    member->pass = NULL;
+}
+
+void nm_whole_run(struct nm_pass *pass)
+{
+    pass->held = true;
+    pass->begins_real = !nm_watch_begin(&pass->region->fold);
+    held.inside = true;
+    held.enter(true);
+    nm_fold_run(held_member, pass);
+    held.enter(false);
+    held.inside = false;
+    nm_watch_end();
+}
+
+void nm_whole_dissolve(void)
+{
+    if (!held.open || held.inside || nm_self.root != NM_PRIMARY)
+        return;
+    held.open = false;
+    held.enter(true);
+    nm_fold_dissolve();
+    nm_watch_say(NM_FOLD_NONE, NM_WHY_NONE, 0);
+    nm_watch_count(false);
+}
+
+static void before_fork(void)
+{
+    nm_whole_dissolve();
+}
+
+static void in_child(void)
+{
+    if (held.open || nm_fold_is_open())
+        nm_fold_forget();
+    held = (struct held){.open = false};
+    nm_member = (struct nm_member){.pass = NULL};
+    nm_watch_in_child();
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    pthread_atfork(before_fork, NULL, in_child);
+}
