@@ -14,8 +14,7 @@ pub enum Class {
     /// Found out by itself.
     #[default]
     Auto,
-    /// Teams of OpenMP keep the size that the program gives them. What is found out by itself of a
-    /// program with libgomp or libomp; nobody has to ask for it.
+    /// OpenMP teams keep the size that the program gives them. Only `status` says it; nobody asks for it.
     Whole,
     /// The size of teams follows the allocation: the user, or the program, says that any size is right.
     Malleable,
