@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PROBES 16
 
@@ -99,6 +101,7 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
         return false;
     pthread_once(&root_once, make_root_key);
     self->root = atomic_exchange(&primary_taken, true) ? NM_SECONDARY : NM_PRIMARY;
+    self->is_main = syscall(SYS_gettid) == getpid();
     roots++;
     nm_generation++;
     pthread_setspecific(root_key, (void *)(uintptr_t)self->root);
@@ -121,6 +124,13 @@ static __attribute__((noinline)) void pool_grows(struct nm_runtime *runtime, uin
     runtime->pool = team;
     if (team > runtime->pool_ever)
         runtime->pool_ever = team;
+}
+
+/* Where libomp waits without spinning, a thread can be cancelled. So a thread that the program made,
+ * and may cancel, spins there as it would without us; libomp yields while it does. */
+static inline bool steers_waiting(const struct nm_runtime *runtime)
+{
+    return !runtime->kmp || nm_self.is_main;
 }
 
 static inline uint32_t least(uint32_t a, uint32_t b)
@@ -148,6 +158,7 @@ static bool may_follow(struct nm_runtime *runtime, uint32_t flags, enum nm_held_
 /* The helper measures the speedup of programs whose teams follow; it may have waited for that. */
 static void teams_follow(struct numaestro_page *page)
 {
+    atomic_store_explicit(&page->root.follows, 1, memory_order_relaxed);
     if (!atomic_exchange(&nm_teams_follow, true))
         nm_futex_wake(&page->manager.epoch);
 }
@@ -230,7 +241,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         team = nm_window_size(team, held);
 
     uint32_t bits = asked ? NM_SETTLED_ASKED : 0;
-    if (team > 1 && count != UINT32_MAX) {
+    if (team > 1 && count != UINT32_MAX && steers_waiting(runtime)) {
         bool hurts = team > count || (flags & NM_FLAG_SHARED);
         nm_spin_for(runtime, hurts);
         bits |= hurts ? NM_SETTLED_YIELDS : NM_SETTLED_SPINS;
@@ -282,6 +293,8 @@ static void before_vacate(uint32_t count, bool root)
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
         uint32_t team = r->pool;
         if (team <= count || nm_whole_is_held())
+            continue;
+        if (!steers_waiting(r))
             continue;
         if (root && nm_self.root == NM_PRIMARY && nm_self.depth == 0 && roots == 1) {
             nm_spin_for(r, true);

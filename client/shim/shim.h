@@ -88,6 +88,7 @@ enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
 struct nm_thread {
     uint32_t depth; /* regions of this thread as the opener, nested */
     uint8_t root;
+    bool is_main;       /* of a root: the process began with it */
     bool serialized;    /* we made this thread's present region a team of one */
     uint32_t pushed;    /* libomp: the size the program pushed for its next region, 0 = none */
     uint32_t sections;  /* `sections` constructs met in the region that this thread opened */

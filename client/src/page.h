@@ -105,7 +105,8 @@ struct nm_root_line { /* 0x080, the program's root thread */
     _Atomic uint32_t held;
     _Atomic uint64_t adopted_ns;
     _Atomic uint32_t held_by;
-    _Atomic uint32_t reserved[5];
+    _Atomic uint32_t follows; /* 1 = the size of its regions follows the allocation */
+    _Atomic uint32_t reserved[4];
 };
 
 struct nm_helper_line { /* 0x0c0, whoever holds the adoption lock */

@@ -28,9 +28,16 @@ int main(int argc, char **argv)
             if (mine != (long long)N * (N - 1) / 2)
                 inner_wrong++;
             mine = 0;
-#pragma omp parallel for reduction(+ : mine)
-            for (int i = 0; i < N; i++)
-                mine += i;
+            int members = 0;
+#pragma omp parallel reduction(+ : mine, members)
+            {
+                members++;
+#pragma omp for
+                for (int i = 0; i < N; i++)
+                    mine += i;
+            }
+            if (me == 0)
+                check_saw(members);
             if (mine != (long long)N * (N - 1) / 2)
                 inner_wrong++;
 #pragma omp for

@@ -14,7 +14,9 @@ pub enum Class {
     /// Found out by itself.
     #[default]
     Auto,
-    /// Parallel regions follow the allocation, also where the program was told a size.
+    /// OpenMP teams keep the size that the program gives them. Only `status` says it; nobody asks for it.
+    Whole,
+    /// The size of teams follows the allocation: the user, or the program, says that any size is right.
     Malleable,
     /// Its library's own setter is called.
     Setter,
@@ -266,7 +268,7 @@ pub struct AppStatus {
     pub user: Option<String>,
     /// Name.
     pub name: String,
-    /// How it is steered, as found out: `malleable`, `setter`, `fold`.
+    /// How it is steered, as found out: `whole`, `malleable`, `setter`, `fold`.
     pub class: Class,
     /// `waiting`, `running`, `sequential`, `blocked`, `wrapper`.
     pub state: String,
@@ -291,7 +293,7 @@ pub struct AppStatus {
     /// The folding of its team; absent until the program reports any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folding: Option<FoldStatus>,
-    /// Its size is held, and by what (empty = not held).
+    /// Its teams keep their size although somebody allows them to follow, and why (else empty).
     pub held_by: String,
     /// Threads of its latest parallel region.
     pub team: u32,

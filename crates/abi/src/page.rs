@@ -222,11 +222,14 @@ pub struct RootLine {
     pub held: AtomicU32,
     /// Nanoseconds of `CLOCK_MONOTONIC` at the latest adoption.
     pub adopted_ns: AtomicU64,
-    /// What holds the size: 0 nothing, 1 told by `omp_get_max_threads`, 2 thread-local data, 3 regions that use the
-    /// thread number without the team size, 4 explicit sizes, 5 the user's wish.
+    /// Why regions keep their size although somebody allows it to follow: 0 they do not, or nobody
+    /// allows it; 4 explicit sizes, sections or a BLAS library; 5 the user asked for class `fold`;
+    /// 6 `OMP_DYNAMIC=false` or `omp_set_dynamic(0)`. 1 to 3 are retired.
     pub held_by: AtomicU32,
+    /// 1 once the size of a region followed the allocation: the user, or the program, allows it.
+    pub follows: AtomicU32,
     /// Zero.
-    pub reserved: [AtomicU32; 5],
+    pub reserved: [AtomicU32; 4],
 }
 
 /// 0x0c0, written under the client's adoption lock by whichever thread of the program carries a decision out.

@@ -180,7 +180,7 @@ impl App {
         match self.options.class {
             Class::Malleable => flags | flag::RESIZE_ALWAYS,
             Class::Fold => flags | flag::RESIZE_NEVER,
-            Class::Auto | Class::Setter => flags,
+            Class::Auto | Class::Whole | Class::Setter => flags,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The picture that people see. Built from what the manager keeps and what the programs say in their pages; it changes nothing.
 
 use numaestro_abi::control::{AppStatus, Class, PuStatus, Status};
+use numaestro_abi::page::runtime;
 use numaestro_engine::{self as event, PuSnapshot, Snapshot};
 use numaestro_host::memory::Report;
 use numaestro_host::monotonic_ns;
@@ -41,7 +42,7 @@ impl Manager {
             name: entry.name.clone(),
             btr: self.bandwidth.rates(entry.number),
             memory: Self::memory_status(entry),
-            class: shown_class(entry),
+            class: shown_class(entry, &report),
             state: known.map_or("waiting", |known| known.state.name()).to_owned(),
             runtimes: runtime_names(entry.runtimes | report.runtimes),
             request: entry.request,
@@ -103,9 +104,12 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn shown_class(entry: &App) -> Class {
+fn shown_class(entry: &App, report: &Report) -> Class {
+    let follows = entry.options.class == Class::Malleable || report.follows;
+    let openmp = (entry.runtimes | report.runtimes) & (runtime::GOMP | runtime::KMP) != 0;
     match entry.class {
         _ if entry.options.class == Class::Fold => Class::Fold,
+        event::Class::Malleable if openmp && !follows => Class::Whole,
         event::Class::Malleable => Class::Malleable,
         event::Class::Setter => Class::Setter,
         event::Class::Fold => Class::Fold,
@@ -114,11 +118,9 @@ fn shown_class(entry: &App) -> Class {
 
 fn held_by(report: &Report) -> &'static str {
     match report.held_by {
-        1 => "told by omp_get_max_threads",
-        2 => "thread-local data",
-        3 => "regions that use the thread number without the team size",
         4 => "explicit sizes",
         5 => "the user's wish",
+        6 => "OMP_DYNAMIC=false",
         _ => "",
     }
 }

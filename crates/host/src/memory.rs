@@ -51,8 +51,10 @@ pub struct Report {
     pub team_max: u32,
     /// Regions that were folded.
     pub held: u32,
-    /// What holds its size: 0 to 5, see [`page::RootLine::held_by`].
+    /// Why its teams keep their size: 0 to 6, see [`page::RootLine::held_by`].
     pub held_by: u32,
+    /// The size of its teams follows the allocation.
+    pub follows: bool,
     /// Decision carried out latest.
     pub adopted_epoch: u32,
     /// That was done by folding.
@@ -161,7 +163,8 @@ impl SharedPage {
             team: page.root.team.load(Ordering::Relaxed).min(most),
             team_max: page.root.team_max.load(Ordering::Relaxed).min(most),
             held: page.root.held.load(Ordering::Relaxed),
-            held_by: page.root.held_by.load(Ordering::Relaxed).min(5),
+            held_by: page.root.held_by.load(Ordering::Relaxed).min(6),
+            follows: page.root.follows.load(Ordering::Relaxed) != 0,
             adopted_epoch: protocol::adopted(page),
             folded: page.helper.folded.load(Ordering::Relaxed) != 0,
             runtimes: page.helper.runtimes.load(Ordering::Relaxed),
@@ -288,7 +291,7 @@ mod tests {
         page.page().root.held_by.store(99, Ordering::Relaxed);
         page.page().request.requested.store(u32::MAX, Ordering::Relaxed);
         let report = page.report();
-        assert_eq!((report.team, report.held_by, report.requested), (8192, 5, 8192));
+        assert_eq!((report.team, report.held_by, report.requested), (8192, 6, 8192));
     }
 
     #[test]

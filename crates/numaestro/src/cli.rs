@@ -56,7 +56,7 @@ Examples:
   numaestro run -- ./lulesh -s 60           its own processors, as many as are fair
   numaestro run --max 4 -- python train.py  never more than four
   numaestro run --weight 2 -- ./app         twice the share of the others
-  numaestro run --class malleable -- ./app  resize freely, as OMP_DYNAMIC=true would
+  numaestro run --class malleable -- ./app  teams follow, as OMP_DYNAMIC=true lets them
   numaestro run --fold kernel -- ./app      for debuggers: no switching in user space
   numaestro run --mem 12G -- ./app          it is going to need so much memory
   numaestro run --wait -- ./batch           wait in the queue until processors are free
@@ -176,9 +176,9 @@ pub enum Command {
 /// How a program may be steered, as the user says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClassArg {
-    /// Found out by itself; the size of a region is changed only if nothing can depend on it.
+    /// Found out by itself. OpenMP programs keep their teams whole: the program sees no difference.
     Auto,
-    /// Every implicit team size may follow the processors: for programs that are right under `OMP_DYNAMIC=true`.
+    /// The size of OpenMP teams follows the processors: for programs that are right under `OMP_DYNAMIC=true`.
     Malleable,
     /// The library's own setter of thread counts is called, as for BLAS and oneTBB.
     Setter,

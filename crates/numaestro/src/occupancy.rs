@@ -82,7 +82,7 @@ pub mod tests {
             shared: false,
             folded: app == 9,
             folding: None,
-            held_by: if app == 9 { "omp_get_max_threads".into() } else { String::new() },
+            held_by: if app == 9 { "explicit sizes".into() } else { String::new() },
             team: count,
             regions: 1_234_567,
             epoch: [3, 3],

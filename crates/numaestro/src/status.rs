@@ -93,6 +93,7 @@ fn show(dir: &Path, status: &Status, args: &StatusArgs) -> anyhow::Result<()> {
 pub fn class_word(class: Class) -> &'static str {
     match class {
         Class::Auto => "auto",
+        Class::Whole => "whole",
         Class::Malleable => "malleable",
         Class::Setter => "setter",
         Class::Fold => "fold",
@@ -250,7 +251,7 @@ mod tests {
         let column = |word: &str| lines[head].find(word).expect("a column");
         assert_eq!(&lines[head + 1][column("NAME")..][..6], "lulesh");
         assert_eq!(&lines[head + 2][column("STATE")..][..14], "running,folded");
-        assert_eq!(&lines[head + 2][column("HELD BY")..][..19], "omp_get_max_threads");
+        assert_eq!(&lines[head + 2][column("HELD BY")..][..14], "explicit sizes");
         assert!(text.contains("node 0   [AA*]\nnode 1   [Bx]\n"));
         assert!(text.contains("up 1h01m") && text.contains("queue, first one next: 11"));
         assert!(!text.contains('\x1b'));

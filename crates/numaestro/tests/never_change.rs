@@ -1,17 +1,21 @@
-//! No result may change because a team was resized or folded: real OpenMP programs under an allocation that changes all the time.
+//! Nothing that a program can see may change because of numaestro: real OpenMP programs under an
+//! allocation that changes all the time.
 //!
-//! Each program checks itself and prints one line that is the same at any team size (`client/tests`). Here it must print the line
-//! that it prints without numaestro, and the team sizes it saw must be what its kind allows: held, or following.
+//! Each program checks itself and prints one line (`client/tests`). Here it must print the line that
+//! it prints without numaestro, and see the same team sizes. Only where its user or the program
+//! itself allows any size may they follow the allocation.
 
 mod support;
 
+use numaestro_abi::control::Class;
+use rustix::process::Signal;
 use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
 use support::programs::{COMPILERS, program};
 use support::shaker::Shaker;
-use support::{number, processors, skip, turn};
+use support::{eventually, number, processors, skip, turn};
 
-/// What resizing may do to a program.
+/// The team sizes that a program may see.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Size {
     /// Every region has the size that it has without numaestro.
@@ -31,7 +35,10 @@ struct Case<'a> {
     size: Size,
 }
 
-const PLAIN: Case = Case { program: "", arguments: &[], environment: &[], options: &[], size: Size::Free };
+/// The default class: every team is whole.
+const PLAIN: Case = Case { program: "", arguments: &[], environment: &[], options: &[], size: Size::Held };
+/// The user says that any size is right.
+const MALLEABLE: Case = Case { options: &["--class", "malleable"], size: Size::Free, ..PLAIN };
 
 impl Case<'_> {
     fn words(&self, path: &str, seconds: &str) -> Vec<String> {
@@ -109,12 +116,12 @@ impl Case<'_> {
 
 #[test]
 fn a_partition_made_inside_the_region() {
-    Case { program: "inside", size: Size::Follows, ..PLAIN }.check();
+    Case { program: "inside", ..PLAIN }.check();
 }
 
 #[test]
 fn chunks_computed_outside_the_region() {
-    Case { program: "outside", size: Size::Held, ..PLAIN }.check();
+    Case { program: "outside", ..PLAIN }.check();
 }
 
 #[test]
@@ -124,7 +131,7 @@ fn chunks_computed_outside_before_every_region() {
 
 #[test]
 fn chunks_computed_outside_and_asked_elsewhere_again() {
-    Case { program: "outside", arguments: &["places"], size: Size::Held, ..PLAIN }.check();
+    Case { program: "outside", arguments: &["places"], ..PLAIN }.check();
 }
 
 #[test]
@@ -139,7 +146,8 @@ fn a_size_learned_in_an_earlier_region() {
 
 #[test]
 fn a_program_that_takes_back_that_any_size_is_right() {
-    Case { program: "learned", arguments: &["fixed"], environment: &[("OMP_DYNAMIC", "true")], ..PLAIN }.check();
+    let environment = &[("OMP_DYNAMIC", "true")];
+    Case { program: "learned", arguments: &["fixed"], environment, size: Size::Free, ..PLAIN }.check();
 }
 
 #[test]
@@ -147,10 +155,31 @@ fn bounds_written_in_one_region_and_used_in_another() {
     Case { program: "learned", arguments: &["bounds"], ..PLAIN }.check();
 }
 
-/// Nothing can tell such a region from a harmless one before it is too late; `--class fold` is right for it.
 #[test]
-fn a_region_that_relies_on_the_size_only_later_with_class_fold() {
-    Case { program: "learned", arguments: &["late"], options: &["--class", "fold"], ..PLAIN }.check();
+fn a_region_that_relies_on_the_size_only_later() {
+    Case { program: "learned", arguments: &["late"], ..PLAIN }.check();
+}
+
+#[test]
+fn each_answer_kept_in_an_object_of_its_own() {
+    Case { program: "kept", arguments: &["each"], ..PLAIN }.check();
+}
+
+#[test]
+fn answers_asked_through_a_function_with_a_large_frame() {
+    Case { program: "kept", arguments: &["frame"], ..PLAIN }.check();
+}
+
+#[test]
+fn a_partition_of_an_earlier_region_where_the_size_is_asked_too() {
+    Case { program: "kept", arguments: &["earlier"], ..PLAIN }.check();
+}
+
+#[test]
+fn thread_local_data_of_another_library() {
+    for place in ["linked", "opened", "key"] {
+        Case { program: "elsewhere", arguments: &[place], ..PLAIN }.check();
+    }
 }
 
 #[test]
@@ -161,53 +190,61 @@ fn arrays_with_a_slot_per_thread() {
 #[test]
 fn arrays_with_a_slot_per_processor() {
     for question in ["procs", "online"] {
-        Case { program: "sized", arguments: &[question], size: Size::Held, ..PLAIN }.check();
+        Case { program: "sized", arguments: &[question], ..PLAIN }.check();
     }
 }
 
 #[test]
 fn explicit_sizes_with_threads_that_wait_for_each_other() {
-    Case { program: "explicit", size: Size::Held, ..PLAIN }.check();
+    Case { program: "explicit", ..PLAIN }.check();
 }
 
 #[test]
 fn explicit_sizes_also_with_class_malleable() {
-    Case { program: "explicit", options: &["--class", "malleable"], size: Size::Held, ..PLAIN }.check();
+    Case { program: "explicit", size: Size::Held, ..MALLEABLE }.check();
 }
 
 #[test]
 fn a_number_of_threads_that_the_program_set() {
-    Case { program: "setnum", size: Size::Held, ..PLAIN }.check();
+    Case { program: "setnum", ..PLAIN }.check();
 }
 
 #[test]
 fn parallel_sections_that_wait_for_each_other() {
-    Case { program: "sections", size: Size::Held, ..PLAIN }.check();
+    Case { program: "sections", ..PLAIN }.check();
+}
+
+#[test]
+fn sections_also_with_class_malleable() {
+    for arguments in [&[][..], &["inner"]] {
+        Case { program: "sections", arguments, ..MALLEABLE }.check();
+    }
 }
 
 #[test]
 fn sections_inside_a_region() {
-    Case { program: "sections", arguments: &["inner"], size: Size::Held, ..PLAIN }.check();
+    Case { program: "sections", arguments: &["inner"], ..PLAIN }.check();
 }
 
 #[test]
 fn nested_regions() {
     Case { program: "nested", ..PLAIN }.check();
+    Case { program: "nested", environment: &[("OMP_NUM_THREADS", "1,3")], ..PLAIN }.check();
 }
 
 #[test]
 fn threadprivate_data() {
-    Case { program: "private", size: Size::Held, ..PLAIN }.check();
+    Case { program: "private", ..PLAIN }.check();
 }
 
 #[test]
 fn reductions() {
-    Case { program: "reduce", size: Size::Follows, ..PLAIN }.check();
+    Case { program: "reduce", ..PLAIN }.check();
 }
 
 #[test]
 fn tasks() {
-    Case { program: "tasks", size: Size::Follows, ..PLAIN }.check();
+    Case { program: "tasks", ..PLAIN }.check();
 }
 
 #[test]
@@ -250,7 +287,7 @@ fn waiting_policies_of_the_user() {
 
 #[test]
 fn one_region_for_the_whole_run() {
-    Case { program: "persist", size: Size::Held, ..PLAIN }.check();
+    Case { program: "persist", ..PLAIN }.check();
 }
 
 #[test]
@@ -266,15 +303,77 @@ fn threads_that_open_regions_and_are_cancelled() {
 #[test]
 fn everything_with_class_fold() {
     for name in ["inside", "outside", "private", "persist", "explicit", "sections"] {
-        Case { program: name, options: &["--class", "fold"], size: Size::Held, ..PLAIN }.check();
+        Case { program: name, options: &["--class", "fold"], ..PLAIN }.check();
     }
+}
+
+#[test]
+fn class_malleable_follows() {
+    for name in ["inside", "reduce", "tasks"] {
+        Case { program: name, size: Size::Follows, ..MALLEABLE }.check();
+    }
+}
+
+#[test]
+fn omp_dynamic_forbids_it_under_class_malleable() {
+    for name in ["inside", "outside", "kept", "elsewhere"] {
+        Case { program: name, environment: &[("OMP_DYNAMIC", "false")], size: Size::Held, ..MALLEABLE }.check();
+    }
+}
+
+#[test]
+fn omp_set_dynamic_forbids_it_under_class_malleable() {
+    for name in ["private", "setnum"] {
+        Case { program: name, size: Size::Held, ..MALLEABLE }.check();
+    }
+    Case { program: "learned", arguments: &["fixed"], ..MALLEABLE }.check();
+}
+
+/// Both runtimes make teams smaller by themselves then, by the machine's load: only the result is compared.
+#[test]
+fn omp_dynamic_in_the_environment() {
+    for name in ["inside", "reduce", "tasks", "constructs", "schedules"] {
+        Case { program: name, environment: &[("OMP_DYNAMIC", "true")], size: Size::Free, ..PLAIN }.check();
+    }
+}
+
+/// The class that `status` shows, and what holds the size.
+#[test]
+fn status_tells_whole_teams_from_malleable_ones() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for compiler in COMPILERS {
+        let Some(path) = program(compiler, "inside") else { continue };
+        for (dynamic, class, shown) in [
+            ("", "auto", (Class::Whole, "")),
+            ("true", "auto", (Class::Malleable, "")),
+            ("", "malleable", (Class::Malleable, "")),
+            ("false", "malleable", (Class::Malleable, "OMP_DYNAMIC=false")),
+            ("", "fold", (Class::Fold, "the user's wish")),
+            ("true", "fold", (Class::Fold, "the user's wish")),
+        ] {
+            let mut command = manager.command(["run", "--class", class, "--", &path, "3600"]);
+            command.env("OMP_NUM_THREADS", "2");
+            if !dynamic.is_empty() {
+                command.env("OMP_DYNAMIC", dynamic);
+            }
+            let running = ended::start(&mut command);
+            let pid = running.pid();
+            let seen = || manager.status()?.apps.into_iter().find(|app| app.pid == pid && app.regions > 0);
+            let same = || seen().is_some_and(|app| (app.class, app.held_by.as_str()) == shown);
+            assert!(eventually(same), "{compiler}, OMP_DYNAMIC={dynamic:?}, class {class}: {:?}", seen());
+            running.signal(Signal::KILL);
+            let _ = running.end();
+        }
+    }
+    manager.expect_all_free();
 }
 
 /// Programs that are right under `OMP_DYNAMIC=true` are right with `--class malleable`.
 #[test]
 fn class_malleable_where_the_program_allows_it() {
     for name in ["inside", "reduce", "tasks", "constructs", "schedules", "sized", "nested"] {
-        Case { program: name, options: &["--class", "malleable"], ..PLAIN }.check();
+        Case { program: name, ..MALLEABLE }.check();
     }
 }
 

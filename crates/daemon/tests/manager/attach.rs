@@ -19,7 +19,7 @@ fn an_application_gets_a_page_with_its_processors() {
     assert_eq!((count, flags), (all, 0));
     assert_eq!(cpus.count_ones(), all.min(32));
     let seen = stage.app(app).unwrap();
-    assert_eq!((seen.pid, seen.class, seen.name.as_str()), (client.pid(), Class::Malleable, "client"));
+    assert_eq!((seen.pid, seen.class, seen.name.as_str()), (client.pid(), Class::Whole, "client"));
     assert_eq!(seen.request, all);
     client.say("adopted");
     stage.wait_app(app, "adoption", |seen| seen.epoch[1] == epoch);

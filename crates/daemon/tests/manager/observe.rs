@@ -99,7 +99,7 @@ fn a_run_is_on_its_processors_before_it_is_answered() {
     assert_eq!((seen.pid, seen.name.as_str(), seen.class), (client.pid(), "a?[2Jb", Class::Fold));
     // The same process opens a region: the same application, steered from inside now.
     assert_eq!(client.hello(64), app);
-    assert_eq!(stage.app(app).unwrap().class, Class::Malleable);
+    assert_eq!(stage.app(app).unwrap().class, Class::Whole);
 }
 
 #[test]

@@ -126,11 +126,15 @@ pub fn speedup(args: &LiveArgs) -> Result<ExitCode> {
 }
 
 fn measure(bench: &Bench, workload: &Workload, pdpa: &Managed, equi: &Managed, runs: u32) -> Result<Row> {
-    let free: Vec<(&Job, Vec<&str>)> = workload.members.iter().map(|member| (&member.job, vec![])).collect();
+    // Only teams that follow the allocation are measured at several sizes.
+    let follow = vec!["--class", "malleable"];
+    let free: Vec<(&Job, Vec<&str>)> = workload.members.iter().map(|member| (&member.job, follow.clone())).collect();
     let fixed: Vec<(&Job, Vec<&str>)> = workload
         .members
         .iter()
-        .map(|member| (&member.job, if member.scales { vec![] } else { vec!["--max", "1"] }))
+        .map(|member| {
+            (&member.job, if member.scales { follow.clone() } else { vec!["--class", "malleable", "--max", "1"] })
+        })
         .collect();
     let looks = Mutex::new(Vec::new());
     let capacity = bench.processors.len() as u64;

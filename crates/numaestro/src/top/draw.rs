@@ -22,7 +22,7 @@ HAS   processors now        ASKS  processors it could use
 TEAM  threads of its latest parallel region
 folded: more threads than processors; shared: with other applications
 FOLD  switches a second in user space, or `kernel` if the kernel does that
-HELD BY: why the size of its regions is not changed";
+HELD BY: why the size of its teams does not follow although somebody allows it";
 /// Told apart by people with the usual colour deficiencies, on dark and on light.
 const OWNERS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::LightRed];
 
@@ -237,7 +237,7 @@ mod tests {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
         let held = screen(&model(), 140, 30);
-        assert!(held.contains("omp_get_max_threads"), "{held}");
+        assert!(held.contains("explicit sizes"), "{held}");
     }
 
     #[test]
@@ -258,7 +258,7 @@ mod tests {
         }
         model.popup = Some(Popup::Help);
         assert!(
-            screen(&model, 80, 24).contains("why the size of its regions is not changed"),
+            screen(&model, 80, 24).contains("does not follow although somebody allows it"),
             "the last line of the help"
         );
     }
