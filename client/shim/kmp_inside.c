@@ -544,7 +544,7 @@ SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_
 
 static void begin_serialized(struct nm_runtime *runtime, void *place, int32_t gtid)
 {
-    nm_self.pushed = 0; /* the clause goes with the region */
+    /* A size that the program pushed stays for its next real region: libomp has it so, and nm_self.pushed is left alone. */
     before_sequential(runtime);
     if (own.serialized) {
         own.serialized++;
