@@ -68,7 +68,8 @@ static void pass_on(fork_fn fork, void *place, nm_microtask task, int32_t count,
         fork(place, count, task, A256(0), A256(256), A256(512), A256(768));
 }
 
-/* The threads of a region begin with the rounding modes of the one that opened it, as libomp has it on this processor. */
+/* The threads of a region begin with the rounding modes of the one that opened it, and that one goes on with them: as libomp
+ * has it on this processor. */
 
 #if defined(__x86_64__)
 #define MXCSR_FLAGS 0x3fu /* what has happened, not what is wanted */
@@ -121,8 +122,10 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
 {
     enum nm_fold_why why = nm_whole_refused(call->pass.runtime, plan->members);
     keep_modes(call);
-    if (why == NM_WHY_NONE && nm_kmp_run(&call->pass))
+    if (why == NM_WHY_NONE && nm_kmp_run(&call->pass)) {
+        take_modes(call);
         return true;
+    }
     nm_watch_say(NM_FOLD_KERNEL, why != NM_WHY_NONE ? why : NM_WHY_OTHER, plan->members);
     return false;
 }

@@ -40,10 +40,11 @@ struct nm_kmp {
                        void *);
     void (*serialized)(void *, int32_t);
     void (*end_serialized)(void *, int32_t);
+    _Atomic int keeps_size; /* what becomes of a pushed size at a serialized region: 1 = it stays, -1 = it is gone, 0 = not known */
 };
 
 #define RUNTIMES 32
-static struct nm_kmp known[RUNTIMES];
+static struct nm_kmp known[RUNTIMES]; /* runtime->inside is one of them */
 
 __thread int32_t nm_kmp_gtid;
 
@@ -542,10 +543,36 @@ SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_
 
 /* Regions whose `if` clause is false: one thread, within its own code. */
 
+static void see_size(int32_t *gtid, int32_t *tid, int *size, struct nm_runtime *runtime)
+{
+    (void)gtid;
+    if (*tid == 0)
+        *size = runtime->get_num_threads();
+}
+
+/* `if(0) num_threads(3)`: some versions give the 3 to the next real region, others drop it. Each is asked once. */
+static bool keeps_size(struct nm_runtime *runtime, int32_t gtid)
+{
+    struct nm_kmp *k = &known[runtime->inside - known];
+    if (k->keeps_size == 0 && runtime->get_level() == 0) {
+        int asked = runtime->get_max_threads() == 1 ? 2 : 1, size = 0;
+        uint32_t pushed = nm_self.pushed;
+        nm_self.pushed = 0; /* libomp comes by here again for a team of one */
+        runtime->push_num_threads(&place_of_ours, gtid, asked);
+        k->serialized(&place_of_ours, gtid);
+        k->end_serialized(&place_of_ours, gtid);
+        runtime->fork_call(&place_of_ours, 2, (nm_microtask)(void (*)(void))see_size, &size, runtime);
+        k->keeps_size = size == asked ? 1 : -1;
+        nm_self.pushed = pushed;
+    }
+    return k->keeps_size >= 0;
+}
+
 static void begin_serialized(struct nm_runtime *runtime, void *place, int32_t gtid)
 {
-    nm_self.pushed = 0; /* the clause goes with the region */
     before_sequential(runtime);
+    if (NM_UNLIKELY(nm_self.pushed) && !keeps_size(runtime, gtid))
+        nm_self.pushed = 0;
     if (own.serialized) {
         own.serialized++;
     } else if (is_member_of(runtime)) {
