@@ -12,6 +12,12 @@ static void note_cells(void)
     memset(cell, 0, sizeof cell);
 }
 
+#if defined(__clang__)
+#define EVERYWHERE "omp target parallel for map(tofrom : cell)"
+#else
+#define EVERYWHERE "omp target teams distribute parallel for map(tofrom : cell)"
+#endif
+
 static void targets(void)
 {
     uint64_t sum = 0;
@@ -22,7 +28,7 @@ static void targets(void)
             for (int i = 0; i < 100; i++)
                 sum += (uint64_t)(i * r);
         }
-#pragma omp target teams distribute parallel for map(tofrom : cell)
+        _Pragma(EVERYWHERE)
         for (int i = 0; i < ITERATIONS; i++)
             cell[i] = mixed(cell[i], (uint64_t)i);
     }
@@ -30,19 +36,14 @@ static void targets(void)
     note_cells();
 }
 
-/* LLVM's runtime does not always have the threads for several teams on few processors: it gets one. */
-#if defined(__clang__)
-#define TEAMS 1
-#else
-#define TEAMS 3
-#endif
-
+/* LLVM 14's runtime sometimes hangs in a region after `teams`, also without anybody else: its programs have none. */
+#if !defined(__clang__)
 static void host_teams(void)
 {
     for (int r = 0; r < 3; r++) {
         static uint64_t seen[3];
         memset(seen, 0, sizeof seen);
-#pragma omp teams num_teams(TEAMS) thread_limit(4)
+#pragma omp teams num_teams(3) thread_limit(4)
         {
             int team = omp_get_team_num();
             seen[team] = (uint64_t)omp_get_num_teams();
@@ -64,7 +65,7 @@ static void host_teams(void)
 static void distributed(void)
 {
     uint64_t sum = 0;
-#pragma omp teams distribute parallel for num_teams(TEAMS) reduction(+ : sum)
+#pragma omp teams distribute parallel for num_teams(3) reduction(+ : sum)
     for (int i = 0; i < ITERATIONS; i++) {
         cell[i] = work((uint64_t)i, 2);
         sum += cell[i];
@@ -72,6 +73,8 @@ static void distributed(void)
     note(sum);
     note_cells();
 }
+
+#endif
 
 /* LLVM 14 takes `loop` for something that every member does by itself. */
 #if defined(__clang__)
@@ -114,7 +117,10 @@ static void combined_tasks(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"target", targets}, {"teams", host_teams}, {"distribute", distributed}, {"loop", any_order}, {"tasks", combined_tasks},
+#if !defined(__clang__)
+        {"teams", host_teams}, {"distribute", distributed},
+#endif
+        {"target", targets},   {"loop", any_order},         {"tasks", combined_tasks},
     };
     return TORTURE(parts);
 }

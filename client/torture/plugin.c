@@ -72,3 +72,9 @@ void plugin_orphan(uint64_t *cells, int count)
         cells[i] += (uint64_t)omp_get_thread_num() + 1;
 #pragma omp barrier
 }
+
+/* The answer of OpenMP, through a function of another object. */
+int plugin_threads(void)
+{
+    return omp_get_max_threads();
+}

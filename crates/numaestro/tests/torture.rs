@@ -301,5 +301,5 @@ fn the_system() {
 
 #[test]
 fn whole_programs_in_c_and_other_languages() {
-    check("whole programs", &[with("kernels"), with("classes"), by_gcc("words")]);
+    check("whole programs", &[with("kernels"), with("learned"), with("classes"), by_gcc("words")]);
 }
