@@ -110,8 +110,6 @@
     X(omp_capture_affinity)                                                                                             \
     X(omp_display_env)                                                                                                  \
     X(omp_control_tool)                                                                                                 \
-    X(omp_pause_resource)                                                                                               \
-    X(omp_pause_resource_all)                                                                                           \
     X(omp_fulfill_event)                                                                                                \
     X(kmp_get_blocktime)                                                                                                \
     X(kmp_get_library)                                                                                                  \
@@ -122,6 +120,8 @@
 #define NM_KMP_SETS(X) X(__kmpc_set_default_allocator)
 
 #define NM_KMP_SETS_FORTRAN(X)                                                                                          \
+    X(omp_pause_resource)                                                                                               \
+    X(omp_pause_resource_all)                                                                                           \
     X(omp_set_default_device)                                                                                           \
     X(omp_set_default_allocator)                                                                                        \
     X(omp_set_num_teams)                                                                                                \

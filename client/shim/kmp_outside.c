@@ -115,8 +115,12 @@ __attribute__((visibility("hidden"), used)) void *nm_kmp_resolve(struct nm_slot 
     void *real = runtime ? real_of(slot, runtime) : NULL;
     if (!real)
         return (void *)nobody;
-    if (slot->sets && runtime->kmp)
+    if (slot->sets && runtime->kmp) {
         nm_kmp_settings();
+    } else if (slot->sets) {
+        nm_whole_settings();
+        nm_whole_dissolve();
+    }
     if (nm_kmp_is_outside_of(runtime))
         nm_whole_dissolve();
     return real;

@@ -20,10 +20,10 @@
 /* The C library's own function. Looked up once; two threads at once find the same. */
 #define REAL(name)                                                                                                      \
     ({                                                                                                                  \
-        static __typeof__(&name) _Atomic known;                                                                         \
+        static void *_Atomic known;                                                                                     \
         if (NM_UNLIKELY(!known))                                                                                        \
-            known = (__typeof__(&name))nm_next_symbol(#name);                                                           \
-        known;                                                                                                          \
+            known = nm_next_symbol(#name);                                                                              \
+        (__typeof__(&name))(void *)known;                                                                               \
     })
 
 static inline void own_thread(void)

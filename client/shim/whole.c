@@ -66,6 +66,19 @@ static bool fulfills_events(const char *name, uintptr_t address, void *data)
     return strcmp(name, "omp_fulfill_event") == 0;
 }
 
+/* libgomp's entries that put a state of their own in the place of the thread's, and those of gcc before 4.9. */
+static bool is_unknown(const char *name, uintptr_t address, void *data)
+{
+    (void)address;
+    (void)data;
+    size_t length = strlen(name);
+    if (strncmp(name, "GOMP_", 5) != 0)
+        return false;
+    bool old = strncmp(name, "GOMP_parallel_", 14) == 0 && length > 6 && strcmp(name + length - 6, "_start") == 0;
+    return old || strcmp(name, "GOMP_target") == 0 || strcmp(name, "GOMP_target_41") == 0 ||
+           strcmp(name, "GOMP_target_ext") == 0 || strncmp(name, "GOMP_teams", 10) == 0;
+}
+
 static enum nm_fold_why look_around(void)
 {
     const char *wish = getenv("NUMAESTRO_FOLD");
@@ -78,6 +91,8 @@ static enum nm_fold_why look_around(void)
     dl_iterate_phdr(uses_rseq, &rseq);
     if (rseq)
         return NM_WHY_RSEQ;
+    if (nm_imports_any(is_unknown, NULL))
+        return NM_WHY_RUNTIME;
     /* Such a task ends when the program says so, perhaps later in the context that made it: it cannot be run at once. */
     return nm_imports_any(fulfills_events, NULL) ? NM_WHY_TASKS : nm_switch_refused();
 }
