@@ -73,7 +73,10 @@ impl Debts<'_> {
         let until = Instant::now() + patience;
         let (mut quiet, mut looks, mut before) = (0, 0, BTreeSet::new());
         loop {
-            let mut look = self.look(|_| true);
+            // While others are managed further, their thousands of processes are gone through once only: this is done between their decisions. The
+            // sweep after the end of an application finds who was just being born.
+            let thorough = looks == 0 || self.managed.is_empty();
+            let mut look = self.look(|_| thorough);
             looks += 1;
             quiet = if look.changed.is_empty() { quiet + 1 } else { 0 };
             let over = looks > QUIET_LOOKS && Instant::now() > until;
