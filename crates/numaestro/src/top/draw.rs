@@ -22,7 +22,7 @@ HAS   processors now        ASKS  processors it could use
 TEAM  threads of its latest parallel region
 folded: more threads than processors; shared: with other applications
 FOLD  switches a second in user space, or `kernel` if the kernel does that
-HELD BY: why the size of its teams does not follow although somebody allows it";
+HELD BY: why its teams keep their size although they may follow";
 /// Told apart by people with the usual colour deficiencies, on dark and on light.
 const OWNERS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::LightRed];
 
@@ -258,7 +258,7 @@ mod tests {
         }
         model.popup = Some(Popup::Help);
         assert!(
-            screen(&model, 80, 24).contains("does not follow although somebody allows it"),
+            screen(&model, 80, 24).contains("why its teams keep their size although they may follow"),
             "the last line of the help"
         );
     }
