@@ -11,7 +11,12 @@ const FILE_LINES_MAX: usize = 400;
 const C_FUNCTION_LINES_MAX: usize = 80;
 
 /// Files that may be longer: path, lines, and why. An entry that is not needed any more is itself a finding.
-const LONGER: &[(&str, usize, &str)] = &[];
+const LONGER: &[(&str, usize, &str)] = &[
+    ("client/fold/team.c", 760, "one component with private state: cut up, every piece could write it"),
+    ("client/shim/kmp_inside.c", 660, "the constructs of one runtime, over one private table of its entries"),
+    ("crates/abi/src/control.rs", 460, "one message format"),
+    ("crates/numaestro/tests/left_behind.rs", 620, "one story, told for each way in which a manager ends"),
+];
 
 /// Every file of the list is at most as long as it says, every other one at most [`FILE_LINES_MAX`].
 pub fn check_files(sources: &[Source]) -> Vec<Finding> {
