@@ -27,6 +27,7 @@ links() {
     "$compiler" -x "$language" "$scratch/probe" -o "$scratch/probe.out" "$@" >/dev/null 2>&1
 }
 has_file() { compgen -G "$1" >/dev/null; }
+has_aarch64() { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; }
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 required=() optional=() left_out=()
@@ -50,6 +51,7 @@ probe_all() {
     want "OpenBLAS with threads" "libopenblas0-pthread" has_file '/usr/lib*/*/openblas-pthread/libopenblas.so.0'
     want "BLIS with OpenMP" "libblis4-openmp" has_file '/usr/lib*/*/blis-openmp/libblis.so.4'
     want "musl-gcc" "musl-tools" command -v musl-gcc
+    want "aarch64 in an emulator" "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user" has_aarch64
 }
 
 # Runs a command as root, or says why that is not possible.

@@ -110,13 +110,15 @@ bool nm_watch_begin(struct nm_fold_memory *of)
     memory = of;
     nm_fold_at_meeting = at_meeting;
     within = 0;
-    given_back = false;
     refolded_at = nm_fold_generation();
     bool leave = of->rest > 0;
     if (leave && of->rest != UINT16_MAX)
         of->rest--;
-    all = leave;
-    apply();
+    if (NM_UNLIKELY(given_back || all != leave)) {
+        given_back = false;
+        all = leave;
+        apply();
+    }
     running = true;
     if (NM_UNLIKELY(atomic_load_explicit(&asleep, memory_order_relaxed))) {
         asleep = false;
