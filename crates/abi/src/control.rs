@@ -62,7 +62,8 @@ pub enum Request {
     },
     /// Read the configuration again. For those who may administer.
     Reload,
-    /// End the manager in an orderly way: every affinity restored. Answered by [`Reply::Whole`] when that has been read from the kernel.
+    /// End the manager in an orderly way: every affinity restored. Answered by [`Reply::Whole`]
+    /// when that has been read from the kernel.
     Stop,
     /// Are you there? Answered by [`Reply::Done`].
     Ping,

@@ -16,7 +16,8 @@ use tracing::{info, warn};
 use crate::app::{App, Demand, Phases, Target, Turn};
 use crate::manager::{Manager, token};
 
-/// How long the end is held up by what does not let itself be given back. Usually it takes milliseconds.
+/// How long the end is held up by what does not let itself be given back. Usually it takes
+/// milliseconds.
 const PATIENCE_AT_END: std::time::Duration = std::time::Duration::from_secs(2);
 
 impl App {
@@ -249,7 +250,8 @@ impl Manager {
         }
     }
 
-    /// No limits for an application any more: its page says so, and its threads go back to where they would be without us.
+    /// No limits for an application any more: its page says so, and its threads go back to where
+    /// they would be without us.
     pub(crate) fn let_go(&mut self, app: u64) {
         let others = self.apps.get(&app).map(|entry| self.other_roots(entry.pid())).unwrap_or_default();
         let Some(mut entry) = self.apps.remove(&app) else { return };
@@ -275,7 +277,8 @@ impl Manager {
         Self::move_tree_to(entry, &others, &original);
     }
 
-    /// The orderly end: nothing is left parked or narrowed, and nothing that could be mistaken for a manager.
+    /// The orderly end: nothing is left parked or narrowed, and nothing that could be mistaken for
+    /// a manager.
     pub(crate) fn let_everything_go(&mut self) {
         self.service_stops();
         self.stops.end();

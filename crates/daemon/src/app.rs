@@ -117,7 +117,8 @@ pub(crate) struct App {
     pub(crate) memory: crate::pages::AppMemory,
     /// It is asked to measure itself.
     pub(crate) measures: bool,
-    /// The processes of its tree at the latest look, with their start times; also those that have left it since.
+    /// The processes of its tree at the latest look, with their start times; also those that have
+    /// left it since.
     pub(crate) members: BTreeMap<u32, u64>,
     /// Those of them that have left the tree: a parent has ended.
     pub(crate) strays: BTreeSet<u32>,

@@ -13,7 +13,8 @@ use crate::rights::{Refusal, Who};
 
 /// Longest name that is shown.
 const NAME_CHARS_MAX: usize = 64;
-/// Others wait for as long as a program that is let go does not let itself be given back. Usually that takes milliseconds.
+/// Others wait for as long as a program that is let go does not let itself be given back. Usually
+/// that takes milliseconds.
 const PATIENCE_AT_RELEASE: std::time::Duration = std::time::Duration::from_millis(300);
 
 impl Manager {
@@ -285,7 +286,8 @@ impl Manager {
         affinity::get(pid).unwrap_or_else(|_| self.usable.clone())
     }
 
-    /// Affinity that a process would have without us: below a `run` of ours, what the user gave; else what it has now.
+    /// Affinity that a process would have without us: below a `run` of ours, what the user gave;
+    /// else what it has now.
     pub(crate) fn original_of(&self, pid: u32) -> numaestro_topology::CpuSet {
         let given = crate::whole::given_by_user(pid, &self.dir.attach_socket());
         given.filter(|cpus| cpus.intersects(&self.usable)).unwrap_or_else(|| self.affinity_of(pid))

@@ -18,7 +18,8 @@ use crate::whole::{Debts, Owed};
 const STRAYS_NS: u64 = 10_000_000;
 /// The search may take this part of the time at most.
 const STRAYS_SHARE: u64 = 20;
-/// How long a program that was let go may take to say that it has carried that out. Its threads have been moved from outside already.
+/// How long a program that was let go may take to say that it has carried that out. Its threads
+/// have been moved from outside already.
 const ADOPTION: Duration = Duration::from_millis(500);
 
 /// Processes that their users have let go: they are not taken back when they come by themselves.
@@ -99,7 +100,8 @@ impl Manager {
         }
     }
 
-    /// Processes that were born a moment before their application ended have never been seen by anybody: they are looked for.
+    /// Processes that were born a moment before their application ended have never been seen by
+    /// anybody: they are looked for.
     fn consider_strays(&mut self) {
         self.timers.set_if_unset(Due::Strays, monotonic_ns() + STRAYS_NS.max(self.strays_ns * STRAYS_SHARE));
     }
@@ -122,7 +124,8 @@ impl Manager {
         self.by_pid.keys().copied().chain(strays).collect()
     }
 
-    /// Makes sure that these applications, which have been let go, and everything that has left them have their affinity back.
+    /// Makes sure that these applications, which have been let go, and everything that has left
+    /// them have their affinity back.
     pub(crate) fn pay_back(&self, apps: &[u64], patience: Duration) -> Whole {
         let gone: Vec<&App> = apps.iter().filter_map(|app| self.apps.get(app)).collect();
         let mut owed = Vec::new();

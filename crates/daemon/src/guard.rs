@@ -1,10 +1,14 @@
-//! The manager's guard: a copy of its process that sleeps until the manager ends, and pays what a killed one owes. It must not know what a decision is.
+//! The manager's guard: a copy of its process that sleeps until the manager ends, and pays what a
+//! killed one owes. It must not know what a decision is.
 //!
-//! Programs with a page notice by themselves that their manager is gone. A program without one (a shell, Python, Go, a static binary) has nobody
-//! inside: it would keep an affinity of ours for ever. So the manager makes a copy of itself before it does anything else. The copy holds the reading
-//! end of a pipe and nothing more, and costs nothing while it sleeps. When the pipe ends, the state file says what is owed: an orderly end removes
-//! it. First the guard waits, because another manager may be on its way and take over; then it gives every affinity back, as an orderly end does,
-//! and leaves the file to the next manager. Who kills the guard too (`killall -9`) is answered by the next manager, or by `numaestro stop`.
+//! Programs with a page notice by themselves that their manager is gone. A program without one (a
+//! shell, Python, Go, a static binary) has nobody inside: it would keep an affinity of ours for
+//! ever. So the manager makes a copy of itself before it does anything else. The copy holds the
+//! reading end of a pipe and nothing more, and costs nothing while it sleeps. When the pipe ends,
+//! the state file says what is owed: an orderly end removes it. First the guard waits, because
+//! another manager may be on its way and take over; then it gives every affinity back, as an
+//! orderly end does, and leaves the file to the next manager. Who kills the guard too (`killall
+//! -9`) is answered by the next manager, or by `numaestro stop`.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::time::Duration;
@@ -18,7 +22,8 @@ use crate::config::Config;
 use crate::state::{STATE_FILE, owed_by_former};
 use crate::whole::Debts;
 
-/// Time for the next manager. A service manager needs a fraction of it, a waiting `run` milliseconds.
+/// Time for the next manager. A service manager needs a fraction of it, a waiting `run`
+/// milliseconds.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long the guard tries with what does not let itself be given back.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -32,7 +37,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Makes the copy. To be called before the manager has threads. Without one, a manager that is killed is followed up by the next one only.
+    /// Makes the copy. To be called before the manager has threads. Without one, a manager that is
+    /// killed is followed up by the next one only.
     pub(crate) fn start(config: &Config) -> Option<Self> {
         let dir = crate::service::directory(config).ok()?;
         match detach::fork_watcher(c"numaestro-guard", move |pipe| watch(&dir, pipe)) {
@@ -63,7 +69,8 @@ fn watch(dir: &RuntimeDir, mut pipe: PipeReader) {
     }
 }
 
-/// Gives back what a killed manager owes. `None` if it owes nothing, or if another manager lives there, which has taken that over.
+/// Gives back what a killed manager owes. `None` if it owes nothing, or if another manager lives
+/// there, which has taken that over.
 fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
     let _cleaning = dir.lock_cleaning()?;
     let Some(_lock) = dir.lock_manager()? else { return Ok(None) };
@@ -84,7 +91,8 @@ fn record(dir: &RuntimeDir, whole: &Whole) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// For `stop` without a manager: pays what the last one owed if it was killed, and forgets about it.
+/// For `stop` without a manager: pays what the last one owed if it was killed, and forgets about
+/// it.
 pub fn restore_left(dir: &std::path::Path) -> anyhow::Result<Option<Whole>> {
     let dir = RuntimeDir::open(dir)?;
     if dir.is_shared() && numaestro_host::own_uid() != 0 {

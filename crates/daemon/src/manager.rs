@@ -101,13 +101,15 @@ pub(crate) struct Manager {
     /// Whom to tell what the end has come to.
     pub(crate) askers_of_end: Vec<u64>,
     pub(crate) released: crate::endings::Released,
-    /// Applications that waited in the queue of a former manager, and whose commands have not come to this one yet.
+    /// Applications that waited in the queue of a former manager, and whose commands have not come
+    /// to this one yet.
     pub(crate) expected: std::collections::BTreeSet<u64>,
     /// What the latest search for processes that have outlived their application took.
     pub(crate) strays_ns: u64,
 }
 
-/// The lock of the directory. Who cleans up after a manager that was killed holds it for some milliseconds, and is waited for.
+/// The lock of the directory. Who cleans up after a manager that was killed holds it for some
+/// milliseconds, and is waited for.
 fn take_lock(dir: &RuntimeDir) -> Result<Option<DirLock>> {
     if let Some(lock) = dir.lock_manager()? {
         return Ok(Some(lock));

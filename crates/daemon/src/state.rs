@@ -68,7 +68,8 @@ struct SavedApp {
     strays: Vec<(u32, u64)>,
 }
 
-/// What the former manager of a directory owes to whom, and did not pay because it was killed. `None` if it ended in order.
+/// What the former manager of a directory owes to whom, and did not pay because it was killed.
+/// `None` if it ended in order.
 pub(crate) fn owed_by_former(dir: &RuntimeDir) -> Option<Vec<Owed>> {
     let text = std::fs::read(dir.file(STATE_FILE)).ok()?;
     let state: State = serde_json::from_slice(&text).ok().filter(|state: &State| state.version == VERSION)?;

@@ -1,10 +1,13 @@
-//! Making masks whole: every process that was managed gets the affinity that it would have without us, and that is read back from the kernel
-//! before anybody says so. It must not know why the management ends, nor who asks.
+//! Making masks whole: every process that was managed gets the affinity that it would have without
+//! us, and that is read back from the kernel before anybody says so. It must not know why the
+//! management ends, nor who asks.
 //!
-//! Whose mask is ours to give back is known from three sources: the applications with everything that descends from them; the processes that were
-//! seen below them and have left the tree since (a parent has ended); and the environment that `run` gives, which every process inherits whatever
-//! becomes of its parents: it names our socket, and the affinity that the user gave. One look at all of them is not enough: a thread in the middle
-//! of an older decision may still narrow itself, and a process may just be born. So looks are repeated until several in a row find nothing to do.
+//! Whose mask is ours to give back is known from three sources: the applications with everything
+//! that descends from them; the processes that were seen below them and have left the tree since (a
+//! parent has ended); and the environment that `run` gives, which every process inherits whatever
+//! becomes of its parents: it names our socket, and the affinity that the user gave. One look at
+//! all of them is not enough: a thread in the middle of an older decision may still narrow itself,
+//! and a process may just be born. So looks are repeated until several in a row find nothing to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -41,7 +44,8 @@ struct Look {
     refused: BTreeMap<u32, String>,
 }
 
-/// What the environment of a process says: the affinity that it would have without us, if it was born below a `run` of this manager.
+/// What the environment of a process says: the affinity that it would have without us, if it was
+/// born below a `run` of this manager.
 pub(crate) fn given_by_user(pid: u32, attach: &Path) -> Option<CpuSet> {
     let [socket, all] = procfs::variables(pid, [ATTACH, CPUS_ALL]).ok()?;
     let (socket, all) = (socket?, all?);
@@ -67,14 +71,16 @@ pub(crate) struct Debts<'a> {
 }
 
 impl Debts<'_> {
-    /// Repeats looks until several in a row find nothing to do and `settled` agrees, or `patience` is over. Looks at thousands of processes may
-    /// take longer than that: then there are as many as it takes to tell who is narrowed again from who was narrow until now.
+    /// Repeats looks until several in a row find nothing to do and `settled` agrees, or `patience`
+    /// is over. Looks at thousands of processes may take longer than that: then there are as many
+    /// as it takes to tell who is narrowed again from who was narrow until now.
     pub(crate) fn pay(&self, patience: Duration, mut settled: impl FnMut() -> bool) -> Whole {
         let until = Instant::now() + patience;
         let (mut quiet, mut looks, mut before) = (0, 0, BTreeSet::new());
         loop {
-            // While others are managed further, their thousands of processes are gone through once only: this is done between their decisions. The
-            // sweep after the end of an application finds who was just being born.
+            // While others are managed further, their thousands of processes are gone through once
+            // only: this is done between their decisions. The sweep after the end of an application
+            // finds who was just being born.
             let thorough = looks == 0 || self.managed.is_empty();
             let mut look = self.look(|_| thorough);
             looks += 1;
@@ -89,7 +95,8 @@ impl Debts<'_> {
         }
     }
 
-    /// One quick look, at processes only that have less than `whole`. Those that were narrow until now are not named.
+    /// One quick look, at processes only that have less than `whole`. Those that were narrow until
+    /// now are not named.
     pub(crate) fn pay_strays(&self, whole: &CpuSet) -> Whole {
         let mut look = self.look(|pid| affinity::get(pid).is_ok_and(|present| !whole.is_subset(&present)));
         look.changed.clear();
@@ -116,7 +123,8 @@ impl Debts<'_> {
         look
     }
 
-    /// Every process that something is owed to, and what. `matters`: whether a process that is known by its environment only is looked at.
+    /// Every process that something is owed to, and what. `matters`: whether a process that is
+    /// known by its environment only is looked at.
     fn everybody(&self, matters: impl Fn(u32) -> bool) -> BTreeMap<u32, CpuSet> {
         let mut all = BTreeMap::new();
         let roots: BTreeSet<u32> =
@@ -129,7 +137,8 @@ impl Debts<'_> {
         }
         let as_root = numaestro_host::own_uid() == 0;
         for pid in procfs::all().unwrap_or_default() {
-            // What a user runs with another one's rights is not to be moved at the word of an environment that the user wrote.
+            // What a user runs with another one's rights is not to be moved at the word of an
+            // environment that the user wrote.
             if all.contains_key(&pid) || !matters(pid) || (as_root && procfs::has_other_rights(pid)) {
                 continue;
             }

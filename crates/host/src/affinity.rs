@@ -113,8 +113,9 @@ pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     Ok(())
 }
 
-/// One look at every thread of process `pid`: those that do not have `whole` get it. A thread that has all of it that its cpuset and the
-/// processors that are online allow needs no change: the kernel gives no more. The first refusal is returned after every thread was tried.
+/// One look at every thread of process `pid`: those that do not have `whole` get it. A thread that
+/// has all of it that its cpuset and the processors that are online allow needs no change: the
+/// kernel gives no more. The first refusal is returned after every thread was tried.
 pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut refused = None;
@@ -137,7 +138,8 @@ fn restore_thread(pid: u32, tid: u32, whole: &CpuSet) -> Result<bool, HostError>
     if present == *whole {
         return Ok(false);
     }
-    // Also where it has all that it can have: the kernel keeps what it was asked for, for a time with more processors.
+    // Also where it has all that it can have: the kernel keeps what it was asked for, for a time
+    // with more processors.
     set(tid, whole)?;
     Ok(get(tid)? != present || possible(pid, whole)? != present)
 }

@@ -1,6 +1,7 @@
-//! Starting a program that outlives us and is nobody's child: not of the program that `run` becomes, which would find a stranger
-//! among its children. And a copy of this process that watches over it, which is nobody's child either. It must not know which program, nor
-//! what is done when the watched one ends.
+//! Starting a program that outlives us and is nobody's child: not of the program that `run`
+//! becomes, which would find a stranger among its children. And a copy of this process that watches
+//! over it, which is nobody's child either. It must not know which program, nor what is done when
+//! the watched one ends.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -37,17 +38,20 @@ pub fn spawn_detached(mut command: Command, log: File) -> Result<std::io::PipeRe
     Ok(reader)
 }
 
-/// Makes a copy of this process, in a session of its own and a child of init, which does `work` and ends. It is deaf to the signals that end
-/// programs, and holds no descriptor but the reading end of a pipe that it is given. Returns the writing end: the copy sees its end when this
-/// process ends, however it ends.
+/// Makes a copy of this process, in a session of its own and a child of init, which does `work` and
+/// ends. It is deaf to the signals that end programs, and holds no descriptor but the reading end
+/// of a pipe that it is given. Returns the writing end: the copy sees its end when this process
+/// ends, however it ends.
 ///
-/// To be called while this process has one thread that works: what others held would be held in the copy for ever.
+/// To be called while this process has one thread that works: what others held would be held in the
+/// copy for ever.
 pub fn fork_watcher(
     name: &std::ffi::CStr,
     work: impl FnOnce(std::io::PipeReader),
 ) -> Result<std::io::PipeWriter, HostError> {
     let (reader, writer) = std::io::pipe().map_err(error::call("make a pipe"))?;
-    // SAFETY: the copy has one thread, the caller promises that nobody else was in the middle of something.
+    // SAFETY: the copy has one thread, the caller promises that nobody else was in the middle of
+    // something.
     match unsafe { libc::fork() } {
         -1 => Err(error::call("start a watcher")(std::io::Error::last_os_error())),
         0 => {
@@ -59,7 +63,8 @@ pub fn fork_watcher(
                 }
             }
             settle_watcher(name, &reader);
-            // The writing end is closed already, as everything else: dropping it would close somebody else's number.
+            // The writing end is closed already, as everything else: dropping it would close
+            // somebody else's number.
             std::mem::forget(writer);
             // A panic must not go on in the copy as if it were the original.
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(reader)));
@@ -68,7 +73,8 @@ pub fn fork_watcher(
         }
         child => {
             let mut status = 0;
-            // SAFETY: `status` is valid for writing. The child in between has ended already, or does at once.
+            // SAFETY: `status` is valid for writing. The child in between has ended already, or
+            // does at once.
             while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0
                 && std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
             {}
@@ -80,7 +86,8 @@ pub fn fork_watcher(
 /// Name, signals and descriptors of the copy.
 fn settle_watcher(name: &std::ffi::CStr, reader: &std::io::PipeReader) {
     let keep = reader.as_raw_fd().cast_unsigned();
-    // SAFETY: `name` and the path are C strings, and the descriptors that are closed belong to nobody who is still there.
+    // SAFETY: `name` and the path are C strings, and the descriptors that are closed belong to
+    // nobody who is still there.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {

@@ -1,4 +1,5 @@
-//! How many descriptors the manager may hold, and how much stack there is. It must not know for what.
+//! How many descriptors the manager may hold, and how much stack there is. It must not know for
+//! what.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -24,13 +25,15 @@ pub fn lower_descriptors(most: u64) -> Result<(), HostError> {
     setrlimit(Resource::Nofile, lowered).map_err(error::call("lower the limit of descriptors"))
 }
 
-/// Stack of the first thread that is too small for a command that reads files, formats text and speaks JSON.
+/// Stack of the first thread that is too small for a command that reads files, formats text and
+/// speaks JSON.
 const STACK_SMALL_BYTES: u64 = 1 << 20;
 /// What the thread gets that works in its place.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs `work` with enough stack. Under a tight `ulimit -s` that is another thread, while this one only waits and takes no signal. If that thread
-/// cannot be made, `work` runs here: it may still fit.
+/// Runs `work` with enough stack. Under a tight `ulimit -s` that is another thread, while this one
+/// only waits and takes no signal. If that thread cannot be made, `work` runs here: it may still
+/// fit.
 pub fn with_stack<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let limit = getrlimit(Resource::Stack).current.unwrap_or(u64::MAX);
     if limit >= STACK_SMALL_BYTES {

@@ -49,7 +49,8 @@ fn refused(operation: &'static str, errno: i32) -> HostError {
 
 /// The calling thread takes no signal any more: those to the process go to its other threads.
 pub fn block_all() {
-    // SAFETY: a signal set is plain memory that `sigfillset` initialises; all pointers are valid for the calls.
+    // SAFETY: a signal set is plain memory that `sigfillset` initialises; all pointers are valid
+    // for the calls.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigfillset(&raw mut set);

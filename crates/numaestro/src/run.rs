@@ -182,7 +182,8 @@ fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Optio
     }
 }
 
-/// The manager after one that was killed. The system's is started by the system, which takes its time.
+/// The manager after one that was killed. The system's is started by the system, which takes its
+/// time.
 fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
     let until = Instant::now() + NEXT_PATIENCE;
     loop {
@@ -201,7 +202,8 @@ enum Answer {
     Gone,
 }
 
-/// Asks, and waits as long as it takes. `waited`: it has a place in the queue already, which no death of a manager may cost it.
+/// Asks, and waits as long as it takes. `waited`: it has a place in the queue already, which no
+/// death of a manager may cost it.
 fn asked(manager: &mut Manager, plan: &Plan, waited: bool) -> anyhow::Result<Answer> {
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut reply = match manager.ask(&Request::Run(Run { command, options: plan.options.clone() })) {

@@ -1,5 +1,5 @@
-//! `numaestro stop`: the manager ends in order, every affinity restored and read back from the kernel. Without a manager, what a killed one has
-//! left is given back.
+//! `numaestro stop`: the manager ends in order, every affinity restored and read back from the
+//! kernel. Without a manager, what a killed one has left is given back.
 
 use crate::manager::{self, Manager};
 use crate::say;
@@ -8,7 +8,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Restoring the affinities of a full machine takes milliseconds; the manager itself gives up after two seconds.
+/// Restoring the affinities of a full machine takes milliseconds; the manager itself gives up after
+/// two seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Names of processes in one message.
 const NAMED_MOST: usize = 10;
@@ -45,7 +46,8 @@ fn without_manager(dir: &Path) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// Says what was given back, as the kernel has it; fails with the names of those that keep something of ours.
+/// Says what was given back, as the kernel has it; fails with the names of those that keep
+/// something of ours.
 pub fn report(what: &str, whole: &Whole) -> anyhow::Result<u8> {
     let Whole { processes, threads, left } = whole;
     if left.is_empty() {

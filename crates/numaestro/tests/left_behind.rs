@@ -1,6 +1,7 @@
-//! Nothing is left behind: after `stop`, `release` and the death of the manager every thread of every program may run where it might without us. What
-//! the kernel says counts (`Cpus_allowed_list` of every thread), and nothing that numaestro says of itself. `NUMAESTRO_TEST_PROGRAMS=500` for the
-//! long form.
+//! Nothing is left behind: after `stop`, `release` and the death of the manager every thread of
+//! every program may run where it might without us. What the kernel says counts
+//! (`Cpus_allowed_list` of every thread), and nothing that numaestro says of itself.
+//! `NUMAESTRO_TEST_PROGRAMS=500` for the long form.
 
 mod support;
 
@@ -16,10 +17,12 @@ use support::{eventually, has, is_root, number, processors, skip, turn};
 
 /// Every process of a test bears this variable, whatever becomes of its parents.
 const MARK: &str = "NUMAESTRO_TEST_MARK";
-/// After the death of a manager: two looks of a helper thread, or the guard's patience, and as much again.
+/// After the death of a manager: two looks of a helper thread, or the guard's patience, and as much
+/// again.
 const AFTER_DEATH: Duration = Duration::from_secs(12);
 
-/// Threads that are a part of a program: threads of Python sleep, a child sleeps, and one that has begun a session of its own.
+/// Threads that are a part of a program: threads of Python sleep, a child sleeps, and one that has
+/// begun a session of its own.
 const PYTHON: &str = "import subprocess, threading, time
 for i in range(2): threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()
 subprocess.Popen(['sleep', '3600'])
@@ -160,7 +163,8 @@ impl Drop for Crowd {
 /// The large team of `grows`.
 const TEAM: usize = 5;
 
-/// Programs of all kinds under this manager, at rest and on a part of the machine; and those among them that can make new threads.
+/// Programs of all kinds under this manager, at rest and on a part of the machine; and those among
+/// them that can make new threads.
 #[track_caller]
 fn mixed(manager: &Manager, crowd: &mut Crowd, count: u64) -> Vec<u32> {
     let mut growing = Vec::new();
@@ -179,7 +183,8 @@ fn mixed(manager: &Manager, crowd: &mut Crowd, count: u64) -> Vec<u32> {
         if words.len() == 1 {
             growing.push(pid);
         }
-        // A thousand processes that start at once on two processors would tell more of the machine than of us.
+        // A thousand processes that start at once on two processors would tell more of the machine
+        // than of us.
         if at % 8 == 7 {
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -375,7 +380,8 @@ fn the_last_born_are_not_forgotten() {
     assert_eq!(hogs.narrow().len(), 2, "those that are managed stay where they are");
 }
 
-/// A daemon that a managed shell has started lives on when the shell ends, and when the manager does.
+/// A daemon that a managed shell has started lives on when the shell ends, and when the manager
+/// does.
 #[test]
 fn daemons_of_a_managed_shell_are_given_back() {
     let _turn = turn();
@@ -401,7 +407,8 @@ fn daemons_of_a_managed_shell_are_given_back() {
     }
 }
 
-/// A program that narrows itself as fast as it is widened cannot be given back: it is named, and the exit code says so.
+/// A program that narrows itself as fast as it is widened cannot be given back: it is named, and
+/// the exit code says so.
 #[test]
 fn what_cannot_be_given_back_is_named() {
     let _turn = turn();

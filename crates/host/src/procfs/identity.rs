@@ -73,8 +73,9 @@ fn parse_cgroup(text: &str) -> String {
     }
 }
 
-/// Values of these variables in the environment that `pid` was started with, by its parent. A program may have written over it since,
-/// and in the middle of `exec` it is empty. For processes whose memory we may look at.
+/// Values of these variables in the environment that `pid` was started with, by its parent. A
+/// program may have written over it since, and in the middle of `exec` it is empty. For processes
+/// whose memory we may look at.
 pub fn variables<const N: usize>(pid: u32, names: [&str; N]) -> Result<[Option<OsString>; N], HostError> {
     let path = path_of(pid, "environ");
     let bytes = fs::read(&path).map_err(error::file("read", &path))?;
