@@ -77,8 +77,11 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         nm_whole_dissolve(); /* libomp's entries of these names */
         return false;
     }
-    if (NM_UNLIKELY(!plan->quick && !plan->managed))
-        return false; /* inside another one, or of one thread */
+    if (NM_UNLIKELY(!plan->quick && !plan->managed)) {
+        /* Inside another one, or of one thread: then libgomp's state outside is about to change below a held team. */
+        nm_whole_dissolve();
+        return false;
+    }
     if (NM_UNLIKELY(plan->fold)) {
         if (NM_LIKELY(fold(call, plan, flags)))
             return true;

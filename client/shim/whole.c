@@ -242,6 +242,9 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
                    void (*inside)(bool))
 {
     uint32_t count = nm_count_for_root();
+    /* Inside a region of one thread: that one ends while the team would still be held. */
+    if (runtime->get_level() != 0)
+        return false;
     settings_changed = false;
     dissolve_at_thread_end();
     if (!nm_fold_open(members, count, enter, argument))
