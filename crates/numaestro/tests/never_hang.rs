@@ -212,6 +212,10 @@ fn processes() -> impl Iterator<Item = (u32, String)> {
     fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let line = fs::read(entry.path().join("cmdline")).ok()?;
+        // The manager's guard is born from it, with its command line.
+        if fs::read_to_string(entry.path().join("comm")).is_ok_and(|comm| comm.trim() == "numaestro-guard") {
+            return None;
+        }
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         Some((pid, String::from_utf8_lossy(&[line, environment].concat()).into_owned()))
     })
