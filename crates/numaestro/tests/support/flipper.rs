@@ -132,7 +132,7 @@ impl Work {
 
     fn release(&mut self, app: u64) {
         let reply = self.control.ask(&Request::Release { app });
-        assert!(matches!(reply, Reply::Done), "release: {reply:?}");
+        assert!(matches!(reply, Reply::Whole(_)), "release: {reply:?}");
     }
 
     /// Looks at what the program has now, and counts it if it is something else than before.
