@@ -40,7 +40,7 @@ cargo_suite() {
 # Crates without processes use every processor. Those that start programs and managers get the machine for themselves, one
 # test at a time: they look at who runs where.
 cargo_suite rust-pure --workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro --
-cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
+SUITE_SECONDS_MAX=1800 cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
 # Installing and packaging; what is compiled before does not count as time of the suite. Where every change is tested (CI) there is time for one
 # build of the command only: the one that the tests have made.
 if [ "${CI:-}" = true ]; then
