@@ -137,6 +137,9 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
 {
     if (NM_UNLIKELY(nm_client.page->manager.epoch != nm_client.epoch) && nm_client.attached)
         nm_adopt(true);
+    /* libomp's reductions do not come to the same number of barriers in all members while they are libomp's own. */
+    if (pass->runtime->kmp)
+        return;
     uint32_t number = member->barriers, count = nm_count_for_root();
     bool fold = pass->members > count;
     if (NM_LIKELY(fold != member->real) || number <= pass->change_at)
@@ -209,12 +212,13 @@ void nm_whole_own_thread(void)
 {
     struct nm_context *me = nm_context_self;
     struct nm_pass *pass = nm_member.pass;
-    if (!me || me->home)
+    if (!me)
         return;
-    if (pass && nm_member.real)
-        return;
-    nm_watch_give_back(NM_WHY_OTHER);
-    nm_watch_remember();
+    if (!me->home && !(pass && nm_member.real)) {
+        nm_watch_give_back(NM_WHY_OTHER);
+        nm_watch_remember();
+    }
+    /* Also where it has been sent home already: it may not be there yet. */
     nm_fold_go_home(me);
 }
 
