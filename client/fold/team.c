@@ -363,7 +363,7 @@ static void suspend(struct nm_context *me)
                                                                                                : NULL;
         if (next) {
             leave_for(me, next);
-            /* Whom somebody has just let go on does: the root would otherwise come back for ever if it gives way. */
+            /* The root goes first only once: a root that gives way would otherwise get its turn again and again. */
             if (is_ready(me) && may_keep(me->carrier, me))
                 return;
         } else if (ready) {

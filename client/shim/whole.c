@@ -137,7 +137,7 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
 {
     if (NM_UNLIKELY(nm_client.page->manager.epoch != nm_client.epoch) && nm_client.attached)
         nm_adopt(true);
-    /* libomp's reductions do not come to the same number of barriers in all members while they are libomp's own. */
+    /* Not shown to be right for libomp: a region of its hung while the allocation changed. */
     if (pass->runtime->kmp)
         return;
     uint32_t number = member->barriers, count = nm_count_for_root();
