@@ -5,7 +5,7 @@
  * Tasks are run by the context that makes them, at once, as the compiler does it for `if(0)`. Whatever else waits inside libomp
  * (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
  *
- * Large teams reduce in a tree, within a barrier. Which member's data is combined with which other's decides the last bits of a
+ * Large teams reduce in a tree, within a barrier; which ones do depends on the version. Which member's data is combined with which other's decides the last bits of a
  * floating-point sum. So libomp is asked once for each team size: a reduction of its own tells the order, and ours repeats it.
  *
  * A team that is held open is one real region of libomp, whose members wait in nm_fold_member. kmp_outside.c keeps sequential
@@ -51,7 +51,6 @@ __thread int32_t nm_kmp_gtid;
 /* Between the two halves of a construct. */
 static __thread struct {
     enum { NO_REDUCTION, IN_TREE, BEFORE_BARRIER } reduction;
-    int32_t method;
     uint32_t serialized; /* nested regions of one thread that the compiler opened by itself */
     struct nm_member outer;
 } own __attribute__((tls_model("initial-exec")));
@@ -120,13 +119,10 @@ static struct order *order_of(const struct nm_runtime *runtime, uint32_t members
     return NULL;
 }
 
-/* Smaller teams reduce one after the other. */
-#define ALWAYS_WITHOUT_TREE 4u
-
 bool nm_kmp_asks_for_order(struct nm_runtime *runtime, uint32_t members)
 {
     static unsigned next;
-    if (members > NM_FOLD_MEMBERS || (members <= ALWAYS_WITHOUT_TREE && !getenv("KMP_FORCE_REDUCTION")))
+    if (members > NM_FOLD_MEMBERS)
         return false;
     struct order *order = order_of(runtime, members);
     if (order)
@@ -386,8 +382,7 @@ SHIM_EXPORT int32_t __kmpc_reduce(void *place, int32_t gtid, int32_t count, size
             return reduce_in_tree(nm_member.pass, data, combine);
         }
     }
-    own.method = k->reduce(place, gtid, count, size, data, combine, lock);
-    return own.method;
+    return k->reduce(place, gtid, count, size, data, combine, lock);
 }
 
 SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
@@ -398,10 +393,14 @@ SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
     own.reduction = NO_REDUCTION;
     if (reduction == IN_TREE) {
         nm_fold_barrier(nm_context_self);
-    } else if (reduction == BEFORE_BARRIER && nm_meets(&nm_member, runtime)) {
-        if (own.method == 1)
-            k->end_reduce_nowait(place, gtid, lock); /* it holds the lock */
-        nm_fold_barrier(nm_context_self);
+    } else if (reduction == BEFORE_BARRIER) {
+        /* Gives back the lock of the reduction first. A member may have to wait for its own carrier at the barrier, and whom
+         * that carrier runs may wait for the lock. */
+        k->end_reduce_nowait(place, gtid, lock);
+        if (nm_meets(&nm_member, runtime))
+            nm_fold_barrier(nm_context_self);
+        else
+            k->barrier(place, gtid);
     } else if (k) {
         k->end_reduce(place, gtid, lock);
     }

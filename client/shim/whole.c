@@ -137,9 +137,6 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
 {
     if (NM_UNLIKELY(nm_client.page->manager.epoch != nm_client.epoch) && nm_client.attached)
         nm_adopt(true);
-    /* Not shown to be right for libomp: a region of its hung while the allocation changed. */
-    if (pass->runtime->kmp)
-        return;
     uint32_t number = member->barriers, count = nm_count_for_root();
     bool fold = pass->members > count;
     if (NM_LIKELY(fold != member->real) || number <= pass->change_at)
