@@ -75,6 +75,7 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
 {
     if (NM_UNLIKELY(!call->pass.runtime->gomp)) {
         nm_whole_dissolve(); /* libomp's entries of these names */
+        call->pass.region->bare = true;
         return false;
     }
     if (NM_UNLIKELY(!plan->quick && !plan->managed)) {
@@ -122,6 +123,11 @@ SHIM_EXPORT void GOMP_parallel(nm_outlined function, void *data, unsigned thread
     }
     parallel_fn real = (parallel_fn)runtime->parallel;
     struct nm_plan plan = nm_enter(runtime, region, threads);
+    if (NM_LIKELY(nm_is_bare(&plan))) {
+        real(function, data, plan.team, flags);
+        nm_leave_bare(region);
+        return;
+    }
     if (NM_UNLIKELY(is_inside())) {
         struct nm_member outer = nm_nested_begin(plan.team);
         real(function, data, plan.team, flags);
@@ -163,6 +169,11 @@ SHIM_EXPORT void GOMP_parallel_sections(nm_outlined function, void *data, unsign
     sections_fn real = (sections_fn)runtime->sections;
     unsigned usual = threads ? threads : (unsigned)runtime->get_max_threads();
     struct nm_plan plan = nm_enter(runtime, region, usual);
+    if (NM_LIKELY(nm_is_bare(&plan))) {
+        real(function, data, threads, count, flags);
+        nm_leave_bare(region);
+        return;
+    }
     if (NM_UNLIKELY(is_inside())) {
         struct nm_member outer = nm_nested_begin(threads);
         real(function, data, threads, count, flags);
@@ -186,6 +197,11 @@ SHIM_EXPORT void GOMP_parallel_sections(nm_outlined function, void *data, unsign
         return;                                                                                                         \
     }                                                                                                                   \
     struct nm_plan plan = nm_enter(runtime, region, threads);                                                           \
+    if (NM_LIKELY(nm_is_bare(&plan))) {                                                                                 \
+        pass_on;                                                                                                        \
+        nm_leave_bare(region);                                                                                          \
+        return;                                                                                                         \
+    }                                                                                                                   \
     if (NM_UNLIKELY(is_inside())) {                                                                                     \
         struct nm_member outer = nm_nested_begin(plan.team);                                                            \
         pass_on;                                                                                                        \

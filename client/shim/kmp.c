@@ -19,7 +19,7 @@ typedef void (*fork_fn)(void *, int32_t, nm_microtask, ...);
 #define A16(i) A4(i), A4(i + 4), A4(i + 8), A4(i + 12)
 #define A64(i) A16(i), A16(i + 16), A16(i + 32), A16(i + 48)
 #define A256(i) A64(i), A64(i + 64), A64(i + 128), A64(i + 192)
-#define ARGUMENTS_FEW 16
+#define ARGUMENTS_FEW 4
 #define ARGUMENTS_MAX 1024
 
 /* A region as it was called. */
@@ -140,43 +140,54 @@ static void push(struct nm_runtime *runtime, void *place, const struct nm_plan *
         runtime->push_num_threads(place, runtime->global_thread_num(place), (int32_t)plan->team);
 }
 
-static void go(struct nm_runtime *runtime, struct nm_region *region, void *place, nm_microtask task, int32_t count,
-               void *const *arguments)
+static __attribute__((noinline)) void go_on(const struct nm_plan *plan, struct nm_runtime *runtime, struct nm_region *region,
+                                            void *place, nm_microtask task, int32_t count, void *const *arguments)
 {
-    uint32_t pushed = nm_self.pushed;
-    nm_self.pushed = 0;
-    struct nm_plan plan = nm_enter(runtime, region, pushed);
     if (NM_UNLIKELY(nm_member.pass || teams)) {
-        struct nm_member outer = nm_nested_begin(plan.team);
-        push(runtime, place, &plan);
+        struct nm_member outer = nm_nested_begin(plan->team);
+        push(runtime, place, plan);
         pass_on(runtime->fork_call, place, task, count, arguments);
         nm_nested_end(&outer);
-        nm_leave(plan);
         return;
     }
     struct call call;
-    call.pass = (struct nm_pass){.runtime = runtime, .region = region, .members = plan.members, .body = plain};
+    call.pass = (struct nm_pass){.runtime = runtime, .region = region, .members = plan->members, .body = plain};
     call.task = task;
     call.count = count;
     call.asks = false;
     call.arguments = arguments;
     call.pass.real_barrier = nm_kmp_real_barrier;
-    if (NM_UNLIKELY(plan.fold) && NM_LIKELY(fold(&call, &plan))) {
-        nm_leave(plan);
+    if (NM_UNLIKELY(plan->fold) && NM_LIKELY(fold(&call, plan)))
         return;
-    }
     /* The runtime would take this region for one inside of the team that is held. */
     if (NM_UNLIKELY(nm_whole_is_held()))
         nm_whole_dissolve();
-    push(runtime, place, &plan);
-    bool outermost = plan.quick || plan.managed;
-    if (plan.members > 1 && runtime->whole && outermost && nm_self.root == NM_PRIMARY) {
+    push(runtime, place, plan);
+    bool outermost = plan->quick || plan->managed;
+    if (plan->members > 1 && runtime->whole && outermost && nm_self.root == NM_PRIMARY) {
         call.pass.held = false;
-        call.asks = nm_kmp_asks_for_order(runtime, plan.members);
+        call.asks = nm_kmp_asks_for_order(runtime, plan->members);
         runtime->fork_call(place, 1, (nm_microtask)(void (*)(void))member, &call);
     } else {
+        region->bare = !runtime->whole;
         pass_on(runtime->fork_call, place, task, count, arguments);
     }
+}
+
+/* `arguments` are filled up to the size of the bucket. */
+static inline void go(struct nm_runtime *runtime, struct nm_region *region, void *place, nm_microtask task, int32_t count,
+                      void *const *arguments)
+{
+    uint32_t pushed = nm_self.pushed;
+    nm_self.pushed = 0;
+    struct nm_plan plan = nm_enter(runtime, region, pushed);
+    if (NM_LIKELY(nm_is_bare(&plan)) && NM_LIKELY(!teams)) {
+        push(runtime, place, &plan);
+        pass_on(runtime->fork_call, place, task, count, arguments);
+        nm_leave_bare(region);
+        return;
+    }
+    go_on(&plan, runtime, region, place, task, count, arguments);
     nm_leave(plan);
 }
 
@@ -198,14 +209,13 @@ SHIM_EXPORT void __kmpc_fork_call(void *place, int32_t count, nm_microtask task,
         return;
     va_list list;
     va_start(list, task);
-    if (NM_UNLIKELY(count > ARGUMENTS_FEW)) {
-        go_with_many(runtime, region, place, task, count, list);
-    } else {
+    if (NM_LIKELY(count <= ARGUMENTS_FEW)) {
         void *a[ARGUMENTS_FEW];
-        int32_t size = bucket(count);
-        for (int32_t i = 0; i < size; i++)
+        for (int32_t i = 0; i < ARGUMENTS_FEW; i++)
             a[i] = i < count ? va_arg(list, void *) : NULL;
         go(runtime, region, place, task, count, a);
+    } else {
+        go_with_many(runtime, region, place, task, count, list);
     }
     va_end(list);
 }

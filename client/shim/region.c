@@ -32,6 +32,7 @@ static inline unsigned region_slot(uintptr_t function, unsigned probe)
 static void region_learn(struct nm_region *region, uintptr_t function)
 {
     region->settled = 0;
+    region->bare = false;
     region->runtime = nm_runtime_of(function);
     region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }

@@ -72,6 +72,8 @@ struct nm_region {
      * generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
     _Atomic uint64_t settled;
     _Atomic uint8_t sizing; /* enum nm_sizing */
+    /* Its latest execution came to no barrier inside: there is no place where its team could change, and nobody need count. */
+    _Atomic bool bare;
     struct nm_fold_memory fold;
 };
 
@@ -92,6 +94,7 @@ struct nm_thread {
     bool serialized;    /* we made this thread's present region a team of one */
     uint32_t pushed;    /* libomp: the size the program pushed for its next region, 0 = none */
     uint32_t sections;  /* `sections` constructs met in the region that this thread opened */
+    bool met;           /* it came to a barrier that nobody counts */
 };
 /* Grows with everything that a settled plan depends on: decision, roots, the program's settings. */
 extern _Atomic uint32_t nm_generation __attribute__((visibility("hidden")));
@@ -148,7 +151,7 @@ static inline struct nm_region *nm_region_of(void *function)
 }
 
 /* Nearly every region: the primary root opens it, and nothing has changed since its latest plan. */
-static inline bool nm_quick_enter(struct nm_region *region, uint32_t asked, struct nm_plan *plan)
+static inline __attribute__((always_inline)) bool nm_quick_enter(struct nm_region *region, uint32_t asked, struct nm_plan *plan)
 {
     struct nm_thread *self = &nm_self;
     struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);
@@ -188,7 +191,7 @@ static inline void nm_quick_leave(void)
 }
 
 /* Every entry point goes through these two: the short way if it will do, else the long one. */
-static inline struct nm_plan nm_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
+static inline __attribute__((always_inline)) struct nm_plan nm_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
 {
     struct nm_plan plan = {.quick = true, .region = region};
     if (NM_LIKELY(nm_quick_enter(region, asked, &plan)))
@@ -202,6 +205,24 @@ static inline void nm_leave(struct nm_plan plan)
         nm_quick_leave();
     else
         nm_region_leave(plan);
+}
+
+/* The runtime may run the region as it is: its team is neither folded nor could it be before its end. A quick plan is that of the
+ * primary root outside of other regions. */
+extern _Atomic bool nm_whole_open_now __attribute__((visibility("hidden"))); /* whole.c: a team is held open */
+static inline bool nm_is_bare(const struct nm_plan *plan)
+{
+    return plan->quick && !plan->fold && atomic_load_explicit(&plan->region->bare, memory_order_relaxed) &&
+           NM_LIKELY(!atomic_load_explicit(&nm_whole_open_now, memory_order_relaxed));
+}
+
+static inline void nm_leave_bare(struct nm_region *region)
+{
+    if (NM_UNLIKELY(nm_self.met)) {
+        nm_self.met = false;
+        region->bare = false;
+    }
+    nm_quick_leave();
 }
 
 /* told.c */

@@ -16,18 +16,13 @@ static _Atomic uint32_t refused; /* enum nm_fold_why, once and for all */
 static _Atomic bool settings_changed;
 static _Atomic bool looked; /* at everything that is loaded */
 
+_Atomic bool nm_whole_open_now;
 static struct held {
-    bool open;
     bool inside; /* a region of the program is running in it */
     struct nm_runtime *runtime;
     uint32_t members, flags;
     void (*enter)(bool); /* the runtime's state for inside or outside of a region */
 } held;
-
-bool nm_whole_is_held(void)
-{
-    return held.open;
-}
 
 void nm_whole_refuse(enum nm_fold_why why)
 {
@@ -145,7 +140,7 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
         if (nm_whole_refused(pass->runtime, pass->members) || pass->region->fold.rest > 0)
             return;
         if (!member->joined && ((uint32_t)pass->runtime->get_num_threads() != pass->members ||
-                                held.open || !nm_fold_prepare(pass->members, count)))
+                                nm_whole_is_held() || !nm_fold_prepare(pass->members, count)))
             return;
         nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
         if (!nm_watch_begin(&pass->region->fold))
@@ -166,6 +161,8 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     struct nm_member *member = &nm_member;
     *member = (struct nm_member){.pass = pass, .real = true};
     pass->body(pass, number);
+    if (nm_self.root == NM_PRIMARY)
+        pass->region->bare = member->barriers == 0;
     if (NM_UNLIKELY(member->joined)) {
         /* The runtime ends its region on everybody's own kernel thread. All have done with the team's carriers first. */
         if (!member->real)
@@ -197,7 +194,7 @@ void nm_whole_settings(void)
 
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
 {
-    if (!held.open)
+    if (!nm_whole_is_held())
         return false;
     if (held.runtime == runtime && held.members == members && held.flags == flags && !settings_changed && !refused)
         return true;
@@ -250,7 +247,8 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
     dissolve_at_thread_end();
     if (!nm_fold_open(members, count, enter, argument))
         return false;
-    held = (struct held){true, false, runtime, members, flags, inside};
+    held = (struct held){false, runtime, members, flags, inside};
+    nm_whole_open_now = true;
     nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
     nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, members);
     nm_watch_count(true);
@@ -287,9 +285,9 @@ void nm_whole_run(struct nm_pass *pass)
 
 void nm_whole_dissolve(void)
 {
-    if (!held.open || held.inside || nm_self.root != NM_PRIMARY)
+    if (!nm_whole_is_held() || held.inside || nm_self.root != NM_PRIMARY)
         return;
-    held.open = false;
+    nm_whole_open_now = false;
     held.enter(true);
     nm_fold_dissolve();
     nm_watch_say(NM_FOLD_NONE, NM_WHY_NONE, 0);
@@ -303,9 +301,10 @@ static void before_fork(void)
 
 static void in_child(void)
 {
-    if (held.open || nm_fold_is_open())
+    if (nm_whole_is_held() || nm_fold_is_open())
         nm_fold_forget();
-    held = (struct held){.open = false};
+    held = (struct held){.inside = false};
+    nm_whole_open_now = false;
     nm_member = (struct nm_member){.pass = NULL};
     nm_watch_in_child();
 }

@@ -59,7 +59,10 @@ void nm_whole_run(struct nm_pass *pass);
 void nm_whole_dissolve(void);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
-bool nm_whole_is_held(void);
+static inline bool nm_whole_is_held(void)
+{
+    return atomic_load_explicit(&nm_whole_open_now, memory_order_relaxed);
+}
 /* A member of a folded team is about to do something that belongs to its own kernel thread. */
 void nm_whole_own_thread(void);
 
@@ -70,8 +73,10 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass);
 static inline bool nm_meets(struct nm_member *member, const struct nm_runtime *runtime)
 {
     struct nm_pass *pass = member->pass;
-    if (!pass || NM_UNLIKELY(pass->runtime != runtime))
+    if (!pass || NM_UNLIKELY(pass->runtime != runtime)) {
+        nm_self.met = true;
         return false;
+    }
     uint32_t number = ++member->barriers;
     if (NM_UNLIKELY(atomic_load_explicit(&pass->change_at, memory_order_relaxed) == number))
         nm_pass_change(member, pass);
@@ -84,8 +89,10 @@ static inline bool nm_meets(struct nm_member *member, const struct nm_runtime *r
 static inline bool nm_will_meet(const struct nm_member *member, const struct nm_runtime *runtime)
 {
     struct nm_pass *pass = member->pass;
-    if (!pass || NM_UNLIKELY(pass->runtime != runtime))
+    if (!pass || NM_UNLIKELY(pass->runtime != runtime)) {
+        nm_self.met = true;
         return false;
+    }
     bool changes = atomic_load_explicit(&pass->change_at, memory_order_relaxed) == member->barriers + 1;
     return changes ? !pass->to_real : !member->real;
 }
