@@ -144,7 +144,7 @@ static bool claim(struct nm_carrier *carrier, struct nm_context *context)
         return false;
     /* It may have run and come to its next meeting since it was looked at. */
     if (is_wanted(carrier, context) && may_run(carrier, context)) {
-        context->carrier = carrier;
+        atomic_store_explicit(&context->carrier, carrier, memory_order_relaxed);
         carrier->last = context->number;
         return true;
     }
@@ -181,14 +181,19 @@ static struct nm_context *find(struct nm_carrier *carrier)
     return found ? found : find_among(carrier, false);
 }
 
+static void ring_when_ordered(void)
+{
+    if (atomic_load(&team.sleepers) == 0)
+        return;
+    atomic_fetch_add(&team.bell, 1);
+    wake(&team.bell);
+}
+
 /* After something has become ready. The full barrier pairs with that of a carrier about to sleep. */
 static void ring(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&team.sleepers, memory_order_relaxed) == 0)
-        return;
-    atomic_fetch_add(&team.bell, 1);
-    wake(&team.bell);
+    ring_when_ordered();
 }
 
 /* Whatever it sleeps on, it looks again. */
@@ -202,8 +207,8 @@ static void call(struct nm_carrier *carrier)
 /* Everybody who waits for this generation may go on. */
 static void open_turn(uint32_t generation)
 {
-    atomic_store_explicit(&team.generation, generation, memory_order_release);
-    ring();
+    atomic_store(&team.generation, generation);
+    ring_when_ordered();
 }
 
 static bool someone_waits_for(const struct nm_carrier *carrier)

@@ -109,8 +109,8 @@ bool nm_watch_begin(struct nm_fold_memory *of)
 {
     memory = of;
     nm_fold_at_meeting = at_meeting;
-    within = 0;
-    refolded_at = nm_fold_generation();
+    atomic_store_explicit(&within, 0, memory_order_relaxed);
+    atomic_store_explicit(&refolded_at, nm_fold_generation(), memory_order_relaxed);
     bool leave = of->rest > 0;
     if (leave && of->rest != UINT16_MAX)
         of->rest--;
@@ -119,6 +119,7 @@ bool nm_watch_begin(struct nm_fold_memory *of)
         all = leave;
         apply();
     }
+    /* In order with the look at `asleep`: a helper that goes to sleep sees the one or is seen by the other. */
     running = true;
     if (NM_UNLIKELY(atomic_load_explicit(&asleep, memory_order_relaxed))) {
         asleep = false;
@@ -129,7 +130,7 @@ bool nm_watch_begin(struct nm_fold_memory *of)
 
 void nm_watch_end(void)
 {
-    running = false;
+    atomic_store_explicit(&running, false, memory_order_relaxed);
     if (NM_UNLIKELY(for_good)) {
         for_good = false;
         memory->because = because;

@@ -34,8 +34,9 @@ static struct nm_runtime *_Atomic holder; /* whose team is held open; valid whil
 
 void nm_kmp_hold(struct nm_runtime *runtime, bool outside)
 {
-    holder = runtime;
-    nm_kmp_outside = outside;
+    /* The root reads what it wrote; other threads are never outside of a team that is held. */
+    atomic_store_explicit(&holder, runtime, memory_order_relaxed);
+    atomic_store_explicit(&nm_kmp_outside, outside, memory_order_relaxed);
 }
 
 bool nm_kmp_holds(const struct nm_runtime *runtime)

@@ -162,7 +162,7 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     *member = (struct nm_member){.pass = pass, .real = true};
     pass->body(pass, number);
     if (nm_self.root == NM_PRIMARY)
-        pass->region->bare = member->barriers == 0;
+        atomic_store_explicit(&pass->region->bare, member->barriers == 0, memory_order_relaxed);
     if (NM_UNLIKELY(member->joined)) {
         /* The runtime ends its region on everybody's own kernel thread. All have done with the team's carriers first. */
         if (!member->real)
