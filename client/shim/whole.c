@@ -167,8 +167,11 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
         /* The runtime ends its region on everybody's own kernel thread. All have done with the team's carriers first. */
         if (!member->real)
             nm_fold_barrier(nm_context_self);
-        if (nm_self.root == NM_PRIMARY)
+        if (nm_self.root == NM_PRIMARY) {
             nm_watch_end();
+            /* The root takes its carrier along, which others may be waiting for: they go on by their own. */
+            nm_watch_all(true);
+        }
         nm_fold_leave(nm_context_self);
     }
     member->pass = NULL;
