@@ -319,6 +319,16 @@ static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
     runs_again(me);
 }
 
+/* A carrier that is to stop working still has a context. It may have been moved to where this carrier waits. */
+static bool someone_is_to_stop(void)
+{
+    uint32_t limit = atomic_load_explicit(&team.limit, memory_order_relaxed);
+    for (uint32_t i = 0; i < team.members; i++)
+        if (atomic_load_explicit(&team.contexts[i].runner, memory_order_relaxed) > limit)
+            return true;
+    return false;
+}
+
 /* Waits on the stack of `me`, which nobody else can claim meanwhile. Returns when there may be something new. */
 static void wait_for_news(const struct nm_context *me, const struct nm_carrier *carrier)
 {
@@ -332,6 +342,8 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
         /* A context that a neighbour has given up in the meantime. */
         if (someone_waits_for(carrier))
             return;
+        if (someone_is_to_stop())
+            break;
         uint64_t now = now_ns();
         if (until == 0)
             until = now + patience;
@@ -561,6 +573,9 @@ struct nm_context *nm_fold_join(uint32_t number)
 
 void nm_fold_leave(struct nm_context *me)
 {
+    /* The root takes its carrier along, which others may be waiting for: they go on by their own. */
+    for (uint32_t i = 1; me->number == 0 && i < team.members; i++)
+        nm_fold_send_home(i);
     nm_fold_go_home(me);
     uint32_t left = atomic_fetch_sub(&team.joined, 1) - 1;
     if (left == 0)

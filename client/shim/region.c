@@ -188,13 +188,17 @@ static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_
     region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << NM_SETTLED_TEAM | bits;
 }
 
-uint32_t nm_count_for_root(void)
+uint32_t nm_share_of_root(uint32_t count)
 {
-    uint32_t count = atomic_load_explicit(&nm_client.count, memory_order_relaxed);
     uint32_t sharers = atomic_load_explicit(&roots, memory_order_relaxed);
     if (NM_LIKELY(sharers <= 1) || count == UINT32_MAX)
         return count;
     return count > sharers ? count / sharers : 1;
+}
+
+uint32_t nm_count_for_root(void)
+{
+    return nm_share_of_root(atomic_load_explicit(&nm_client.count, memory_order_relaxed));
 }
 
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
@@ -307,9 +311,12 @@ static void before_vacate(uint32_t count, bool root)
     }
 }
 
-/* The threads of the pools, as far as they were seen; the helper moves everything else. */
+/* The threads of the pools, as far as they were seen, and those that are about to run a folded team; the helper moves everything
+ * else. */
 static void move_pool(const struct nm_cpuset *set)
 {
+    for (uint32_t i = 1; nm_fold_is_open() && i < least(nm_client.count, nm_fold_members()); i++)
+        nm_move_thread(nm_fold_carrier(i)->tid, set);
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
         for (uint32_t i = 1; i < r->rolled && i < NM_ROLL; i++)
             if (r->roll[i])
@@ -374,6 +381,12 @@ static uint32_t threads_max(void)
     return max;
 }
 
+static void announce(uint32_t count)
+{
+    if (nm_watch_in_region())
+        nm_watch_allow(nm_share_of_root(count), nm_client.flags & NM_FLAG_SHARED);
+}
+
 static uint64_t tick(void)
 {
     uint64_t watch = nm_watch_tick(), analyzer = nm_analyzer_tick();
@@ -394,6 +407,6 @@ static void in_child(void)
 
 __attribute__((constructor)) static void start(void)
 {
-    nm_hooks = (struct nm_hooks){before_vacate, move_pool, tell_pool, after, runtimes_found, threads_max, tick, nm_watch_in_region};
+    nm_hooks = (struct nm_hooks){before_vacate, move_pool, tell_pool, after, runtimes_found, threads_max, tick, announce};
     pthread_atfork(NULL, NULL, in_child);
 }

@@ -133,6 +133,7 @@ void nm_regions_flush(void);
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked);
 void nm_region_leave(struct nm_plan plan);
 uint32_t nm_count_for_root(void); /* processors for the regions of one thread; UINT32_MAX = no limit */
+uint32_t nm_share_of_root(uint32_t count); /* the same if the program had `count` */
 
 #define NM_REGIONS 4096u /* power of two */
 extern struct nm_region nm_regions[NM_REGIONS] __attribute__((visibility("hidden")));

@@ -127,12 +127,29 @@ void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
     member->real = real;
 }
 
+/* Processors for the team from here on. A decision for fewer is adopted one barrier later than it is seen: by then the team has
+ * left the others by itself, and no thread waits on a processor for one that was moved there and cannot run. */
+static uint32_t count_from_here(struct nm_member *member, const struct nm_pass *pass)
+{
+    const struct numaestro_page *page = nm_client.page;
+    uint32_t epoch = page->manager.epoch, count = page->manager.count;
+    if (NM_LIKELY(epoch == nm_client.epoch) || !nm_client.attached)
+        return nm_count_for_root();
+    if (count > 0 && count < nm_client.count && count < pass->members && member->announced != epoch) {
+        member->announced = epoch;
+        count = nm_share_of_root(count);
+        if (!member->real)
+            nm_watch_allow(count, nm_client.flags & NM_FLAG_SHARED);
+        return count;
+    }
+    nm_adopt(true);
+    return nm_count_for_root();
+}
+
 /* The root has come to a barrier: how shall the next one be? */
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
 {
-    if (NM_UNLIKELY(nm_client.page->manager.epoch != nm_client.epoch) && nm_client.attached)
-        nm_adopt(true);
-    uint32_t number = member->barriers, count = nm_count_for_root();
+    uint32_t number = member->barriers, count = count_from_here(member, pass);
     bool fold = pass->members > count;
     if (NM_LIKELY(fold != member->real) || number <= pass->change_at)
         return;
@@ -167,11 +184,8 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
         /* The runtime ends its region on everybody's own kernel thread. All have done with the team's carriers first. */
         if (!member->real)
             nm_fold_barrier(nm_context_self);
-        if (nm_self.root == NM_PRIMARY) {
+        if (nm_self.root == NM_PRIMARY)
             nm_watch_end();
-            /* The root takes its carrier along, which others may be waiting for: they go on by their own. */
-            nm_watch_all(true);
-        }
         nm_fold_leave(nm_context_self);
     }
     member->pass = NULL;

@@ -33,6 +33,7 @@ struct nm_member {
     uint32_t barriers;    /* that it has come to */
     bool real;            /* it uses the runtime's own constructs */
     bool joined;          /* it has a context */
+    uint32_t announced;   /* root: the decision that its team makes room for, before it is adopted */
     uint8_t first;        /* of `parallel sections`: 0 = ask the runtime, 1 = `section` is the first */
     unsigned section;
 };

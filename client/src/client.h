@@ -47,7 +47,8 @@ struct nm_hooks {
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
     uint64_t (*tick)(void); /* helper: nanoseconds until it is to be called again */
-    bool (*busy)(void);     /* the root is in a region whose processors can change: it is not waited for */
+    /* Helper: fewer processors have been decided. Threads that can leave the others by themselves do so before they are moved. */
+    void (*announce)(uint32_t count);
 };
 extern struct nm_hooks nm_hooks;
 

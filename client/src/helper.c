@@ -38,9 +38,9 @@ bool nm_helper_runs(void)
 /* Gives the root thread its chance: it does better than a fold. */
 static void wait_for_root(struct numaestro_page *page)
 {
-    uint32_t in_force = nm_client.epoch;
-    if (nm_hooks.busy && nm_hooks.busy())
-        return;
+    uint32_t in_force = nm_client.epoch, count = page->manager.count;
+    if (nm_hooks.announce && count > 0 && count < nm_client.count)
+        nm_hooks.announce(count);
     if (page->root.regions > 0 && !(page->manager.flags & NM_FLAG_LENT) && page->manager.epoch != in_force)
         nm_futex_wait(&nm_client.epoch, in_force, ROOT_GRACE_NS);
 }

@@ -151,8 +151,6 @@ static void *joins(void *number)
         struct nm_context *me = nm_fold_join((uint32_t)(uintptr_t)number);
         work(&rounds, me);
         nm_fold_barrier(me);
-        if (me->number == 0)
-            nm_fold_limit(members);
         pid_t tid = me->carrier ? (pid_t)nm_fold_carrier(me->number)->tid : 0;
         nm_fold_leave(me);
         if (syscall(SYS_gettid) != tid)
