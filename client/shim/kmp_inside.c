@@ -51,6 +51,7 @@ __thread int32_t nm_kmp_gtid;
 /* Between the two halves of a construct. */
 static __thread struct {
     enum { NO_REDUCTION, IN_TREE, BEFORE_BARRIER } reduction;
+    uint32_t flushes;
     uint32_t serialized; /* nested regions of one thread that the compiler opened by itself */
     struct nm_member outer;
 } own __attribute__((tls_model("initial-exec")));
@@ -306,6 +307,19 @@ SHIM_EXPORT int32_t __kmpc_cancel_barrier(void *place, int32_t gtid)
     else if (k && k->cancel_barrier && !nm_kmp_is_outside_of(runtime))
         return k->cancel_barrier(place, gtid);
     return 0;
+}
+
+/* A member that flushes again and again is likely to wait for what another one writes: pipelines are made so. Others that could
+ * run go before it then. Who is wrong about that loses a switch in so many flushes. */
+#define FLUSHES_A_TURN 8u
+
+SHIM_EXPORT void __kmpc_flush(void *place)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    struct nm_member *member = &nm_member;
+    (void)place;
+    if (member->pass && !member->real && ++own.flushes % FLUSHES_A_TURN == 0)
+        nm_fold_yield(nm_context_self);
 }
 
 /* Reductions */

@@ -3,6 +3,7 @@
  * Nearly every region takes the short way of shim.h (nm_quick_enter): a handful of loads and four stores to lines that
  * only this thread writes; no system call, no lock, no allocation, no read-modify-write. Here is the long way.
  */
+#include "../src/message.h"
 #include "whole.h"
 
 #include <pthread.h>
@@ -35,6 +36,20 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->bare = false;
     region->runtime = nm_runtime_of(function);
     region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
+}
+
+/* Threads that the manager takes for the largest team of this program; it does not give out more processors. */
+static _Atomic uint32_t told_threads;
+
+/* A program that began with a team of one, or with few, goes on with more. */
+static __attribute__((noinline)) void tell_team(uint32_t threads)
+{
+    told_threads = threads;
+    if (!nm_helper_runs())
+        nm_helper_start();
+    /* Who asks for processors by itself is believed. */
+    if (nm_client.page->request.requested == 0)
+        nm_notice(NM_TEAM, threads, 0);
 }
 
 static struct nm_region *region_add(uintptr_t function)
@@ -233,6 +248,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     uint32_t count = nm_count_for_root(), sharers = atomic_load_explicit(&roots, memory_order_relaxed);
     if (primary)
         nm_watch_allow(count, flags & NM_FLAG_SHARED);
+    if (NM_UNLIKELY(own > told_threads) && nm_client.attached && primary)
+        tell_team(own);
 
     enum nm_held_by why = NM_HELD_NOT;
     bool follows = may_follow(runtime, flags, &why);
@@ -378,6 +395,7 @@ static uint32_t threads_max(void)
     uint32_t max = nm_setters_max();
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
         max = r->threads_max > max ? r->threads_max : max;
+    told_threads = max ? max : UINT32_MAX;
     return max;
 }
 

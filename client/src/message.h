@@ -18,6 +18,7 @@ enum nm_kind {
     NM_SPEEDUP = 7,
     NM_ADVISE = 8,
     NM_ADVICE = 9,
+    NM_TEAM = 10,
 };
 
 struct nm_hello {

@@ -30,6 +30,8 @@ pub enum Kind {
     Advise = 8,
     /// Manager → process, see [`Advised`].
     Advice = 9,
+    /// Program → manager: its largest team has `value` threads, more than it said in [`Hello`]. Not answered.
+    Team = 10,
 }
 
 /// Program → manager, 640 bytes.
@@ -98,7 +100,7 @@ pub struct Notice {
     pub version: u16,
     /// The number of this application.
     pub app: u64,
-    /// `Adopted`: the epoch. `Request`, `Demand`, `Speedup`: processors. Else 0.
+    /// `Adopted`: the epoch. `Request`, `Demand`, `Speedup`: processors. `Team`: threads. Else 0.
     pub value: u32,
     /// `Adopted`: 1 if by folding. `Speedup`: thousandths. Else 0.
     pub second: u32,

@@ -39,6 +39,7 @@ impl Manager {
             Ok(Message::Busy { app }) if self.is_from(app, peer) => self.parallel_again(app),
             Ok(Message::Request { app, processors }) if self.is_from(app, peer) => self.requested(app, processors),
             Ok(Message::Demand { app, processors }) if self.is_from(app, peer) => self.demanded(app, processors),
+            Ok(Message::Team { app, threads }) if self.is_from(app, peer) => self.team_grew(app, threads),
             Ok(Message::Speedup { app, processors, speedup_milli }) if self.is_from(app, peer) => {
                 self.measured(app, processors, speedup_milli);
             }
@@ -162,6 +163,14 @@ impl Manager {
         let threads = if threads_max == 0 { u32::MAX } else { threads_max };
         entry.could = threads.min(entry.options.max.unwrap_or(u32::MAX));
         entry.wish = entry.could.clamp(1, most);
+    }
+
+    /// Its largest team has more threads than it said before.
+    fn team_grew(&mut self, app: u64, threads: u32) {
+        self.set_wish(app, threads);
+        if let Some(wish) = self.apps.get(&app).map(|entry| entry.wish) {
+            self.ask_for(app, wish);
+        }
     }
 
     /// A new page with what the application was told last already in it; it replaces the one that the process had before `exec`.

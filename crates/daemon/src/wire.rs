@@ -47,6 +47,7 @@ pub(crate) enum Message {
     Busy { app: u64 },
     Request { app: u64, processors: u32 },
     Demand { app: u64, processors: u32 },
+    Team { app: u64, threads: u32 },
     Speedup { app: u64, processors: u32, speedup_milli: u32 },
 }
 
@@ -112,6 +113,7 @@ fn notice(kind: u16, cursor: &mut Cursor<'_>) -> Option<Message> {
         kind if kind == Kind::Busy as u16 => Some(Message::Busy { app }),
         kind if kind == Kind::Request as u16 => Some(Message::Request { app, processors: value }),
         kind if kind == Kind::Demand as u16 => Some(Message::Demand { app, processors: value }),
+        kind if kind == Kind::Team as u16 => Some(Message::Team { app, threads: value }),
         kind if kind == Kind::Speedup as u16 => {
             Some(Message::Speedup { app, processors: value, speedup_milli: second })
         }
@@ -275,6 +277,7 @@ mod tests {
         assert_eq!(notice(4), Ok(Message::Busy { app: 7 }));
         assert_eq!(notice(5), Ok(Message::Request { app: 7, processors: 9 }));
         assert_eq!(notice(6), Ok(Message::Demand { app: 7, processors: 9 }));
+        assert_eq!(notice(10), Ok(Message::Team { app: 7, threads: 9 }));
         assert_eq!(notice(7), Ok(Message::Speedup { app: 7, processors: 9, speedup_milli: 1900 }));
         assert_eq!(notice(2), Err(code::MALFORMED));
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use support::ended::{self, Ended, Running};
 use support::manager::{Manager, NUMAESTRO, alone};
-use support::programs::{COMPILERS, any, program};
-use support::{has, is_root, number, processors, skip, turn};
+use support::programs::{COMPILERS, any, program, torture};
+use support::{eventually, hang, has, is_root, number, processors, skip, turn};
 
 /// One line of `inside`.
 fn right_line() -> Option<(String, String)> {
@@ -49,6 +49,23 @@ fn more_programs_than_processors() {
         all_right(programs, &line);
     }
     manager.expect_all_free();
+}
+
+/// Its first team has one thread; the manager must not take that for its largest for ever.
+#[test]
+fn a_program_that_begins_with_one_thread() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let most = processors().min(4) as u32;
+    for compiler in COMPILERS {
+        let Some(path) = torture(compiler, "regions") else { continue };
+        let mut command = manager.run_command([path.as_str(), "1"]);
+        command.env("NUMAESTRO_TORTURE_PART", "set").env("OMP_NUM_THREADS", most.to_string());
+        let running = ended::start(&mut command);
+        let grown = eventually(|| manager.status().is_some_and(|all| all.apps.iter().any(|app| app.request == most)));
+        let ended = running.end_within(hang()).expect("it ends");
+        assert!(grown && ended.status.success(), "{compiler}: {} {}", ended.code(), ended.stderr);
+    }
 }
 
 /// 200 in the usual run, 1000 with `NUMAESTRO_TEST_BIG=1`.
