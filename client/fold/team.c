@@ -384,6 +384,7 @@ static void suspend(struct nm_context *me)
             if (is_ready(me) && may_keep(me->carrier, me))
                 return;
         } else if (ready) {
+            runs_again(me);
             return;
         } else {
             wait_for_news(me, carrier);
@@ -405,6 +406,8 @@ static void meet(struct nm_context *me, uint32_t wait)
     open_turn(generation + 1);
     if (wait > 1 || !may_keep(me->carrier, me))
         suspend(me);
+    else
+        runs_again(me); /* it may have been sent home since, and be there */
 }
 
 void nm_fold_barrier(struct nm_context *me)

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fenv.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,40 @@ static void *joins(void *number)
     return NULL;
 }
 
+/* A member on its own kernel thread is sent home, and is the last that comes to the barrier: it takes its signals from there on. */
+static _Atomic bool sent;
+static _Atomic int blocked;
+
+static void last_at_home(void *argument, struct nm_context *me)
+{
+    (void)argument;
+    if (me->number == 0) {
+        nm_fold_send_home(1);
+        sent = true;
+    } else {
+        while (!sent)
+            usleep(100);
+        usleep(20000);
+    }
+    nm_fold_barrier(me);
+    sigset_t set;
+    pthread_sigmask(SIG_SETMASK, NULL, &set);
+    if (me->number == 1)
+        blocked = sigismember(&set, SIGUSR1);
+}
+
+static void comes_last(void)
+{
+    members = 2;
+    if (!nm_fold_open(2, 2, region, NULL))
+        fail("a team", 0, 1);
+    nm_fold_run(last_at_home, NULL);
+    nm_fold_dissolve();
+    if (blocked)
+        fail("signals of a member at home", blocked, 0);
+    printf("ok fold: who is sent home takes its signals also if it came last\n");
+}
+
 static void join_and_leave(void)
 {
     for (members = 2; members <= 9; members += 7) {
@@ -222,6 +257,7 @@ int main(int argc, char **argv)
         return 0;
     }
     join_and_leave();
+    comes_last();
     stress(argc > 1 ? strtod(argv[1], NULL) : 2.0, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
     return 0;
 }
