@@ -163,16 +163,19 @@ static void *joins(void *number)
 }
 
 /* A member on its own kernel thread is sent home, and is the last that comes to the barrier: it takes its signals from there on. */
-static _Atomic bool sent;
+static _Atomic bool runs, sent;
 static _Atomic int blocked;
 
 static void last_at_home(void *argument, struct nm_context *me)
 {
     (void)argument;
     if (me->number == 0) {
+        while (!runs) /* by its own carrier, then */
+            usleep(100);
         nm_fold_send_home(1);
         sent = true;
     } else {
+        runs = true;
         while (!sent)
             usleep(100);
         usleep(20000);
