@@ -349,8 +349,10 @@ SHIM_EXPORT void GOMP_task(void (*function)(void *), void *data, void (*copy)(vo
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
     if (!g && !runtime)
         return;
+    bool begun = nm_task_begin();
     (g ? g->task : REAL(GOMP_task))(function, data, copy, size, align, if_clause && !at_once(runtime), flags, depend, priority,
                                     detach);
+    nm_task_end(begun);
 }
 
 SHIM_EXPORT void GOMP_taskloop(void (*function)(void *), void *data, void (*copy)(void *, void *), long size, long align,
@@ -360,8 +362,10 @@ SHIM_EXPORT void GOMP_taskloop(void (*function)(void *), void *data, void (*copy
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
     if (!g && !runtime)
         return;
+    bool begun = nm_task_begin();
     (g ? g->taskloop : REAL(GOMP_taskloop))(function, data, copy, size, align,
                                             at_once(runtime) ? flags & ~TASKLOOP_IF : flags, tasks, priority, from, to, step);
+    nm_task_end(begun);
 }
 
 SHIM_EXPORT void GOMP_taskloop_ull(void (*function)(void *), void *data, void (*copy)(void *, void *), long size, long align,
@@ -372,7 +376,9 @@ SHIM_EXPORT void GOMP_taskloop_ull(void (*function)(void *), void *data, void (*
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
     if (!g && !runtime)
         return;
+    bool begun = nm_task_begin();
     (g ? g->taskloop_ull : REAL(GOMP_taskloop_ull))(function, data, copy, size, align,
                                                     at_once(runtime) ? flags & ~TASKLOOP_IF : flags, tasks, priority, from, to,
                                                     step);
+    nm_task_end(begun);
 }

@@ -511,8 +511,12 @@ SHIM_EXPORT int32_t __kmpc_omp_task(void *place, int32_t gtid, void *task)
     if (!k || !k->task)
         return 0;
     before_sequential(runtime);
-    if (!at_once(runtime))
-        return k->task(place, gtid, task);
+    if (!at_once(runtime)) {
+        bool begun = nm_task_begin();
+        int32_t result = k->task(place, gtid, task);
+        nm_task_end(begun);
+        return result;
+    }
     do_task(k, place, gtid, task);
     return 0;
 }
@@ -525,8 +529,12 @@ SHIM_EXPORT int32_t __kmpc_omp_task_with_deps(void *place, int32_t gtid, void *t
     if (!k || !k->task_with_deps)
         return 0;
     before_sequential(runtime);
-    if (!at_once(runtime))
-        return k->task_with_deps(place, gtid, task, count, dependences, count_noalias, dependences_noalias);
+    if (!at_once(runtime)) {
+        bool begun = nm_task_begin();
+        int32_t result = k->task_with_deps(place, gtid, task, count, dependences, count_noalias, dependences_noalias);
+        nm_task_end(begun);
+        return result;
+    }
     k->wait_deps(place, gtid, count, dependences, count_noalias, dependences_noalias);
     do_task(k, place, gtid, task);
     return 0;
@@ -538,8 +546,10 @@ SHIM_EXPORT void __kmpc_taskloop(void *place, int32_t gtid, void *task, int32_t 
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
     const struct nm_kmp *k = kmp_of(runtime);
     before_sequential(runtime);
+    bool begun = nm_task_begin();
     if (k && k->taskloop)
         k->taskloop(place, gtid, task, at_once(runtime) ? 0 : condition, lower, upper, step, no_group, schedule, grain, duplicate);
+    nm_task_end(begun);
 }
 
 SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_t condition, uint64_t *lower, uint64_t *upper,
@@ -549,9 +559,11 @@ SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
     const struct nm_kmp *k = kmp_of(runtime);
     before_sequential(runtime);
+    bool begun = nm_task_begin();
     if (k && k->taskloop_5)
         k->taskloop_5(place, gtid, task, at_once(runtime) ? 0 : condition, lower, upper, step, no_group, schedule, grain, modifier,
                       duplicate);
+    nm_task_end(begun);
 }
 
 /* Regions whose `if` clause is false: one thread, within its own code. */

@@ -98,6 +98,22 @@ static inline bool nm_will_meet(const struct nm_member *member, const struct nm_
     return changes ? !pass->to_real : !member->real;
 }
 
+/* Around a call that may run a task at once. In sequential code a team that was held open at its end would still be there when
+ * the runtime ends the task, and belong to it. */
+static inline bool nm_task_begin(void)
+{
+    if (NM_LIKELY(nm_member.pass != NULL))
+        return false;
+    nm_whole_dissolve();
+    nm_self.tasks++;
+    return true;
+}
+
+static inline void nm_task_end(bool begun)
+{
+    nm_self.tasks -= begun;
+}
+
 /* Around a region opened by a member: its constructs are the runtime's. */
 struct nm_member nm_nested_begin(unsigned asked);
 static inline void nm_nested_end(const struct nm_member *outer)

@@ -208,11 +208,67 @@ static void forests(void)
     note_slots(team_size());
 }
 
+static void region_in_task(uint64_t salt)
+{
+    clear_slots();
+#pragma omp parallel
+    {
+        *slot(omp_get_thread_num()) = mixed(salt, (uint64_t)omp_get_thread_num());
+#pragma omp barrier
+    }
+    note_slots(team_size());
+    note((uint64_t)omp_get_level());
+}
+
+/* Tasks outside of any region are run at once, and open regions: teams must not outlive the task that they belong to. */
+static void outside(void)
+{
+    static int chain;
+    chain = 0;
+    for (int r = 0; r < 3; r++) {
+#pragma omp parallel
+        *slot(omp_get_thread_num()) = 1;
+#pragma omp task
+        region_in_task(1);
+#pragma omp task
+        region_in_task(2);
+#pragma omp taskwait
+#pragma omp task if (0)
+        region_in_task(3);
+        region_in_task(4);
+#pragma omp task depend(inout : chain)
+        region_in_task(5);
+#pragma omp task depend(inout : chain)
+        region_in_task(6);
+#pragma omp taskgroup
+        {
+#pragma omp task
+            {
+#pragma omp task
+                region_in_task(7);
+                region_in_task(8);
+            }
+        }
+#pragma omp taskloop grainsize(1)
+        for (int i = 0; i < 3; i++)
+            region_in_task((uint64_t)(10 + i));
+#pragma omp task
+        {
+            omp_set_num_threads(2);
+            region_in_task(20);
+            note((uint64_t)omp_get_max_threads());
+        }
+#pragma omp taskwait
+        omp_set_num_threads(team_size());
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
         {"recursive", recursive}, {"barriers", at_barriers}, {"groups", groups}, {"loops", task_loops},
         {"ties", ties},           {"untied", untied_and_priority}, {"forests", forests},
+        {"outside", outside},
     };
     return TORTURE(parts);
 }
