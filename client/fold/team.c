@@ -19,6 +19,7 @@
  */
 #include "client.h"
 #include "fold.h"
+#include "sanitize.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -62,7 +63,7 @@ static struct team {
 } team;
 
 /* System calls without errno, which is thread-local. */
-static long raw(long number, long a, long b, long c, long d)
+static NM_ON_ANY_STACK long raw(long number, long a, long b, long c, long d)
 {
 #if defined(__x86_64__)
     long result;
@@ -81,13 +82,13 @@ static long raw(long number, long a, long b, long c, long d)
 }
 
 /* Until somebody wakes it, or `briefly`. */
-static void sleep_on(_Atomic uint32_t *word, uint32_t value, bool briefly)
+static NM_ON_ANY_STACK void sleep_on(_Atomic uint32_t *word, uint32_t value, bool briefly)
 {
     static const struct timespec brief = {0, BRIEF_NS};
     raw(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, briefly ? (long)&brief : 0);
 }
 
-static void wake(_Atomic uint32_t *word)
+static NM_ON_ANY_STACK void wake(_Atomic uint32_t *word)
 {
     raw(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);
 }
@@ -109,23 +110,23 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static inline bool reached(uint32_t generation, uint32_t turn)
+static inline NM_ON_ANY_STACK bool reached(uint32_t generation, uint32_t turn)
 {
     return (int32_t)(generation - turn) >= 0;
 }
 
-static inline bool is_ready(const struct nm_context *context)
+static inline NM_ON_ANY_STACK bool is_ready(const struct nm_context *context)
 {
     return reached(atomic_load_explicit(&team.generation, memory_order_acquire),
                    atomic_load_explicit(&context->turn, memory_order_relaxed));
 }
 
-static inline bool works(const struct nm_carrier *carrier)
+static inline NM_ON_ANY_STACK bool works(const struct nm_carrier *carrier)
 {
     return carrier->number < atomic_load_explicit(&team.limit, memory_order_relaxed);
 }
 
-static inline bool may_run(const struct nm_carrier *carrier, const struct nm_context *context)
+static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     if (carrier->number == context->number)
         return true;
@@ -135,13 +136,13 @@ static inline bool may_run(const struct nm_carrier *carrier, const struct nm_con
 }
 
 /* A context that is at home is run by its own carrier also while it waits: that takes the thread's signals. */
-static inline bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
+static inline NM_ON_ANY_STACK bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     return is_ready(context) || (context->home && carrier->number == context->number);
 }
 
 /* After something has become ready. The full barrier pairs with that of a carrier about to sleep. */
-static void ring(void)
+static NM_ON_ANY_STACK void ring(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&team.sleepers, memory_order_relaxed) == 0)
@@ -151,7 +152,7 @@ static void ring(void)
 }
 
 /* Whatever it sleeps on, it looks again. Exchanged, not stored: who takes the call sees what each of its callers has done. */
-static void call(struct nm_carrier *carrier)
+static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
 {
     atomic_exchange(&carrier->call, 1);
     wake(&carrier->call);
@@ -159,12 +160,12 @@ static void call(struct nm_carrier *carrier)
 }
 
 /* Before the carrier looks for what it was called for. */
-static void take_call(struct nm_carrier *carrier)
+static NM_ON_ANY_STACK void take_call(struct nm_carrier *carrier)
 {
     atomic_exchange(&carrier->call, 0);
 }
 
-static bool claim(struct nm_carrier *carrier, struct nm_context *context)
+static NM_ON_ANY_STACK bool claim(struct nm_carrier *carrier, struct nm_context *context)
 {
     uint32_t nobody = 0;
     if (atomic_load_explicit(&context->runner, memory_order_relaxed) != 0 || !is_wanted(carrier, context))
@@ -185,7 +186,7 @@ static bool claim(struct nm_carrier *carrier, struct nm_context *context)
 }
 
 /* The contexts after the one that this carrier ran last, round; only those that it ran last itself, or all. */
-static struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
+static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
 {
     uint32_t number = carrier->last;
     for (uint32_t i = 0; i < team.members; i++) {
@@ -201,7 +202,7 @@ static struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
 
 /* A context for this carrier to run. Its own thread's goes first where nobody else can run that. Then those that it ran before,
  * so that each carrier stays with its contexts; then anybody's, so that no carrier idles while there is work. */
-static struct nm_context *find(struct nm_carrier *carrier)
+static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
 {
     struct nm_context *own = &team.contexts[carrier->number];
     bool homing = atomic_load_explicit(&team.dissolving, memory_order_relaxed);
@@ -220,7 +221,7 @@ static void open_turn(uint32_t generation)
     ring();
 }
 
-static bool someone_waits_for(const struct nm_carrier *carrier)
+static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
 {
     for (uint32_t i = 0; i < team.members; i++) {
         const struct nm_context *context = &team.contexts[i];
@@ -232,7 +233,7 @@ static bool someone_waits_for(const struct nm_carrier *carrier)
 
 /* Nobody else may run this carrier's own context, but another carrier is still on its stack. Who leaves a stack for another
  * context tells nobody, because each switch would pay for that; so the one who waits for it has to look again. */
-static bool misses_own(const struct nm_carrier *carrier)
+static NM_ON_ANY_STACK bool misses_own(const struct nm_carrier *carrier)
 {
     const struct nm_context *own = &team.contexts[carrier->number];
     uint32_t runner = atomic_load_explicit(&own->runner, memory_order_relaxed);
@@ -243,7 +244,7 @@ static bool misses_own(const struct nm_carrier *carrier)
 }
 
 /* Whether this carrier may go on with the context that it holds. */
-static inline bool may_keep(const struct nm_carrier *carrier, const struct nm_context *me)
+static inline NM_ON_ANY_STACK bool may_keep(const struct nm_carrier *carrier, const struct nm_context *me)
 {
     if (!may_run(carrier, me))
         return false;
@@ -251,7 +252,7 @@ static inline bool may_keep(const struct nm_carrier *carrier, const struct nm_co
 }
 
 /* A carrier has something to do: with the context on whose stack it waits, if it holds one, or with another. */
-static inline bool has_news(const struct nm_carrier *carrier, const struct nm_context *holds)
+static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
     if (holds ? is_ready(holds) || !may_keep(carrier, holds) : !works(carrier))
         return true;
@@ -260,7 +261,7 @@ static inline bool has_news(const struct nm_carrier *carrier, const struct nm_co
 
 /* Nothing is to be had: sleeps until the bell rings. What has been made ready before `sleepers` rose is seen here, what is made
  * ready after it rings. */
-static void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
+static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
     uint32_t bell = atomic_load(&team.bell);
     atomic_fetch_add(&team.sleepers, 1);
@@ -273,7 +274,7 @@ static void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_
 
 /* Signals that a carrier must not take, because its thread is not the one that it seems to be. Those about the instruction
  * that it executes, and the C library's own two, cannot be put off. */
-static uint64_t block_signals(void)
+static NM_ON_ANY_STACK uint64_t block_signals(void)
 {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};
     uint64_t mask = ~0ull, before = 0;
@@ -288,14 +289,14 @@ static void restore_signals(uint64_t mask)
     raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
 }
 
-static void block_carrier(struct nm_carrier *carrier)
+static NM_ON_ANY_STACK void block_carrier(struct nm_carrier *carrier)
 {
     carrier->signals = block_signals();
     carrier->blocks = true;
 }
 
 /* A carrier on its parking stack, holding no context. */
-static void park(void *argument)
+static NM_PARKING void park(void *argument)
 {
     struct nm_carrier *carrier = argument;
     /* The root may be running elsewhere: its kernel thread takes no signals before it is on a context's stack again. */
@@ -354,6 +355,7 @@ static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
         block_carrier(carrier);
     count_switch(carrier);
     nm_switch(&me->sp, carrier->sp, carrier->tls, &me->runner);
+    NM_SEES(&team.generation);
     runs_again(me);
 }
 
@@ -526,6 +528,7 @@ static bool make_room(uint32_t members)
         return false;
     if (!team.carriers && !(team.carriers = zeroed(NM_FOLD_MEMBERS * sizeof *team.carriers)))
         return false;
+    NM_OF_ONE_KERNEL_THREAD(team.carriers, NM_FOLD_MEMBERS * sizeof *team.carriers);
     for (uint32_t i = 0; i < members; i++)
         if (!team.carriers[i].stack && !(team.carriers[i].stack = stack_of(PARKING_BYTES)))
             return false;
