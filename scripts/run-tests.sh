@@ -49,7 +49,7 @@ else
     make -s --no-print-directory binaries || echo "== the command to be packaged does not build"
 fi
 suite packaging scripts/test-packaging.sh
-# The page's protocol under every interleaving; another configuration, so another directory.
+# The protocol of the page, and the scheduler of whole teams, under every interleaving; another configuration, so another directory.
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom -p numaestro-abi --test loom --release --
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom-nanothreads -p numaestro-nanothreads --lib --release --
 # Guests with several NUMA nodes. What is compiled and fetched before does not count as time of the suite.

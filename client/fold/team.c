@@ -9,6 +9,9 @@
  * makes something ready does so first and then looks at `sleepers`; both in sequentially consistent order. A context that
  * became ready while a carrier was on its way out of it is seen by that carrier, which looks again before it sleeps, or rings
  * before it parks.
+ * A context that only its own carrier may run is different: that carrier may have looked too early, and whoever leaves the stack
+ * cannot help. So the carrier sleeps only briefly while it finds its context taken (misses_own), and a claim that is taken back
+ * calls it.
  *
  * A parked carrier uses the thread pointer of its own thread, whose context may be running elsewhere. So code that runs on a
  * parking stack makes system calls by itself and touches nothing thread-local, errno included; and carriers other than the
@@ -16,6 +19,7 @@
  */
 #include "client.h"
 #include "fold.h"
+#include "sanitize.h"
 
 #include <linux/futex.h>
 #include <signal.h>
@@ -27,6 +31,7 @@
 #define PARKING_BYTES (32 * 1024)
 #define SIDE_BYTES (512 * 1024)
 #define GUARD_BYTES 4096
+#define BRIEF_NS 1000000
 #define LOOKS_A_CLOCK 64 /* looks at memory for one at the clock, while a carrier waits */
 
 __thread struct nm_context *nm_context_self;
@@ -58,7 +63,7 @@ static struct team {
 } team;
 
 /* System calls without errno, which is thread-local. */
-static long raw(long number, long a, long b, long c, long d)
+static NM_ON_ANY_STACK long raw(long number, long a, long b, long c, long d)
 {
 #if defined(__x86_64__)
     long result;
@@ -76,12 +81,14 @@ static long raw(long number, long a, long b, long c, long d)
 #endif
 }
 
-static void sleep_on(_Atomic uint32_t *word, uint32_t value)
+/* Until somebody wakes it, or `briefly`. */
+static NM_ON_ANY_STACK void sleep_on(_Atomic uint32_t *word, uint32_t value, bool briefly)
 {
-    raw(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, 0);
+    static const struct timespec brief = {0, BRIEF_NS};
+    raw(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, briefly ? (long)&brief : 0);
 }
 
-static void wake(_Atomic uint32_t *word)
+static NM_ON_ANY_STACK void wake(_Atomic uint32_t *word)
 {
     raw(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);
 }
@@ -103,23 +110,23 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static inline bool reached(uint32_t generation, uint32_t turn)
+static inline NM_ON_ANY_STACK bool reached(uint32_t generation, uint32_t turn)
 {
     return (int32_t)(generation - turn) >= 0;
 }
 
-static inline bool is_ready(const struct nm_context *context)
+static inline NM_ON_ANY_STACK bool is_ready(const struct nm_context *context)
 {
     return reached(atomic_load_explicit(&team.generation, memory_order_acquire),
                    atomic_load_explicit(&context->turn, memory_order_relaxed));
 }
 
-static inline bool works(const struct nm_carrier *carrier)
+static inline NM_ON_ANY_STACK bool works(const struct nm_carrier *carrier)
 {
     return carrier->number < atomic_load_explicit(&team.limit, memory_order_relaxed);
 }
 
-static inline bool may_run(const struct nm_carrier *carrier, const struct nm_context *context)
+static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     if (carrier->number == context->number)
         return true;
@@ -129,12 +136,41 @@ static inline bool may_run(const struct nm_carrier *carrier, const struct nm_con
 }
 
 /* A context that is at home is run by its own carrier also while it waits: that takes the thread's signals. */
-static inline bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
+static inline NM_ON_ANY_STACK bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     return is_ready(context) || (context->home && carrier->number == context->number);
 }
 
-static bool claim(struct nm_carrier *carrier, struct nm_context *context)
+static NM_ON_ANY_STACK void ring_when_ordered(void)
+{
+    if (atomic_load(&team.sleepers) == 0)
+        return;
+    atomic_fetch_add(&team.bell, 1);
+    wake(&team.bell);
+}
+
+/* After something has become ready. The full barrier pairs with that of a carrier about to sleep. */
+static NM_ON_ANY_STACK void ring(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    ring_when_ordered();
+}
+
+/* Whatever it sleeps on, it looks again. Exchanged, not stored: who takes the call sees what each of its callers has done. */
+static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
+{
+    atomic_exchange(&carrier->call, 1);
+    wake(&carrier->call);
+    ring();
+}
+
+/* Before the carrier looks for what it was called for. */
+static NM_ON_ANY_STACK void take_call(struct nm_carrier *carrier)
+{
+    atomic_exchange(&carrier->call, 0);
+}
+
+static NM_ON_ANY_STACK bool claim(struct nm_carrier *carrier, struct nm_context *context)
 {
     uint32_t nobody = 0;
     if (atomic_load_explicit(&context->runner, memory_order_relaxed) != 0 || !is_wanted(carrier, context))
@@ -149,11 +185,13 @@ static bool claim(struct nm_carrier *carrier, struct nm_context *context)
         return true;
     }
     atomic_store_explicit(&context->runner, 0, memory_order_release);
+    /* Its own carrier may have found it taken, and be the only one that may run it now. */
+    call(&team.carriers[context->number]);
     return false;
 }
 
 /* The contexts after the one that this carrier ran last, round; only those that it ran last itself, or all. */
-static struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
+static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
 {
     uint32_t number = carrier->last;
     for (uint32_t i = 0; i < team.members; i++) {
@@ -169,7 +207,7 @@ static struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
 
 /* A context for this carrier to run. Its own thread's goes first where nobody else can run that. Then those that it ran before,
  * so that each carrier stays with its contexts; then anybody's, so that no carrier idles while there is work. */
-static struct nm_context *find(struct nm_carrier *carrier)
+static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
 {
     struct nm_context *own = &team.contexts[carrier->number];
     bool homing = atomic_load_explicit(&team.dissolving, memory_order_relaxed);
@@ -181,29 +219,6 @@ static struct nm_context *find(struct nm_carrier *carrier)
     return found ? found : find_among(carrier, false);
 }
 
-static void ring_when_ordered(void)
-{
-    if (atomic_load(&team.sleepers) == 0)
-        return;
-    atomic_fetch_add(&team.bell, 1);
-    wake(&team.bell);
-}
-
-/* After something has become ready. The full barrier pairs with that of a carrier about to sleep. */
-static void ring(void)
-{
-    atomic_thread_fence(memory_order_seq_cst);
-    ring_when_ordered();
-}
-
-/* Whatever it sleeps on, it looks again. */
-static void call(struct nm_carrier *carrier)
-{
-    atomic_store(&carrier->call, 1);
-    wake(&carrier->call);
-    ring();
-}
-
 /* Everybody who waits for this generation may go on. */
 static void open_turn(uint32_t generation)
 {
@@ -211,7 +226,7 @@ static void open_turn(uint32_t generation)
     ring_when_ordered();
 }
 
-static bool someone_waits_for(const struct nm_carrier *carrier)
+static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
 {
     for (uint32_t i = 0; i < team.members; i++) {
         const struct nm_context *context = &team.contexts[i];
@@ -221,22 +236,50 @@ static bool someone_waits_for(const struct nm_carrier *carrier)
     return false;
 }
 
+/* Nobody else may run this carrier's own context, but another carrier is still on its stack. Who leaves a stack for another
+ * context tells nobody, because each switch would pay for that; so the one who waits for it has to look again. */
+static NM_ON_ANY_STACK bool misses_own(const struct nm_carrier *carrier)
+{
+    const struct nm_context *own = &team.contexts[carrier->number];
+    uint32_t runner = atomic_load_explicit(&own->runner, memory_order_relaxed);
+    if (NM_LIKELY(runner == 0 || runner == carrier->number + 1))
+        return false;
+    return atomic_load_explicit(&team.dissolving, memory_order_relaxed) || own->home ||
+           (carrier->number == 0 && !atomic_load_explicit(&team.roams, memory_order_relaxed));
+}
+
+/* Whether this carrier may go on with the context that it holds. */
+static inline NM_ON_ANY_STACK bool may_keep(const struct nm_carrier *carrier, const struct nm_context *me)
+{
+    if (!may_run(carrier, me))
+        return false;
+    return works(carrier) || me->home || atomic_load_explicit(&team.dissolving, memory_order_relaxed);
+}
+
+/* A carrier has something to do: with the context on whose stack it waits, if it holds one, or with another. */
+static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, const struct nm_context *holds)
+{
+    if (holds ? is_ready(holds) || !may_keep(carrier, holds) : !works(carrier))
+        return true;
+    return atomic_load_explicit(&carrier->call, memory_order_relaxed);
+}
+
 /* Nothing is to be had: sleeps until the bell rings. What has been made ready before `sleepers` rose is seen here, what is made
  * ready after it rings. */
-static void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
+static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
     uint32_t bell = atomic_load(&team.bell);
     atomic_fetch_add(&team.sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    bool news = atomic_load(&carrier->call) || !works(carrier) || (holds && is_ready(holds)) || someone_waits_for(carrier);
-    if (!news)
-        sleep_on(&team.bell, bell);
+    bool misses = misses_own(carrier);
+    if (!has_news(carrier, holds) && !(works(carrier) && someone_waits_for(carrier)))
+        sleep_on(&team.bell, bell, misses);
     atomic_fetch_sub(&team.sleepers, 1);
 }
 
 /* Signals that a carrier must not take, because its thread is not the one that it seems to be. Those about the instruction
  * that it executes, and the C library's own two, cannot be put off. */
-static uint64_t block_signals(void)
+static NM_ON_ANY_STACK uint64_t block_signals(void)
 {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};
     uint64_t mask = ~0ull, before = 0;
@@ -251,14 +294,14 @@ static void restore_signals(uint64_t mask)
     raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
 }
 
-static void block_carrier(struct nm_carrier *carrier)
+static NM_ON_ANY_STACK void block_carrier(struct nm_carrier *carrier)
 {
     carrier->signals = block_signals();
     carrier->blocks = true;
 }
 
 /* A carrier on its parking stack, holding no context. */
-static void park(void *argument)
+static NM_PARKING void park(void *argument)
 {
     struct nm_carrier *carrier = argument;
     /* The root may be running elsewhere: its kernel thread takes no signals before it is on a context's stack again. */
@@ -272,14 +315,15 @@ static void park(void *argument)
             call(&team.carriers[evicted - 1]);
         else
             ring();
-        atomic_store(&carrier->call, 0);
+        take_call(carrier);
+        bool misses = misses_own(carrier);
         struct nm_context *next = find(carrier);
         if (next)
             nm_switch(&carrier->sp, next->sp, next->tls, NULL);
         else if (works(carrier))
             sleep_by_the_bell(carrier, NULL);
         else
-            sleep_on(&carrier->call, 0);
+            sleep_on(&carrier->call, 0, misses);
     }
 }
 
@@ -316,6 +360,7 @@ static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
         block_carrier(carrier);
     count_switch(carrier);
     nm_switch(&me->sp, carrier->sp, carrier->tls, &me->runner);
+    NM_SEES(&team.generation);
     runs_again(me);
 }
 
@@ -334,13 +379,13 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
 {
     uint64_t patience = atomic_load_explicit(&nm_fold_patience_ns, memory_order_relaxed), until = 0;
     for (uint32_t looks = 1; patience > 0; looks++) {
-        if (is_ready(me) || !works(carrier) || atomic_load_explicit(&carrier->call, memory_order_relaxed))
+        if (has_news(carrier, me))
             return;
         pause_once();
         if (looks % LOOKS_A_CLOCK != 0)
             continue;
         /* A context that a neighbour has given up in the meantime. */
-        if (someone_waits_for(carrier))
+        if (works(carrier) && someone_waits_for(carrier))
             return;
         if (someone_is_to_stop())
             break;
@@ -353,27 +398,21 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
     sleep_by_the_bell(carrier, me);
 }
 
-/* Whether this carrier may go on with the context that it holds. */
-static inline bool may_keep(const struct nm_carrier *carrier, const struct nm_context *me)
-{
-    if (!may_run(carrier, me))
-        return false;
-    return works(carrier) || me->home || atomic_load_explicit(&team.dissolving, memory_order_relaxed);
-}
-
 /* The context waits for its turn, or gives way; its carrier runs others. Returns when it runs again. */
 static void suspend(struct nm_context *me)
 {
     for (;;) {
         struct nm_carrier *carrier = me->carrier;
-        atomic_store_explicit(&carrier->call, 0, memory_order_relaxed);
+        if (NM_UNLIKELY(atomic_load_explicit(&carrier->call, memory_order_relaxed)))
+            take_call(carrier);
+        /* First: what has made it ready may also have sent it to its own kernel thread, and is seen from here on. */
+        bool ready = is_ready(me);
         if (!may_keep(carrier, me)) {
             carrier->evicted = me->number + 1;
             leave_for_parking(me, carrier);
             continue;
         }
         struct nm_context *root = &team.contexts[0];
-        bool ready = is_ready(me);
         /* Who is ready goes on; only the root, which no other carrier can run, goes before. */
         struct nm_context *next = !ready                                     ? find(carrier)
                                   : carrier->number == 0 && me != root && claim(carrier, root) ? root
@@ -470,7 +509,8 @@ void nm_fold_leave_home(struct nm_context *me)
 
 void nm_fold_roam(bool on)
 {
-    team.roams = on;
+    if (atomic_exchange(&team.roams, on) && !on)
+        call(&team.carriers[0]);
 }
 
 bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
@@ -508,6 +548,7 @@ static bool make_room(uint32_t members)
         return false;
     if (!team.carriers && !(team.carriers = zeroed(NM_FOLD_MEMBERS * sizeof *team.carriers)))
         return false;
+    NM_OF_ONE_KERNEL_THREAD(team.carriers, NM_FOLD_MEMBERS * sizeof *team.carriers);
     for (uint32_t i = 0; i < members; i++)
         if (!team.carriers[i].stack && !(team.carriers[i].stack = stack_of(PARKING_BYTES)))
             return false;
@@ -618,7 +659,7 @@ static void root_member(void)
     struct nm_context *root = &team.contexts[0];
     team.complete = true;
     for (uint32_t joined; (joined = atomic_load(&team.joined)) + 1 < team.members;)
-        sleep_on(&team.joined, joined);
+        sleep_on(&team.joined, joined, false);
     nm_switch(&team.side_sp, root->sp, root->tls, NULL);
 }
 

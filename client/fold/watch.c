@@ -14,12 +14,7 @@
 
 #include "client.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define TICK_NS 2000000ull
 #define STUCK_NS 2000000ull       /* of a carrier's processor time */
@@ -180,15 +175,8 @@ static uint64_t used_ns(pid_t tid)
 
 static bool sleeps(pid_t tid)
 {
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0)
-        close(file);
-    text[got > 0 ? got : 0] = 0;
-    const char *end = strrchr(text, ')');
-    return end && (end[2] == 'S' || end[2] == 'D');
+    char state = nm_state_of(tid);
+    return state == 'S' || state == 'D';
 }
 
 /* What a look found; the times are those of the first look without progress. */

@@ -239,11 +239,10 @@ void nm_notice(unsigned kind, uint32_t value, uint32_t second)
     errno = saved;
 }
 
-/* The state letter of a process in /proc, 0 if it cannot be read. */
-static char state_of(pid_t pid)
+char nm_state_of(pid_t task)
 {
     char path[32], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)task);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
@@ -259,7 +258,7 @@ bool nm_manager_alive(void)
     int saved = errno;
     struct numaestro_page *page = nm_client.page;
     pid_t pid = (pid_t)page->header.manager_pid;
-    bool alive = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM) && state_of(pid) != 'Z' && state_of(pid) != 'X';
+    bool alive = pid > 0 && (kill(pid, 0) == 0 || errno == EPERM) && nm_state_of(pid) != 'Z' && nm_state_of(pid) != 'X';
     errno = saved;
     return alive;
 }

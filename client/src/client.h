@@ -64,6 +64,7 @@ bool nm_original(struct nm_cpuset *set);    /* the mask that the user gave; fals
 bool nm_attach(bool reattach);              /* may take up to 200 ms when the manager is busy; false = unmanaged */
 void nm_notice(unsigned kind, uint32_t value, uint32_t second);
 long nm_ask(const void *question, size_t bytes, void *answer, size_t room); /* bytes of the answer, -1 if there is none */
+char nm_state_of(pid_t task);                /* of a process or a thread: the letter in /proc, 0 if it cannot be read */
 bool nm_manager_alive(void);
 void nm_forget(void);                       /* child after fork: no page, no helper */
 

@@ -1,7 +1,7 @@
 //! How a decision is written into the page, and how it is read whole.
 //!
 //! The manager is the only writer; readers are the threads of one program, which carry a decision out under a lock of
-//! their own process. `client/src/adopt.c` does in C what [`read`] and [`adopt`] do here; `tests/loom.rs` runs this
+//! their own process. `client/src/adopt.c` does in C what [`read`] and [`adopt`] do here; `tests/loom/page.rs` runs this
 //! code under every interleaving that the memory model allows.
 //!
 //! Nothing here waits: a manager that dies in the middle of a write leaves `sequence` odd, and readers give up.

@@ -1,6 +1,4 @@
-//! The page's protocol under every interleaving of the memory model: `RUSTFLAGS="--cfg loom" cargo test -p numaestro-abi
-//! --test loom --release`. Without that flag this file is empty.
-#![cfg(loom)]
+//! The page's protocol: how a decision of the manager is read and adopted.
 
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
