@@ -19,10 +19,8 @@
  */
 #include "client.h"
 #include "fold.h"
-#include "sanitize.h"
+#include "kernel.h"
 
-#include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -31,7 +29,6 @@
 #define PARKING_BYTES (32 * 1024)
 #define SIDE_BYTES (512 * 1024)
 #define GUARD_BYTES 4096
-#define BRIEF_NS 1000000
 #define LOOKS_A_CLOCK 64 /* looks at memory for one at the clock, while a carrier waits */
 
 __thread struct nm_context *nm_context_self;
@@ -61,54 +58,6 @@ static struct team {
     struct nm_context *contexts; /* NM_FOLD_MEMBERS of each, made once: the watcher may look at any time */
     struct nm_carrier *carriers;
 } team;
-
-/* System calls without errno, which is thread-local. */
-static NM_ON_ANY_STACK long raw(long number, long a, long b, long c, long d)
-{
-#if defined(__x86_64__)
-    long result;
-    register long r10 __asm__("r10") = d;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
-    return result;
-#elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c,
-                  x3 __asm__("x3") = d;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
-    return x0;
-#else
-    (void)number, (void)a, (void)b, (void)c, (void)d;
-    return -1;
-#endif
-}
-
-/* Until somebody wakes it, or `briefly`. */
-static NM_ON_ANY_STACK void sleep_on(_Atomic uint32_t *word, uint32_t value, bool briefly)
-{
-    static const struct timespec brief = {0, BRIEF_NS};
-    raw(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, value, briefly ? (long)&brief : 0);
-}
-
-static NM_ON_ANY_STACK void wake(_Atomic uint32_t *word)
-{
-    raw(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, INT32_MAX, 0);
-}
-
-static inline void pause_once(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield" ::: "memory");
-#endif
-}
-
-/* The vDSO's clock uses no thread-local storage. */
-static uint64_t now_ns(void)
-{
-    struct timespec t = {0, 0};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static inline NM_ON_ANY_STACK bool reached(uint32_t generation, uint32_t turn)
 {
@@ -146,7 +95,7 @@ static NM_ON_ANY_STACK void ring_when_ordered(void)
     if (atomic_load(&team.sleepers) == 0)
         return;
     atomic_fetch_add(&team.bell, 1);
-    wake(&team.bell);
+    nm_wake(&team.bell);
 }
 
 /* After something has become ready. The full barrier pairs with that of a carrier about to sleep. */
@@ -160,7 +109,7 @@ static NM_ON_ANY_STACK void ring(void)
 static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
 {
     atomic_exchange(&carrier->call, 1);
-    wake(&carrier->call);
+    nm_wake(&carrier->call);
     ring();
 }
 
@@ -273,30 +222,13 @@ static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, 
     atomic_thread_fence(memory_order_seq_cst);
     bool misses = misses_own(carrier);
     if (!has_news(carrier, holds) && !(works(carrier) && someone_waits_for(carrier)))
-        sleep_on(&team.bell, bell, misses);
+        nm_sleep_on(&team.bell, bell, misses);
     atomic_fetch_sub(&team.sleepers, 1);
-}
-
-/* Signals that a carrier must not take, because its thread is not the one that it seems to be. Those about the instruction
- * that it executes, and the C library's own two, cannot be put off. */
-static NM_ON_ANY_STACK uint64_t block_signals(void)
-{
-    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};
-    uint64_t mask = ~0ull, before = 0;
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        mask &= ~(1ull << (kept[i] - 1));
-    raw(SYS_rt_sigprocmask, SIG_BLOCK, (long)&mask, (long)&before, 8);
-    return before;
-}
-
-static void restore_signals(uint64_t mask)
-{
-    raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
 }
 
 static NM_ON_ANY_STACK void block_carrier(struct nm_carrier *carrier)
 {
-    carrier->signals = block_signals();
+    carrier->signals = nm_block_signals();
     carrier->blocks = true;
 }
 
@@ -323,7 +255,7 @@ static NM_PARKING void park(void *argument)
         else if (works(carrier))
             sleep_by_the_bell(carrier, NULL);
         else
-            sleep_on(&carrier->call, 0, misses);
+            nm_sleep_on(&carrier->call, 0, misses);
     }
 }
 
@@ -339,7 +271,7 @@ static inline void runs_again(struct nm_context *me)
     struct nm_carrier *carrier = me->carrier;
     if (NM_UNLIKELY(carrier->blocks) && (carrier->number == 0 || me->home)) {
         carrier->blocks = false;
-        restore_signals(carrier->signals);
+        nm_restore_signals(carrier->signals);
     }
 }
 
@@ -381,7 +313,7 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
     for (uint32_t looks = 1; patience > 0; looks++) {
         if (has_news(carrier, me))
             return;
-        pause_once();
+        nm_pause_once();
         if (looks % LOOKS_A_CLOCK != 0)
             continue;
         /* A context that a neighbour has given up in the meantime. */
@@ -389,7 +321,7 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
             return;
         if (someone_is_to_stop())
             break;
-        uint64_t now = now_ns();
+        uint64_t now = nm_vdso_ns();
         if (until == 0)
             until = now + patience;
         else if (now >= until)
@@ -487,15 +419,15 @@ bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
     for (uint32_t i = 0; i < team.members; i++)
         if (i != me->number)
             nm_fold_send_home(i);
-    uint64_t until = now_ns() + patience_ns;
+    uint64_t until = nm_vdso_ns() + patience_ns;
     for (uint32_t i = 0; i < team.members;) {
         uint32_t runner = atomic_load(&team.contexts[i].runner);
         if (runner == 0 || runner == i + 1)
             i++;
-        else if (now_ns() > until)
+        else if (nm_vdso_ns() > until)
             return false;
         else
-            raw(SYS_sched_yield, 0, 0, 0, 0);
+            nm_raw(SYS_sched_yield, 0, 0, 0, 0);
     }
     return true;
 }
@@ -588,7 +520,7 @@ static struct nm_context *enrol(uint32_t number)
     struct nm_carrier *carrier = &team.carriers[number];
     context->tls = carrier->tls = nm_thread_pointer();
     context->turn = atomic_load(&team.generation);
-    carrier->tid = (int32_t)raw(SYS_gettid, 0, 0, 0, 0);
+    carrier->tid = (int32_t)nm_raw(SYS_gettid, 0, 0, 0, 0);
     carrier->sp = nm_switch_stack(carrier->stack + PARKING_BYTES, park, carrier);
     if (number != 0)
         block_carrier(carrier);
@@ -602,7 +534,7 @@ static void withdraw(struct nm_context *me)
     nm_context_self = NULL;
     if (carrier->blocks) {
         carrier->blocks = false;
-        restore_signals(carrier->signals);
+        nm_restore_signals(carrier->signals);
     }
 }
 
@@ -659,7 +591,7 @@ static void root_member(void)
     struct nm_context *root = &team.contexts[0];
     team.complete = true;
     for (uint32_t joined; (joined = atomic_load(&team.joined)) + 1 < team.members;)
-        sleep_on(&team.joined, joined, false);
+        nm_sleep_on(&team.joined, joined, false);
     nm_switch(&team.side_sp, root->sp, root->tls, NULL);
 }
 
@@ -682,7 +614,7 @@ void nm_fold_member(uint32_t number)
     struct nm_context *me = enrol(number);
     atomic_store_explicit(&me->turn, atomic_load(&team.generation) + 1, memory_order_relaxed);
     if (atomic_fetch_add(&team.joined, 1) + 2 == team.members)
-        wake(&team.joined);
+        nm_wake(&team.joined);
     /* Nothing is ready before the root opens a region; carriers that work wait for it on their parking stacks. */
     leave_for_parking(me, me->carrier);
     while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {

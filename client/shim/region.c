@@ -41,6 +41,11 @@ static void region_learn(struct nm_region *region, uintptr_t function)
 /* Threads that the manager takes for the largest team of this program; it does not give out more processors. */
 static _Atomic uint32_t told_threads;
 
+void nm_team_told(uint32_t threads)
+{
+    told_threads = threads ? threads : UINT32_MAX;
+}
+
 /* A program that began with a team of one, or with few, goes on with more. */
 static __attribute__((noinline)) void tell_team(uint32_t threads)
 {
@@ -142,18 +147,6 @@ static __attribute__((noinline)) void pool_grows(struct nm_runtime *runtime, uin
         runtime->pool_ever = team;
 }
 
-/* Where libomp waits without spinning, a thread can be cancelled. So a thread that the program made,
- * and may cancel, spins there as it would without us; libomp yields while it does. */
-static inline bool steers_waiting(const struct nm_runtime *runtime)
-{
-    return !runtime->kmp || nm_self.is_main;
-}
-
-static inline uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Whether regions of the calling thread may have another size than the program gives them. Only the
  * program and its user can know. `*why` is the objection, where one of them allows it. */
 static bool may_follow(struct nm_runtime *runtime, uint32_t flags, enum nm_held_by *why)
@@ -201,6 +194,11 @@ static void count_region(struct numaestro_page *page, const struct nm_plan *plan
 static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_on, uint32_t bits)
 {
     region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << NM_SETTLED_TEAM | bits;
+}
+
+uint32_t nm_roots(void)
+{
+    return atomic_load_explicit(&roots, memory_order_relaxed);
 }
 
 uint32_t nm_share_of_root(uint32_t count)
@@ -257,13 +255,13 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (follows && (asked || region->sizing == NM_KEEPS))
         why = NM_HELD_EXPLICIT;
     follows = follows && !asked && region->sizing == NM_FOLLOWS;
-    uint32_t team = follows ? least(count, own) : own;
+    uint32_t team = follows ? nm_least(count, own) : own;
     bool timed = nm_window_is_open() && primary, held = !follows || sharers > 1;
     if (NM_UNLIKELY(timed))
         team = nm_window_size(team, held);
 
     uint32_t bits = asked ? NM_SETTLED_ASKED : 0;
-    if (team > 1 && count != UINT32_MAX && steers_waiting(runtime)) {
+    if (team > 1 && count != UINT32_MAX && nm_steers_waiting(runtime)) {
         bool hurts = team > count || (flags & NM_FLAG_SHARED);
         nm_spin_for(runtime, hurts);
         bits |= hurts ? NM_SETTLED_YIELDS : NM_SETTLED_SPINS;
@@ -309,108 +307,6 @@ void nm_region_leave(struct nm_plan plan)
         plan.region->sizing = self->sections ? NM_KEEPS : NM_FOLLOWS;
 }
 
-/* Before threads are moved to fewer processors. */
-static void before_vacate(uint32_t count, bool root)
-{
-    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
-        uint32_t team = r->pool;
-        if (team <= count || nm_whole_is_held())
-            continue;
-        if (!steers_waiting(r))
-            continue;
-        if (root && nm_self.root == NM_PRIMARY && nm_self.depth == 0 && roots == 1) {
-            nm_spin_for(r, true);
-            nm_sleep_pool(r, team);
-            r->pool = 0;
-        } else if (!r->kmp) {
-            nm_spin_for(r, true);
-        }
-    }
-}
-
-/* The threads of the pools, as far as they were seen, and those that are about to run a folded team; the helper moves everything
- * else. */
-static void move_pool(const struct nm_cpuset *set)
-{
-    for (uint32_t i = 1; nm_fold_is_open() && i < least(nm_client.count, nm_fold_members()); i++)
-        nm_move_thread(nm_fold_carrier(i)->tid, set);
-    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
-        for (uint32_t i = 1; i < r->rolled && i < NM_ROLL; i++)
-            if (r->roll[i])
-                nm_move_thread(r->roll[i], set);
-}
-
-/* Where new pages go has changed, and only a thread itself can change that. */
-static void tell_pool(void)
-{
-    if (nm_self.root != NM_PRIMARY || nm_self.depth != 0 || roots != 1)
-        return;
-    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
-        if (r->pool > 1)
-            nm_tell_pool(r, r->pool);
-}
-
-/* The team whose threads shall part now that there are more processors, 0 = none. A whole team is
- * never called up in part: libgomp would end the other threads, and lose their data. */
-static uint32_t parts_now(const struct nm_runtime *runtime, uint32_t before, uint32_t count)
-{
-    uint32_t most = runtime->pool_ever;
-    if (nm_teams_follow) {
-        uint32_t team = least(count, most);
-        return team > runtime->pool ? team : 0;
-    }
-    return most <= count && most > before ? most : 0;
-}
-
-/* When the decision is in force. */
-static void after(uint32_t count, uint32_t flags, bool root)
-{
-    static uint32_t before = UINT32_MAX; /* under the adoption lock */
-    nm_generation++;
-    bool between = root && nm_self.root == NM_PRIMARY && nm_self.depth == 0;
-    bool alone = between && roots == 1 && !(flags & NM_FLAG_SHARED);
-    nm_watch_allow(nm_count_for_root(), flags & NM_FLAG_SHARED);
-    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
-        uint32_t team = parts_now(r, before, count);
-        if (alone && team > 1)
-            nm_spread_pool(r, team, &nm_client.cpuset);
-        else if (!between && !r->kmp && r->pool > 1)
-            /* One long region: nobody will come by an entry to let its threads spin again. */
-            nm_spin_for(r, r->pool > count || (flags & NM_FLAG_SHARED));
-    }
-    before = count;
-    nm_setters_apply(flags & NM_FLAG_RESIZE_NEVER ? UINT32_MAX : count);
-}
-
-static uint32_t runtimes_found(void)
-{
-    uint32_t bits = nm_setters_found();
-    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
-        bits |= r->kmp ? NM_RUNTIME_KMP : NM_RUNTIME_GOMP;
-    return bits;
-}
-
-static uint32_t threads_max(void)
-{
-    uint32_t max = nm_setters_max();
-    for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r))
-        max = r->threads_max > max ? r->threads_max : max;
-    told_threads = max ? max : UINT32_MAX;
-    return max;
-}
-
-static void announce(uint32_t count)
-{
-    if (nm_watch_in_region())
-        nm_watch_allow(nm_share_of_root(count), nm_client.flags & NM_FLAG_SHARED);
-}
-
-static uint64_t tick(void)
-{
-    uint64_t watch = nm_watch_tick(), analyzer = nm_analyzer_tick();
-    return watch < analyzer ? watch : analyzer;
-}
-
 static void in_child(void)
 {
     /* The runtime's pool did not survive the fork either. */
@@ -425,6 +321,5 @@ static void in_child(void)
 
 __attribute__((constructor)) static void start(void)
 {
-    nm_hooks = (struct nm_hooks){before_vacate, move_pool, tell_pool, after, runtimes_found, threads_max, tick, announce};
     pthread_atfork(NULL, NULL, in_child);
 }

@@ -135,9 +135,23 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
 void nm_region_leave(struct nm_plan plan);
 uint32_t nm_count_for_root(void); /* processors for the regions of one thread; UINT32_MAX = no limit */
 uint32_t nm_share_of_root(uint32_t count); /* the same if the program had `count` */
+uint32_t nm_roots(void);                   /* threads that open outermost regions */
+void nm_team_told(uint32_t threads);       /* the manager knows of a team of so many; 0 = of any size */
 
 #define NM_REGIONS 4096u /* power of two */
 extern struct nm_region nm_regions[NM_REGIONS] __attribute__((visibility("hidden")));
+
+/* Where libomp waits without spinning, a thread can be cancelled. So a thread that the program made,
+ * and may cancel, spins there as it would without us; libomp yields while it does. */
+static inline bool nm_steers_waiting(const struct nm_runtime *runtime)
+{
+    return !runtime->kmp || nm_self.is_main;
+}
+
+static inline uint32_t nm_least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
 
 static inline uint32_t nm_region_slot(uintptr_t function)
 {
