@@ -87,8 +87,8 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         if (NM_LIKELY(fold(call, plan, flags)))
             return true;
         nm_whole_dissolve();
-    } else if (NM_UNLIKELY(nm_whole_is_held()) && plan->members > 1) {
-        nm_whole_dissolve();
+    } else if (NM_UNLIKELY(nm_whole_is_held())) {
+        nm_whole_dissolve(); /* also for one thread: it could not be dissolved inside of that region */
     }
     if (plan->members > 1 && nm_self.root == NM_PRIMARY) {
         call->pass.body = plain;

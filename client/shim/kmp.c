@@ -178,6 +178,10 @@ static __attribute__((noinline)) void go_on(const struct nm_plan *plan, struct n
 static inline void go(struct nm_runtime *runtime, struct nm_region *region, void *place, nm_microtask task, int32_t count,
                       void *const *arguments)
 {
+    if (NM_UNLIKELY(region->internal)) {
+        pass_on(runtime->fork_call, place, task, count, arguments);
+        return;
+    }
     uint32_t pushed = nm_self.pushed;
     nm_self.pushed = 0;
     struct nm_plan plan = nm_enter(runtime, region, pushed);

@@ -52,6 +52,7 @@ __thread int32_t nm_kmp_gtid;
 static __thread struct {
     enum { NO_REDUCTION, IN_TREE, BEFORE_BARRIER } reduction;
     uint32_t flushes;
+    uint32_t alone;      /* tasks and regions of one thread, nested, of sequential code */
     uint32_t serialized; /* nested regions of one thread that the compiler opened by itself */
     struct nm_member outer;
 } own __attribute__((tls_model("initial-exec")));
@@ -566,6 +567,39 @@ SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_
     nm_task_end(begun);
 }
 
+/* What sequential code runs between two calls of the runtime. */
+
+static void begin_alone(void)
+{
+    if (own.alone || nm_task_begin())
+        own.alone++;
+}
+
+static void end_alone(void)
+{
+    if (own.alone && --own.alone == 0)
+        nm_task_end(true);
+}
+
+SHIM_EXPORT void __kmpc_omp_task_begin_if0(void *place, int32_t gtid, void *task)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    before_sequential(runtime);
+    begin_alone();
+    if (k && k->task_begin)
+        k->task_begin(place, gtid, task);
+}
+
+SHIM_EXPORT void __kmpc_omp_task_complete_if0(void *place, int32_t gtid, void *task)
+{
+    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
+    const struct nm_kmp *k = kmp_of(runtime);
+    if (k && k->task_complete)
+        k->task_complete(place, gtid, task);
+    end_alone();
+}
+
 /* Regions whose `if` clause is false: one thread, within its own code. */
 
 static void see_size(int32_t *gtid, int32_t *tid, int *size, struct nm_runtime *runtime)
@@ -603,6 +637,8 @@ static void begin_serialized(struct nm_runtime *runtime, void *place, int32_t gt
     } else if (is_member_of(runtime)) {
         own.outer = nm_nested_begin(1);
         own.serialized = 1;
+    } else {
+        begin_alone();
     }
     runtime->inside->serialized(place, gtid);
 }
@@ -612,6 +648,8 @@ static void end_serialized(struct nm_runtime *runtime, void *place, int32_t gtid
     runtime->inside->end_serialized(place, gtid);
     if (own.serialized && --own.serialized == 0)
         nm_nested_end(&own.outer);
+    else
+        end_alone();
 }
 
 SHIM_EXPORT void __kmpc_serialized_parallel(void *place, int32_t gtid)

@@ -57,8 +57,6 @@
     X(__kmpc_cancellationpoint)                                                                                         \
     X(__kmpc_omp_task_alloc)                                                                                            \
     X(__kmpc_omp_target_task_alloc)                                                                                     \
-    X(__kmpc_omp_task_begin_if0)                                                                                        \
-    X(__kmpc_omp_task_complete_if0)                                                                                     \
     X(__kmpc_omp_wait_deps)                                                                                             \
     X(__kmpc_omp_taskwait)                                                                                              \
     X(__kmpc_omp_taskwait_deps_51)                                                                                      \

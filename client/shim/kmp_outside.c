@@ -265,6 +265,7 @@ static bool is_harmless(const char *name)
         "__kmpc_fork_call", "__kmpc_fork_call_if", "__kmpc_fork_teams", "__kmpc_push_num_threads", "__kmpc_serialized_parallel",
         "__kmpc_end_serialized_parallel", "__kmpc_barrier", "__kmpc_cancel_barrier", "__kmpc_reduce", "__kmpc_end_reduce",
         "__kmpc_reduce_nowait", "__kmpc_end_reduce_nowait", "__kmpc_copyprivate", "__kmpc_copyprivate_light",
+        "__kmpc_omp_task_begin_if0", "__kmpc_omp_task_complete_if0",
         "__kmpc_ordered", "__kmpc_doacross_wait", "__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop",
         "__kmpc_taskloop_5",
         "__kmpc_for_static_init_4", "omp_get_max_threads", "omp_set_num_threads", "omp_get_num_procs", "omp_set_dynamic",

@@ -35,6 +35,7 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->settled = 0;
     region->bare = false;
     region->runtime = nm_runtime_of(function);
+    region->internal = region->runtime && nm_object_of(function, NULL) == region->runtime->base;
     region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }
 
@@ -224,7 +225,13 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
             plan.team = plan.members = 1;
         return plan;
     }
-    if (NM_UNLIKELY(asked == 1) || (NM_UNLIKELY(!self->root) && !become_root(self, runtime)))
+    if (NM_UNLIKELY(asked == 1)) {
+        /* What is opened in there is nested, with settings of its own. */
+        self->depth = 1;
+        plan.managed = true;
+        return plan;
+    }
+    if (NM_UNLIKELY(!self->root) && !become_root(self, runtime))
         return plan;
     struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);
     if (NM_UNLIKELY(atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) !=

@@ -74,6 +74,7 @@ struct nm_region {
     _Atomic uint8_t sizing; /* enum nm_sizing */
     /* Its latest execution came to no barrier inside: there is no place where its team could change, and nobody need count. */
     _Atomic bool bare;
+    _Atomic bool internal; /* the runtime's own: libomp has a team of hidden helpers, whose first thread waits in it for ever */
     struct nm_fold_memory fold;
 };
 
@@ -95,7 +96,6 @@ struct nm_thread {
     uint32_t pushed;    /* libomp: the size the program pushed for its next region, 0 = none */
     uint32_t sections;  /* `sections` constructs met in the region that this thread opened */
     bool met;           /* it came to a barrier that nobody counts */
-    uint32_t tasks;     /* explicit tasks of sequential code that it is in: the runtime has called the program from within */
 };
 /* Grows with everything that a settled plan depends on: decision, roots, the program's settings. */
 extern _Atomic uint32_t nm_generation __attribute__((visibility("hidden")));

@@ -102,8 +102,6 @@ enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members)
     }
     if (refused)
         return refused;
-    if (nm_self.tasks)
-        return NM_WHY_TASKS;
     if (!runtime->whole)
         return NM_WHY_RUNTIME;
     if (members > NM_FOLD_MEMBERS)

@@ -98,20 +98,22 @@ static inline bool nm_will_meet(const struct nm_member *member, const struct nm_
     return changes ? !pass->to_real : !member->real;
 }
 
-/* Around a call that may run a task at once. In sequential code a team that was held open at its end would still be there when
- * the runtime ends the task, and belong to it. */
+/* Around what the runtime runs within a call of sequential code: a task, or a region of one thread that the compiler opens by
+ * itself. Regions in there are nested ones, and are left to the runtime: a team held open would still be there when the runtime
+ * ends the task, and the settings in there are another task's. */
 static inline bool nm_task_begin(void)
 {
-    if (NM_LIKELY(nm_member.pass != NULL))
+    if (NM_LIKELY(nm_member.pass != NULL) || nm_self.depth > 0)
         return false;
     nm_whole_dissolve();
-    nm_self.tasks++;
+    nm_self.depth = 1;
     return true;
 }
 
 static inline void nm_task_end(bool begun)
 {
-    nm_self.tasks -= begun;
+    if (begun)
+        nm_self.depth = 0;
 }
 
 /* Around a region opened by a member: its constructs are the runtime's. */

@@ -259,6 +259,34 @@ static void outside(void)
             note((uint64_t)omp_get_max_threads());
         }
 #pragma omp taskwait
+        region_in_task(21);
+        omp_set_num_threads(1);
+        uint64_t alone = 0;
+#pragma omp parallel
+        {
+#pragma omp task shared(alone)
+            alone += 3;
+        }
+        note(alone);
+        omp_set_num_threads(team_size());
+#pragma omp parallel if (0)
+        {
+            omp_set_num_threads(3);
+            region_in_task(30);
+        }
+        region_in_task(31);
+#pragma omp parallel num_threads(1)
+        {
+            omp_set_num_threads(2);
+            region_in_task(32);
+        }
+        region_in_task(33);
+#pragma omp task if (0)
+        {
+            omp_set_num_threads(3);
+            region_in_task(34);
+        }
+        region_in_task(35);
         omp_set_num_threads(team_size());
     }
 }
