@@ -5,43 +5,15 @@
  * Tasks are run by the context that makes them, at once, as the compiler does it for `if(0)`. Whatever else waits inside libomp
  * (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
  *
- * Large teams reduce in a tree, within a barrier; which ones do depends on the version. Which member's data is combined with which other's decides the last bits of a
- * floating-point sum. So libomp is asked once for each team size: a reduction of its own tells the order, and ours repeats it.
- *
  * A team that is held open is one real region of libomp, whose members wait in nm_fold_member. kmp_outside.c keeps sequential
  * code from noticing it.
  */
-#include "whole.h"
+#include "kmp.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef void (*combine_fn)(void *, void *);
-typedef int32_t (*routine_fn)(int32_t, void *);
-
-struct nm_kmp {
-    void (*barrier)(void *, int32_t);
-    int32_t (*cancel_barrier)(void *, int32_t);
-    int32_t (*reduce)(void *, int32_t, int32_t, size_t, void *, combine_fn, void *);
-    int32_t (*reduce_nowait)(void *, int32_t, int32_t, size_t, void *, combine_fn, void *);
-    void (*end_reduce)(void *, int32_t, void *);
-    void (*end_reduce_nowait)(void *, int32_t, void *);
-    void (*copyprivate)(void *, int32_t, size_t, void *, combine_fn, int32_t);
-    void *(*copyprivate_light)(void *, int32_t, void *); /* newer ones */
-    void (*ordered)(void *, int32_t);
-    void (*doacross_wait)(void *, int32_t, const int64_t *);
-    int32_t (*task)(void *, int32_t, void *);
-    int32_t (*task_with_deps)(void *, int32_t, void *, int32_t, void *, int32_t, void *);
-    void (*task_begin)(void *, int32_t, void *);
-    void (*task_complete)(void *, int32_t, void *);
-    void (*wait_deps)(void *, int32_t, int32_t, void *, int32_t, void *);
-    void (*taskloop)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, void *);
-    void (*taskloop_5)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, int32_t,
-                       void *);
-    void (*serialized)(void *, int32_t);
-    void (*end_serialized)(void *, int32_t);
-    _Atomic int keeps_size; /* what becomes of a pushed size at a serialized region: 1 = it stays, -1 = it is gone, 0 = not known */
-};
+struct nm_kmp_ident nm_kmp_place = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;team;0;0;;"};
 
 #define RUNTIMES 32
 static struct nm_kmp known[RUNTIMES]; /* runtime->inside is one of them */
@@ -56,11 +28,6 @@ static __thread struct {
     uint32_t serialized; /* nested regions of one thread that the compiler opened by itself */
     struct nm_member outer;
 } own __attribute__((tls_model("initial-exec")));
-
-static struct {
-    int32_t reserved, flags, reserved2, reserved3;
-    const char *source;
-} place_of_ours = {0, 2 /* KMP_IDENT_KMPC */, 0, 0, ";numaestro;team;0;0;;"};
 
 void nm_kmp_find(struct nm_runtime *runtime)
 {
@@ -93,101 +60,6 @@ void nm_kmp_find(struct nm_runtime *runtime)
     runtime->whole = k->barrier && k->reduce && k->reduce_nowait && k->end_reduce && k->end_reduce_nowait && k->copyprivate &&
                      k->task_begin && k->task_complete && k->wait_deps && k->serialized && k->end_serialized &&
                      runtime->global_thread_num;
-}
-
-/* The order of a tree reduction */
-
-#define ORDERS 4
-static struct order {
-    struct nm_runtime *runtime;
-    uint32_t members;
-    bool known, tree;
-    uint32_t pairs;
-    struct {
-        uint16_t into, from;
-    } pair[NM_FOLD_MEMBERS];
-} orders[ORDERS];
-
-/* What libomp's reduction of ours finds: each member writes its own line only. */
-static struct {
-    uint16_t first, last, next; /* member numbers plus one */
-} found[NM_FOLD_MEMBERS];
-
-static struct order *order_of(const struct nm_runtime *runtime, uint32_t members)
-{
-    for (unsigned i = 0; i < ORDERS; i++)
-        if (orders[i].runtime == runtime && orders[i].members == members)
-            return &orders[i];
-    return NULL;
-}
-
-bool nm_kmp_asks_for_order(struct nm_runtime *runtime, uint32_t members)
-{
-    static unsigned next;
-    if (members > NM_FOLD_MEMBERS)
-        return false;
-    struct order *order = order_of(runtime, members);
-    if (order)
-        return !order->known;
-    order = &orders[next++ % ORDERS];
-    order->runtime = runtime;
-    order->members = members;
-    order->known = order->tree = false;
-    order->pairs = 0;
-    memset(found, 0, sizeof found);
-    return true;
-}
-
-static void record(void *into, void *from)
-{
-    uint32_t parent = *(uint32_t *)into, child = *(uint32_t *)from;
-    if (found[parent].last)
-        found[found[parent].last - 1u].next = (uint16_t)(child + 1);
-    else
-        found[parent].first = (uint16_t)(child + 1);
-    found[parent].last = (uint16_t)(child + 1);
-}
-
-/* A member's data is complete before it is combined with its parent's. */
-static void write_down(struct order *order, uint32_t parent)
-{
-    for (uint32_t child = found[parent].first; child; child = found[child - 1].next) {
-        write_down(order, child - 1);
-        order->pair[order->pairs].into = (uint16_t)parent;
-        order->pair[order->pairs++].from = (uint16_t)(child - 1);
-    }
-}
-
-void nm_kmp_ask_for_order(struct nm_runtime *runtime, int32_t gtid, uint32_t number, uint32_t members)
-{
-    static int32_t lock[8];
-    const struct nm_kmp *k = runtime->inside;
-    uint32_t mine = number;
-    if (k->reduce_nowait(&place_of_ours, gtid, 1, sizeof mine, &mine, record, lock) == 1)
-        k->end_reduce_nowait(&place_of_ours, gtid, lock);
-    struct order *order = order_of(runtime, members);
-    if (number == 0 && order && !order->known) {
-        /* A limit of threads makes teams smaller: those are not folded. */
-        if ((uint32_t)runtime->get_num_threads() == members)
-            write_down(order, 0);
-        order->tree = order->pairs > 0;
-        atomic_thread_fence(memory_order_release);
-        order->known = true;
-    }
-}
-
-static bool reduces_in_tree(const struct nm_pass *pass, const void *data, combine_fn combine)
-{
-    const struct order *order = data && combine ? order_of(pass->runtime, pass->members) : NULL;
-    return order && order->tree;
-}
-
-/* By the root, when all have come. */
-static void combine_all(const struct nm_pass *pass, void **data, combine_fn combine)
-{
-    const struct order *order = order_of(pass->runtime, pass->members);
-    for (uint32_t i = 0; i < order->pairs; i++)
-        combine(data[order->pair[i].into], data[order->pair[i].from]);
 }
 
 /* The team that is held open */
@@ -228,8 +100,8 @@ static void enter(void *unused)
 {
     (void)unused;
     struct nm_runtime *runtime = held.runtime;
-    runtime->push_num_threads(&place_of_ours, runtime->global_thread_num(&place_of_ours), (int32_t)held.members);
-    runtime->fork_call(&place_of_ours, 0, held_member);
+    runtime->push_num_threads(&nm_kmp_place, runtime->global_thread_num(&nm_kmp_place), (int32_t)held.members);
+    runtime->fork_call(&nm_kmp_place, 0, held_member);
     if (held.changed_to)
         runtime->set_num_threads(held.changed_to);
     /* What was set meanwhile was the team's. */
@@ -279,7 +151,7 @@ bool nm_kmp_run(struct nm_pass *pass)
 
 void nm_kmp_real_barrier(struct nm_runtime *runtime)
 {
-    runtime->inside->barrier(&place_of_ours, nm_kmp_gtid);
+    runtime->inside->barrier(&nm_kmp_place, nm_kmp_gtid);
 }
 
 /* Barriers */
@@ -339,20 +211,20 @@ static void before_sequential(const struct nm_runtime *runtime)
 static void *reduced[NM_FOLD_MEMBERS]; /* each member's data */
 
 /* Everybody's data is combined into the root's. The root returns while the others wait for another meeting. */
-static int32_t reduce_in_tree(const struct nm_pass *pass, void *data, combine_fn combine)
+static int32_t reduce_in_tree(const struct nm_pass *pass, void *data, nm_combine combine)
 {
     uint32_t number = nm_context_self->number;
     reduced[number] = data;
     nm_fold_barrier(nm_context_self);
     if (number == 0) {
-        combine_all(pass, reduced, combine);
+        nm_kmp_combine_all(pass, reduced, combine);
         return 1;
     }
     nm_fold_barrier(nm_context_self);
     return 0;
 }
 
-SHIM_EXPORT int32_t __kmpc_reduce_nowait(void *place, int32_t gtid, int32_t count, size_t size, void *data, combine_fn combine,
+SHIM_EXPORT int32_t __kmpc_reduce_nowait(void *place, int32_t gtid, int32_t count, size_t size, void *data, nm_combine combine,
                                          void *lock)
 {
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
@@ -361,7 +233,7 @@ SHIM_EXPORT int32_t __kmpc_reduce_nowait(void *place, int32_t gtid, int32_t coun
         return 1;
     before_sequential(runtime);
     own.reduction = NO_REDUCTION;
-    if (is_member_of(runtime) && reduces_in_tree(nm_member.pass, data, combine) && nm_meets(&nm_member, runtime)) {
+    if (is_member_of(runtime) && nm_kmp_reduces_in_tree(nm_member.pass, data, combine) && nm_meets(&nm_member, runtime)) {
         int32_t result = reduce_in_tree(nm_member.pass, data, combine);
         if (result)
             nm_fold_barrier(nm_context_self);
@@ -380,7 +252,7 @@ SHIM_EXPORT void __kmpc_end_reduce_nowait(void *place, int32_t gtid, void *lock)
     own.reduction = NO_REDUCTION;
 }
 
-SHIM_EXPORT int32_t __kmpc_reduce(void *place, int32_t gtid, int32_t count, size_t size, void *data, combine_fn combine,
+SHIM_EXPORT int32_t __kmpc_reduce(void *place, int32_t gtid, int32_t count, size_t size, void *data, nm_combine combine,
                                   void *lock)
 {
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
@@ -390,7 +262,7 @@ SHIM_EXPORT int32_t __kmpc_reduce(void *place, int32_t gtid, int32_t count, size
     before_sequential(runtime);
     own.reduction = NO_REDUCTION;
     if (is_member_of(runtime)) {
-        if (!reduces_in_tree(nm_member.pass, data, combine)) {
+        if (!nm_kmp_reduces_in_tree(nm_member.pass, data, combine)) {
             own.reduction = BEFORE_BARRIER;
         } else if (nm_meets(&nm_member, runtime)) {
             own.reduction = IN_TREE;
@@ -423,7 +295,7 @@ SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
 
 /* Single with copyprivate */
 
-SHIM_EXPORT void __kmpc_copyprivate(void *place, int32_t gtid, size_t size, void *data, combine_fn copy, int32_t did_it)
+SHIM_EXPORT void __kmpc_copyprivate(void *place, int32_t gtid, size_t size, void *data, nm_combine copy, int32_t did_it)
 {
     struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
     const struct nm_kmp *k = kmp_of(runtime);
@@ -499,7 +371,7 @@ static inline bool at_once(const struct nm_runtime *runtime)
 /* As the compiler does it for a task that is not to be put off. The second word of a task is its function. */
 static void do_task(const struct nm_kmp *k, void *place, int32_t gtid, void *task)
 {
-    routine_fn routine = ((routine_fn *)task)[1];
+    nm_routine routine = ((nm_routine *)task)[1];
     k->task_begin(place, gtid, task);
     routine(gtid, task);
     k->task_complete(place, gtid, task);
@@ -617,10 +489,10 @@ static bool keeps_size(struct nm_runtime *runtime, int32_t gtid)
         int asked = runtime->get_max_threads() == 1 ? 2 : 1, size = 0;
         uint32_t pushed = nm_self.pushed;
         nm_self.pushed = 0; /* libomp comes by here again for a team of one */
-        runtime->push_num_threads(&place_of_ours, gtid, asked);
-        k->serialized(&place_of_ours, gtid);
-        k->end_serialized(&place_of_ours, gtid);
-        runtime->fork_call(&place_of_ours, 2, (nm_microtask)(void (*)(void))see_size, &size, runtime);
+        runtime->push_num_threads(&nm_kmp_place, gtid, asked);
+        k->serialized(&nm_kmp_place, gtid);
+        k->end_serialized(&nm_kmp_place, gtid);
+        runtime->fork_call(&nm_kmp_place, 2, (nm_microtask)(void (*)(void))see_size, &size, runtime);
         k->keeps_size = size == asked ? 1 : -1;
         nm_self.pushed = pushed;
     }

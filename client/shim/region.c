@@ -215,6 +215,14 @@ uint32_t nm_count_for_root(void)
     return nm_share_of_root(atomic_load_explicit(&nm_client.count, memory_order_relaxed));
 }
 
+/* What is opened in there is nested, with settings of its own. */
+static struct nm_plan alone(struct nm_thread *self, struct nm_plan plan)
+{
+    self->depth = 1;
+    plan.managed = true;
+    return plan;
+}
+
 struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
 {
     struct nm_thread *self = &nm_self;
@@ -225,12 +233,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
             plan.team = plan.members = 1;
         return plan;
     }
-    if (NM_UNLIKELY(asked == 1)) {
-        /* What is opened in there is nested, with settings of its own. */
-        self->depth = 1;
-        plan.managed = true;
-        return plan;
-    }
+    if (NM_UNLIKELY(asked == 1))
+        return alone(self, plan);
     if (NM_UNLIKELY(!self->root) && !become_root(self, runtime))
         return plan;
     struct numaestro_page *page = atomic_load_explicit(&nm_client.page, memory_order_acquire);

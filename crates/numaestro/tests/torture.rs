@@ -296,10 +296,10 @@ fn what_belongs_to_a_thread() {
 #[test]
 fn the_system() {
     // libgomp has none, and waits for ever at times for a target task of sequential code.
-    let helpers = Program { compilers: &["clang"], ..with("helpers") };
+    let targets = Program { compilers: &["clang"], ..with("targets") };
     check(
         "the system",
-        &[with("signals"), with("processes"), with("threads"), with("settings"), with("leave"), helpers],
+        &[with("signals"), with("processes"), with("threads"), with("settings"), with("leave"), targets],
     );
 }
 

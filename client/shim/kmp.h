@@ -1,0 +1,47 @@
+/* kmp.h - libomp's constructs, as they were found in a runtime. For the files kmp_*.c only.
+ */
+#ifndef NUMAESTRO_KMP_H
+#define NUMAESTRO_KMP_H
+
+#include "whole.h"
+
+typedef void (*nm_combine)(void *, void *);
+typedef int32_t (*nm_routine)(int32_t, void *);
+
+struct nm_kmp {
+    void (*barrier)(void *, int32_t);
+    int32_t (*cancel_barrier)(void *, int32_t);
+    int32_t (*reduce)(void *, int32_t, int32_t, size_t, void *, nm_combine, void *);
+    int32_t (*reduce_nowait)(void *, int32_t, int32_t, size_t, void *, nm_combine, void *);
+    void (*end_reduce)(void *, int32_t, void *);
+    void (*end_reduce_nowait)(void *, int32_t, void *);
+    void (*copyprivate)(void *, int32_t, size_t, void *, nm_combine, int32_t);
+    void *(*copyprivate_light)(void *, int32_t, void *); /* newer ones */
+    void (*ordered)(void *, int32_t);
+    void (*doacross_wait)(void *, int32_t, const int64_t *);
+    int32_t (*task)(void *, int32_t, void *);
+    int32_t (*task_with_deps)(void *, int32_t, void *, int32_t, void *, int32_t, void *);
+    void (*task_begin)(void *, int32_t, void *);
+    void (*task_complete)(void *, int32_t, void *);
+    void (*wait_deps)(void *, int32_t, int32_t, void *, int32_t, void *);
+    void (*taskloop)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, void *);
+    void (*taskloop_5)(void *, int32_t, void *, int32_t, uint64_t *, uint64_t *, int64_t, int32_t, int32_t, uint64_t, int32_t,
+                       void *);
+    void (*serialized)(void *, int32_t);
+    void (*end_serialized)(void *, int32_t);
+    _Atomic int keeps_size; /* what becomes of a pushed size at a serialized region: 1 = it stays, -1 = it is gone, 0 = not known */
+};
+
+/* ident_t: the place in the source that a call comes from. */
+struct nm_kmp_ident {
+    int32_t reserved, flags, reserved2, reserved3;
+    const char *source;
+};
+extern struct nm_kmp_ident nm_kmp_place __attribute__((visibility("hidden"))); /* of our own calls */
+
+/* kmp_order.c: the order of a reduction in the team of this pass; false: its members reduce one after the other. */
+bool nm_kmp_reduces_in_tree(const struct nm_pass *pass, const void *data, nm_combine combine);
+/* By the root, when all have come: everybody's data is combined into the root's. */
+void nm_kmp_combine_all(const struct nm_pass *pass, void **data, nm_combine combine);
+
+#endif
