@@ -192,6 +192,8 @@ impl Team {
         self.ring();
     }
 
+    /// In C a sequentially consistent store, and such a load of `sleepers` after it. The model checker knows only fences as
+    /// strong as that: the one in `ring` stands between the two.
     pub fn open_turn(&self, generation: u32) {
         self.generation.store(generation, Ordering::Release);
         self.ring();
