@@ -122,7 +122,7 @@ impl World {
             let (app, count) = (view.app(slot), shares.count(slot));
             let right = app.allocation == count || shares.is_rounding(slot, app.allocation) || lenders;
             assert!(right, "application {} has {} of {count}", app.id, app.allocation);
-            assert!(app.allocation >= count.min(app.min) || lenders, "application {} of {count}", app.id);
+            assert!(app.allocation >= count.min(app.min), "application {} of {count}", app.id);
         }
     }
 
