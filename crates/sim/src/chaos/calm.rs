@@ -48,6 +48,7 @@ impl Stage<'_> {
             self.tell(Event::Online { pu })?;
         }
         self.tell(Event::Unmanaged { processors: self.unmanaged })?;
+        self.tell(Event::FreeMemory { bytes: self.free_memory.clone() })?;
         for index in 0..self.programs.len() {
             let program = &self.programs[index];
             let (Some(app), true) = (program.app, program.alive) else { continue };
@@ -62,7 +63,9 @@ impl Stage<'_> {
                 Doing::Blocked => Event::Blocked { app },
                 Doing::Parallel | Doing::Wrapping => Event::Parallel { app },
             };
+            let bytes = program.bytes.clone();
             self.tell(Event::Stoppable { app })?;
+            self.tell(Event::Memory { app, bytes })?;
             self.tell(wants)?;
             self.tell(phase)?;
             if self.programs[index].slowness.is_some() {
