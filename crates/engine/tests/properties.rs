@@ -98,6 +98,7 @@ impl World {
         {
             // A wrapper holds nothing: it has no threads that would have to leave.
             program.targets.iter_mut().for_each(|(_, pus, _)| pus.clear());
+            program.told.clear();
         }
         if let Event::Unstoppable { app } = event
             && let Some(program) = self.programs.get_mut(app)
@@ -152,8 +153,9 @@ impl World {
     /// A processor that is not there has nobody on it.
     fn take_offline(&mut self, pu: PuId) {
         self.offline.insert(pu);
-        for (_, pus, _) in self.programs.values_mut().flat_map(|program| &mut program.targets) {
-            pus.remove(pu);
+        for program in self.programs.values_mut() {
+            program.targets.iter_mut().for_each(|(_, pus, _)| _ = pus.remove(pu));
+            program.told.remove(pu);
         }
     }
 
@@ -201,6 +203,7 @@ impl World {
             Action::Pages { app, .. } => assert!(self.programs[app].started, "{app} has pages before its start"),
             Action::Force { app, epoch, pus } => {
                 let program = self.programs.get_mut(app).unwrap();
+                assert!(!program.stopped, "{app} is stopped and forced");
                 let (latest, target, _) = program.targets.last().unwrap();
                 assert!(epoch == latest && target.is_subset(pus), "forced to something that is not its target");
                 // What an earlier one was about has been vacated or taken by now.

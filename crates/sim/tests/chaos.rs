@@ -6,6 +6,9 @@ use std::panic;
 /// Seeds. In debug builds the engine checks everything after every event of theirs.
 const SEEDS: u64 = 500;
 
+/// Seeds that once went wrong: a search tried another number just before the end, twice; a grace time ended together with a turn.
+const FOUND: [u64; 3] = [16_761, 40_809, 89_479];
+
 /// A number from the environment.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
@@ -17,7 +20,7 @@ fn comes_right_whatever_went_wrong() {
     let first = number("NUMAESTRO_FIRST_SEED").unwrap_or(0);
     let seeds = number("NUMAESTRO_CASES").unwrap_or(SEEDS);
     let mut struck = 0;
-    for seed in first..first.saturating_add(seeds) {
+    for seed in FOUND.into_iter().chain(first..first.saturating_add(seeds)) {
         let outcome = panic::catch_unwind(|| chaos::run(seed, &Options::default(), &mut ()));
         match outcome {
             Ok(Ok(summary)) => struck += summary.faults,
