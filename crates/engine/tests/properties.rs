@@ -12,7 +12,7 @@ mod program;
 mod rest;
 
 use drawn::{MACHINES, Op, drawn_ops, op, some_policy};
-use kept::Story;
+use kept::{Story, repeat};
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish, journal};
 use numaestro_policy::{Needs, catalogue};
 use numaestro_topology::{NumaNodeId, PuId, PuSet, synthetic};
@@ -61,9 +61,9 @@ impl World {
     }
 
     /// Something happens at this time.
-    fn tell(&mut self, at: u64, event: Event) {
+    fn tell(&mut self, at: u64, event: &Event) {
         self.now = at;
-        match &event {
+        match event {
             Event::Arrive { app, wish } => {
                 let program = Program { class_folds: wish.class == Class::Fold, ..Program::default() };
                 self.programs.insert(*app, program);
@@ -74,7 +74,7 @@ impl World {
             _ => {}
         }
         self.story.events.push((at, event.clone()));
-        self.step(&event);
+        self.step(event);
     }
 
     fn step(&mut self, event: &Event) {
@@ -250,7 +250,7 @@ impl World {
             50 => Event::FreeMemory { bytes: self.bytes(op) },
             _ => Event::Timer,
         };
-        self.tell(self.now + op.after_ns, event);
+        self.tell(self.now + op.after_ns, &event);
     }
 
     /// By node: nothing, some gigabytes or all there can be; sometimes of too few nodes or of one too many, sometimes not known.
@@ -347,20 +347,6 @@ fn draw(machine: &str, policy: &str, seed: u64, ops: &[Op]) -> World {
     let mut world = World::new(Story { machine, settings, seed, events: Vec::new() });
     for op in ops {
         world.carry_out(op);
-    }
-    world
-}
-
-/// The same events once more. On the way a copy is made.
-fn repeat(story: Story) -> World {
-    let events = story.events.clone();
-    let mut world = World::new(story);
-    let copied = world.story.seed as usize % events.len();
-    for (number, (at, event)) in events.into_iter().enumerate() {
-        if number == copied {
-            world.copy = Some(world.engine.clone());
-        }
-        world.tell(at, event);
     }
     world
 }

@@ -3,7 +3,7 @@
 //! A kept story says what happens, and nothing of what follows: its lines have no actions. So it stays the same story when policies are added, when
 //! other events are drawn, and when the engine decides otherwise.
 
-use super::{World, check_end, repeat};
+use super::{World, check_end};
 use numaestro_engine::{Event, Settings, journal};
 use numaestro_topology::Machine;
 use std::fs;
@@ -35,6 +35,20 @@ impl Story {
         text.push('\n');
         text
     }
+}
+
+/// The events of a story once more. On the way a copy is made.
+pub fn repeat(story: Story) -> World {
+    let events = story.events.clone();
+    let mut world = World::new(story);
+    let copied = world.story.seed as usize % events.len();
+    for (number, (at, event)) in events.into_iter().enumerate() {
+        if number == copied {
+            world.copy = Some(world.engine.clone());
+        }
+        world.tell(at, &event);
+    }
+    world
 }
 
 /// Proptest tries ever shorter stories: the last one that fails is the one that stays in the file.
