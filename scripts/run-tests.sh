@@ -10,7 +10,7 @@ logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0
-# The same cases every time, so that a change is judged by what it changes. To look for new ones: PROPTEST_RNG_SEED=$RANDOM PROPTEST_CASES=10000.
+# The same cases every time, so that a change is judged by what it changes. New ones have a suite of their own, fresh-cases.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261122}"
 
 # suite NAME COMMAND...: a suite that hangs is a failed suite.
@@ -40,6 +40,8 @@ cargo_suite() {
 # Crates without processes use every processor. Those that start programs and managers get the machine for themselves, one
 # test at a time: they look at who runs where.
 cargo_suite rust-pure --workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro --
+# Other cases every time, for a minute. A round that fails prints the seed that repeats it.
+SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
 SUITE_SECONDS_MAX=1800 cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
 # Installing and packaging; what is compiled before does not count as time of the suite. Where every change is tested (CI) there is time for one
 # build of the command only: the one that the tests have made.

@@ -59,7 +59,8 @@ impl Engine {
         if !free_memory.is_empty() {
             trial.engine.memory_left(free_memory);
         }
-        let app = AppId(self.newest.map_or(0, |newest| newest.0 + 1));
+        // Shells count from 1, and some placements draw by the number.
+        let app = AppId(self.newest.map_or(1, |newest| newest.0 + 1));
         trial.step(&Event::Arrive { app, wish: Wish { claim: None, home: None, ..wish.clone() } })?;
         let Some(slot) = trial.engine.ledger.slot(app) else {
             return Err(Rejected::new("the application would be gone at once"));

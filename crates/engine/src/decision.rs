@@ -39,6 +39,8 @@ impl Engine {
         self.forget_limits();
         let work_list = self.work_list.take();
         self.ledger.forget_old_reports();
+        let in_force = self.parties.in_force;
+        self.note_bounds();
         let nobody_started = !self.admit(actions);
         // A trial has changed what a selective placement can give; only a decision sets that right.
         let tried = !self.ledger.queue.is_empty() && self.policy.placement.selective();
@@ -46,9 +48,8 @@ impl Engine {
             // Those that run are the same, with the same wishes, on the same processors.
             self.set_limits();
             self.work_list = work_list;
-            if !self.ledger.queue.is_empty() {
-                self.entitle_again();
-            }
+            self.parties.in_force = in_force;
+            self.restore_bounds();
             return;
         }
         self.take_turns();

@@ -48,6 +48,8 @@ pub(crate) struct Parties {
     vessels: Vec<Vessel>,
     /// The most that a share part has wanted to give, by slot.
     lowered: Vec<u32>,
+    /// What bounds those in `order` as of the latest decision, while others are tried beside them.
+    noted: Vec<Bounds>,
     /// Turns so far, where they are taken, and the latest one at the end of which they had processors: by slot, and by party.
     turns: u64,
     served: Vec<u64>,
@@ -70,6 +72,13 @@ impl Room {
     fn held(&self) -> u32 {
         self.count.max(self.reserved)
     }
+}
+
+/// What its party's part of the machine does to one application.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    entitled: u32,
+    min: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -131,10 +140,24 @@ impl Engine {
         }
     }
 
-    /// The same bounds as before, after a trial has changed them.
-    pub(crate) fn entitle_again(&mut self) {
-        if self.parties_matter() {
-            self.entitle();
+    /// Notes what bounds those in `order`, before others are tried beside them: a trial divides, and a division sets new bounds.
+    pub(crate) fn note_bounds(&mut self) {
+        let Parties { noted, .. } = &mut self.parties;
+        let bounds = |&slot: &Slot| {
+            let app = &self.ledger.apps[slot.index()];
+            Bounds { entitled: app.entitled, min: app.min }
+        };
+        noted.clear();
+        if !self.settings.parties.is_empty() {
+            noted.extend(self.order.iter().map(bounds));
+        }
+    }
+
+    /// Nobody was started: what was noted holds again. Dividing anew would not do, because a division also goes by what everybody has by now.
+    pub(crate) fn restore_bounds(&mut self) {
+        for (&slot, bounds) in self.order.iter().zip(&self.parties.noted) {
+            let app = &mut self.ledger.apps[slot.index()];
+            (app.entitled, app.min) = (bounds.entitled, bounds.min);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::guests::Guests;
 use crate::ledger::{Ledger, Phase};
 use crate::worklist::WorkList;
 use numaestro_policy::{Slot, View};
+use numaestro_topology::PuSet;
 
 impl Engine {
     /// When the present turn ends, on the shell's clock, if turns end: what was measured in it is to be told before.
@@ -138,6 +139,7 @@ impl Engine {
         let stops = self.stop_some_without(true, actions);
         actions[self.first_action..].rotate_right(stops);
         self.stop_some_without(false, actions);
+        self.force_nobody_stopped(actions);
     }
 
     /// Those that have been told where they are, or those that have not. Returns how many.
@@ -150,9 +152,6 @@ impl Engine {
             let account = self.ledger.account(slot);
             let stops = self.ledger.app(slot).allocation == 0 && !account.stopped && told == (account.sent.epoch > 0);
             if stops && self.stops_without(slot, its_turn) {
-                if account.forced.is_some() {
-                    self.force_no_more(slot, actions);
-                }
                 self.stop(slot);
                 actions.push(Action::Stop { app: self.ledger.app(slot).id });
                 stopped += 1;
@@ -161,14 +160,22 @@ impl Engine {
         stopped
     }
 
-    /// What is stopped is not moved to where it was before as well.
-    fn force_no_more(&mut self, slot: Slot, actions: &mut Vec<Action>) {
-        let id = self.ledger.app(slot).id;
-        let of_it = |action: &Action| matches!(action, Action::Force { app, .. } if *app == id);
-        if let Some(at) = actions[self.first_action..].iter().position(of_it)
-            && let Action::Force { pus, .. } = actions.remove(self.first_action + at)
-        {
-            self.sets.push(pus);
+    /// The shell does not move what it stops: a grace time may end in the same step as a turn.
+    fn force_nobody_stopped(&mut self, actions: &mut Vec<Action>) {
+        let mut at = self.first_action;
+        while at < actions.len() {
+            let stopped = match &actions[at] {
+                Action::Force { app, .. } => {
+                    self.ledger.slot(*app).is_some_and(|slot| self.ledger.account(slot).stopped)
+                }
+                _ => false,
+            };
+            if stopped {
+                let force = actions.remove(at);
+                self.sets.extend(set_of(force));
+            } else {
+                at += 1;
+            }
         }
     }
 
@@ -193,5 +200,13 @@ impl Engine {
                 self.hosted.push(slot);
             }
         }
+    }
+}
+
+/// The set that an action holds, to be used again.
+fn set_of(action: Action) -> Option<PuSet> {
+    match action {
+        Action::Target { pus, .. } | Action::Force { pus, .. } => Some(pus),
+        _ => None,
     }
 }

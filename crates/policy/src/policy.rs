@@ -5,6 +5,13 @@ use crate::part::{Admission, Needs, Pages, Part, Placement, Share, Turns};
 use crate::text::{self, Built};
 use numaestro_topology::{Machine, PuSet};
 use std::fmt;
+use std::sync::LazyLock;
+
+/// Every preset in full, and its name: what [`Policy`] compares with when it is written. Reading all presets anew takes longer than a decision.
+static PRESETS_IN_FULL: LazyLock<Vec<(String, &'static str)>> = LazyLock::new(|| {
+    let in_full = |name: &str| Policy::parse(name, 0).ok().map(|policy| policy.in_full());
+    PRESETS.iter().filter_map(|preset| Some((in_full(preset.info.name)?, preset.info.name))).collect()
+});
 
 /// A policy that cannot be used, and why, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,9 +158,8 @@ impl fmt::Display for Policy {
     /// The shortest text that reads as this policy: a preset's name, or the parts in full.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let full = self.in_full();
-        let same = |text: &str| Self::parse(text, 0).is_ok_and(|policy| policy.in_full() == full);
-        match PRESETS.iter().find(|preset| same(preset.info.name)) {
-            Some(preset) => f.write_str(preset.info.name),
+        match PRESETS_IN_FULL.iter().find(|(preset, _)| *preset == full) {
+            Some((_, name)) => f.write_str(name),
             None => f.write_str(&full),
         }
     }

@@ -1,18 +1,17 @@
 //! Advice is kept: who comes at once, while nothing else happens, gets what was advised.
 
 use super::World;
-use super::drawn::Op;
-use numaestro_engine::{Action, AppId, AppState, Engine, Event};
+use numaestro_engine::{Action, AppId, AppState, Engine, Event, Wish};
 
 impl World {
-    /// Asks for what the first arrivals among `ops` would want, lets one come, and compares. Leaves the world as it was.
-    pub fn check_advice(&mut self, ops: &[Op]) {
-        for op in ops.iter().filter(|op| op.kind <= 8).take(3) {
-            let (next, programs) = (self.next, self.programs.clone());
-            let event = self.arrival(op);
-            (self.next, self.programs) = (next, programs);
-            let Event::Arrive { mut wish, .. } = event else { unreachable!() };
-            wish.claim = None;
+    /// Asks for what the first arrivals of the story have wanted, lets one come, and compares. Leaves the world as it was.
+    pub fn check_advice(&self) {
+        let wishes = self.story.events.iter().filter_map(|(_, event)| match event {
+            Event::Arrive { wish, .. } => Some(wish.clone()),
+            _ => None,
+        });
+        for wish in wishes.take(3) {
+            let wish = Wish { claim: None, home: None, ..wish };
             let before = self.engine.snapshot();
             let advice = self.engine.advise(self.now, &wish, &[]);
             assert_eq!(self.engine.snapshot(), before, "asking has changed something");

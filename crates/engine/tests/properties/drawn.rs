@@ -91,6 +91,9 @@ pub fn parties(seed: u64, pus: u32) -> Vec<Party> {
     (0..count).map(party).collect()
 }
 
+/// Kinds of what happens.
+pub const KINDS: u8 = 52;
+
 /// What a random number makes happen.
 #[derive(Debug, Clone)]
 pub struct Op {
@@ -103,7 +106,7 @@ pub struct Op {
 
 pub fn op() -> impl Strategy<Value = Op> {
     let time = prop_oneof![4 => 0u64..1000, 2 => 0u64..6_000_000, 1 => 0u64..3_000_000_000];
-    (0u8..48, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
+    (0..KINDS, any::<u32>(), any::<u32>(), any::<u32>(), time).prop_map(|(kind, who, a, b, after_ns)| Op {
         kind,
         who,
         a,
@@ -116,7 +119,7 @@ pub fn op() -> impl Strategy<Value = Op> {
 pub fn drawn_ops(seed: u64) -> Vec<Op> {
     let mut random = Random::new(seed);
     let op = |_| Op {
-        kind: random.below(48) as u8,
+        kind: random.below(u32::from(KINDS)) as u8,
         who: random.draw() as u32,
         a: random.draw() as u32,
         b: random.draw() as u32,

@@ -9,6 +9,8 @@ pub struct Program {
     pub started: bool,
     pub class_folds: bool,
     pub targets: Vec<(u32, PuSet, bool)>,
+    /// Its processors by the latest target, whether it is there or not.
+    pub told: PuSet,
     pub adopted: u32,
     /// What it has said to be idle, until it is given it anew.
     pub idle: PuSet,
@@ -29,30 +31,31 @@ impl Program {
         }
     }
 
-    /// Nothing of it runs, wherever it was.
+    /// Nothing of it runs, wherever it was, and nothing of it is idle. It still knows its latest target: it is there if it could not be stopped.
     pub fn stop(&mut self) {
         self.stopped = true;
+        self.idle.clear();
         self.targets.iter_mut().for_each(|(_, pus, _)| pus.clear());
     }
 
     /// It has nothing to do there: where it has been told to go away, that is its going.
     pub fn say_idle(&mut self, idle: &PuSet) {
         self.idle.clone_from(idle);
-        if let Some((_, pus, shared)) = self.targets.last() {
-            let told_to_leave = if *shared { idle.clone() } else { idle.difference(pus) };
+        if let Some((.., shared)) = self.targets.last() {
+            let told_to_leave = if *shared { idle.clone() } else { idle.difference(&self.told) };
             self.left = self.left.union(&told_to_leave);
         }
     }
 
     /// What is idle and not its own any more it has left already. As a guest nothing is its own; who shares what it owns is not told apart.
     pub fn leave_idle(&mut self, pus: &PuSet, shared: bool) {
-        let latest = self.targets.last().map(|(_, pus, _)| pus.clone()).unwrap_or_default();
         if shared {
             self.left = self.left.union(&self.idle);
         } else {
             self.left = self.left.union(&self.idle).difference(pus);
-            self.idle = self.idle.difference(&pus.difference(&latest));
+            self.idle = self.idle.difference(&pus.difference(&self.told));
         }
+        self.told.clone_from(pus);
     }
 
     /// Where it may be as an owner that was promised to be alone.

@@ -115,14 +115,14 @@ impl World {
         if !policy.share.space_shares() {
             return self.check_everybody_is_everywhere();
         }
-        // What is idle passes on at the next decision only.
-        let lenders =
-            self.engine.snapshot().apps.iter().any(|app| lends(app.state)) || view.pus.iter().any(|pu| pu.idle);
+        // What is idle passes on at the next decision only. The part on demand goes by it: it could even serve somebody now who was left out.
+        let idle = view.pus.iter().any(|pu| pu.idle);
+        let lenders = idle || self.engine.snapshot().apps.iter().any(|app| lends(app.state));
         for &slot in view.order {
             let (app, count) = (view.app(slot), shares.count(slot));
             let right = app.allocation == count || shares.is_rounding(slot, app.allocation) || lenders;
             assert!(right, "application {} has {} of {count}", app.id, app.allocation);
-            assert!(app.allocation >= count.min(app.min) || lenders, "application {} of {count}", app.id);
+            assert!(app.allocation >= count.min(app.min) || idle, "application {} of {count}", app.id);
         }
     }
 

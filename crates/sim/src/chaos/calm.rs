@@ -48,6 +48,7 @@ impl Stage<'_> {
             self.tell(Event::Online { pu })?;
         }
         self.tell(Event::Unmanaged { processors: self.unmanaged })?;
+        self.tell(Event::FreeMemory { bytes: self.free_memory.clone() })?;
         for index in 0..self.programs.len() {
             let program = &self.programs[index];
             let (Some(app), true) = (program.app, program.alive) else { continue };
@@ -62,7 +63,9 @@ impl Stage<'_> {
                 Doing::Blocked => Event::Blocked { app },
                 Doing::Parallel | Doing::Wrapping => Event::Parallel { app },
             };
+            let bytes = program.bytes.clone();
             self.tell(Event::Stoppable { app })?;
+            self.tell(Event::Memory { app, bytes })?;
             self.tell(wants)?;
             self.tell(phase)?;
             if self.programs[index].slowness.is_some() {
@@ -109,6 +112,11 @@ impl Stage<'_> {
         self.engine.as_ref().is_some_and(|engine| engine.policy().needs().speedup)
     }
 
+    /// Whether new targets come for ever: at every end of a turn, and whenever a search tries another number.
+    fn goes_on_and_on(&self) -> bool {
+        self.takes_turns() || self.searches()
+    }
+
     /// Then nothing moves any more, but for turns and searches.
     fn stay(&mut self) -> Verdict {
         let moves = self.moves;
@@ -118,7 +126,7 @@ impl Stage<'_> {
             if self.is_cut() {
                 return Ok(());
             }
-            if self.moves != moves && !self.takes_turns() && !self.searches() {
+            if self.moves != moves && !self.goes_on_and_on() {
                 return Err(format!("the allocation still moves in round {round} of calm"));
             }
         }
@@ -133,7 +141,7 @@ impl Stage<'_> {
     fn all_is_settled(&self) -> Verdict {
         let snapshot = self.snapshot()?;
         for pu in &snapshot.pus {
-            let moves = pu.state == PuState::Leaving && !self.takes_turns();
+            let moves = pu.state == PuState::Leaving && !self.goes_on_and_on();
             if moves || pu.state == PuState::Offline {
                 return Err(format!("PU {} is still {} and {:?}'s", pu.pu, pu.state_name(), pu.owner));
             }
@@ -172,8 +180,9 @@ impl Stage<'_> {
             return Err(format!("{name} is told {} (epoch {}) and has {}", page.pus, page.epoch, found.pus));
         }
         // Who never does anything by itself is where it was forced to be, if it had to leave something.
-        let settled =
-            program.slowness.is_some() && !program.stopped && (found.adopted == found.epoch || !self.takes_turns());
+        // Where targets go on coming, the latest may be so new that a slow program has not seen it.
+        let has_had_time = found.adopted == found.epoch || !self.goes_on_and_on();
+        let settled = program.slowness.is_some() && !program.stopped && has_had_time;
         if settled && program.placed != page.pus {
             return Err(format!("{name} was told {} and is on {}", page.pus, program.placed));
         }

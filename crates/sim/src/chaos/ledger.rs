@@ -23,6 +23,8 @@ struct Entry {
     started: bool,
     folds: bool,
     targets: Vec<Told>,
+    /// Its processors by the latest target, whether it is there or not.
+    told: PuSet,
     adopted: u32,
     /// What it has said to be idle, until it is given it anew.
     idle: PuSet,
@@ -43,8 +45,8 @@ impl Entry {
         let before = guest.map(|told| self.idle.intersection(&told.pus)).unwrap_or_default();
         self.idle = idle.union(&before);
         // What it has been told to leave, and says that it has left, is left, whatever it says later.
-        if let Some(latest) = self.latest() {
-            let left = idle.difference(&latest.pus);
+        if !self.targets.is_empty() {
+            let left = idle.difference(&self.told);
             self.targets.iter_mut().for_each(|told| told.pus.subtract(&left));
         }
     }
@@ -52,11 +54,11 @@ impl Entry {
     /// What is idle and not its own any more it has left already.
     fn target(&mut self, epoch: u32, pus: &PuSet, shared: bool) {
         let lost = self.idle.difference(pus);
-        let latest = self.latest().map(|told| told.pus.clone()).unwrap_or_default();
-        let given = if shared { PuSet::new() } else { pus.difference(&latest) };
+        let given = if shared { PuSet::new() } else { pus.difference(&self.told) };
         self.targets.iter_mut().for_each(|told| told.pus.subtract(&lost));
         self.idle = self.idle.difference(&lost).difference(&given);
         self.targets.retain(|told| told.epoch >= self.adopted);
+        self.told.clone_from(pus);
         self.targets.push(Told { epoch, pus: pus.clone(), shared });
     }
 
@@ -114,7 +116,10 @@ impl Ledger {
             Event::Demand { idle, .. } => entry.say_idle(idle),
             Event::Unstoppable { .. } => entry.stopped = false,
             // A wrapper holds nothing: it has no threads that would have to leave.
-            Event::Request { processors: 0, .. } => entry.targets.iter_mut().for_each(|told| told.pus.clear()),
+            Event::Request { processors: 0, .. } => {
+                entry.targets.iter_mut().for_each(|told| told.pus.clear());
+                entry.told.clear();
+            }
             Event::Adopted { epoch, .. } if entry.latest().is_some_and(|told| *epoch <= told.epoch) => {
                 entry.adopted = entry.adopted.max(*epoch);
             }
@@ -132,6 +137,7 @@ impl Ledger {
                 self.offline.insert(*pu);
                 for entry in self.entries.values_mut() {
                     entry.targets.iter_mut().for_each(|told| _ = told.pus.remove(*pu));
+                    entry.told.remove(*pu);
                 }
             }
             Event::Online { pu } => _ = self.offline.remove(*pu),
@@ -161,6 +167,9 @@ impl Ledger {
             }
             Action::Force { app, epoch, pus } => {
                 let entry = self.known(*app)?;
+                if entry.stopped {
+                    return Err(format!("{app} is forced, and it is stopped"));
+                }
                 let right = entry.latest().is_some_and(|told| told.epoch == *epoch && told.pus.is_subset(pus));
                 if !right {
                     return Err(format!("{app} is forced to {pus} of epoch {epoch}, which is not its target"));
@@ -174,8 +183,9 @@ impl Ledger {
                 if !entry.started || std::mem::replace(&mut entry.stopped, true) {
                     return Err(format!("{app} is stopped, started: {}", entry.started));
                 }
-                // Nothing of it runs, wherever it was.
+                // Nothing of it runs, wherever it was, and nothing of it is idle.
                 entry.targets.iter_mut().for_each(|told| told.pus.clear());
+                entry.idle.clear();
             }
             Action::Continue { app } => {
                 let entry = self.known(*app)?;

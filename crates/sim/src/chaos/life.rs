@@ -5,7 +5,7 @@ use super::faults::Fault;
 use super::program::{Doing, Program, Style};
 use super::stage::{Happening, Stage, Verdict};
 use numaestro_engine::{AppId, Event, Wish};
-use numaestro_topology::{PuId, PuSet};
+use numaestro_topology::{NumaNodeId, PuId, PuSet};
 
 /// While no manager answers, a program asks again after this time.
 const AGAIN_NS: u64 = 50_000_000;
@@ -58,7 +58,7 @@ impl Stage<'_> {
             _ => {
                 let bits = stream.draw();
                 let claim: PuSet = (0..pus + 3).map(PuId).filter(|pu| bits >> (pu.0 % 64) & 1 == 1).collect();
-                wish.claim = Some(claim);
+                (wish.claim, wish.home) = (Some(claim), Some(NumaNodeId(stream.below(9))));
             }
         }
     }
@@ -125,9 +125,15 @@ impl Stage<'_> {
             let (processors, draws) = (program.placed.len() as u32, &mut program.draws);
             let speedup = Event::Speedup { app, processors, speedup_milli: draws.below(1000 * processors + 1) };
             let rates = (0..=draws.below(4)).map(|_| Some(draws.below(40_000))).collect();
+            let nodes = self.plan.machine.numa_nodes().len() as u32;
+            program.bytes = program.draw_bytes(nodes);
+            let (bytes, free) = (program.bytes.clone(), program.draw_bytes(nodes));
+            self.free_memory.clone_from(&free);
             self.reckon(index);
             self.say(speedup);
             self.say(Event::Bandwidth { app, rates });
+            self.say(Event::Memory { app, bytes });
+            self.say(Event::FreeMemory { bytes: free });
             if let Some(event) = event {
                 self.say(event);
             }

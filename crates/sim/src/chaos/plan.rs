@@ -81,6 +81,7 @@ impl Plan {
             wait: [None, None, Some(true), Some(false)][draws.below(4) as usize],
             estimate_ns: (draws.below(2) == 0).then(|| u64::from(1 + draws.below(1000)) * MS),
             party: draws.below(6),
+            memory: if draws.below(3) == 0 { u64::from(draws.below(64)) << 30 } else { 0 },
             ..Wish::new(1)
         }
     }

@@ -80,7 +80,11 @@ pub(super) struct Program {
     pub version: u32,
     /// Nanoseconds from being told to having done it; `None`: never by itself.
     pub slowness: Option<Nanos>,
+    /// Where its pages are, as last said; empty: it has not been said.
+    pub bytes: Vec<u64>,
     pub draws: Stream,
+    /// For what is said of memory.
+    pub memory: Stream,
 }
 
 impl Program {
@@ -121,7 +125,9 @@ impl Program {
             running: None,
             version: 0,
             slowness: (!never).then_some(slowness),
+            bytes: Vec::new(),
             draws,
+            memory: Stream::new(seed, Purpose::Program, 2 << 32 | u64::from(number)),
         }
     }
 
@@ -164,6 +170,16 @@ impl Program {
             self.excused.subtract(pus);
         }
         self.page = Some(Page { epoch, pus: pus.clone(), shared });
+    }
+
+    /// What is said of the memory of so many nodes: none, some gigabytes, or more than there is anywhere.
+    pub fn draw_bytes(&mut self, nodes: u32) -> Vec<u64> {
+        let node = |draws: &mut Stream| match draws.below(10) {
+            0..3 => 0,
+            3..9 => u64::from(1 + draws.below(8)) << 30,
+            _ => u64::MAX,
+        };
+        (0..nodes).map(|_| node(&mut self.memory)).collect()
     }
 
     /// Where it may be although it was promised to nobody else and did nothing that excuses it. What is stopped runs nowhere.

@@ -44,7 +44,7 @@ impl Stage<'_> {
         let idle: PuSet = (0..pus + few).map(PuId).filter(|pu| bits >> (pu.0 % 64) & 1 == 1).collect();
         let classes = [Class::Malleable, Class::Setter, Class::Fold];
         let class = classes[stream.below(3) as usize];
-        let kind = stream.below(12);
+        let kind = stream.below(14);
         let page = self.by_id.get(&app).and_then(|&index| self.programs[index].page.as_ref());
         let latest = page.map_or(0, |page| page.epoch);
         match kind {
@@ -58,6 +58,9 @@ impl Stage<'_> {
             8 => Event::Speedup { app, processors: count, speedup_milli: few * 1000 },
             9 => Event::Bandwidth { app, rates: vec![None, Some(count), Some(few)] },
             10 => Event::Saturation { bus: few, rate: count },
+            // Of too few nodes, or of too many.
+            11 => Event::Memory { app, bytes: vec![bits; few as usize] },
+            12 => Event::FreeMemory { bytes: vec![bits; few as usize] },
             _ => Event::Parallel { app },
         }
     }
@@ -293,9 +296,17 @@ fn event_app(event: &Event) -> Option<AppId> {
         | Event::Blocked { app }
         | Event::Speedup { app, .. }
         | Event::Bandwidth { app, .. }
+        | Event::Memory { app, .. }
         | Event::Unstoppable { app }
         | Event::Stoppable { app }
         | Event::Parallel { app } => Some(*app),
-        _ => None,
+        Event::Saturation { .. }
+        | Event::FreeMemory { .. }
+        | Event::Parties { .. }
+        | Event::Offline { .. }
+        | Event::Online { .. }
+        | Event::Unmanaged { .. }
+        | Event::Timer
+        | Event::Policy { .. } => None,
     }
 }

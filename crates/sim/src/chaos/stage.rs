@@ -75,6 +75,8 @@ pub(super) struct Stage<'a> {
     timers: u32,
     /// Load that is not managed.
     pub unmanaged: u32,
+    /// Memory that is free, as last said; empty: it has not been said.
+    pub free_memory: Vec<u64>,
     /// Programs neither get on nor change what they do.
     pub frozen: bool,
     pub calm: bool,
@@ -116,6 +118,7 @@ impl<'a> Stage<'a> {
             timer: None,
             timers: 0,
             unmanaged: 0,
+            free_memory: Vec::new(),
             frozen: false,
             calm: false,
             draws: Stream::new(seed, Purpose::Arrivals, 0),
