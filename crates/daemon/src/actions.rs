@@ -149,6 +149,8 @@ impl Manager {
         let Some(entry) = self.apps.get_mut(&app) else { return };
         entry.waiting = Some(position);
         if let Some(number) = entry.asker {
+            // A manager that is killed now is followed by one that knows the place in the queue.
+            self.save_soon_enough();
             self.reply(number, &Reply::Waiting { app, position });
         }
     }

@@ -181,6 +181,9 @@ impl Manager {
         manager.watch_machine();
         manager.configure_users();
         manager.take_over();
+        if !manager.apps.is_empty() {
+            manager.save_soon_enough();
+        }
         manager.configure_metrics();
         manager.start_bandwidth();
         manager.start_rules();
