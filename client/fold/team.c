@@ -9,8 +9,8 @@
  * makes something ready does so first and then looks at `sleepers`; both in sequentially consistent order. A context that
  * became ready while a carrier was on its way out of it is seen by that carrier, which looks again before it sleeps, or rings
  * before it parks.
- * A context that only its own carrier may run is different: that carrier may have looked too early, and whoever leaves the stack
- * cannot help. So the carrier sleeps only briefly while it finds its context taken (misses_own), and a claim that is taken back
+ * A context that only its own carrier may run is different: that carrier may have looked too early, and the one that leaves the
+ * stack tells nobody. So the carrier sleeps only briefly while it finds its context taken (misses_own), and a claim that is taken back
  * calls it.
  *
  * A parked carrier uses the thread pointer of its own thread, whose context may be running elsewhere. So code that runs on a
@@ -90,7 +90,8 @@ static inline NM_ON_ANY_STACK bool is_wanted(const struct nm_carrier *carrier, c
     return is_ready(context) || (context->home && carrier->number == context->number);
 }
 
-static NM_ON_ANY_STACK void ring_when_ordered(void)
+/* After a sequentially consistent store that has made something ready. */
+static NM_ON_ANY_STACK void ring_after_store(void)
 {
     if (atomic_load(&team.sleepers) == 0)
         return;
@@ -98,14 +99,15 @@ static NM_ON_ANY_STACK void ring_when_ordered(void)
     nm_wake(&team.bell);
 }
 
-/* After something has become ready. The full barrier pairs with that of a carrier about to sleep. */
+/* After anything else that has made something ready. The full barrier pairs with that of a carrier about to sleep. */
 static NM_ON_ANY_STACK void ring(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
-    ring_when_ordered();
+    ring_after_store();
 }
 
-/* Whatever it sleeps on, it looks again. Exchanged, not stored: who takes the call sees what each of its callers has done. */
+/* Whatever it sleeps on, it looks again. Exchanged, not stored: the carrier that takes the call then sees everything that each of
+ * its callers did before. */
 static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
 {
     atomic_exchange(&carrier->call, 1);
@@ -172,7 +174,7 @@ static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
 static void open_turn(uint32_t generation)
 {
     atomic_store(&team.generation, generation);
-    ring_when_ordered();
+    ring_after_store();
 }
 
 static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
@@ -185,8 +187,8 @@ static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
     return false;
 }
 
-/* Nobody else may run this carrier's own context, but another carrier is still on its stack. Who leaves a stack for another
- * context tells nobody, because each switch would pay for that; so the one who waits for it has to look again. */
+/* Nobody else may run this carrier's own context, but another carrier is still on its stack. That one tells nobody when it leaves
+ * the stack, because each switch would pay for that; so this carrier has to look again. */
 static NM_ON_ANY_STACK bool misses_own(const struct nm_carrier *carrier)
 {
     const struct nm_context *own = &team.contexts[carrier->number];

@@ -78,11 +78,8 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         call->pass.region->bare = true;
         return false;
     }
-    if (NM_UNLIKELY(!plan->quick && !plan->managed)) {
-        /* Inside another one, or of one thread: then libgomp's state outside is about to change below a held team. */
-        nm_whole_dissolve();
-        return false;
-    }
+    if (NM_UNLIKELY(!plan->quick && !plan->managed))
+        return false; /* nested in a region or task that nobody counts in, where no team is held */
     if (NM_UNLIKELY(plan->fold)) {
         if (NM_LIKELY(fold(call, plan, flags)))
             return true;

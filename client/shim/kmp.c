@@ -169,7 +169,8 @@ static __attribute__((noinline)) void go_on(const struct nm_plan *plan, struct n
         call.asks = nm_kmp_asks_for_order(runtime, plan->members);
         runtime->fork_call(place, 1, (nm_microtask)(void (*)(void))member, &call);
     } else {
-        region->bare = !runtime->whole;
+        if (!runtime->whole)
+            atomic_store_explicit(&region->bare, true, memory_order_relaxed);
         pass_on(runtime->fork_call, place, task, count, arguments);
     }
 }

@@ -183,7 +183,7 @@ SHIM_EXPORT int32_t __kmpc_cancel_barrier(void *place, int32_t gtid)
 }
 
 /* A member that flushes again and again is likely to wait for what another one writes: pipelines are made so. Others that could
- * run go before it then. Who is wrong about that loses a switch in so many flushes. */
+ * run go before it then. Where that is wrong, one flush in so many costs a switch. */
 #define FLUSHES_A_TURN 8u
 
 SHIM_EXPORT void __kmpc_flush(void *place)
@@ -281,8 +281,8 @@ SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
     if (reduction == IN_TREE) {
         nm_fold_barrier(nm_context_self);
     } else if (reduction == BEFORE_BARRIER) {
-        /* Gives back the lock of the reduction first. A member may have to wait for its own carrier at the barrier, and whom
-         * that carrier runs may wait for the lock. */
+        /* Gives back the lock of the reduction first. The member may have to wait for its own carrier at the barrier, and that
+         * carrier may be running a member that waits for the lock. */
         k->end_reduce_nowait(place, gtid, lock);
         if (nm_meets(&nm_member, runtime))
             nm_fold_barrier(nm_context_self);
@@ -518,10 +518,10 @@ static void begin_serialized(struct nm_runtime *runtime, void *place, int32_t gt
 static void end_serialized(struct nm_runtime *runtime, void *place, int32_t gtid)
 {
     runtime->inside->end_serialized(place, gtid);
-    if (own.serialized && --own.serialized == 0)
-        nm_nested_end(&own.outer);
-    else
+    if (!own.serialized)
         end_alone();
+    else if (--own.serialized == 0)
+        nm_nested_end(&own.outer);
 }
 
 SHIM_EXPORT void __kmpc_serialized_parallel(void *place, int32_t gtid)

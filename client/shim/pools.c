@@ -1,4 +1,4 @@
-/* pools.c - the threads of the runtimes' pools when the allocation changes: who sleeps, who spins, who moves where.
+/* pools.c - the threads of the runtimes' pools when the allocation changes: they sleep, spin, or move.
  *
  * These are the hooks that src/adopt.c and src/helper.c call. A region's own size is region.c's.
  */
@@ -85,6 +85,7 @@ static uint32_t runtimes_found(void)
     return bits;
 }
 
+/* For the hello only: the manager knows the answer from then on. */
 static uint32_t threads_max(void)
 {
     uint32_t max = nm_setters_max();

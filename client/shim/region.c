@@ -53,7 +53,7 @@ static __attribute__((noinline)) void tell_team(uint32_t threads)
     told_threads = threads;
     if (!nm_helper_runs())
         nm_helper_start();
-    /* Who asks for processors by itself is believed. */
+    /* A program that asks for processors by itself knows better. */
     if (nm_client.page->request.requested == 0)
         nm_notice(NM_TEAM, threads, 0);
 }
@@ -215,7 +215,7 @@ uint32_t nm_count_for_root(void)
     return nm_share_of_root(atomic_load_explicit(&nm_client.count, memory_order_relaxed));
 }
 
-/* What is opened in there is nested, with settings of its own. */
+/* A region of one thread: regions in it are nested, and its settings end with it. */
 static struct nm_plan alone(struct nm_thread *self, struct nm_plan plan)
 {
     self->depth = 1;

@@ -72,7 +72,7 @@ struct nm_region {
      * generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
     _Atomic uint64_t settled;
     _Atomic uint8_t sizing; /* enum nm_sizing */
-    /* Its latest execution came to no barrier inside: there is no place where its team could change, and nobody need count. */
+    /* Its latest execution came to no barrier inside: its team could change nowhere, so its members count no barriers. */
     _Atomic bool bare;
     _Atomic bool internal; /* the runtime's own: libomp has a team of hidden helpers, whose first thread waits in it for ever */
     struct nm_fold_memory fold;
@@ -221,24 +221,6 @@ static inline void nm_leave(struct nm_plan plan)
         nm_quick_leave();
     else
         nm_region_leave(plan);
-}
-
-/* The runtime may run the region as it is: its team is neither folded nor could it be before its end. A quick plan is that of the
- * primary root outside of other regions. */
-extern _Atomic bool nm_whole_open_now __attribute__((visibility("hidden"))); /* whole.c: a team is held open */
-static inline bool nm_is_bare(const struct nm_plan *plan)
-{
-    return plan->quick && !plan->fold && atomic_load_explicit(&plan->region->bare, memory_order_relaxed) &&
-           NM_LIKELY(!atomic_load_explicit(&nm_whole_open_now, memory_order_relaxed));
-}
-
-static inline void nm_leave_bare(struct nm_region *region)
-{
-    if (NM_UNLIKELY(nm_self.met)) {
-        nm_self.met = false;
-        region->bare = false;
-    }
-    nm_quick_leave();
 }
 
 /* told.c */

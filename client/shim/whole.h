@@ -60,12 +60,30 @@ void nm_whole_run(struct nm_pass *pass);
 void nm_whole_dissolve(void);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
+extern _Atomic bool nm_whole_open_now __attribute__((visibility("hidden")));
 static inline bool nm_whole_is_held(void)
 {
     return atomic_load_explicit(&nm_whole_open_now, memory_order_relaxed);
 }
 /* A member of a folded team is about to do something that belongs to its own kernel thread. */
 void nm_whole_own_thread(void);
+
+/* The runtime may run the region as it is: its team is neither folded nor could it be before its end. A quick plan is that of the
+ * primary root outside of other regions. */
+static inline bool nm_is_bare(const struct nm_plan *plan)
+{
+    return plan->quick && !plan->fold && atomic_load_explicit(&plan->region->bare, memory_order_relaxed) &&
+           NM_LIKELY(!nm_whole_is_held());
+}
+
+static inline void nm_leave_bare(struct nm_region *region)
+{
+    if (NM_UNLIKELY(nm_self.met)) {
+        nm_self.met = false;
+        region->bare = false;
+    }
+    nm_quick_leave();
+}
 
 void nm_pass_change(struct nm_member *member, struct nm_pass *pass);
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass);

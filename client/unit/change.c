@@ -8,6 +8,7 @@
  * was never adopted or the program did not end.
  * CHANGE_PRELOAD names the shim, NUMAESTRO_ATTACH a path for the socket.
  */
+#include "../fold/kernel.h"
 #include "manager.h"
 
 #include <errno.h>
@@ -30,22 +31,6 @@ static struct told {
         uint32_t carriers;
     } event[EVENTS_MOST];
 } *told;
-
-/* Not the C library's, which answers with the context's own thread. */
-static int kernel_thread(void)
-{
-#if defined(__x86_64__)
-    long result;
-    __asm__ volatile("syscall" : "=a"(result) : "a"(SYS_gettid) : "rcx", "r11", "memory");
-    return (int)result;
-#elif defined(__aarch64__)
-    register long x8 __asm__("x8") = SYS_gettid, x0 __asm__("x0");
-    __asm__ volatile("svc 0" : "=r"(x0) : "r"(x8) : "memory");
-    return (int)x0;
-#else
-    return (int)syscall(SYS_gettid);
-#endif
-}
 
 static struct {
     int tid;
@@ -82,7 +67,7 @@ static void region(int members, uint64_t work_ns)
         while (!over) {
             for (uint64_t until = nm_now_ns() + work_ns; nm_now_ns() < until;) {
             }
-            on[me].tid = kernel_thread();
+            on[me].tid = (int)nm_raw(SYS_gettid, 0, 0, 0, 0); /* the C library's answers with the context's own thread */
 #pragma omp barrier
             if (me == 0) {
                 over = told->over || nm_now_ns() > end_ns;

@@ -201,7 +201,7 @@ static void comes_last(void)
     nm_fold_dissolve();
     if (blocked)
         fail("signals of a member at home", blocked, 0);
-    printf("ok fold: who is sent home takes its signals also if it came last\n");
+    printf("ok fold: a member that is sent home takes its signals also if it came last\n");
 }
 
 static void join_and_leave(void)

@@ -7,8 +7,8 @@
 //! reading end of a pipe and nothing more, and costs nothing while it sleeps. When the pipe ends,
 //! the state file says what is owed: an orderly end removes it. First the guard waits, because
 //! another manager may be on its way and take over; then it gives every affinity back, as an
-//! orderly end does, and leaves the file to the next manager. Who kills the guard too (`killall
-//! -9`) is answered by the next manager, or by `numaestro stop`.
+//! orderly end does, and leaves the file to the next manager. Where the guard was killed too
+//! (`killall -9`), the next manager or `numaestro stop` pays.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::time::Duration;

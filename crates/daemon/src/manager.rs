@@ -181,6 +181,7 @@ impl Manager {
         manager.watch_machine();
         manager.configure_users();
         manager.take_over();
+        // The places in the queue that were taken over are not lost if this manager is killed, too.
         if !manager.apps.is_empty() {
             manager.save_soon_enough();
         }
