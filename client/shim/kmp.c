@@ -270,18 +270,3 @@ SHIM_EXPORT void __kmpc_push_num_threads(void *place, int32_t gtid, int32_t thre
     if (!nm_kmp_is_outside_of(runtime))
         runtime->push_num_threads(place, gtid, threads);
 }
-
-#define WORK_SECTIONS 0x400 /* ident_t.flags: this "loop" gives out sections */
-
-/* clang gives out sections as a loop over their numbers: whoever holds one may wait for another. */
-SHIM_EXPORT void __kmpc_for_static_init_4(void *place, int32_t gtid, int32_t schedule, int32_t *last, int32_t *lower,
-                                          int32_t *upper, int32_t *stride, int32_t step, int32_t chunk)
-{
-    struct nm_runtime *runtime = nm_runtime_at(__builtin_return_address(0));
-    if (NM_UNLIKELY(place && (((int32_t *)place)[1] & WORK_SECTIONS)))
-        nm_self.sections++;
-    if (NM_UNLIKELY(nm_kmp_is_outside_of(runtime)))
-        nm_whole_dissolve();
-    if (NM_LIKELY(runtime && runtime->static_init))
-        runtime->static_init(place, gtid, schedule, last, lower, upper, stride, step, chunk);
-}

@@ -29,6 +29,8 @@ struct nm_kmp {
                        void *);
     void (*serialized)(void *, int32_t);
     void (*end_serialized)(void *, int32_t);
+    void *static_init[4]; /* by the loop variable's type: 32 bits, the same unsigned, 64 bits, the same unsigned */
+    _Atomic int loops;    /* static loops whose division was compared with libomp's; -1: libomp divides all */
     _Atomic int keeps_size; /* what becomes of a pushed size at a serialized region: 1 = it stays, -1 = it is gone, 0 = not known */
 };
 
@@ -43,5 +45,8 @@ extern struct nm_kmp_ident nm_kmp_place __attribute__((visibility("hidden"))); /
 bool nm_kmp_reduces_in_tree(const struct nm_pass *pass, const void *data, nm_combine combine);
 /* By the root, when all have come: everybody's data is combined into the root's. */
 void nm_kmp_combine_all(const struct nm_pass *pass, void **data, nm_combine combine);
+
+/* kmp_loops.c */
+void nm_kmp_find_loops(struct nm_runtime *runtime, struct nm_kmp *k);
 
 #endif

@@ -9,9 +9,6 @@
 #define NUMAESTRO_KMP_NAMES_H
 
 #define NM_KMP_LOOKS(X)                                                                                                 \
-    X(__kmpc_for_static_init_4u)                                                                                        \
-    X(__kmpc_for_static_init_8)                                                                                         \
-    X(__kmpc_for_static_init_8u)                                                                                        \
     X(__kmpc_dist_for_static_init_4)                                                                                    \
     X(__kmpc_dist_for_static_init_4u)                                                                                   \
     X(__kmpc_dist_for_static_init_8)                                                                                    \

@@ -118,6 +118,8 @@ __attribute__((visibility("hidden"), used)) void *nm_kmp_resolve(struct nm_slot 
         return (void *)nobody;
     if (slot->sets && runtime->kmp) {
         nm_kmp_settings();
+        if (slot == &nm_slot_kmp_set_defaults)
+            nm_kmp_leave_loops(runtime);
     } else if (slot->sets) {
         nm_whole_settings();
         nm_whole_dissolve();
@@ -268,7 +270,8 @@ static bool is_harmless(const char *name)
         "__kmpc_omp_task_begin_if0", "__kmpc_omp_task_complete_if0",
         "__kmpc_ordered", "__kmpc_doacross_wait", "__kmpc_omp_task", "__kmpc_omp_task_with_deps", "__kmpc_taskloop",
         "__kmpc_taskloop_5",
-        "__kmpc_for_static_init_4", "omp_get_max_threads", "omp_set_num_threads", "omp_get_num_procs", "omp_set_dynamic",
+        "__kmpc_for_static_init_4", "__kmpc_for_static_init_4u", "__kmpc_for_static_init_8", "__kmpc_for_static_init_8u",
+        "omp_get_max_threads", "omp_set_num_threads", "omp_get_num_procs", "omp_set_dynamic",
         "omp_set_nested", "omp_set_max_active_levels", "omp_set_schedule",
     };
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)

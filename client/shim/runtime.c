@@ -88,8 +88,6 @@ static void fill(struct nm_runtime *r, void *handle)
     r->push_num_threads = (void (*)(void *, int32_t, int32_t))dlsym(handle, "__kmpc_push_num_threads");
     r->global_thread_num = (int32_t (*)(void *))dlsym(handle, "__kmpc_global_thread_num");
     r->sections_start = (unsigned (*)(unsigned))dlsym(handle, "GOMP_sections_start");
-    r->static_init = (void (*)(void *, int32_t, int32_t, int32_t *, int32_t *, int32_t *, int32_t *, int32_t, int32_t))dlsym(
-        handle, "__kmpc_for_static_init_4");
     r->set_blocktime = (void (*)(int))dlsym(handle, "kmp_set_blocktime");
     r->get_blocktime = (int (*)(void))dlsym(handle, "kmp_get_blocktime");
     r->kmp = r->fork_call != NULL;

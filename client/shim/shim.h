@@ -35,7 +35,6 @@ struct nm_runtime {
     void (*fork_call_if)(void *, int32_t, nm_microtask, int32_t, void *);
     void (*push_num_threads)(void *, int32_t, int32_t);
     int32_t (*global_thread_num)(void *);
-    void (*static_init)(void *, int32_t, int32_t, int32_t *, int32_t *, int32_t *, int32_t *, int32_t, int32_t);
     unsigned (*sections_start)(unsigned);
     void (*set_blocktime)(int);
     int (*get_blocktime)(void);
@@ -52,7 +51,7 @@ struct nm_runtime {
     pid_t roll[NM_ROLL];        /* thread ids by thread number, taken when the team was last sent to sleep */
     int (*get_max_active_levels)(void);
     const struct nm_gomp *gomp; /* libgomp's constructs */
-    const struct nm_kmp *inside; /* libomp's */
+    struct nm_kmp *inside;       /* libomp's */
     bool whole;                 /* all is there that folding its teams in user space needs */
     _Atomic bool fixed;         /* OMP_DYNAMIC=false, or some thread called omp_set_dynamic(0) */
 };

@@ -160,6 +160,9 @@ void nm_kmp_ask_for_order(struct nm_runtime *runtime, int32_t gtid, uint32_t num
 /* nm_whole_settings for libomp, where members share no memory of settings with sequential code. */
 void nm_kmp_settings(void);
 
+/* kmp_loops.c: the program has changed a setting that static loops may depend on. */
+void nm_kmp_leave_loops(struct nm_runtime *runtime);
+
 /* kmp_outside.c */
 extern _Atomic bool nm_kmp_outside __attribute__((visibility("hidden"))); /* a team of libomp is held, its root not in it */
 void nm_kmp_hold(struct nm_runtime *runtime, bool outside);
