@@ -11,23 +11,32 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("numaestro-topology", &[]),
     ("numaestro-policy", &["numaestro-topology"]),
     ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
-    ("numaestro-sim", &["numaestro-engine", "numaestro-policy", "numaestro-topology"]),
+    ("numaestro-contract", &["numaestro-engine", "numaestro-topology"]),
+    ("numaestro-sim", &["numaestro-contract", "numaestro-engine", "numaestro-policy", "numaestro-topology"]),
     ("numaestro-repro", &["numaestro-engine", "numaestro-policy", "numaestro-sim", "numaestro-topology"]),
     ("numaestro-abi", &[]),
     ("numaestro-nanothreads", &[]),
     ("numaestro-host", &["numaestro-abi", "numaestro-topology"]),
     (
         "numaestro-daemon",
-        &["numaestro-abi", "numaestro-engine", "numaestro-host", "numaestro-policy", "numaestro-topology"],
+        &[
+            "numaestro-abi",
+            "numaestro-contract",
+            "numaestro-engine",
+            "numaestro-host",
+            "numaestro-policy",
+            "numaestro-topology",
+        ],
     ),
     (
         "numaestro",
         &[
             "numaestro-abi",
+            "numaestro-contract",
             "numaestro-daemon",
             "numaestro-engine",
             "numaestro-host",
@@ -42,7 +51,8 @@ const ARROWS: [(&str, &[&str]); 12] = [
 ];
 
 /// Crates without clock, input, output, threads or ambient randomness.
-const PURE: [&str; 4] = ["numaestro-topology", "numaestro-policy", "numaestro-engine", "numaestro-sim"];
+const PURE: [&str; 5] =
+    ["numaestro-topology", "numaestro-policy", "numaestro-engine", "numaestro-contract", "numaestro-sim"];
 
 /// What a pure crate may not use, not even in its tests: with these it could reach the machine.
 const IMPURE: [&str; 14] = [

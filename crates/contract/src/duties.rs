@@ -1,0 +1,290 @@
+//! The duties of a shell that can be seen from outside, checked on the events and actions of a run: a test gives it what a shell told the
+//! engine and what the engine answered, live or from a journal.
+
+use crate::phase::{Phase, PhaseTold};
+use numaestro_engine::{Action, AppId, Event, Nanos};
+use numaestro_topology::PuSet;
+use std::collections::BTreeMap;
+
+/// A shell did not do what it owes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breach {
+    /// When, nanoseconds on the shell's clock.
+    pub at: Nanos,
+    /// About which application.
+    pub app: Option<AppId>,
+    /// What, one sentence.
+    pub problem: String,
+}
+
+impl std::fmt::Display for Breach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at {} ns", self.at)?;
+        if let Some(app) = self.app {
+            write!(f, ", application {app}")?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+/// What one application was told, and what was said of it.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    /// Epoch of its latest target; 0 before the first.
+    told: u32,
+    adopted: u32,
+    phase: PhaseTold,
+    /// Epoch and time of a `Force` that has not been answered.
+    forced: Option<(u32, Nanos)>,
+    stopped: bool,
+    /// Processors that it may still run on: those of every target since the one that it adopted last.
+    reach: PuSet,
+}
+
+/// Reads a run and collects what was not done.
+#[derive(Debug, Clone, Default)]
+pub struct Duties {
+    known: BTreeMap<AppId, Known>,
+    newest: Option<AppId>,
+    now: Nanos,
+    patience: Nanos,
+    breaches: Vec<Breach>,
+}
+
+impl Duties {
+    /// `patience`: a `Force` is answered within so many nanoseconds.
+    pub fn new(patience: Nanos) -> Self {
+        Self { patience, ..Self::default() }
+    }
+
+    /// One step of a run: what the engine was told at `at`, and what followed.
+    pub fn step(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
+        if at < self.now {
+            self.breach(None, format!("the clock has gone back from {} ns to {at} ns", self.now));
+        }
+        self.now = at;
+        let refused = actions.iter().any(|action| matches!(action, Action::Refuse { .. }));
+        self.hear(event, refused);
+        for action in actions {
+            self.see(action);
+        }
+        self.check_forced();
+    }
+
+    /// Everything that was not done.
+    pub fn breaches(&self) -> &[Breach] {
+        &self.breaches
+    }
+
+    fn breach(&mut self, app: Option<AppId>, problem: String) {
+        self.breaches.push(Breach { at: self.now, app, problem });
+    }
+
+    fn hear(&mut self, event: &Event, refused: bool) {
+        match event {
+            Event::Arrive { app, .. } => {
+                if self.newest.is_some_and(|newest| *app <= newest) {
+                    self.breach(Some(*app), "it arrives after one with a number as large".to_owned());
+                }
+                self.newest = self.newest.max(Some(*app));
+                if !refused {
+                    self.known.insert(*app, Known::default());
+                }
+            }
+            Event::Depart { app } => {
+                if self.known.remove(app).is_none() {
+                    self.breach(Some(*app), "it departs and is not there".to_owned());
+                }
+            }
+            Event::Adopted { app, epoch } => self.with(*app, |known| known.adopt(*epoch)),
+            Event::Sequential { app } => self.with(*app, |known| known.enter(*app, Phase::Sequential)),
+            Event::Blocked { app } => self.with(*app, |known| known.enter(*app, Phase::Blocked)),
+            Event::Parallel { app } => self.with(*app, |known| known.enter(*app, Phase::Parallel)),
+            Event::Demand { app, idle, .. } => self.with(*app, |known| known.idle(idle)),
+            Event::Unstoppable { app } => self.with(*app, |known| {
+                known.stopped = false;
+                None
+            }),
+            Event::Request { app, .. }
+            | Event::Class { app, .. }
+            | Event::Speedup { app, .. }
+            | Event::Bandwidth { app, .. }
+            | Event::Memory { app, .. }
+            | Event::Stoppable { app } => self.with(*app, |_| None),
+            Event::Saturation { .. }
+            | Event::FreeMemory { .. }
+            | Event::Parties { .. }
+            | Event::Offline { .. }
+            | Event::Online { .. }
+            | Event::Unmanaged { .. }
+            | Event::Timer
+            | Event::Policy { .. } => {}
+        }
+    }
+
+    /// Something is said of an application that must be there. `then` says what is wrong with it.
+    fn with(&mut self, app: AppId, then: impl FnOnce(&mut Known) -> Option<String>) {
+        let problem = match self.known.get_mut(&app) {
+            Some(known) => then(known),
+            None => Some("something is said of it and it is not there".to_owned()),
+        };
+        if let Some(problem) = problem {
+            self.breach(Some(app), problem);
+        }
+    }
+
+    fn see(&mut self, action: &Action) {
+        let now = self.now;
+        match action {
+            Action::Target { app, epoch, pus, .. } => {
+                if let Some(known) = self.known.get_mut(app) {
+                    known.told = *epoch;
+                    known.reach.or_with(pus);
+                }
+            }
+            Action::Force { app, epoch, .. } => {
+                if let Some(known) = self.known.get_mut(app) {
+                    known.forced = Some((*epoch, now));
+                }
+            }
+            Action::Stop { app } => {
+                if let Some(known) = self.known.get_mut(app) {
+                    (known.stopped, known.forced) = (true, None);
+                }
+            }
+            Action::Continue { app } => {
+                if let Some(known) = self.known.get_mut(app) {
+                    known.stopped = false;
+                }
+            }
+            Action::Start { .. } | Action::Wait { .. } | Action::Pages { .. } | Action::Refuse { .. } => {}
+        }
+    }
+
+    fn check_forced(&mut self) {
+        let (now, patience) = (self.now, self.patience);
+        let mut late = Vec::new();
+        for (app, known) in &mut self.known {
+            if let Some((epoch, since)) = known.forced
+                && now > since.saturating_add(patience)
+            {
+                known.forced = None;
+                late.push((*app, epoch, since));
+            }
+        }
+        for (app, epoch, since) in late {
+            self.breach(
+                Some(app),
+                format!("it was forced to epoch {epoch} at {since} ns, and never said to have adopted it"),
+            );
+        }
+    }
+}
+
+impl Known {
+    fn adopt(&mut self, epoch: u32) -> Option<String> {
+        let (told, adopted) = (self.told, self.adopted);
+        if epoch > told || epoch < adopted {
+            return Some(format!("it has adopted epoch {epoch}, after {adopted}, and was told {told}"));
+        }
+        self.adopted = epoch;
+        self.forced = self.forced.filter(|(forced, _)| *forced > epoch);
+        None
+    }
+
+    fn enter(&mut self, app: AppId, phase: Phase) -> Option<String> {
+        let before = self.phase.phase();
+        match self.phase.change(app, phase) {
+            Some(_) => None,
+            None => Some(format!("it is said to be {before:?} again")),
+        }
+    }
+
+    fn idle(&self, idle: &PuSet) -> Option<String> {
+        let foreign = idle.difference(&self.reach);
+        (!foreign.is_empty()).then(|| format!("{foreign} are said to be idle, and were never its own"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numaestro_engine::{Engine, Settings, Wish};
+    use numaestro_topology::PuId;
+
+    const MS: Nanos = 1_000_000;
+
+    /// Two applications on four processors; the second has come, and the first has to vacate two.
+    fn story() -> (Engine, Duties) {
+        let machine = numaestro_topology::synthetic::parse("core:4 pu:1").unwrap();
+        let (mut engine, mut duties) = (Engine::new(machine, Settings::default(), 1).unwrap(), Duties::new(20 * MS));
+        for app in [1, 2] {
+            play(&mut engine, &mut duties, app, &Event::Arrive { app: AppId(app), wish: Wish::new(4) });
+        }
+        (engine, duties)
+    }
+
+    fn play(engine: &mut Engine, duties: &mut Duties, at: Nanos, event: &Event) {
+        let mut actions = Vec::new();
+        engine.step(at, event, &mut actions);
+        duties.step(at, event, &actions);
+    }
+
+    fn broken(event: &Event) -> String {
+        let (mut engine, mut duties) = story();
+        assert_eq!(duties.breaches(), []);
+        play(&mut engine, &mut duties, 5, event);
+        duties.breaches().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_shell_that_does_all_it_owes() {
+        let (app, idle) = (AppId(1), PuSet::new());
+        for event in [
+            Event::Adopted { app, epoch: 1 },
+            Event::Adopted { app, epoch: 2 },
+            Event::Sequential { app },
+            Event::Depart { app },
+            Event::Timer,
+            Event::Demand { app, processors: 2, idle },
+        ] {
+            assert_eq!(broken(&event), "");
+        }
+    }
+
+    #[test]
+    fn each_breach_is_named() {
+        let app = AppId(1);
+        for (event, expected) in [
+            (Event::Adopted { app, epoch: 3 }, "epoch 3"),
+            (Event::Parallel { app }, "Parallel again"),
+            (Event::Depart { app: AppId(7) }, "not there"),
+            (Event::Memory { app: AppId(7), bytes: vec![1] }, "not there"),
+            (Event::Arrive { app: AppId(2), wish: Wish::new(1) }, "number as large"),
+            (Event::Demand { app: AppId(2), processors: 1, idle: PuSet::from_iter([PuId(0)]) }, "never its own"),
+        ] {
+            let said = broken(&event);
+            assert!(said.contains(expected), "{said:?} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn a_force_is_answered_and_epochs_do_not_go_back() {
+        for (answer, breaches) in [(true, 0), (false, 1)] {
+            let (mut engine, mut duties) = story();
+            play(&mut engine, &mut duties, 11 * MS, &Event::Timer);
+            if answer {
+                play(&mut engine, &mut duties, 12 * MS, &Event::Adopted { app: AppId(1), epoch: 2 });
+            }
+            play(&mut engine, &mut duties, 40 * MS, &Event::Timer);
+            assert_eq!(duties.breaches().len(), breaches, "{:?}", duties.breaches());
+        }
+        let (mut engine, mut duties) = story();
+        for epoch in [2, 1] {
+            play(&mut engine, &mut duties, 5, &Event::Adopted { app: AppId(1), epoch });
+        }
+        play(&mut engine, &mut duties, 4, &Event::Timer);
+        let said: Vec<_> = duties.breaches().iter().map(ToString::to_string).collect();
+        assert!(said[0].contains("after 2") && said[1].contains("gone back"), "{said:?}");
+    }
+}

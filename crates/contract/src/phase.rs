@@ -1,0 +1,236 @@
+//! When a program counts as sequential, blocked and parallel.
+//!
+//! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the shell reads how many parallel regions it
+//! has opened, and how much processor time it uses: no region for [`QUIET_NS`] is a sequential phase, unless it computes by other means.
+//! One that uses hardly any time waits for something outside, and is blocked: it needs no processor at all.
+
+use numaestro_engine::{AppId, Event, Nanos};
+
+/// A program that is watched has been outside of any region for so long when its sequential phase begins, nanoseconds.
+pub const QUIET_NS: Nanos = 3_000_000;
+/// A program that says its phases says those that are longer than this, nanoseconds: shorter ones cost more than they give.
+pub const SAID_MIN_NS: Nanos = 100_000;
+/// A program that uses less than this of a processor between two looks, thousandths, waits for something outside.
+const BLOCKED_PERMILLE: u64 = 100;
+/// A blocked program that uses more than this works again, though it opens no region.
+const WORKS_PERMILLE: u64 = 500;
+/// A program that uses more than this is parallel by other means than regions: by a library's own threads.
+const PARALLEL_PERMILLE: u64 = 1500;
+
+/// What a program is doing, as far as its processors are concerned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// It can use all its processors.
+    #[default]
+    Parallel,
+    /// It uses one of them.
+    Sequential,
+    /// It waits for something outside and uses none.
+    Blocked,
+}
+
+/// The phase that the engine was told last of one application.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PhaseTold(Phase);
+
+impl PhaseTold {
+    /// The program's phase is `to`. The event to tell, if that is news.
+    pub fn change(&mut self, app: AppId, to: Phase) -> Option<Event> {
+        let before = std::mem::replace(&mut self.0, to);
+        (before != to).then_some(match to {
+            Phase::Parallel => Event::Parallel { app },
+            Phase::Sequential => Event::Sequential { app },
+            Phase::Blocked => Event::Blocked { app },
+        })
+    }
+
+    /// What the engine takes its phase to be.
+    pub fn phase(self) -> Phase {
+        self.0
+    }
+}
+
+/// What one look at a running program shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// Parallel regions it has opened since it began.
+    pub regions: u64,
+    /// It is inside of one.
+    pub in_region: bool,
+    /// It has two processors or more.
+    pub several: bool,
+}
+
+/// What is known of the phases of one program that is watched.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PhaseWatch {
+    told: PhaseTold,
+    /// Regions at the latest look, if that was outside of one.
+    regions: Option<u64>,
+    /// Since when it has been seen outside of any region, nanoseconds.
+    quiet_since_ns: Nanos,
+    /// Time and processor time at the latest look of this quiet phase, nanoseconds.
+    cpu: Option<(Nanos, Nanos)>,
+    /// When a phase other than a parallel one was last seen to begin, nanoseconds.
+    seen_ns: Option<Nanos>,
+}
+
+impl PhaseWatch {
+    /// Takes one look into account; `cpu_ns` (processor time of the whole program) is asked only where it matters. The phase that
+    /// the program is in, if it is another one than the engine knows.
+    pub fn look(&mut self, look: Look, now: Nanos, cpu_ns: impl FnOnce() -> Option<Nanos>) -> Option<Phase> {
+        let told = self.told.phase();
+        if look.in_region || self.regions != Some(look.regions) {
+            self.quiet_since_ns = now;
+            self.cpu = None;
+            // One look more is needed to know that no region begins and ends between looks.
+            self.regions = (!look.in_region).then_some(look.regions);
+            return (told != Phase::Parallel).then_some(Phase::Parallel);
+        }
+        // A program that never opened a region may be parallel without any.
+        if look.regions == 0 || now.saturating_sub(self.quiet_since_ns) < QUIET_NS {
+            return None;
+        }
+        let permille = self.rate(now, cpu_ns())?;
+        let phase = match told {
+            Phase::Blocked if permille > WORKS_PERMILLE => Phase::Parallel,
+            Phase::Blocked => return None,
+            _ if permille < BLOCKED_PERMILLE => Phase::Blocked,
+            Phase::Parallel if look.several && permille < PARALLEL_PERMILLE => Phase::Sequential,
+            Phase::Parallel | Phase::Sequential => return None,
+        };
+        if phase != Phase::Parallel {
+            self.seen_ns = Some(now);
+        }
+        Some(phase)
+    }
+
+    /// The engine is told of a phase. The event, if it is news.
+    pub fn tell(&mut self, app: AppId, phase: Phase) -> Option<Event> {
+        self.told.change(app, phase)
+    }
+
+    /// The program says that it is parallel again. The event, if the engine does not know.
+    pub fn says_parallel(&mut self, app: AppId) -> Option<Event> {
+        self.regions = None;
+        self.told.change(app, Phase::Parallel)
+    }
+
+    /// What the engine takes its phase to be.
+    pub fn told(&self) -> Phase {
+        self.told.phase()
+    }
+
+    /// When a phase other than a parallel one was last seen to begin, nanoseconds.
+    pub fn seen_ns(&self) -> Option<Nanos> {
+        self.seen_ns
+    }
+
+    /// Thousandths of a processor used since the former look, if there was one in this quiet phase.
+    fn rate(&mut self, now: Nanos, cpu_ns: Option<Nanos>) -> Option<u64> {
+        let before = std::mem::replace(&mut self.cpu, cpu_ns.map(|time| (now, time)));
+        let ((then, before), time) = (before?, cpu_ns?);
+        Some(time.saturating_sub(before) * 1000 / (now - then).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = 1_000_000;
+    const APP: AppId = AppId(1);
+
+    fn at(regions: u64, in_region: bool) -> Look {
+        Look { regions, in_region, several: true }
+    }
+
+    /// A program that is told of at once; it has used `cpu` nanoseconds.
+    fn seen(watch: &mut PhaseWatch, look: Look, now: Nanos, cpu: Nanos) -> Option<Phase> {
+        let phase = watch.look(look, now, || Some(cpu));
+        if let Some(phase) = phase {
+            assert!(watch.tell(APP, phase).is_some(), "what is seen is news");
+        }
+        phase
+    }
+
+    #[test]
+    fn three_quiet_milliseconds_are_a_sequential_phase() {
+        let mut watch = PhaseWatch::default();
+        let mut look = |regions, in_region, now| seen(&mut watch, at(regions, in_region), now, now);
+        assert_eq!(look(5, true, MS), None);
+        assert_eq!(look(5, false, 3 * MS), None);
+        assert_eq!(look(5, false, 6 * MS), None, "one look more shows what it does");
+        assert_eq!(look(5, false, 8 * MS), Some(Phase::Sequential));
+        assert_eq!(look(5, false, 60 * MS), None);
+        assert_eq!(look(6, false, 62 * MS), Some(Phase::Parallel));
+        assert_eq!(look(6, false, 66 * MS), None);
+        assert_eq!(look(6, false, 68 * MS), Some(Phase::Sequential));
+    }
+
+    #[test]
+    fn short_regions_between_looks_and_long_regions_are_no_quiet() {
+        for regions in [|at| at, |_| 1] {
+            let mut watch = PhaseWatch::default();
+            for number in 0..100 {
+                let look = at(regions(number), regions(0) == 1);
+                assert_eq!(seen(&mut watch, look, number * 64 * MS, number * 64 * MS), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_that_uses_no_time_is_blocked_until_it_uses_some() {
+        let mut watch = PhaseWatch::default();
+        let mut look = |regions, now, cpu| seen(&mut watch, Look { several: false, ..at(regions, false) }, now, cpu);
+        assert_eq!(look(5, MS, 7), None);
+        assert_eq!(look(5, 4 * MS, 7), None, "one look more tells whether time passes");
+        assert_eq!(look(5, 6 * MS, 7), Some(Phase::Blocked));
+        assert_eq!(look(5, 8 * MS, 7), None);
+        assert_eq!(look(5, 10 * MS, 2 * MS), Some(Phase::Parallel), "it works again, without regions");
+        assert_eq!(look(5, 12 * MS, 4 * MS), None);
+        assert_eq!(look(5, 14 * MS, 4 * MS), Some(Phase::Blocked));
+        assert_eq!(look(6, 16 * MS, 4 * MS), Some(Phase::Parallel));
+    }
+
+    #[test]
+    fn regions_do_not_judge_a_program_that_has_none_nor_threads_of_a_library() {
+        let mut watch = PhaseWatch::default();
+        for number in 0..50 {
+            assert_eq!(seen(&mut watch, at(0, false), number * 2 * MS, 0), None);
+        }
+        let mut watch = PhaseWatch::default();
+        for number in 0..50 {
+            assert_eq!(seen(&mut watch, at(5, false), number * 2 * MS, number * 4 * MS), None);
+        }
+    }
+
+    #[test]
+    fn a_program_that_works_on_its_only_processor_lends_nothing() {
+        let mut watch = PhaseWatch::default();
+        for number in 0..50 {
+            let look = Look { several: false, ..at(5, false) };
+            assert_eq!(seen(&mut watch, look, number * 2 * MS, number * 2 * MS), None);
+        }
+    }
+
+    #[test]
+    fn what_nobody_was_told_is_seen_again() {
+        let mut watch = PhaseWatch::default();
+        for (now, expected) in [(1, None), (5, None), (7, Some(Phase::Sequential)), (9, Some(Phase::Sequential))] {
+            assert_eq!(watch.look(at(5, false), now * MS, || Some(now * MS)), expected);
+        }
+        assert_eq!(watch.says_parallel(APP), None, "the engine takes it to be parallel");
+    }
+
+    #[test]
+    fn a_phase_is_told_once() {
+        let mut told = PhaseTold::default();
+        assert_eq!(told.change(APP, Phase::Parallel), None);
+        assert_eq!(told.change(APP, Phase::Sequential), Some(Event::Sequential { app: APP }));
+        assert_eq!(told.change(APP, Phase::Sequential), None);
+        assert_eq!(told.change(APP, Phase::Blocked), Some(Event::Blocked { app: APP }));
+        assert_eq!(told.change(APP, Phase::Sequential), Some(Event::Sequential { app: APP }));
+        assert_eq!(told.change(APP, Phase::Parallel), Some(Event::Parallel { app: APP }));
+    }
+}
