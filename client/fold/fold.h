@@ -81,6 +81,8 @@ void nm_fold_go_home(struct nm_context *me);
 void nm_fold_send_home(uint32_t number);
 /* The same for all others; waits until they are. False: it took longer. */
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns);
+/* A signal for the root alone, which goes home: handled while its kernel thread runs it. From any thread of the team. */
+void nm_fold_signal_root(int number);
 /* It may be run by any carrier again. */
 void nm_fold_leave_home(struct nm_context *me);
 

@@ -46,6 +46,7 @@ static struct team {
     uint32_t members;
     _Atomic bool open, dissolving;
     _Atomic bool roams; /* any carrier may run the root */
+    _Atomic uint64_t late; /* signals for the root, by number - 1: its kernel thread was running another context when they came */
     bool complete; /* the root's member has come */
     _Atomic uint32_t joined; /* futex: threads that have come */
     void (*work)(void *, struct nm_context *);
@@ -267,21 +268,40 @@ static void count_switch(struct nm_carrier *carrier)
     atomic_store_explicit(&carrier->switches, switches + 1, memory_order_relaxed);
 }
 
-/* The context runs again. A thread that is itself takes its own signals. */
+/* The root runs on its own kernel thread: what came for it meanwhile is handled now. */
+static void take_late(void)
+{
+    uint64_t late = atomic_exchange(&team.late, 0);
+    for (int number = 1; late; number++, late >>= 1)
+        if (late & 1)
+            nm_raw(SYS_tgkill, nm_raw(SYS_getpid, 0, 0, 0, 0), team.carriers[0].tid, number, 0);
+}
+
+/* Whether a carrier may take signals while it runs this context: a handler sees the context's thread-local storage. What is for one
+ * thread must find its own context there; what is for the process may find any, and only the root's kernel thread takes that. */
+static inline bool takes_signals(const struct nm_carrier *carrier, const struct nm_context *context)
+{
+    if (carrier->number == context->number)
+        return carrier->number == 0 || context->home;
+    return carrier->number == 0 && !team.contexts[0].home;
+}
+
+/* The context runs again. */
 static inline void runs_again(struct nm_context *me)
 {
     struct nm_carrier *carrier = me->carrier;
-    if (NM_UNLIKELY(carrier->blocks) && (carrier->number == 0 || me->home)) {
+    if (NM_UNLIKELY(carrier->blocks) && takes_signals(carrier, me)) {
         carrier->blocks = false;
         nm_restore_signals(carrier->signals);
     }
+    if (me->number == 0 && NM_UNLIKELY(me->home) && carrier->number == 0)
+        take_late();
 }
 
 static void leave_for(struct nm_context *me, struct nm_context *next)
 {
     struct nm_carrier *carrier = next->carrier;
-    /* It takes over a kernel thread that has been somebody's own. */
-    if (NM_UNLIKELY(!carrier->blocks) && carrier->number != 0 && !next->home)
+    if (NM_UNLIKELY(!carrier->blocks) && !takes_signals(carrier, next))
         block_carrier(carrier);
     count_switch(carrier);
     nm_switch(&me->sp, next->sp, next->tls, &me->runner);
@@ -416,6 +436,15 @@ void nm_fold_send_home(uint32_t number)
     call(&team.carriers[number]);
 }
 
+void nm_fold_signal_root(int number)
+{
+    atomic_fetch_or(&team.late, 1ull << (number - 1));
+    nm_fold_send_home(0);
+    /* From here on its kernel thread blocks signals before it runs another context. */
+    if (atomic_load(&team.contexts[0].runner) == 1)
+        take_late();
+}
+
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
 {
     for (uint32_t i = 0; i < team.members; i++)
@@ -437,7 +466,9 @@ bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
 void nm_fold_leave_home(struct nm_context *me)
 {
     me->home = false;
-    if (me->number != 0 && !me->carrier->blocks)
+    if (me->number == 0)
+        take_late();
+    else if (!me->carrier->blocks)
         block_carrier(me->carrier);
 }
 
@@ -500,6 +531,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     team.arrived = 0;
     team.sleepers = 0;
     team.dissolving = team.roams = false;
+    team.late = 0;
     team.joined = 0;
     for (uint32_t i = 0; i < members; i++) {
         struct nm_context *context = &team.contexts[i];

@@ -71,12 +71,23 @@ static void send_home(pthread_t thread)
         return REAL(name) arguments;                                                                                    \
     }
 
-ABOUT_ANOTHER(int, pthread_kill, (pthread_t thread, int number), (thread, number))
 ABOUT_ANOTHER(int, pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value))
 ABOUT_ANOTHER(int, pthread_cancel, (pthread_t thread), (thread))
 ABOUT_ANOTHER(int, pthread_setaffinity_np, (pthread_t thread, size_t bytes, const cpu_set_t *set), (thread, bytes, set))
 ABOUT_ANOTHER(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
               (thread, policy, param))
+
+SHIM_EXPORT int pthread_kill(pthread_t thread, int number)
+{
+    uint32_t member;
+    send_home(thread);
+    bool usual = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX); /* others are the C library's */
+    if (NM_LIKELY(!nm_fold_is_open()) || !usual || pthread_equal(thread, pthread_self()) ||
+        !nm_fold_number_of((uintptr_t)thread, &member) || member != 0)
+        return REAL(pthread_kill)(thread, number);
+    nm_fold_signal_root(number);
+    return 0;
+}
 
 /* Every member that can be is on its own kernel thread then. */
 #define ALL_HOME_NS 2000000000ull

@@ -204,6 +204,62 @@ static void comes_last(void)
     printf("ok fold: a member that is sent home takes its signals also if it came last\n");
 }
 
+/* Everybody signals the next one: each handles its own signal, whatever its kernel thread ran when it came. */
+static __thread volatile sig_atomic_t handled;
+
+static void handle(int number)
+{
+    (void)number;
+    handled++;
+}
+
+static void signal_the_next(void *argument, struct nm_context *me)
+{
+    (void)argument;
+    uint32_t next = (me->number + 1) % members;
+    handled = 0;
+    nm_fold_barrier(me);
+    if (me->number == 0)
+        nm_fold_roam(true);
+    nm_fold_go_home(me);
+    if (next == 0) {
+        nm_fold_signal_root(SIGUSR1);
+    } else {
+        nm_fold_send_home(next);
+        syscall(SYS_tgkill, getpid(), nm_fold_carrier(next)->tid, SIGUSR1);
+    }
+    nm_fold_barrier(me);
+    for (int i = 0; i < 5000 && handled == 0; i++)
+        usleep(1000);
+    if (handled != 1)
+        fail("signals that a member has handled", handled, 1);
+    nm_fold_barrier(me);
+    if (me->number == 0)
+        nm_fold_roam(false);
+    nm_fold_leave_home(me);
+}
+
+static void to_another(double seconds)
+{
+    struct sigaction action = {.sa_handler = handle};
+    sigaction(SIGUSR1, &action, NULL);
+    long regions = 0;
+    for (double until = now() + seconds; now() < until;) {
+        members = draw(4) == 0 ? MOST : 2 + draw(15);
+        over = false;
+        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
+            fail("a team", 0, 1);
+        pthread_t shaker;
+        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)(regions + 1));
+        for (uint32_t i = 0; i < 10; i++, regions++)
+            nm_fold_run(signal_the_next, NULL);
+        over = true;
+        pthread_join(shaker, NULL);
+        nm_fold_dissolve();
+    }
+    printf("ok fold: signals for one member are handled by that one, %ld regions\n", regions);
+}
+
 static void join_and_leave(void)
 {
     for (members = 2; members <= 9; members += 7) {
@@ -271,6 +327,7 @@ int main(int argc, char **argv)
     }
     join_and_leave();
     comes_last();
+    to_another(argc > 1 ? strtod(argv[1], NULL) / 2 : 1.0);
     stress(argc > 1 ? strtod(argv[1], NULL) : 2.0, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
     return 0;
 }
