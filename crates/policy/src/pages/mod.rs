@@ -3,8 +3,9 @@
 mod first_touch;
 mod home;
 mod interleave;
-pub mod worth;
+mod machinery;
 
 pub use first_touch::FirstTouch;
 pub use home::Home;
 pub use interleave::Interleave;
+pub use machinery::worth;

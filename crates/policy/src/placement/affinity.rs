@@ -19,8 +19,9 @@
 //!
 //! **Use when** caches and memory matter, which is nearly always. **Avoid when** a paper's pools are to be studied.
 
-use super::by_bus::ByBus;
-use super::surplus::{GroupCounts, Surplus};
+use super::machinery::acquaintance::acquaintance;
+use super::machinery::by_bus::ByBus;
+use super::machinery::surplus::{GroupCounts, Surplus};
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::{Random, Tie};
@@ -222,18 +223,6 @@ impl Affinity {
         for &(_, pu) in &self.candidates {
             plan.give(pu, slot);
         }
-    }
-}
-
-/// How well an application knows a processor: rule 1, rule 2, or not. Smaller is better.
-pub(super) fn acquaintance(view: &View<'_>, slot: Slot, pu: PuId) -> (u8, Reverse<u64>) {
-    let entry = view.pu(pu);
-    if entry.owner == Some(slot) {
-        (0, Reverse(0))
-    } else if view.former(pu) == Some(slot) {
-        (1, Reverse(entry.since_ns))
-    } else {
-        (2, Reverse(0))
     }
 }
 

@@ -19,7 +19,7 @@
 //!
 //! **Use when** programs come back to processors often and caches keep their data. **Avoid when** memory is far: `home`.
 
-use super::grants::{Grants, Where};
+use super::machinery::grants::{Grants, Where};
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;

@@ -13,8 +13,8 @@
 //!
 //! **Use when** large pools must stay free for large applications. **Avoid when** applications grow after they have started: the tightest pool has no room for that.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
+use super::machinery::pooled::{Pooled, Rule};
+use super::machinery::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -34,9 +34,9 @@ impl Rule for BestFitRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
+    use crate::placement::machinery::pool_config::PoolConfig;
 
     #[test]
     fn fills_the_tightest_pool() {

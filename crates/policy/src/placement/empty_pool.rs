@@ -15,8 +15,8 @@
 //! **Use when** nobody may disturb anybody, and waiting is cheap. **Avoid when** processors must not lie idle: an application of one
 //! processor keeps a whole pool for itself. With `admission=fifo`; otherwise those that find no pool run as guests.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
+use super::machinery::pooled::{Pooled, Rule};
+use super::machinery::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -41,9 +41,9 @@ impl Rule for EmptyPoolRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::{Overflow, PoolConfig};
     use super::*;
     use crate::conformance::{Case, placement_conformance};
+    use crate::placement::machinery::pool_config::{Overflow, PoolConfig};
     use crate::random::Tie;
 
     fn lowest() -> EmptyPool {

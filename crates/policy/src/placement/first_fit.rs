@@ -13,8 +13,8 @@
 //!
 //! **Use when** pools must fill one after the other, for example to let the rest of the machine rest. **Avoid when** applications will grow: they end up side by side in one pool.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
+use super::machinery::pooled::{Pooled, Rule};
+use super::machinery::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -35,9 +35,9 @@ impl Rule for FirstFitRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
+    use crate::placement::machinery::pool_config::PoolConfig;
     use numaestro_topology::Formation;
 
     fn lowest() -> FirstFit {

@@ -15,7 +15,7 @@
 //!
 //! **Use when** the effect of a placement is to be measured. **Avoid when** processors must not lie idle.
 
-use super::surplus::Surplus;
+use super::machinery::surplus::Surplus;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::policy::Rejected;

@@ -22,7 +22,7 @@
 //! **Use when** memory is far from other nodes and there are no more programs than nodes. **Avoid when** programs use less than a node each:
 //! the rest of it is idle.
 
-use super::grants::{Grants, Where, outside_first};
+use super::machinery::grants::{Grants, Where, outside_first};
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;

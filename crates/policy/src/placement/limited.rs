@@ -15,7 +15,7 @@
 //!
 //! **Use when** programs are no wider than a node and memory is far. **Avoid when** programs are wider, or few: other nodes stay idle.
 
-use super::grants::{Grants, Where, outside_first};
+use super::machinery::grants::{Grants, Where, outside_first};
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;

@@ -18,7 +18,7 @@
 //! **Use when** machines are hierarchical and applications share data. **Avoid when** several applications grow at once: nothing keeps
 //! them apart (`worst-fit`).
 
-use super::surplus::Surplus;
+use super::machinery::surplus::Surplus;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::{Random, Tie};

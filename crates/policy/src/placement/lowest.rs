@@ -13,7 +13,7 @@
 //!
 //! **Use when** only counts matter, as for logs of rigid jobs: it is the cheapest. **Avoid when** caches and memory matter.
 
-use super::surplus::Surplus;
+use super::machinery::surplus::Surplus;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::shares::Shares;

@@ -3,22 +3,15 @@
 mod affinity;
 mod base_priority;
 mod best_fit;
-mod by_bus;
 mod empty_pool;
 mod first_fit;
 mod fixed;
-mod grants;
 mod home;
 mod limited;
 mod localized;
 mod lowest;
-mod pool_config;
-#[cfg(test)]
-mod pool_invariants;
-mod pooled;
-mod pools;
+mod machinery;
 pub mod repartition;
-mod surplus;
 mod worst_fit;
 mod worst_fit_jobs;
 
@@ -32,10 +25,10 @@ pub use home::Home;
 pub use limited::Limited;
 pub use localized::Localized;
 pub use lowest::Lowest;
-pub use pool_config::{InPool, Overflow, PoolConfig};
-pub use pooled::{Pooled, Rule};
-pub use pools::{PoolLevel, Pools};
+pub use machinery::pool_config::{InPool, Overflow, PoolConfig};
+pub use machinery::pooled::{Pooled, Rule};
+pub use machinery::pools::{PoolLevel, Pools};
+pub use machinery::surplus::Surplus;
 pub use repartition::Repartition;
-pub use surplus::Surplus;
 pub use worst_fit::{WorstFit, WorstFitRule};
 pub use worst_fit_jobs::{WorstFitJobs, WorstFitJobsRule};

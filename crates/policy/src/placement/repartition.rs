@@ -31,6 +31,7 @@ mod ground;
 mod improve;
 mod levels;
 mod memory;
+mod nest;
 mod optimum;
 mod seats;
 #[cfg(test)]
@@ -39,8 +40,8 @@ mod tests;
 pub use arrange::Arranger;
 pub use board::{Bits, Board, Seat};
 pub use cost::{Costs, Weights};
-pub use ground::{GROUPS_MAX, Ground};
-pub use levels::PoolLevels;
+pub use ground::Ground;
+pub use levels::{GROUPS_MAX, PoolLevels};
 pub use memory::Distances;
 pub use optimum::optimum;
 

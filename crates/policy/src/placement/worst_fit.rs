@@ -13,8 +13,8 @@
 //!
 //! **Use when** applications grow after they have started, each then has room beside itself. **Avoid when** a large application will come that needs a whole pool.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
+use super::machinery::pooled::{Pooled, Rule};
+use super::machinery::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -34,9 +34,9 @@ impl Rule for WorstFitRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
+    use crate::placement::machinery::pool_config::PoolConfig;
     use numaestro_topology::{Formation, Level};
 
     fn lowest() -> WorstFit {

@@ -13,8 +13,8 @@
 //!
 //! **Use when** applications disturb each other in caches and on buses. **Avoid when** applications differ much in size.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
+use super::machinery::pooled::{Pooled, Rule};
+use super::machinery::pools::PoolLevel;
 use crate::part::Info;
 
 /// The rule; config and state are those of [`Pooled`].
@@ -34,9 +34,9 @@ impl Rule for WorstFitJobsRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::PoolConfig;
     use super::*;
     use crate::conformance::{Case, placement_conformance};
+    use crate::placement::machinery::pool_config::PoolConfig;
 
     #[test]
     fn fewest_applications_before_most_room() {

@@ -17,7 +17,7 @@
 //! **Use when** programs run best on aligned groups and ask for multiples of four. **Avoid when** every application must get
 //! something of its own: late ones get nothing while earlier ones have eight.
 
-use super::{guarantee, served};
+use super::machinery::guarantee::{guarantee, served};
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};

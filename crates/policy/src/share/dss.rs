@@ -19,7 +19,7 @@
 //! **Use when** requests say how parallel a program is. **Avoid when** every program asks for the whole machine: then `equi` is the
 //! same and simpler.
 
-use super::{guarantee, served};
+use super::machinery::guarantee::{guarantee, served};
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};

@@ -16,7 +16,7 @@
 //!
 //! **Use when** a simple reference is wanted, as in the paper. **Avoid when** no processor should be idle: `equi`.
 
-use super::{guarantee, served};
+use super::machinery::guarantee::{guarantee, served};
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};

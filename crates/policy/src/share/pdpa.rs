@@ -29,12 +29,19 @@
 //! **Use when** programs repeat what they do and their speedups differ. **Avoid when** they are shorter than the search (a few reports), or when
 //! everybody must have processors at once.
 
-use super::pdpa_search::{Bounds, Config, Record, State};
+mod search;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;
+
 use crate::part::{Info, Needs, Share};
 use crate::policy::Rejected;
 use crate::shares::Shares;
 use crate::text::{Parameters, write_duration, write_milli};
 use crate::view::{App, Slot, View};
+pub use search::start;
+use search::{Bounds, Config, Record, State};
 
 /// Most tests that can be asked for.
 const TESTS_MAX: u32 = 100;
@@ -287,7 +294,3 @@ impl Share for Pdpa {
         self.set_wake(view, free, shares);
     }
 }
-
-#[cfg(test)]
-#[path = "pdpa_tests.rs"]
-mod tests;

@@ -18,8 +18,8 @@
 //! and `b2arr` is as fair.
 
 use super::chunks::Chunks;
-use super::fitness::needs_buses;
-use super::quantum::QUANTUM_NS;
+use super::machinery::buses::needs_buses;
+use super::machinery::quantum::QUANTUM_NS;
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::share::Dss;

@@ -20,8 +20,9 @@
 //! **Use when** programs together want more bandwidth than there is, and differ in it. **Avoid when** threads wait for each other at short barriers:
 //! then a gang.
 
-use super::fitness::{Fitness, Of, first_of, needs_buses};
-use super::quantum::QUANTUM_NS;
+use super::fitness::{Fitness, Of, first_of};
+use super::machinery::buses::needs_buses;
+use super::machinery::quantum::QUANTUM_NS;
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::Parameters;

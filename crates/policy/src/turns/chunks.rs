@@ -22,14 +22,13 @@
 //!
 //! **Use when** applications are to have fair numbers of processors and bandwidth is short. **Avoid when** programs change faster than an epoch.
 
-use super::balance::balance;
-use super::buses::Line;
-use super::division::Division;
-use super::fill::{self, Rule};
-use super::fitness::needs_buses;
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ready::{Entry, Ready};
-use super::selection::Selection;
+use super::machinery::balance::balance;
+use super::machinery::buses::{Line, needs_buses};
+use super::machinery::division::Division;
+use super::machinery::fill::{self, Rule};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ready::{Entry, Ready};
+use super::machinery::selection::Selection;
 use crate::part::{Info, Needs, Share, Turns};
 use crate::policy::Rejected;
 use crate::text::{self, Parameters};
@@ -235,11 +234,11 @@ impl Turns for Chunks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::threading::{QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
     use crate::share::{Dss, Equip, Leftover};
+    use crate::turns::machinery::threading::{QUANTUM, survives};
     use std::collections::BTreeMap;
 
     fn over_dss(mult: u32) -> Chunks {

@@ -21,13 +21,13 @@
 //!
 //! **Use when** `b2arr` leaves a conventional policy to be desired that is not round robin. **Avoid when** nobody is short of bandwidth.
 
-use super::balance::balance;
-use super::buses::Line;
-use super::division::Division;
-use super::fill::{self, Rule};
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ready::{Entry, Ready, Verdict};
-use super::selection::Selection;
+use super::machinery::balance::balance;
+use super::machinery::buses::{Line, needs_buses};
+use super::machinery::division::Division;
+use super::machinery::fill::{self, Rule};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ready::{Entry, Ready, Verdict};
+use super::machinery::selection::Selection;
 use crate::part::{Info, Needs, Share, Turns};
 use crate::policy::Rejected;
 use crate::text::{self, Parameters};
@@ -172,16 +172,6 @@ pub(super) fn first_of(parameters: &mut Parameters) -> Result<(u32, Of), Rejecte
     Ok((first, of.unwrap_or_default()))
 }
 
-/// Refuses where nobody knows the buses.
-pub(super) fn needs_buses(buses: &[Bus]) -> Result<(), Rejected> {
-    if buses.is_empty() {
-        return Err(Rejected::new(
-            "it chooses threads by the bandwidth they need, and no bus of this machine is known",
-        ));
-    }
-    Ok(())
-}
-
 /// Phase 2: all of the bus's transactions, everybody in the list.
 struct Fittest;
 
@@ -203,10 +193,10 @@ impl Rule for Fittest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::threading::{Decided, QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
+    use crate::turns::machinery::threading::{Decided, QUANTUM, survives};
     use std::collections::BTreeMap;
 
     type Id = (u64, u32);

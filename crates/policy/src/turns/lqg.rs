@@ -19,9 +19,9 @@
 //! **Use when** threads wait for each other at short barriers. **Avoid when** the numbers of threads do not add up to the machine: processors
 //! stay idle.
 
-use super::fitness::needs_buses;
-use super::gang::Gangs;
-use super::quantum::QUANTUM_NS;
+use super::machinery::buses::needs_buses;
+use super::machinery::gang::Gangs;
+use super::machinery::quantum::QUANTUM_NS;
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::Parameters;

@@ -13,9 +13,9 @@
 //!
 //! **Use when** rates go up and down from quantum to quantum. **Avoid when** they are smooth: then `lqg` follows them sooner.
 
-use super::fitness::needs_buses;
-use super::gang::{Gangs, WINDOW_MAX};
-use super::quantum::QUANTUM_NS;
+use super::machinery::buses::needs_buses;
+use super::machinery::gang::{Gangs, WINDOW_MAX};
+use super::machinery::quantum::QUANTUM_NS;
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::Parameters;

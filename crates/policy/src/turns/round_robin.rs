@@ -19,8 +19,8 @@
 //!
 //! **Use when** programs cannot use fewer processors than they ask for. **Avoid when** they can: `sw-dss` lets more of them run at once.
 
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ring::{self, Ring, behind, request};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ring::{self, Ring, behind, request};
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::Parameters;
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::turns::testing::{QUANTUM, Sliding, ids, random_case, random_change};
+    use crate::turns::machinery::testing::{QUANTUM, Sliding, ids, random_case, random_change};
     use crate::view::Slot;
 
     fn limits(case: &Case, turns: &mut RoundRobin) -> Vec<(Slot, u32)> {

@@ -17,8 +17,8 @@
 //! **Use when** the policies of bandwidth are to be compared with it, or there are no counters. **Avoid when** a program suffers from having few
 //! of its threads at a time: then `tick` or a gang.
 
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ready::{Ready, Verdict};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ready::{Ready, Verdict};
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::Parameters;
@@ -79,9 +79,9 @@ impl Turns for Rr {
 
 #[cfg(test)]
 mod tests {
-    use super::super::threading::{QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
+    use crate::turns::machinery::threading::{QUANTUM, survives};
 
     #[test]
     fn everybody_within_its_place_by_p_quanta() {
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn survives_whatever_happens() {
-        let work_conserving = |case: &Case, decided: &super::super::threading::Decided| {
+        let work_conserving = |case: &Case, decided: &crate::turns::machinery::threading::Decided| {
             assert_eq!(decided.total(), case.capacity().min(case.thread_total()));
         };
         survives(&|| Box::new(Rr::new(QUANTUM)), &work_conserving, &|case| {

@@ -18,8 +18,8 @@
 //!
 //! **Use when** caches matter and applications ask for parts of the machine. **Avoid when** each asks for the whole: then it is `sw-dss`.
 
-use super::ring::{self, K_MILLI, behind};
-use super::window::Window;
+use super::machinery::ring::{self, K_MILLI, behind};
+use super::machinery::window::Window;
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::Parameters;
@@ -44,7 +44,7 @@ impl SswDss {
     /// A value that cannot be read.
     pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let (k, quantum) = (parameters.milli("k")?, parameters.duration("quantum")?);
-        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::quantum::QUANTUM_NS)))
+        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::machinery::quantum::QUANTUM_NS)))
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::turns::testing::{QUANTUM, Sliding, check_window, ids, random_case, random_change};
+    use crate::turns::machinery::testing::{QUANTUM, Sliding, check_window, ids, random_case, random_change};
 
     fn policy(k_milli: u32) -> SswDss {
         SswDss::new(k_milli, QUANTUM)

@@ -22,8 +22,8 @@
 //! **Use when** applications ask for a few processors each and there are too many for the machine at once. **Avoid when** they all ask for the
 //! whole machine: then each runs alone, and `always` runs them side by side.
 
-use super::ring::{self, K_MILLI};
-use super::window::Window;
+use super::machinery::ring::{self, K_MILLI};
+use super::machinery::window::Window;
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::Parameters;
@@ -48,7 +48,7 @@ impl SwDss {
     /// A value that cannot be read.
     pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let (k, quantum) = (parameters.milli("k")?, parameters.duration("quantum")?);
-        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::quantum::QUANTUM_NS)))
+        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::machinery::quantum::QUANTUM_NS)))
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::turns::testing::{QUANTUM, Sliding, check_window, ids, random_change};
+    use crate::turns::machinery::testing::{QUANTUM, Sliding, check_window, ids, random_change};
 
     fn policy(k_milli: u32) -> SwDss {
         SwDss::new(k_milli, QUANTUM)
@@ -156,7 +156,7 @@ mod tests {
     fn everybody_runs_within_n_quanta() {
         let mut random = Random::new(7);
         for _ in 0..300 {
-            let (mut case, k) = (crate::turns::testing::random_case(&mut random), 500 + random.below(2000));
+            let (mut case, k) = (crate::turns::machinery::testing::random_case(&mut random), 500 + random.below(2000));
             let mut turns = policy(k);
             let mut waits = Sliding::default();
             for _ in 0..60 {

@@ -27,8 +27,8 @@
 //! **Use when** everybody is to have the same processor time, whatever it asks for, and there are enough narrow applications for the holes. **Avoid when**
 //! there are none: who has had its time is stopped though nobody else can use its processors.
 
-use super::quantum::QUANTUM_NS;
-use super::ring::{self, K_MILLI, Ring, Room, behind, request};
+use super::machinery::quantum::QUANTUM_NS;
+use super::machinery::ring::{self, K_MILLI, Ring, Room, behind, request};
 use crate::part::{Info, Needs, Turns};
 use crate::policy::Rejected;
 use crate::text::{Parameters, write_duration};
@@ -332,5 +332,4 @@ impl Turns for VtqDss {
 }
 
 #[cfg(test)]
-#[path = "vtq_dss_tests.rs"]
 mod tests;

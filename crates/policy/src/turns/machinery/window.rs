@@ -7,7 +7,7 @@ use crate::view::{AppId, View};
 
 /// Config, state and buffers of the policies that slide a window.
 #[derive(Debug, Clone)]
-pub(super) struct Window {
+pub struct Window {
     /// Config: requests in a window, thousandths of the machine (k).
     pub k_milli: u32,
     /// Config and state: its length, and when the present one began.
@@ -23,27 +23,27 @@ pub(super) struct Window {
 
 impl Window {
     /// Nobody in it.
-    pub(super) fn new(k_milli: u32, quantum_ns: u64) -> Self {
+    pub fn new(k_milli: u32, quantum_ns: u64) -> Self {
         let quantum = Quantum::new(quantum_ns);
         Self { k_milli, quantum, first: AppId(0), members: Vec::new(), gift: false, ring: Ring::default() }
     }
 
     /// Looks who is there. Members that have gone leave the window. False if nobody is there.
-    pub(super) fn sync(&mut self, view: &View<'_>) -> bool {
+    pub fn sync(&mut self, view: &View<'_>) -> bool {
         self.ring.sync(view);
         self.members.retain(|&app| self.ring.find(view, app).is_some());
         !self.ring.slots().is_empty()
     }
 
     /// Nobody is there, and no quantum is going on.
-    pub(super) fn empty(&mut self, turn: &mut Turn) {
+    pub fn empty(&mut self, turn: &mut Turn) {
         turn.running.clear();
         self.quantum = Quantum::new(self.quantum.length_ns);
         self.gift = false;
     }
 
     /// Begins a quantum if it is time. True if the window slides: it was there for a whole one.
-    pub(super) fn expires(&mut self, view: &View<'_>) -> bool {
+    pub fn expires(&mut self, view: &View<'_>) -> bool {
         if !self.quantum.is_over(view.now_ns) {
             return false;
         }
@@ -52,7 +52,7 @@ impl Window {
     }
 
     /// Sends those at the end away that do not fit any more.
-    pub(super) fn shrink(&mut self, view: &View<'_>) {
+    pub fn shrink(&mut self, view: &View<'_>) {
         let (ring, mut room) = (&self.ring, Room::new(view, self.k_milli));
         let mut fits = |app: AppId| ring.find(view, app).is_some_and(|slot| room.take(view, slot));
         let fitting = self.members.iter().copied().map_while(|app| fits(app).then_some(())).count();
@@ -60,7 +60,7 @@ impl Window {
     }
 
     /// Takes in those behind its members, or from `first` on if it has none, as long as they fit.
-    pub(super) fn fill(&mut self, view: &View<'_>) {
+    pub fn fill(&mut self, view: &View<'_>) {
         let mut room = Room::new(view, self.k_milli);
         for &app in &self.members {
             if let Some(slot) = self.ring.find(view, app) {
@@ -79,7 +79,7 @@ impl Window {
     }
 
     /// Says who runs: the window now, and the one behind it for what is released. Returns the end of the quantum.
-    pub(super) fn show(&self, view: &View<'_>, turn: &mut Turn) -> u64 {
+    pub fn show(&self, view: &View<'_>, turn: &mut Turn) -> u64 {
         turn.running.clear();
         turn.running.extend(self.members.iter().filter_map(|&app| self.ring.find(view, app)));
         turn.running.sort_unstable_by_key(|&slot| view.app(slot).id);
@@ -94,7 +94,7 @@ impl Window {
     }
 
     /// The place behind the window.
-    pub(super) fn behind(&self) -> AppId {
+    pub fn behind(&self) -> AppId {
         self.members.last().map_or(self.first, |&last| behind(last))
     }
 }

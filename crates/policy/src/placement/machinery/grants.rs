@@ -22,7 +22,7 @@ use std::cmp::Reverse;
 
 /// Where an application may be given processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Where {
+pub enum Where {
     /// Everywhere, and if need be also where somebody has still to leave.
     Anywhere,
     /// In its home first, then in nodes that are nobody else's home.
@@ -33,7 +33,7 @@ pub(super) enum Where {
 
 /// Config and buffers.
 #[derive(Debug, Clone)]
-pub(super) struct Grants {
+pub struct Grants {
     tie: Tie,
     seed: u64,
     random: Random,
@@ -56,14 +56,14 @@ pub(super) struct Grants {
 }
 
 /// A class for [`Grants::release_surplus`]: idle ones outside the home go first, then used ones outside, then idle ones at home.
-pub(super) fn outside_first(view: &View<'_>, slot: Slot, pu: PuId) -> u32 {
+pub fn outside_first(view: &View<'_>, slot: Slot, pu: PuId) -> u32 {
     let at_home = view.app(slot).home == Some(view.machine.pu(pu).node);
     2 * u32::from(at_home) + u32::from(!view.pu(pu).idle)
 }
 
 impl Grants {
     /// With a rule for ties and the seed of its random stream.
-    pub(super) fn new(tie: Tie, seed: u64) -> Self {
+    pub fn new(tie: Tie, seed: u64) -> Self {
         Self {
             tie,
             seed,
@@ -80,13 +80,13 @@ impl Grants {
     }
 
     /// The parameter as in policy texts.
-    pub(super) fn parameters(&self) -> String {
+    pub fn parameters(&self) -> String {
         if self.tie == Tie::Random { String::new() } else { "tie=lowest".into() }
     }
 
     /// Takes what each has above its count: what others have still to leave for it first, then the smallest class, of equals what it has had
     /// longest.
-    pub(super) fn release_surplus(
+    pub fn release_surplus(
         &mut self,
         view: &View<'_>,
         shares: &Shares,
@@ -114,7 +114,7 @@ impl Grants {
     }
 
     /// Looks at what is free after surplus has been released, and at who has to vacate something.
-    pub(super) fn look(&mut self, view: &View<'_>, plan: &Plan) {
+    pub fn look(&mut self, view: &View<'_>, plan: &Plan) {
         self.free.clear();
         self.free_in.clear();
         self.free_in.resize(view.machine.numa_nodes().len(), 0);
@@ -150,7 +150,7 @@ impl Grants {
 
     /// The node that a new application is best at home in: where it has most processors, then where most are free, then by tie; none without
     /// either, and if `alone` none that is somebody's home. Two decisions about the same application break ties alike.
-    pub(super) fn choose_home(&mut self, view: &View<'_>, plan: &Plan, slot: Slot, alone: bool) -> Option<NumaNodeId> {
+    pub fn choose_home(&mut self, view: &View<'_>, plan: &Plan, slot: Slot, alone: bool) -> Option<NumaNodeId> {
         if alone && self.reserved_by.iter().all(Option::is_some) {
             return None;
         }
@@ -167,23 +167,23 @@ impl Grants {
     }
 
     /// Makes a node somebody's home, in the plan and for the grants that follow.
-    pub(super) fn settle(&mut self, plan: &mut Plan, slot: Slot, home: NumaNodeId) {
+    pub fn settle(&mut self, plan: &mut Plan, slot: Slot, home: NumaNodeId) {
         plan.set_home(slot, Some(home));
         self.reserved_by[home.index()] = Some(slot);
     }
 
     /// Whose home a node is.
-    pub(super) fn home_of(&self, node: NumaNodeId) -> Option<Slot> {
+    pub fn home_of(&self, node: NumaNodeId) -> Option<Slot> {
         self.reserved_by[node.index()]
     }
 
     /// Whose home the node of a processor is.
-    pub(super) fn reserved_by(&self, view: &View<'_>, pu: PuId) -> Option<Slot> {
+    pub fn reserved_by(&self, view: &View<'_>, pu: PuId) -> Option<Slot> {
         self.reserved_by[view.machine.pu(pu).node.index()]
     }
 
     /// Takes a processor from its owner because it stands in somebody else's home.
-    pub(super) fn evict(&mut self, view: &View<'_>, plan: &mut Plan, slot: Slot, pu: PuId) {
+    pub fn evict(&mut self, view: &View<'_>, plan: &mut Plan, slot: Slot, pu: PuId) {
         plan.release(pu);
         if is_free_now(view, pu) {
             self.free.insert(pu);
@@ -194,7 +194,7 @@ impl Grants {
     }
 
     /// Takes idle processors that could only be for threads which still run on what they have to vacate: those end where they are.
-    pub(super) fn release_unneeded(&mut self, view: &View<'_>, plan: &mut Plan, may_lose: impl Fn(Slot, PuId) -> bool) {
+    pub fn release_unneeded(&mut self, view: &View<'_>, plan: &mut Plan, may_lose: impl Fn(Slot, PuId) -> bool) {
         for &slot in view.order {
             if self.vacating[slot.index()] == 0 {
                 continue;
@@ -209,7 +209,7 @@ impl Grants {
     }
 
     /// Gives one processor to each that has none, in order of arrival, and then one a turn to each that has fewer than its count.
-    pub(super) fn serve(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan, allowed: Where) {
+    pub fn serve(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan, allowed: Where) {
         let mut lacking = std::mem::take(&mut self.lacking);
         lacking.clear();
         lacking.extend(view.order.iter().filter(|&&slot| plan.count(slot) < shares.count(slot)));
@@ -221,14 +221,7 @@ impl Grants {
     }
 
     /// Gives one processor. False if the application has all it should have, or there is none for it.
-    pub(super) fn give_one(
-        &mut self,
-        view: &View<'_>,
-        shares: &Shares,
-        plan: &mut Plan,
-        slot: Slot,
-        allowed: Where,
-    ) -> bool {
+    pub fn give_one(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan, slot: Slot, allowed: Where) -> bool {
         if plan.count(slot) >= shares.count(slot) {
             return false;
         }

@@ -11,7 +11,7 @@ use numaestro_topology::PuSet;
 
 /// The share and its buffers.
 #[derive(Debug, Clone)]
-pub(super) struct Division {
+pub struct Division {
     share: Box<dyn Share>,
     shares: Shares,
     /// Applications by their last thread in the list: who was served longest ago is first.
@@ -26,7 +26,7 @@ impl Division {
     ///
     /// # Errors
     /// If what it gives depends on processors held before, on homes or on speedups: here everything is divided afresh, and on paper.
-    pub(super) fn new(share: Box<dyn Share>) -> Result<Self, Rejected> {
+    pub fn new(share: Box<dyn Share>) -> Result<Self, Rejected> {
         if !share.space_shares() || share.needs_homes() || share.retains() || share.preempts() || share.needs().speedup
         {
             let name = share.info().name;
@@ -38,12 +38,12 @@ impl Division {
     }
 
     /// As in policy texts.
-    pub(super) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         crate::text::write_answer(self.share.info(), &self.share.parameters())
     }
 
     /// Divides `processors` among the applications in the list, each of which could use `times` as many as it has threads.
-    pub(super) fn divide(&mut self, view: &View<'_>, ready: &Ready, processors: u32, times: u32) {
+    pub fn divide(&mut self, view: &View<'_>, ready: &Ready, processors: u32, times: u32) {
         self.order.clear();
         self.listed.clear();
         self.listed.resize(view.apps.len(), false);
@@ -66,7 +66,7 @@ impl Division {
     }
 
     /// a(j) of the latest division.
-    pub(super) fn count(&self, slot: Slot) -> u32 {
+    pub fn count(&self, slot: Slot) -> u32 {
         if slot.index() < self.shares.slots() { self.shares.count(slot) } else { 0 }
     }
 }

@@ -1,13 +1,10 @@
 //! Tests of PDPA: every transition of its states, whole searches over speedup curves, programs that say nothing or lie.
 
-#[path = "pdpa_world.rs"]
-mod world;
-
+use super::world::{Curve, QUANTUM, World, flat, half_parallel, linear, peak_at_18, silent, superlinear};
 use super::*;
 use crate::conformance::share_conformance;
 use crate::random::Random;
 use crate::view::{Search, Speedup};
-use world::{Curve, QUANTUM, World, flat, half_parallel, linear, peak_at_18, silent, superlinear};
 
 #[test]
 fn finds_the_counts_of_three_curves() {

@@ -62,7 +62,7 @@ pub struct Pools {
 
 impl Pools {
     /// Pools of the processors that are not reserved.
-    pub(super) fn form(view: &View<'_>, config: &PoolConfig) -> Self {
+    pub fn form(view: &View<'_>, config: &PoolConfig) -> Self {
         let of: PuSet = all_not_reserved(view).collect();
         // Whether the rule can be followed was asked when the policy was set. Should it not fit any more, it is one pool of all.
         let tree = GroupTree::form(view.machine, &config.levels, &of)
@@ -73,38 +73,38 @@ impl Pools {
     }
 
     /// Whether they are still made of the processors that are not reserved. (One outside the allowed ones may come in later.)
-    pub(super) fn is_current(&self, view: &View<'_>) -> bool {
+    pub fn is_current(&self, view: &View<'_>) -> bool {
         let mut count = 0;
         all_not_reserved(view).inspect(|_| count += 1).all(|pu| self.of.contains(pu)) && count == self.of.len()
     }
 
     /// Number of levels; at least 1.
-    pub(super) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.levels.len()
     }
 
     /// What is in the pools of a level; 0 = the outermost.
-    pub(super) fn level(&self, level: usize) -> &PoolLevel {
+    pub fn level(&self, level: usize) -> &PoolLevel {
         &self.levels[level]
     }
 
     /// Pools of a level.
-    pub(super) fn count_at(&self, level: usize) -> usize {
+    pub fn count_at(&self, level: usize) -> usize {
         self.levels[level].free.len()
     }
 
     /// Pools of the next level that a pool consists of.
-    pub(super) fn children(&self, level: usize, pool: usize) -> std::ops::Range<usize> {
+    pub fn children(&self, level: usize, pool: usize) -> std::ops::Range<usize> {
         self.tree.children(level, pool)
     }
 
     /// Free processors of a pool of the last level, in hardware order.
-    pub(super) fn free_in<'a>(&'a self, plan: &'a Plan, leaf: usize) -> impl Iterator<Item = PuId> + 'a {
+    pub fn free_in<'a>(&'a self, plan: &'a Plan, leaf: usize) -> impl Iterator<Item = PuId> + 'a {
         self.tree.leaves().members(leaf).iter().copied().filter(|&pu| plan.free().contains(pu))
     }
 
     /// Counts what the plan leaves free and gives to whom. Linear in processors and levels: applications are told apart by stamps.
-    pub(super) fn count(&mut self, view: &View<'_>, plan: &Plan, seen: &mut Vec<u32>) {
+    pub fn count(&mut self, view: &View<'_>, plan: &Plan, seen: &mut Vec<u32>) {
         for (number, level) in self.levels.iter_mut().enumerate() {
             seen.clear();
             seen.resize(view.apps.len(), u32::MAX);
@@ -124,7 +124,7 @@ impl Pools {
     }
 
     /// Counts what the plan leaves to the application that is served next.
-    pub(super) fn count_mine(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) {
+    pub fn count_mine(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) {
         for (number, level) in self.levels.iter_mut().enumerate() {
             level.mine.fill(0);
             for pu in view.app(slot).own.iter().filter(|&pu| plan.next(pu) == Some(slot)) {
@@ -136,7 +136,7 @@ impl Pools {
     }
 
     /// The application that is being served has one more, in this pool of the last level.
-    pub(super) fn give(&mut self, leaf: usize) {
+    pub fn give(&mut self, leaf: usize) {
         let mut pool = leaf;
         for level in (0..self.levels.len()).rev() {
             self.levels[level].give(pool);

@@ -13,7 +13,7 @@ use super::ready::Ready;
 use std::cmp::Reverse;
 
 /// Moves threads between buses where that is worth more than their caches.
-pub(super) fn balance(ready: &mut Ready) {
+pub fn balance(ready: &mut Ready) {
     if ready.buses.lines.len() < 2 {
         return;
     }

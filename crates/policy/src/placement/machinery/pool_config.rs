@@ -132,7 +132,7 @@ fn word(formation: &Formation) -> String {
 }
 
 /// As [`read_levels`] reads it; nothing for the default.
-pub(super) fn write_levels(levels: &[Formation]) -> Option<String> {
+pub fn write_levels(levels: &[Formation]) -> Option<String> {
     match levels {
         [] | [Formation::ByArchitecture] => None,
         [Formation::Equal(k)] => Some(format!("equal={k}")),
@@ -146,7 +146,7 @@ pub(super) fn write_levels(levels: &[Formation]) -> Option<String> {
 }
 
 /// `level=llc`, `equal=6`, `sizes=4+8` or `levels=package/llc`: one of them at most.
-pub(super) fn read_levels(parameters: &mut Parameters) -> Result<Option<Vec<Formation>>, Rejected> {
+pub fn read_levels(parameters: &mut Parameters) -> Result<Option<Vec<Formation>>, Rejected> {
     let level = parameters.choice("level", &LEVELS)?.map(|level| vec![Formation::ByLevel(level)]);
     let equal = parameters.number("equal")?.map(|k| vec![Formation::Equal(k)]);
     let sizes = match parameters.value("sizes") {

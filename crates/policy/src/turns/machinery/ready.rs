@@ -12,7 +12,7 @@ use crate::view::{AppId, Slot, View};
 
 /// One thread.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub struct Entry {
     app: AppId,
     /// Its application's slot.
     pub slot: Slot,
@@ -31,14 +31,14 @@ pub(super) struct Entry {
 
 impl Entry {
     /// BTR, if it is known.
-    pub(super) fn measured(&self) -> Option<u32> {
+    pub fn measured(&self) -> Option<u32> {
         self.rate
     }
 }
 
 /// What a rule says of a thread when the list is gone through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// It runs.
     Take,
     /// Not this one.
@@ -49,7 +49,7 @@ pub(super) enum Verdict {
 
 /// The list.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ready {
+pub struct Ready {
     /// Head first.
     pub list: Vec<Entry>,
     /// Where they run.
@@ -73,13 +73,13 @@ pub(super) struct Ready {
 
 impl Ready {
     /// Empty. With `apart` each bus has its own processors and transactions.
-    pub(super) fn new(apart: bool) -> Self {
+    pub fn new(apart: bool) -> Self {
         Self { apart, ..Self::default() }
     }
 
     /// Follows the view: threads that have gone leave the list, new ones join its tail, rates are the latest. `over`: the turn is over, so those
     /// that ran belong where they ran.
-    pub(super) fn sync(&mut self, view: &View<'_>, over: bool) {
+    pub fn sync(&mut self, view: &View<'_>, over: bool) {
         self.present.clear();
         self.present.resize(view.apps.len(), false);
         for &slot in view.order {
@@ -212,17 +212,17 @@ impl Ready {
     }
 
     /// BTR, or what counts as such before it has been measured, on the bus where the thread belongs.
-    pub(super) fn rate(&self, entry: &Entry) -> u32 {
+    pub fn rate(&self, entry: &Entry) -> u32 {
         entry.rate.unwrap_or(self.buses.lines[entry.bus as usize].unmeasured)
     }
 
     /// Whether nobody runs.
-    pub(super) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.buses.lines.iter().all(|line| line.chosen == 0)
     }
 
     /// Those that ran go to the tail in the order they had, and nobody is chosen.
-    pub(super) fn rotate(&mut self) {
+    pub fn rotate(&mut self) {
         self.executed.clear();
         self.executed.extend(self.list.iter().filter(|entry| entry.chosen));
         self.list.retain(|entry| !entry.chosen);
@@ -234,7 +234,7 @@ impl Ready {
     }
 
     /// A thread belongs to another bus from now on.
-    pub(super) fn move_to(&mut self, index: usize, bus: u32) {
+    pub fn move_to(&mut self, index: usize, bus: u32) {
         let before = self.list[index];
         let rate = u64::from(self.rate(&before));
         let from = &mut self.buses.lines[before.bus as usize];
@@ -263,13 +263,13 @@ impl Ready {
     }
 
     /// Threads of its application that must run at once if this one does.
-    pub(super) fn need(&self, entry: &Entry) -> u32 {
+    pub fn need(&self, entry: &Entry) -> u32 {
         if self.count[entry.slot.index()] > 0 { 1 } else { self.min[entry.slot.index()] }
     }
 
     /// One thread runs on this bus, and with it, if its application would stay below its minimum, as many others of it as that takes. Gives how
     /// many; 0 if there is no room for the minimum.
-    pub(super) fn run(&mut self, index: usize, bus: u32) -> u32 {
+    pub fn run(&mut self, index: usize, bus: u32) -> u32 {
         let (slot, min) = (self.list[index].slot, self.need(&self.list[index]));
         if min > self.buses.free() {
             return 0;
@@ -294,7 +294,7 @@ impl Ready {
 
     /// Goes through the list from its head: who runs on the bus where it belongs, as the rule says, given that bus, the thread and how many of its
     /// application run.
-    pub(super) fn in_order(&mut self, mut rule: impl FnMut(&Line, &Entry, u32) -> Verdict) {
+    pub fn in_order(&mut self, mut rule: impl FnMut(&Line, &Entry, u32) -> Verdict) {
         self.closed.clear();
         self.closed.resize(self.buses.lines.len(), false);
         for index in 0..self.list.len() {
@@ -312,7 +312,7 @@ impl Ready {
     }
 
     /// Leaves in `turn` the applications that have chosen threads, limited to their number.
-    pub(super) fn write(&mut self, view: &View<'_>, turn: &mut Turn) {
+    pub fn write(&mut self, view: &View<'_>, turn: &mut Turn) {
         let count = &self.count;
         turn.running.retain(|slot| count[slot.index()] > 0);
         for index in 0..turn.running.len() {
@@ -328,7 +328,7 @@ impl Ready {
 
     /// Who runs, in the order of the list, as (application, thread): what tests look at.
     #[cfg(test)]
-    pub(super) fn running(&self) -> Vec<(u64, u32)> {
+    pub fn running(&self) -> Vec<(u64, u32)> {
         self.list.iter().filter(|entry| entry.chosen).map(|entry| (entry.app.0, entry.vp)).collect()
     }
 }

@@ -7,52 +7,52 @@ use crate::part::Needs;
 use crate::view::{AppId, Slot, View};
 
 /// What every policy of this family needs: requests, and that those that do not run can be stopped.
-pub(super) const NEEDS: Needs = Needs { preemption: true, ..Needs::REQUESTS };
+pub const NEEDS: Needs = Needs { preemption: true, ..Needs::REQUESTS };
 
 /// The list; a buffer that is used again.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ring {
+pub struct Ring {
     slots: Vec<Slot>,
 }
 
 impl Ring {
     /// Everybody there is now. One whose minimum is more than the whole machine has now is not on the list.
-    pub(super) fn sync(&mut self, view: &View<'_>) {
+    pub fn sync(&mut self, view: &View<'_>) {
         self.slots.clear();
         self.slots.extend(view.order.iter().copied().filter(|&slot| view.app(slot).min <= view.capacity));
     }
 
     /// In order of arrival.
-    pub(super) fn slots(&self) -> &[Slot] {
+    pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
     /// The application with this number, if it is there.
-    pub(super) fn find(&self, view: &View<'_>, app: AppId) -> Option<Slot> {
+    pub fn find(&self, view: &View<'_>, app: AppId) -> Option<Slot> {
         let at = self.slots.binary_search_by_key(&app, |&slot| view.app(slot).id).ok()?;
         Some(self.slots[at])
     }
 
     /// Everybody once, from `place` on: the first is the one there, or the next one after it.
-    pub(super) fn from(&self, view: &View<'_>, place: AppId) -> impl Iterator<Item = Slot> {
+    pub fn from(&self, view: &View<'_>, place: AppId) -> impl Iterator<Item = Slot> {
         let (before, after) = self.slots.split_at(self.slots.partition_point(|&slot| view.app(slot).id < place));
         after.iter().chain(before).copied()
     }
 }
 
 /// The place behind an application.
-pub(super) fn behind(app: AppId) -> AppId {
+pub fn behind(app: AppId) -> AppId {
     AppId(app.0 + 1)
 }
 
 /// r(j): what it asks for within its own limits, and no more than there is.
-pub(super) fn request(view: &View<'_>, slot: Slot) -> u32 {
+pub fn request(view: &View<'_>, slot: Slot) -> u32 {
     view.app(slot).threads().min(view.capacity)
 }
 
 /// What still fits into a window or gang.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub struct Room {
     requests: u64,
     minimums: u32,
     empty: bool,
@@ -60,13 +60,13 @@ pub(super) struct Room {
 
 impl Room {
     /// Requests of up to `k_milli` thousandths of the machine, and minimums of no more than the machine.
-    pub(super) fn new(view: &View<'_>, k_milli: u32) -> Self {
+    pub fn new(view: &View<'_>, k_milli: u32) -> Self {
         let requests = u64::from(view.capacity) * u64::from(k_milli) / 1000;
         Self { requests, minimums: view.capacity, empty: true }
     }
 
     /// Takes one in if it fits; the first always does.
-    pub(super) fn take(&mut self, view: &View<'_>, slot: Slot) -> bool {
+    pub fn take(&mut self, view: &View<'_>, slot: Slot) -> bool {
         let (requests, min) = (u64::from(request(view, slot)), view.app(slot).min);
         let fits = requests <= self.requests && min <= self.minimums;
         if !fits && !self.empty {
@@ -78,20 +78,20 @@ impl Room {
     }
 
     /// Whether nobody else can be taken in.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.requests == 0 || self.minimums == 0
     }
 }
 
 /// Factor k where nothing else is said, thousandths.
-pub(super) const K_MILLI: u32 = 1000;
+pub const K_MILLI: u32 = 1000;
 
 /// k as a parameter in policy texts, if it is not the default.
-pub(super) fn k_parameter(k_milli: u32) -> Option<String> {
+pub fn k_parameter(k_milli: u32) -> Option<String> {
     (k_milli != K_MILLI).then(|| format!("k={}", crate::text::write_milli(k_milli)))
 }
 
 /// Parameters in policy texts.
-pub(super) fn join(parameters: impl IntoIterator<Item = Option<String>>) -> String {
+pub fn join(parameters: impl IntoIterator<Item = Option<String>>) -> String {
     parameters.into_iter().flatten().collect::<Vec<_>>().join(",")
 }

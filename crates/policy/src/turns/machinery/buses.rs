@@ -3,12 +3,13 @@
 //! Source: Antonopoulos et al. 2004, §5, names several buses as future work: balance each, and move threads between them. Taken here: a thread
 //! belongs to the bus on which it ran last; each bus is scheduled by itself.
 
-use crate::view::{PuState, Slot, View};
+use crate::policy::Rejected;
+use crate::view::{Bus, PuState, Slot, View};
 use numaestro_topology::PuId;
 
 /// A bus, or all processors together where buses do not matter.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Line {
+pub struct Line {
     /// P: processors that applications can have on it now.
     pub processors: u32,
     /// SBTR, transactions per millisecond; 0 if not known.
@@ -27,19 +28,19 @@ pub(super) struct Line {
 
 impl Line {
     /// Processors without a thread.
-    pub(super) fn free(&self) -> u32 {
+    pub fn free(&self) -> u32 {
         self.processors.saturating_sub(self.chosen)
     }
 
     /// `ABTR_proc` as numerator and denominator: what is left of `budget` for each processor that is left.
-    pub(super) fn left_of(&self, budget: u64) -> (i128, i128) {
+    pub fn left_of(&self, budget: u64) -> (i128, i128) {
         (i128::from(budget) - i128::from(self.demand), i128::from(self.free()))
     }
 }
 
 /// All buses.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Buses {
+pub struct Buses {
     pub lines: Vec<Line>,
     /// By [`PuId`].
     bus_of: Vec<u32>,
@@ -50,7 +51,7 @@ pub(super) struct Buses {
 impl Buses {
     /// Looks which processors there are. With `apart` false all are one bus whose saturation does not matter. `present`: applications by slot
     /// that take part; processors of the others are not ours.
-    pub(super) fn survey(&mut self, view: &View<'_>, apart: bool, present: &[bool]) {
+    pub fn survey(&mut self, view: &View<'_>, apart: bool, present: &[bool]) {
         let apart = apart && !view.buses.is_empty();
         self.lines.clear();
         self.bus_of.clear();
@@ -99,17 +100,17 @@ impl Buses {
     }
 
     /// The bus of a processor.
-    pub(super) fn of(&self, pu: PuId) -> u32 {
+    pub fn of(&self, pu: PuId) -> u32 {
         self.bus_of[pu.index()]
     }
 
     /// Processors of all buses without a thread.
-    pub(super) fn free(&self) -> u32 {
+    pub fn free(&self) -> u32 {
         self.lines.iter().map(Line::free).sum()
     }
 
     /// The bus with fewest threads for its processors, once it has one more; of equals the first. One without processors only if all are.
-    pub(super) fn emptiest(&self) -> u32 {
+    pub fn emptiest(&self) -> u32 {
         let mut best = 0;
         for (number, line) in self.lines.iter().enumerate().skip(1) {
             let than: &Line = &self.lines[best];
@@ -122,7 +123,7 @@ impl Buses {
     }
 
     /// A bus with a processor to spare: `home` if it has one, else the one with most.
-    pub(super) fn with_room(&self, home: u32) -> Option<u32> {
+    pub fn with_room(&self, home: u32) -> Option<u32> {
         if self.lines[home as usize].free() > 0 {
             return Some(home);
         }
@@ -133,7 +134,7 @@ impl Buses {
 
 /// How many processors of each bus each application is to have, written to the turn.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Preferences {
+pub struct Preferences {
     /// By slot, then by bus.
     count: Vec<u32>,
     buses: usize,
@@ -141,19 +142,19 @@ pub(super) struct Preferences {
 
 impl Preferences {
     /// None.
-    pub(super) fn reset(&mut self, slots: usize, buses: usize) {
+    pub fn reset(&mut self, slots: usize, buses: usize) {
         self.buses = buses;
         self.count.clear();
         self.count.resize(slots * buses, 0);
     }
 
     /// So many more.
-    pub(super) fn add(&mut self, slot: Slot, bus: u32, processors: u32) {
+    pub fn add(&mut self, slot: Slot, bus: u32, processors: u32) {
         self.count[slot.index() * self.buses + bus as usize] += processors;
     }
 
     /// Says it, if there is more than one bus.
-    pub(super) fn write(&self, turn: &mut crate::turn::Turn) {
+    pub fn write(&self, turn: &mut crate::turn::Turn) {
         if self.buses < 2 {
             return;
         }
@@ -167,4 +168,14 @@ impl Preferences {
             }
         }
     }
+}
+
+/// Refuses where nobody knows the buses.
+pub fn needs_buses(buses: &[Bus]) -> Result<(), Rejected> {
+    if buses.is_empty() {
+        return Err(Rejected::new(
+            "it chooses threads by the bandwidth they need, and no bus of this machine is known",
+        ));
+    }
+    Ok(())
 }

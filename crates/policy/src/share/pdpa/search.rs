@@ -14,7 +14,7 @@ const ONE: u32 = 1000;
 
 /// Config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Config {
+pub struct Config {
     /// Processors at the start (BASE).
     pub base: u32,
     /// Processors more or fewer at a time (STEP).
@@ -53,13 +53,13 @@ impl Config {
 }
 
 /// Processors an application starts with where there are `capacity` and BASE is this.
-pub(crate) fn start(base: u32, capacity: u32) -> u32 {
+pub fn start(base: u32, capacity: u32) -> u32 {
     base.min(capacity / START_PART).max(1)
 }
 
 /// Where the search is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum State {
+pub enum State {
     /// Nothing is known (`NO_REF`).
     #[default]
     NoRef,
@@ -75,7 +75,7 @@ pub(super) enum State {
 
 /// What bounds the search now.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub struct Bounds {
     /// Never fewer; at least 1.
     pub floor: u32,
     /// r: never more.
@@ -90,7 +90,7 @@ pub(super) struct Bounds {
 
 /// The search for one application.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Record {
+pub struct Record {
     /// Whose; `None`: nobody's.
     pub app: Option<AppId>,
     pub state: State,

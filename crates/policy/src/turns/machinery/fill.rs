@@ -13,7 +13,7 @@ const POSITION_BITS: u32 = 24;
 const POSITION: u32 = (1 << POSITION_BITS) - 1;
 
 /// Who may be chosen, and what for.
-pub(super) trait Rule {
+pub trait Rule {
     /// `ABTR_proc` of this bus, as numerator and denominator.
     fn target(&self, line: &Line) -> (i128, i128);
 
@@ -29,7 +29,7 @@ pub(super) trait Rule {
 
 /// Fills each bus with threads that belong to it; then, if processors are left, with threads of other buses: what a bus cannot use is worth
 /// more than an affinity.
-pub(super) fn fill(ready: &mut Ready, selection: &mut Selection, rule: &mut impl Rule) {
+pub fn fill(ready: &mut Ready, selection: &mut Selection, rule: &mut impl Rule) {
     for anywhere in [false, true] {
         for bus in 0..ready.buses.lines.len() as u32 {
             fill_bus(ready, selection, rule, bus, anywhere);

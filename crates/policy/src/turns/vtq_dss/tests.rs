@@ -6,7 +6,7 @@ use crate::part::Share;
 use crate::random::Random;
 use crate::share::Dss;
 use crate::shares::Shares;
-use crate::turns::testing::{ids, random_case, random_change};
+use crate::turns::machinery::testing::{ids, random_case, random_change};
 use crate::view::Slot;
 
 const FIRST: u64 = 100_000;

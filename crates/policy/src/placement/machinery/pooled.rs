@@ -12,7 +12,7 @@
 //! in the pool: a free processor by `in-pool`
 //! ```
 
-use super::affinity::acquaintance;
+use super::acquaintance::acquaintance;
 use super::pool_config::{InPool, Overflow, PoolConfig};
 use super::pools::{PoolLevel, Pools};
 use super::surplus::Surplus;

@@ -16,7 +16,7 @@ pub fn fitness(distance_per_ms: u64) -> u64 {
 
 /// Candidates, those that have been taken left out.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Selection {
+pub struct Selection {
     /// Rate and rank of each in one number, sorted: by rate, then by rank.
     candidates: Vec<u64>,
     /// For each candidate the first of the same rate.
@@ -37,17 +37,17 @@ const fn rank_of(candidate: u64) -> u32 {
 
 impl Selection {
     /// Nobody.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.candidates.clear();
     }
 
     /// One more, before [`Self::prepare`]. The lower rank wins ties; ranks differ.
-    pub(super) fn push(&mut self, rate: u32, rank: u32) {
+    pub fn push(&mut self, rate: u32, rank: u32) {
         self.candidates.push(u64::from(rate) << 32 | u64::from(rank));
     }
 
     /// Everybody has been pushed.
-    pub(super) fn prepare(&mut self) {
+    pub fn prepare(&mut self) {
         self.candidates.sort_unstable();
         let count = self.candidates.len() as u32;
         self.next.clear();
@@ -66,7 +66,7 @@ impl Selection {
 
     /// Takes the one whose rate is nearest to `numerator / denominator` of those that are admitted, and gives its rank; none if nobody is left.
     /// Who is asked for and not admitted never comes again.
-    pub(super) fn take(
+    pub fn take(
         &mut self,
         (numerator, denominator): (i128, i128),
         mut admitted: impl FnMut(u32) -> bool,

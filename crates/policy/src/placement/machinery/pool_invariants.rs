@@ -8,10 +8,10 @@
 //! * I6 a thread never moves: see `placement_conformance`;
 //! * I7 refused only if no processor is free (empty-pool: at arrival only if no pool is empty).
 
-use super::pool_config::PoolConfig;
+use super::pool_config::{InPool, PoolConfig};
 use super::pooled::{Pooled, Rule};
-use super::{BestFitRule, EmptyPoolRule, FirstFitRule, WorstFitJobsRule, WorstFitRule};
 use crate::conformance::Case;
+use crate::placement::{BestFitRule, EmptyPoolRule, FirstFitRule, WorstFitJobsRule, WorstFitRule};
 use crate::random::Random;
 use crate::view::Slot;
 use numaestro_topology::{Formation, Groups, PuId};
@@ -229,7 +229,7 @@ fn reserved_processors_are_in_no_pool_and_offline_ones_keep_their_place() {
 
 #[test]
 fn inside_a_pool_what_it_had_before_comes_first() {
-    let config = PoolConfig { in_pool: super::InPool::Affinity, ..PoolConfig::lowest() };
+    let config = PoolConfig { in_pool: InPool::Affinity, ..PoolConfig::lowest() };
     let mut worst_fit = Pooled::<WorstFitRule>::new(config, 0);
     let mut case = Case::on("numa:2 core:4 pu:1").wants(&[4, 4]);
     assert_eq!(case.place(&mut worst_fit, &[4, 0])[0], "0-3");

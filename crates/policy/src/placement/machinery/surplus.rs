@@ -32,7 +32,7 @@ impl Surplus {
     }
 
     /// Takes so many from one application, of those that `may_go`.
-    pub(super) fn release_from(
+    pub fn release_from(
         &mut self,
         view: &View<'_>,
         shares: &Shares,
@@ -82,13 +82,13 @@ const LEVELS: [Level; 3] = [Level::Core, Level::Llc, Level::NumaNode];
 
 /// Members of a set by core, cache and node.
 #[derive(Debug, Clone, Default)]
-pub(super) struct GroupCounts {
+pub struct GroupCounts {
     by_level: [Vec<u32>; 3],
 }
 
 impl GroupCounts {
     /// Counts anew.
-    pub(super) fn count(&mut self, view: &View<'_>, pus: impl Iterator<Item = PuId>) {
+    pub fn count(&mut self, view: &View<'_>, pus: impl Iterator<Item = PuId>) {
         let sizes = [view.machine.cores().len(), view.machine.llcs().len(), view.machine.numa_nodes().len()];
         for (counts, size) in self.by_level.iter_mut().zip(sizes) {
             counts.clear();
@@ -100,14 +100,14 @@ impl GroupCounts {
     }
 
     /// One more.
-    pub(super) fn add(&mut self, view: &View<'_>, pu: PuId) {
+    pub fn add(&mut self, view: &View<'_>, pu: PuId) {
         for (counts, level) in self.by_level.iter_mut().zip(LEVELS) {
             counts[view.machine.object(level, pu) as usize] += 1;
         }
     }
 
     /// How many are in the core, the cache and the node of a PU.
-    pub(super) fn around(&self, view: &View<'_>, pu: PuId) -> [u32; 3] {
+    pub fn around(&self, view: &View<'_>, pu: PuId) -> [u32; 3] {
         let mut out = [0; 3];
         for ((out, counts), level) in out.iter_mut().zip(&self.by_level).zip(LEVELS) {
             *out = counts[view.machine.object(level, pu) as usize];
@@ -116,12 +116,12 @@ impl GroupCounts {
     }
 
     /// The counts by core, by cache and by node.
-    pub(super) fn by_level(&self) -> &[Vec<u32>; 3] {
+    pub fn by_level(&self) -> &[Vec<u32>; 3] {
         &self.by_level
     }
 
     /// The counts by node.
-    pub(super) fn by_node(&self) -> &[u32] {
+    pub fn by_node(&self) -> &[u32] {
         &self.by_level[2]
     }
 }

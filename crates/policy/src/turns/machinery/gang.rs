@@ -8,7 +8,7 @@ use crate::turn::Turn;
 use crate::view::{AppId, Slot, View};
 
 /// Longest window, quanta.
-pub(super) const WINDOW_MAX: u32 = 32;
+pub const WINDOW_MAX: u32 = 32;
 
 /// One application: all of its threads, or none.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +43,7 @@ impl Gang {
 
 /// Config and state.
 #[derive(Debug, Clone)]
-pub(super) struct Gangs {
+pub struct Gangs {
     pub quantum: Quantum,
     /// Config: quanta that a rate is the mean of, 1 to [`WINDOW_MAX`].
     pub window: u32,
@@ -58,7 +58,7 @@ pub(super) struct Gangs {
 
 impl Gangs {
     /// With the window in quanta and the length of a quantum in nanoseconds.
-    pub(super) fn new(window: u32, quantum_ns: u64) -> Self {
+    pub fn new(window: u32, quantum_ns: u64) -> Self {
         Self {
             quantum: Quantum::new(quantum_ns),
             window: window.clamp(1, WINDOW_MAX),
@@ -72,7 +72,7 @@ impl Gangs {
     }
 
     /// Who runs: [`crate::Turns::now`].
-    pub(super) fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
+    pub fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
         let over = self.quantum.is_over(view.now_ns);
         self.sync(view);
         if over || !self.list.iter().any(|gang| gang.chosen) {
@@ -185,7 +185,7 @@ impl Gangs {
 
     /// Applications that run, for tests: in the order of the list.
     #[cfg(test)]
-    pub(super) fn running(&self) -> Vec<u64> {
+    pub fn running(&self) -> Vec<u64> {
         self.list.iter().filter(|gang| gang.chosen).map(|gang| gang.app.0).collect()
     }
 }

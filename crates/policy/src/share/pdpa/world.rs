@@ -1,7 +1,7 @@
 //! A small world for tests of PDPA: programs with speedup curves, and a manager that does at once what PDPA says.
 
+use super::{Config, Pdpa, Share, State};
 use crate::conformance::Case;
-use crate::share::pdpa::{Config, Pdpa, Share, State};
 use crate::shares::Shares;
 use crate::view::{PuState, Slot, Speedup};
 use numaestro_topology::PuId;
