@@ -5,7 +5,10 @@ mod home;
 mod interleave;
 mod machinery;
 
-pub use first_touch::FirstTouch;
-pub use home::Home;
-pub use interleave::Interleave;
 pub use machinery::worth;
+
+use crate::answer::Answer;
+use crate::part::Pages;
+
+/// All answers; the first is the default.
+pub(crate) const ANSWERS: &[Answer<dyn Pages>] = &[first_touch::ANSWER, home::ANSWER, interleave::ANSWER];

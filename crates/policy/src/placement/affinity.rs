@@ -22,6 +22,7 @@
 use super::machinery::acquaintance::acquaintance;
 use super::machinery::by_bus::ByBus;
 use super::machinery::surplus::{GroupCounts, Surplus};
+use crate::answer::Answer;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::{Random, Tie};
@@ -29,6 +30,16 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::{Level, PuId, PuSet};
 use std::cmp::Reverse;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info {
+        name: "affinity",
+        summary: "Back to the application it ran before, else to the nearest",
+        source: "Martorell et al. 2000, §3.4; Brecht 1993, §4",
+    },
+    build: |given| Ok(Box::new(Affinity::new(given.tie()?.unwrap_or(Tie::Lowest), given.seed()))),
+};
 
 /// Smallest is taken first.
 type Key = (u8, Reverse<u64>, bool, [u32; 4], [u32; 4], u64);
@@ -69,7 +80,7 @@ impl Affinity {
 
 impl Placement for Affinity {
     fn info(&self) -> Info {
-        crate::catalogue::AFFINITY
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {

@@ -20,12 +20,23 @@
 //! **Use when** programs come back to processors often and caches keep their data. **Avoid when** memory is far: `home`.
 
 use super::machinery::grants::{Grants, Where};
+use crate::answer::Answer;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::PuId;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info {
+        name: "base-priority",
+        summary: "Where it has been before, else where most of it is, else where most is free",
+        source: "Koita et al. §2.2",
+    },
+    build: |given| Ok(Box::new(BasePriority::new(given.tie()?.unwrap_or(Tie::Random), given.seed()))),
+};
 
 /// Config and state are those of the grants.
 #[derive(Debug, Clone)]
@@ -42,7 +53,7 @@ impl BasePriority {
 
 impl Placement for BasePriority {
     fn info(&self) -> Info {
-        crate::catalogue::BASE_PRIORITY
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {

@@ -16,12 +16,22 @@
 //! **Use when** the effect of a placement is to be measured. **Avoid when** processors must not lie idle.
 
 use super::machinery::surplus::Surplus;
+use crate::answer::Answer;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
-use crate::policy::Rejected;
+use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::view::{AppId, View};
 use numaestro_topology::{Machine, PuId, PuSet};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info { name: "fixed", summary: "Exactly where the policy's text says", source: "Brecht 1993, §7" },
+    build: |given| {
+        let missing = || Rejected::new("fixed needs places, such as placement=fixed(at=----/----/----/1234)");
+        Ok(Box::new(Fixed::new(&given.value("at").ok_or_else(missing)?)?))
+    },
+};
 
 /// One application's places.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +85,7 @@ impl Fixed {
 
 impl Placement for Fixed {
     fn info(&self) -> Info {
-        crate::catalogue::FIXED
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {

@@ -23,12 +23,23 @@
 //! the rest of it is idle.
 
 use super::machinery::grants::{Grants, Where, outside_first};
+use crate::answer::Answer;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::PuId;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info {
+        name: "home",
+        summary: "A node to itself, and beyond it only nodes that are nobody's home",
+        source: "Koita et al. §2.1, §2.2.2",
+    },
+    build: |given| Ok(Box::new(Home::new(given.tie()?.unwrap_or(Tie::Random), given.seed()))),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -78,7 +89,7 @@ impl Home {
 
 impl Placement for Home {
     fn info(&self) -> Info {
-        crate::catalogue::HOME
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {

@@ -16,12 +16,23 @@
 //! **Use when** programs are no wider than a node and memory is far. **Avoid when** programs are wider, or few: other nodes stay idle.
 
 use super::machinery::grants::{Grants, Where, outside_first};
+use crate::answer::Answer;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::Tie;
 use crate::shares::Shares;
 use crate::view::View;
 use numaestro_topology::PuId;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info {
+        name: "limited",
+        summary: "Inside one node for life; nodes are shared",
+        source: "Ohishi, Saisho, Fukuda 1997; LIM of Koita et al. §3.2",
+    },
+    build: |given| Ok(Box::new(Limited::new(given.tie()?.unwrap_or(Tie::Random), given.seed()))),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -40,7 +51,7 @@ impl Limited {
 
 impl Placement for Limited {
     fn info(&self) -> Info {
-        crate::catalogue::LIMITED
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {

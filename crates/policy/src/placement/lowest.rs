@@ -14,11 +14,22 @@
 //! **Use when** only counts matter, as for logs of rigid jobs: it is the cheapest. **Avoid when** caches and memory matter.
 
 use super::machinery::surplus::Surplus;
+use crate::answer::Answer;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::shares::Shares;
 use crate::view::View;
 use numaestro_topology::PuId;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info {
+        name: "lowest",
+        summary: "The free processors with the lowest numbers, wherever they are",
+        source: "the usual allocation of job logs' simulators",
+    },
+    build: |_| Ok(Box::new(Lowest::default())),
+};
 
 /// Config: none. State: buffers.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +40,7 @@ pub struct Lowest {
 
 impl Placement for Lowest {
     fn info(&self) -> Info {
-        crate::catalogue::LOWEST
+        ANSWER.info
     }
 
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {

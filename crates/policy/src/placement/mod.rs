@@ -15,20 +15,22 @@ pub mod repartition;
 mod worst_fit;
 mod worst_fit_jobs;
 
-pub use affinity::Affinity;
-pub use base_priority::BasePriority;
-pub use best_fit::{BestFit, BestFitRule};
-pub use empty_pool::{EmptyPool, EmptyPoolRule};
-pub use first_fit::{FirstFit, FirstFitRule};
-pub use fixed::Fixed;
-pub use home::Home;
-pub use limited::Limited;
-pub use localized::Localized;
-pub use lowest::Lowest;
-pub use machinery::pool_config::{InPool, Overflow, PoolConfig};
-pub use machinery::pooled::{Pooled, Rule};
-pub use machinery::pools::{PoolLevel, Pools};
-pub use machinery::surplus::Surplus;
-pub use repartition::Repartition;
-pub use worst_fit::{WorstFit, WorstFitRule};
-pub use worst_fit_jobs::{WorstFitJobs, WorstFitJobsRule};
+use crate::answer::Answer;
+use crate::part::Placement;
+
+/// All answers; the first is the default.
+pub(crate) const ANSWERS: &[Answer<dyn Placement>] = &[
+    affinity::ANSWER,
+    first_fit::ANSWER,
+    best_fit::ANSWER,
+    worst_fit::ANSWER,
+    worst_fit_jobs::ANSWER,
+    empty_pool::ANSWER,
+    localized::ANSWER,
+    fixed::ANSWER,
+    lowest::ANSWER,
+    base_priority::ANSWER,
+    home::ANSWER,
+    limited::ANSWER,
+    repartition::ANSWER,
+];

@@ -18,9 +18,20 @@
 //! something of its own: late ones get nothing while earlier ones have eight.
 
 use super::machinery::guarantee::{guarantee, served};
+use crate::answer::Answer;
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Share> = Answer {
+    info: Info {
+        name: "cluster",
+        summary: "Units of four processors, round after round in order of arrival",
+        source: "Martorell et al. 2000, §4.2",
+    },
+    build: |given| Ok(Box::new(Cluster::new(given.number("unit")?.unwrap_or(Cluster::UNIT)))),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -49,7 +60,7 @@ impl Default for Cluster {
 
 impl Share for Cluster {
     fn info(&self) -> Info {
-        crate::catalogue::CLUSTER
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {

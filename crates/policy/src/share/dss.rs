@@ -20,9 +20,20 @@
 //! same and simpler.
 
 use super::machinery::guarantee::{guarantee, served};
+use crate::answer::Answer;
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Share> = Answer {
+    info: Info {
+        name: "dss",
+        summary: "In proportion to what each application asks for",
+        source: "Martorell et al. 2000, §4.3",
+    },
+    build: |_| Ok(Box::new(Dss::default())),
+};
 
 /// State: only buffers that are used again.
 #[derive(Debug, Clone, Default)]
@@ -37,7 +48,7 @@ pub struct Dss {
 
 impl Share for Dss {
     fn info(&self) -> Info {
-        crate::catalogue::DSS
+        ANSWER.info
     }
 
     fn conserves_work(&self) -> bool {

@@ -21,10 +21,21 @@
 //!
 //! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they really gain: `dss`.
 
+use crate::answer::Answer;
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{App, Slot, View};
 use std::cmp::Reverse;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Share> = Answer {
+    info: Info {
+        name: "equi",
+        summary: "Everybody the same, weighted, and what one cannot use the others get",
+        source: "EQUI, Koita et al. §3.2; water-filling with weights and bounds",
+    },
+    build: |given| Ok(Box::new(Equi::new(given.choice("by", &By::ALL)?.unwrap_or_default()))),
+};
 
 /// What bounds a share from above. Default: the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,7 +72,7 @@ pub struct Equi {
 
 impl Share for Equi {
     fn info(&self) -> Info {
-        crate::catalogue::EQUI
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {

@@ -15,9 +15,20 @@
 //! **Use when** a manager is to be compared with none. **Avoid when** programs synchronise: threads that wait for one that does not run
 //! waste their processors.
 
+use crate::answer::Answer;
 use crate::part::{Info, Needs, Share};
 use crate::shares::Shares;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Share> = Answer {
+    info: Info {
+        name: "linux24",
+        summary: "As without a manager: everybody everywhere with all its threads (also called `native`)",
+        source: "Antonopoulos et al. 2004, §5",
+    },
+    build: |_| Ok(Box::new(Linux24)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +36,7 @@ pub struct Linux24;
 
 impl Share for Linux24 {
     fn info(&self) -> Info {
-        crate::catalogue::LINUX24
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

@@ -3,23 +3,28 @@
 mod batch;
 mod cluster;
 mod demand;
-mod dss;
+pub(crate) mod dss;
 mod dynamic;
 mod equi;
-mod equip;
-mod linux24;
+pub(crate) mod equip;
+pub(crate) mod linux24;
 mod machinery;
-mod pdpa;
+pub(crate) mod pdpa;
 mod sgi_mp;
 
-pub use batch::Batch;
-pub use cluster::Cluster;
-pub use demand::{Demand, Idle};
-pub use dss::Dss;
-pub use dynamic::Dynamic;
-pub use equi::{By, Equi};
-pub use equip::{Equip, Leftover};
-pub use linux24::Linux24;
-pub use pdpa::Pdpa;
-pub(crate) use pdpa::start;
-pub use sgi_mp::SgiMp;
+use crate::answer::Answer;
+use crate::part::Share;
+
+/// All answers; the first is the default.
+pub(crate) const ANSWERS: &[Answer<dyn Share>] = &[
+    equi::ANSWER,
+    equip::ANSWER,
+    cluster::ANSWER,
+    dss::ANSWER,
+    batch::ANSWER,
+    demand::ANSWER,
+    linux24::ANSWER,
+    sgi_mp::ANSWER,
+    dynamic::ANSWER,
+    pdpa::ANSWER,
+];

@@ -35,13 +35,24 @@ mod tests;
 #[cfg(test)]
 mod world;
 
+use crate::answer::Answer;
+use crate::parameters::{Parameters, write_duration, write_milli};
 use crate::part::{Info, Needs, Share};
-use crate::policy::Rejected;
+use crate::rejected::Rejected;
 use crate::shares::Shares;
-use crate::text::{Parameters, write_duration, write_milli};
 use crate::view::{App, Slot, View};
 pub use search::start;
 use search::{Bounds, Config, Record, State};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Share> = Answer {
+    info: Info {
+        name: "pdpa",
+        summary: "As many as each application uses well, by the speedup it measures",
+        source: "Performance-Driven Processor Allocation, Martorell et al. 2000, §4.4",
+    },
+    build: |given| Ok(Box::new(Pdpa::read(given)?)),
+};
 
 /// Most tests that can be asked for.
 const TESTS_MAX: u32 = 100;
@@ -232,7 +243,7 @@ fn cut(view: &View<'_>, shares: &mut Shares) {
 
 impl Share for Pdpa {
     fn info(&self) -> Info {
-        crate::catalogue::PDPA
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

@@ -20,12 +20,23 @@
 use super::chunks::Chunks;
 use super::machinery::buses::needs_buses;
 use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::share::Dss;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
+use crate::share::dss::Dss;
 use crate::turn::Turn;
 use crate::view::{Bus, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "b2adss",
+        summary: "Processors by request for two quanta at once, each with threads of about the same bandwidth",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(B2adss::read(given)?)),
+};
 
 /// Neither config nor state of its own.
 #[derive(Debug, Clone)]
@@ -48,7 +59,7 @@ impl B2adss {
 
 impl Turns for B2adss {
     fn info(&self) -> Info {
-        crate::catalogue::B2ADSS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

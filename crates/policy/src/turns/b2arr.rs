@@ -23,11 +23,22 @@
 use super::fitness::{Fitness, Of, first_of};
 use super::machinery::buses::needs_buses;
 use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "b2arr",
+        summary: "Half of the processors to threads in turn, half to those that fit the bandwidth that is left",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(B2arr::read(given)?)),
+};
 
 /// Neither config nor state of its own.
 #[derive(Debug, Clone)]
@@ -50,7 +61,7 @@ impl B2arr {
 
 impl Turns for B2arr {
     fn info(&self) -> Info {
-        crate::catalogue::B2ARR
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

@@ -29,11 +29,22 @@ use super::machinery::fill::{self, Rule};
 use super::machinery::quantum::{QUANTUM_NS, Quantum};
 use super::machinery::ready::{Entry, Ready};
 use super::machinery::selection::Selection;
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Needs, Share, Turns};
-use crate::policy::Rejected;
-use crate::text::{self, Parameters};
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "chunks",
+        summary: "Any share for some quanta at once, each with threads of about the same bandwidth",
+        source: "second general method, Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(Chunks::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -69,10 +80,10 @@ impl Chunks {
     /// Longest epoch.
     pub const MULT_MAX: u32 = 64;
 
-    pub(crate) fn read(parameters: &mut Parameters, seed: u64) -> Result<Self, Rejected> {
+    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let mult = parameters.number("mult")?.unwrap_or(Self::MULT);
         let share = parameters.value("share").unwrap_or_else(|| "dss".to_owned());
-        Self::new(mult, text::share(&share, seed)?, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
+        Self::new(mult, parameters.share(&share)?, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
     }
 
     /// With the share that divides an epoch and its length in quanta.
@@ -189,7 +200,7 @@ impl Rule for Epoch {
 
 impl Turns for Chunks {
     fn info(&self) -> Info {
-        crate::catalogue::CHUNKS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -237,7 +248,8 @@ mod tests {
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::share::{Dss, Equip, Leftover};
+    use crate::share::dss::Dss;
+    use crate::share::equip::{Equip, Leftover};
     use crate::turns::machinery::threading::{QUANTUM, survives};
     use std::collections::BTreeMap;
 

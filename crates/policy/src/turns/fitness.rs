@@ -28,11 +28,22 @@ use super::machinery::fill::{self, Rule};
 use super::machinery::quantum::{QUANTUM_NS, Quantum};
 use super::machinery::ready::{Entry, Ready, Verdict};
 use super::machinery::selection::Selection;
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Needs, Share, Turns};
-use crate::policy::Rejected;
-use crate::text::{self, Parameters};
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "fitness",
+        summary: "Any conventional policy for a part of processors or bandwidth, threads that fit what is left for the rest",
+        source: "first general method, Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(Fitness::read(given)?)),
+};
 
 /// What the first phase gives a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,10 +72,10 @@ impl Fitness {
     /// Default of `first`, percent.
     pub const FIRST: u32 = 50;
 
-    pub(crate) fn read(parameters: &mut Parameters, seed: u64) -> Result<Self, Rejected> {
+    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let (first, of) = first_of(parameters)?;
         let base = parameters.value("base").filter(|base| base != "rr");
-        let base = base.map(|base| text::share(&base, seed)).transpose()?;
+        let base = base.map(|base| parameters.share(&base)).transpose()?;
         Self::new(first, of, base, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
     }
 
@@ -125,7 +136,7 @@ impl Line {
 
 impl Turns for Fitness {
     fn info(&self) -> Info {
-        crate::catalogue::FITNESS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -313,11 +324,11 @@ mod tests {
         // Four processors in the first phase, two for each; the list alone would give the first all four.
         let mut case = Case::with_threads(8, &[12, 12], 800);
         case.rates(&[700, 10]);
-        let base: Box<dyn Share> = Box::<crate::share::Dss>::default();
+        let base: Box<dyn Share> = Box::<crate::share::dss::Dss>::default();
         let mut turns = Fitness::new(50, Of::Processors, Some(base), QUANTUM).unwrap();
         assert_eq!(case.decide(&mut turns).count, [2, 6], "the bus is overcommitted, so the lightest are the fittest");
         assert_eq!(case.decide(&mut b2arr()).count, [4, 4]);
-        assert!(Fitness::new(50, Of::Processors, Some(Box::new(crate::share::Linux24)), QUANTUM).is_err());
+        assert!(Fitness::new(50, Of::Processors, Some(Box::new(crate::share::linux24::Linux24)), QUANTUM).is_err());
     }
 
     #[test]
@@ -348,7 +359,7 @@ mod tests {
         survives(&|| Box::new(b2arr()), &work_conserving, &bound);
         let bandwidth = || Fitness::new(30, Of::Bandwidth, None, QUANTUM).unwrap();
         survives(&|| Box::new(bandwidth()), &work_conserving, &bound);
-        let over_dss = || Fitness::new(50, Of::Processors, Some(Box::<crate::share::Dss>::default()), QUANTUM);
+        let over_dss = || Fitness::new(50, Of::Processors, Some(Box::<crate::share::dss::Dss>::default()), QUANTUM);
         survives(&|| Box::new(over_dss().unwrap()), &work_conserving, &|case| 4 * case.thread_total() + 4);
     }
 }

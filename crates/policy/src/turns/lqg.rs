@@ -22,21 +22,27 @@
 use super::machinery::buses::needs_buses;
 use super::machinery::gang::Gangs;
 use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "lqg",
+        summary: "All threads of an application at once, put together by the bandwidth of their latest quantum",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(Lqg::new(given.duration("quantum")?.unwrap_or(QUANTUM_NS)))),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Lqg(Gangs);
 
 impl Lqg {
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        Ok(Self::new(parameters.duration("quantum")?.unwrap_or(QUANTUM_NS)))
-    }
-
     /// With the length of a quantum, nanoseconds.
     pub fn new(quantum_ns: u64) -> Self {
         Self(Gangs::new(1, quantum_ns))
@@ -45,7 +51,7 @@ impl Lqg {
 
 impl Turns for Lqg {
     fn info(&self) -> Info {
-        crate::catalogue::LQG
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

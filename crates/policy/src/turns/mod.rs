@@ -15,17 +15,24 @@ mod sw_dss;
 mod tick;
 mod vtq_dss;
 
-pub use always::Always;
-pub use b2adss::B2adss;
-pub use b2arr::B2arr;
-pub use chunks::Chunks;
-pub use fitness::{Fitness, Of};
-pub use lqg::Lqg;
 pub use machinery::selection::fitness;
-pub use qwg::Qwg;
-pub use round_robin::RoundRobin;
-pub use rr::Rr;
-pub use ssw_dss::SswDss;
-pub use sw_dss::SwDss;
-pub use tick::Tick;
-pub use vtq_dss::VtqDss;
+
+use crate::answer::Answer;
+use crate::part::Turns;
+
+/// All answers; the first is the default.
+pub(crate) const ANSWERS: &[Answer<dyn Turns>] = &[
+    always::ANSWER,
+    tick::ANSWER,
+    round_robin::ANSWER,
+    sw_dss::ANSWER,
+    ssw_dss::ANSWER,
+    vtq_dss::ANSWER,
+    rr::ANSWER,
+    b2arr::ANSWER,
+    b2adss::ANSWER,
+    lqg::ANSWER,
+    qwg::ANSWER,
+    fitness::ANSWER,
+    chunks::ANSWER,
+];

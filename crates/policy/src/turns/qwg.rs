@@ -16,11 +16,22 @@
 use super::machinery::buses::needs_buses;
 use super::machinery::gang::{Gangs, WINDOW_MAX};
 use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "qwg",
+        summary: "All threads of an application at once, put together by their mean bandwidth over some quanta",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(Qwg::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -49,7 +60,7 @@ impl Qwg {
 
 impl Turns for Qwg {
     fn info(&self) -> Info {
-        crate::catalogue::QWG
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

@@ -19,11 +19,20 @@
 
 use super::machinery::quantum::{QUANTUM_NS, Quantum};
 use super::machinery::ready::{Ready, Verdict};
+use crate::answer::Answer;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "rr",
+        summary: "Threads in turn, as many as there are processors",
+        source: "RR, Antonopoulos et al. 2004, §3",
+    },
+    build: |given| Ok(Box::new(Rr::new(given.duration("quantum")?.unwrap_or(QUANTUM_NS)))),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -33,10 +42,6 @@ pub struct Rr {
 }
 
 impl Rr {
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        Ok(Self::new(parameters.duration("quantum")?.unwrap_or(QUANTUM_NS)))
-    }
-
     /// With the length of a quantum, nanoseconds.
     pub fn new(quantum_ns: u64) -> Self {
         Self { quantum: Quantum::new(quantum_ns), ready: Ready::new(false) }
@@ -45,7 +50,7 @@ impl Rr {
 
 impl Turns for Rr {
     fn info(&self) -> Info {
-        crate::catalogue::RR
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

@@ -20,11 +20,22 @@
 
 use super::machinery::ring::{self, K_MILLI, behind};
 use super::machinery::window::Window;
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "ssw-dss",
+        summary: "A window of applications that moves on by one application every quantum",
+        source: "SSW-DSS, Martorell et al. 2000, §4.3",
+    },
+    build: |given| Ok(Box::new(SswDss::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -50,7 +61,7 @@ impl SswDss {
 
 impl Turns for SswDss {
     fn info(&self) -> Info {
-        crate::catalogue::SSW_DSS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

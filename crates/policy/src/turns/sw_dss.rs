@@ -24,11 +24,22 @@
 
 use super::machinery::ring::{self, K_MILLI};
 use super::machinery::window::Window;
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "sw-dss",
+        summary: "A window of applications that fit together, then the next window",
+        source: "SW-DSS, Martorell et al. 2000, §4.3",
+    },
+    build: |given| Ok(Box::new(SwDss::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -54,7 +65,7 @@ impl SwDss {
 
 impl Turns for SwDss {
     fn info(&self) -> Info {
-        crate::catalogue::SW_DSS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

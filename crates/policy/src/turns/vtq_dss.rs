@@ -29,12 +29,23 @@
 
 use super::machinery::quantum::QUANTUM_NS;
 use super::machinery::ring::{self, K_MILLI, Ring, Room, behind, request};
+use crate::answer::Answer;
+use crate::parameters::{Parameters, write_duration};
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::{Parameters, write_duration};
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{AppId, View};
 use std::ops::Range;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "vtq-dss",
+        summary: "Gangs in which everybody runs as long as makes processor time equal",
+        source: "VTQ-DSS, Martorell et al. 2000, §4.3",
+    },
+    build: |given| Ok(Box::new(VtqDss::read(given)?)),
+};
 
 /// Shortest quantum of an application where nothing else is said, nanoseconds.
 const SHORTEST_NS: u64 = 10_000_000;
@@ -284,7 +295,7 @@ impl VtqDss {
 
 impl Turns for VtqDss {
     fn info(&self) -> Info {
-        crate::catalogue::VTQ_DSS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

@@ -74,7 +74,7 @@ impl ByBus {
 mod tests {
     use crate::conformance::Case;
     use crate::part::Placement;
-    use crate::placement::Affinity;
+    use crate::placement::affinity::Affinity;
     use crate::random::{Random, Tie};
     use crate::view::{Bus, Slot};
     use numaestro_topology::PuId;

@@ -1,8 +1,8 @@
 //! How pools are formed and filled, and how that is written in a policy's text. Knows no rule of choosing between pools.
 
-use crate::policy::Rejected;
+use crate::parameters::Parameters;
 use crate::random::Tie;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use numaestro_topology::{Formation, GroupTree, Level, Machine, PuSet};
 
 /// Which free processor of a pool is taken.
@@ -52,11 +52,13 @@ impl PoolConfig {
     }
 
     /// The defaults, but the lowest of equals.
+    #[cfg(test)]
     pub fn lowest() -> Self {
         Self::with(Tie::Lowest)
     }
 
     /// With pools formed so.
+    #[cfg(test)]
     #[must_use]
     pub fn formed(self, levels: Vec<Formation>) -> Self {
         Self { levels, ..self }

@@ -11,7 +11,10 @@
 use super::pool_config::{InPool, PoolConfig};
 use super::pooled::{Pooled, Rule};
 use crate::conformance::Case;
-use crate::placement::{BestFitRule, EmptyPoolRule, FirstFitRule, WorstFitJobsRule, WorstFitRule};
+use crate::placement::{
+    best_fit::BestFitRule, empty_pool::EmptyPoolRule, first_fit::FirstFitRule, worst_fit::WorstFitRule,
+    worst_fit_jobs::WorstFitJobsRule,
+};
 use crate::random::Random;
 use crate::view::Slot;
 use numaestro_topology::{Formation, Groups, PuId};

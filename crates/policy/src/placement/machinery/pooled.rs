@@ -16,10 +16,11 @@ use super::acquaintance::acquaintance;
 use super::pool_config::{InPool, Overflow, PoolConfig};
 use super::pools::{PoolLevel, Pools};
 use super::surplus::Surplus;
+use crate::parameters::Parameters;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
-use crate::policy::Rejected;
 use crate::random::{Random, Tie};
+use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::{Machine, PuId, PuSet};
@@ -96,6 +97,11 @@ impl<R: Rule> Placement for Pooled<R> {
         }
         self.pools = Some(pools);
     }
+}
+
+/// As the policy's text says.
+pub fn build<R: Rule>(given: &mut Parameters) -> Result<Box<dyn Placement>, Rejected> {
+    Ok(Box::new(Pooled::<R>::new(PoolConfig::read(given, R::SELECTIVE)?, given.seed())))
 }
 
 impl<R: Rule> Pooled<R> {

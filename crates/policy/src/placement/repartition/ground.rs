@@ -1,7 +1,7 @@
 //! The ground on which programs are arranged: groups of processors, and how far they are from each other's memory. Knows no program.
 
 use super::levels::{GROUPS_MAX, PoolLevels};
-use crate::policy::Rejected;
+use crate::rejected::Rejected;
 use crate::view::{PuState, View};
 use numaestro_topology::{Formation, GroupTree, Machine, NumaNodeId, PuId, PuSet};
 

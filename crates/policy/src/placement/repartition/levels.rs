@@ -1,8 +1,8 @@
 //! Which groups programs are arranged in: as the hardware has them, or as the pool family forms its pools. Knows no program.
 
+use crate::parameters::Parameters;
 use crate::placement::machinery::pool_config::{read_levels, write_levels};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use numaestro_topology::{Formation, Level, Machine, PuSet};
 
 /// Most groups: every group is compared with every other.

@@ -96,7 +96,7 @@ fn pressure_milli(line: &Line) -> u64 {
 mod tests {
     use super::super::threading::QUANTUM;
     use crate::conformance::Case;
-    use crate::turns::{Fitness, Of};
+    use crate::turns::fitness::{Fitness, Of};
     use crate::view::Slot;
 
     fn b2arr() -> Fitness {

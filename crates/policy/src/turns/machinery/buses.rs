@@ -3,7 +3,7 @@
 //! Source: Antonopoulos et al. 2004, §5, names several buses as future work: balance each, and move threads between them. Taken here: a thread
 //! belongs to the bus on which it ran last; each bus is scheduled by itself.
 
-use crate::policy::Rejected;
+use crate::rejected::Rejected;
 use crate::view::{Bus, PuState, Slot, View};
 use numaestro_topology::PuId;
 

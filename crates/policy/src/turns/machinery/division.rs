@@ -4,7 +4,7 @@
 
 use super::ready::Ready;
 use crate::part::Share;
-use crate::policy::Rejected;
+use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::view::{App, Search, Slot, View};
 use numaestro_topology::PuSet;
@@ -39,7 +39,7 @@ impl Division {
 
     /// As in policy texts.
     pub fn name(&self) -> String {
-        crate::text::write_answer(self.share.info(), &self.share.parameters())
+        crate::parameters::write_answer(self.share.info(), &self.share.parameters())
     }
 
     /// Divides `processors` among the applications in the list, each of which could use `times` as many as it has threads.

@@ -213,7 +213,8 @@ mod tests {
     use super::super::threading::{Decided, QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
-    use crate::turns::{Lqg, Qwg};
+    use crate::turns::lqg::Lqg;
+    use crate::turns::qwg::Qwg;
 
     fn ask(gangs: &mut Gangs, case: &mut Case) -> Vec<u64> {
         let mut turn = Turn::new();

@@ -34,6 +34,6 @@ impl Quantum {
 
     /// As a parameter in policy texts, if it is not the default.
     pub fn parameter(&self) -> Option<String> {
-        (self.length_ns != QUANTUM_NS).then(|| format!("quantum={}", crate::text::write_duration(self.length_ns)))
+        (self.length_ns != QUANTUM_NS).then(|| format!("quantum={}", crate::parameters::write_duration(self.length_ns)))
     }
 }

@@ -88,7 +88,7 @@ pub const K_MILLI: u32 = 1000;
 
 /// k as a parameter in policy texts, if it is not the default.
 pub fn k_parameter(k_milli: u32) -> Option<String> {
-    (k_milli != K_MILLI).then(|| format!("k={}", crate::text::write_milli(k_milli)))
+    (k_milli != K_MILLI).then(|| format!("k={}", crate::parameters::write_milli(k_milli)))
 }
 
 /// Parameters in policy texts.

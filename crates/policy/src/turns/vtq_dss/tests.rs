@@ -4,7 +4,7 @@ use super::*;
 use crate::conformance::Case;
 use crate::part::Share;
 use crate::random::Random;
-use crate::share::Dss;
+use crate::share::dss::Dss;
 use crate::shares::Shares;
 use crate::turns::machinery::testing::{ids, random_case, random_change};
 use crate::view::Slot;
