@@ -194,6 +194,11 @@ pub fn write_milli(milli: u32) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Those parameters that are not the default, as [`Parameters::read`] takes them apart.
+pub fn join(parameters: impl IntoIterator<Item = Option<String>>) -> String {
+    parameters.into_iter().flatten().collect::<Vec<_>>().join(",")
+}
+
 /// `dss` or `worst-fit(level=node)`.
 pub fn write_answer(info: Info, parameters: &str) -> String {
     let name = info.name;

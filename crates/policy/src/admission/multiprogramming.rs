@@ -24,7 +24,7 @@
 //! the next waits until one ends (`share`).
 
 use crate::answer::Answer;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, join};
 use crate::part::{Admission, Info, Offer, Queue};
 use crate::rejected::Rejected;
 use crate::share::pdpa::start;
@@ -129,7 +129,7 @@ impl Admission for Multiprogramming {
             number("base", self.base, default.base),
             (self.finish == Finish::Test).then(|| "finish=test".to_owned()),
         ];
-        all.into_iter().flatten().collect::<Vec<_>>().join(",")
+        join(all)
     }
 
     fn queues(&self) -> bool {

@@ -71,7 +71,7 @@ impl Share for Batch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Case, share_conformance};
+    use crate::conformance::Case;
 
     #[test]
     fn the_head_blocks_those_behind_it() {
@@ -88,10 +88,5 @@ mod tests {
     #[test]
     fn keeps_what_it_has_while_others_come() {
         assert_eq!(Case::new(8).wants(&[8, 8]).holds(&[3, 5]).divide(&mut Batch), [3, 5]);
-    }
-
-    #[test]
-    fn conforms() {
-        share_conformance(&mut Batch);
     }
 }

@@ -214,7 +214,7 @@ impl Equi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Case, share_conformance};
+    use crate::conformance::Case;
 
     fn counts(case: &Case) -> Vec<u32> {
         case.divide(&mut Equi::default())
@@ -263,11 +263,5 @@ mod tests {
         let by_max = |case: &Case| case.divide(&mut Equi::new(By::Max));
         assert_eq!(by_max(&Case::new(12).wants(&[12, 1, 3])), [4, 1, 3]);
         assert_eq!(by_max(&Case::new(12).wants(&[12, 1, 3]).limits(2, 1, 2)), [5, 1, 2]);
-    }
-
-    #[test]
-    fn conforms() {
-        share_conformance(&mut Equi::default());
-        share_conformance(&mut Equi::new(By::Max));
     }
 }

@@ -110,7 +110,7 @@ fn give_leftover(view: &View<'_>, served: &[Slot], shares: &mut Shares) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Case, share_conformance};
+    use crate::conformance::Case;
 
     #[test]
     fn floor_of_the_division_and_leftovers_idle() {
@@ -127,11 +127,5 @@ mod tests {
     #[test]
     fn more_applications_than_processors() {
         assert_eq!(Case::new(2).wants(&[4, 4, 4]).divide(&mut Equip::default()), [1, 1, 0]);
-    }
-
-    #[test]
-    fn conforms() {
-        share_conformance(&mut Equip::default());
-        share_conformance(&mut Equip::new(Leftover::Worklist));
     }
 }

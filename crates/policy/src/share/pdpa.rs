@@ -36,7 +36,7 @@ mod tests;
 mod world;
 
 use crate::answer::Answer;
-use crate::parameters::{Parameters, write_duration, write_milli};
+use crate::parameters::{Parameters, join, write_duration, write_milli};
 use crate::part::{Info, Needs, Share};
 use crate::rejected::Rejected;
 use crate::shares::Shares;
@@ -267,7 +267,7 @@ impl Share for Pdpa {
             time("quantum", config.quantum_ns, default.quantum_ns),
             time("patience", config.patience_ns, default.patience_ns),
         ];
-        all.into_iter().flatten().collect::<Vec<_>>().join(",")
+        join(all)
     }
 
     fn conserves_work(&self) -> bool {

@@ -152,7 +152,7 @@ fn active(threads: u32, capacity: u32, seen_milli: Option<u64>) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Case, share_conformance};
+    use crate::conformance::Case;
     use std::collections::BTreeSet;
 
     /// Counts at a time.
@@ -215,10 +215,5 @@ mod tests {
         let case = Case::new(64).wants(&[4]);
         at(&mut alone, &case, 0);
         assert_eq!(at(&mut alone, &case, PERIOD_NS), [4]);
-    }
-
-    #[test]
-    fn conforms() {
-        share_conformance(&mut SgiMp::new(false, 0));
     }
 }

@@ -30,7 +30,7 @@ use super::machinery::quantum::{QUANTUM_NS, Quantum};
 use super::machinery::ready::{Entry, Ready};
 use super::machinery::selection::Selection;
 use crate::answer::Answer;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Share, Turns};
 use crate::rejected::Rejected;
 use crate::turn::Turn;
@@ -49,6 +49,8 @@ pub const ANSWER: Answer<dyn Turns> = Answer {
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Chunks {
+    /// This answer, or the case of it that a policy text names.
+    info: Info,
     /// Config: quanta of an epoch, 1 to 64. Default: 2, "heuristically chosen" in the paper.
     mult: u32,
     division: Division,
@@ -98,6 +100,7 @@ impl Chunks {
             )));
         }
         Ok(Self {
+            info: ANSWER.info,
             mult,
             division: Division::new(share)?,
             quantum: Quantum::new(quantum_ns),
@@ -107,10 +110,9 @@ impl Chunks {
         })
     }
 
-    /// Parameters that B2ADSS has too.
-    pub(super) fn common_parameters(&self) -> Vec<String> {
-        let mult = (self.mult != Self::MULT).then(|| format!("mult={}", self.mult));
-        [mult, self.quantum.parameter()].into_iter().flatten().collect()
+    /// The same as the answer of another name, of which it is a case.
+    pub fn named(self, info: Info) -> Self {
+        Self { info, ..self }
     }
 
     fn begin_epoch(&mut self, view: &View<'_>) {
@@ -200,7 +202,7 @@ impl Rule for Epoch {
 
 impl Turns for Chunks {
     fn info(&self) -> Info {
-        ANSWER.info
+        self.info
     }
 
     fn needs(&self) -> Needs {
@@ -208,10 +210,9 @@ impl Turns for Chunks {
     }
 
     fn parameters(&self) -> String {
-        let mut parameters = self.common_parameters();
-        let share = self.division.name();
-        parameters.extend((share != "dss").then(|| format!("share={share}")));
-        parameters.join(",")
+        let mult = (self.mult != Self::MULT).then(|| format!("mult={}", self.mult));
+        let share = Some(self.division.name()).filter(|share| share != "dss").map(|share| format!("share={share}"));
+        join([mult, self.quantum.parameter(), share])
     }
 
     fn stops(&self) -> bool {

@@ -29,7 +29,7 @@ use super::machinery::quantum::{QUANTUM_NS, Quantum};
 use super::machinery::ready::{Entry, Ready, Verdict};
 use super::machinery::selection::Selection;
 use crate::answer::Answer;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Share, Turns};
 use crate::rejected::Rejected;
 use crate::turn::Turn;
@@ -58,6 +58,8 @@ pub enum Of {
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Fitness {
+    /// This answer, or the case of it that a policy text names.
+    info: Info,
     /// Config: the part of the first phase, percent. Default: 50, "heuristically chosen" in the paper.
     first: u32,
     of: Of,
@@ -85,6 +87,7 @@ impl Fitness {
     /// If `base` depends on more than requests.
     pub fn new(first: u32, of: Of, base: Option<Box<dyn Share>>, quantum_ns: u64) -> Result<Self, Rejected> {
         Ok(Self {
+            info: ANSWER.info,
             first,
             of,
             base: base.map(Division::new).transpose()?,
@@ -94,11 +97,9 @@ impl Fitness {
         })
     }
 
-    /// Parameters that B2ARR has too.
-    pub(super) fn common_parameters(&self) -> Vec<String> {
-        let first = (self.first != Self::FIRST).then(|| format!("first={}%", self.first));
-        let of = (self.of == Of::Bandwidth).then(|| "of=bandwidth".to_owned());
-        [first, of, self.quantum.parameter()].into_iter().flatten().collect()
+    /// The same as the answer of another name, of which it is a case.
+    pub fn named(self, info: Info) -> Self {
+        Self { info, ..self }
     }
 
     /// What the conventional policy chooses.
@@ -136,7 +137,7 @@ impl Line {
 
 impl Turns for Fitness {
     fn info(&self) -> Info {
-        ANSWER.info
+        self.info
     }
 
     fn needs(&self) -> Needs {
@@ -144,9 +145,10 @@ impl Turns for Fitness {
     }
 
     fn parameters(&self) -> String {
-        let mut parameters = self.common_parameters();
-        parameters.extend(self.base.as_ref().map(|base| format!("base={}", base.name())));
-        parameters.join(",")
+        let first = (self.first != Self::FIRST).then(|| format!("first={}%", self.first));
+        let of = (self.of == Of::Bandwidth).then(|| "of=bandwidth".to_owned());
+        let base = self.base.as_ref().map(|base| format!("base={}", base.name()));
+        join([first, of, self.quantum.parameter(), base])
     }
 
     fn stops(&self) -> bool {

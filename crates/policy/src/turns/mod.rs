@@ -6,7 +6,7 @@ mod b2arr;
 mod chunks;
 mod fitness;
 mod lqg;
-mod machinery;
+pub(crate) mod machinery;
 mod qwg;
 mod round_robin;
 mod rr;

@@ -21,7 +21,7 @@
 use super::machinery::ring::{self, K_MILLI, behind};
 use super::machinery::window::Window;
 use crate::answer::Answer;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Turns};
 use crate::rejected::Rejected;
 use crate::turn::Turn;
@@ -69,7 +69,7 @@ impl Turns for SswDss {
     }
 
     fn parameters(&self) -> String {
-        ring::join([ring::k_parameter(self.window.k_milli), self.window.quantum.parameter()])
+        join([ring::k_parameter(self.window.k_milli), self.window.quantum.parameter()])
     }
 
     fn stops(&self) -> bool {

@@ -30,7 +30,7 @@
 use super::machinery::quantum::QUANTUM_NS;
 use super::machinery::ring::{self, K_MILLI, Ring, Room, behind, request};
 use crate::answer::Answer;
-use crate::parameters::{Parameters, write_duration};
+use crate::parameters::{Parameters, join, write_duration};
 use crate::part::{Info, Needs, Turns};
 use crate::rejected::Rejected;
 use crate::turn::Turn;
@@ -307,7 +307,7 @@ impl Turns for VtqDss {
             |name: &str, ns: u64, default: u64| (ns != default).then(|| format!("{name}={}", write_duration(ns)));
         let quantum = time("quantum", self.quantum_ns, QUANTUM_NS);
         let shortest = time("min", self.shortest_ns, SHORTEST_NS.min(self.quantum_ns));
-        ring::join([ring::k_parameter(self.k_milli), quantum, shortest])
+        join([ring::k_parameter(self.k_milli), quantum, shortest])
     }
 
     fn stops(&self) -> bool {

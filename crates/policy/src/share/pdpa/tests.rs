@@ -2,7 +2,6 @@
 
 use super::world::{Curve, QUANTUM, World, flat, half_parallel, linear, peak_at_18, silent, superlinear};
 use super::*;
-use crate::conformance::share_conformance;
 use crate::random::Random;
 use crate::view::{Search, Speedup};
 
@@ -270,9 +269,4 @@ fn steps_are_small_whatever_is_reported() {
             world.case.now_ns += u64::from(random.below(4)) * QUANTUM;
         }
     }
-}
-
-#[test]
-fn conforms() {
-    share_conformance(&mut Pdpa::default());
 }

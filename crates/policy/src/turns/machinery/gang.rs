@@ -2,10 +2,13 @@
 //!
 //! Source: Antonopoulos et al. 2004, §4, which describes them in a few sentences and refers to the ICPP 2003 paper of the same authors.
 
-use super::buses::{Buses, Line, Preferences};
+use super::buses::{Buses, Line, Preferences, needs_buses};
 use super::quantum::Quantum;
+use crate::parameters::join;
+use crate::part::{Info, Needs, Turns};
+use crate::rejected::Rejected;
 use crate::turn::Turn;
-use crate::view::{AppId, Slot, View};
+use crate::view::{AppId, Bus, Slot, View};
 
 /// Longest window, quanta.
 pub const WINDOW_MAX: u32 = 32;
@@ -44,9 +47,13 @@ impl Gang {
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Gangs {
-    pub quantum: Quantum,
+    /// The answer that a policy text names.
+    info: Info,
+    quantum: Quantum,
     /// Config: quanta that a rate is the mean of, 1 to [`WINDOW_MAX`].
-    pub window: u32,
+    window: u32,
+    /// The `window` of the answer where a policy text says nothing.
+    usual: u32,
     /// Circular: head first.
     list: Vec<Gang>,
     executed: Vec<Gang>,
@@ -56,12 +63,51 @@ pub struct Gangs {
     preferences: Preferences,
 }
 
+impl Turns for Gangs {
+    fn info(&self) -> Info {
+        self.info
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { preemption: true, bandwidth: true, ..Needs::NONE }
+    }
+
+    fn parameters(&self) -> String {
+        join([(self.window != self.usual).then(|| format!("window={}", self.window)), self.quantum.parameter()])
+    }
+
+    fn stops(&self) -> bool {
+        true
+    }
+
+    fn chooses_threads(&self) -> bool {
+        true
+    }
+
+    fn fits(&self, buses: &[Bus]) -> Result<(), Rejected> {
+        needs_buses(buses)
+    }
+
+    fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
+        let over = self.quantum.is_over(view.now_ns);
+        self.sync(view);
+        if over || !self.list.iter().any(|gang| gang.chosen) {
+            self.quantum.begin(view.now_ns);
+            self.choose(view);
+        }
+        self.write(view, turn);
+        (!self.list.is_empty()).then(|| self.quantum.end())
+    }
+}
+
 impl Gangs {
-    /// With the window in quanta and the length of a quantum in nanoseconds.
-    pub fn new(window: u32, quantum_ns: u64) -> Self {
+    /// Of this answer, with its usual window in quanta and the length of a quantum in nanoseconds.
+    pub fn new(info: Info, window: u32, quantum_ns: u64) -> Self {
         Self {
+            info,
             quantum: Quantum::new(quantum_ns),
-            window: window.clamp(1, WINDOW_MAX),
+            window,
+            usual: window,
             list: Vec::new(),
             executed: Vec::new(),
             present: Vec::new(),
@@ -71,16 +117,9 @@ impl Gangs {
         }
     }
 
-    /// Who runs: [`crate::Turns::now`].
-    pub fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
-        let over = self.quantum.is_over(view.now_ns);
-        self.sync(view);
-        if over || !self.list.iter().any(|gang| gang.chosen) {
-            self.quantum.begin(view.now_ns);
-            self.choose(view);
-        }
-        self.write(view, turn);
-        (!self.list.is_empty()).then(|| self.quantum.end())
+    /// Over a window of so many quanta, 1 to [`WINDOW_MAX`].
+    pub fn over(self, window: u32) -> Self {
+        Self { window, ..self }
     }
 
     /// Those that have gone leave the list, new ones join its tail, rates are the latest.
@@ -213,8 +252,12 @@ mod tests {
     use super::super::threading::{Decided, QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
-    use crate::turns::lqg::Lqg;
-    use crate::turns::qwg::Qwg;
+
+    const INFO: Info = Info { name: "gangs", summary: "", source: "" };
+
+    fn gangs(window: u32) -> Gangs {
+        Gangs::new(INFO, window, QUANTUM)
+    }
 
     fn ask(gangs: &mut Gangs, case: &mut Case) -> Vec<u64> {
         let mut turn = Turn::new();
@@ -227,7 +270,7 @@ mod tests {
     #[test]
     fn all_of_a_gang_or_none_the_head_first() {
         let mut case = Case::with_threads(4, &[3, 2, 1, 9], 1000);
-        let mut gangs = Gangs::new(1, QUANTUM);
+        let mut gangs = gangs(1);
         assert_eq!(ask(&mut gangs, &mut case), [1, 3]);
         assert_eq!(ask(&mut gangs, &mut case), [2, 3], "nine do not fit beside two");
         assert_eq!(ask(&mut gangs, &mut case), [4], "nine folded to four");
@@ -238,17 +281,17 @@ mod tests {
     fn beside_the_head_the_one_that_fits_the_bandwidth() {
         let mut case = Case::with_threads(4, &[2, 2, 2], 100);
         case.rates(&[40, 45, 9]);
-        assert_eq!(ask(&mut Gangs::new(1, QUANTUM), &mut case), [1, 3], "20 left for two: 9 is nearer to 10 than 45");
+        assert_eq!(ask(&mut gangs(1), &mut case), [1, 3], "20 left for two: 9 is nearer to 10 than 45");
         case.now_ns = 0;
         case.rate(0, 5);
-        assert_eq!(ask(&mut Gangs::new(1, QUANTUM), &mut case), [1, 2], "90 left for two: 45 is 45");
+        assert_eq!(ask(&mut gangs(1), &mut case), [1, 2], "90 left for two: 45 is 45");
     }
 
     #[test]
     fn the_mean_of_the_window_or_the_latest() {
         let mut case = Case::with_threads(4, &[2, 2, 2], 100);
         case.rates(&[0, 20, 10]);
-        let (mut latest, mut window) = (Gangs::new(1, QUANTUM), Gangs::new(2, QUANTUM));
+        let (mut latest, mut window) = (gangs(1), gangs(2));
         for rate in [Some(40), Some(41)] {
             case.rate(0, rate);
             for gangs in [&mut latest, &mut window] {
@@ -267,7 +310,7 @@ mod tests {
     #[test]
     fn a_processor_that_becomes_free_stays_idle_until_nobody_runs() {
         let mut case = Case::with_threads(4, &[2, 2, 2], 100);
-        let mut lqg = Lqg::new(QUANTUM);
+        let mut lqg = gangs(1);
         assert_eq!(case.decide(&mut lqg).count, [2, 2, 0]);
         case.order.remove(0);
         case.lay_out();
@@ -280,7 +323,7 @@ mod tests {
     #[test]
     fn gangs_stay_on_their_buses() {
         let mut case = Case::with_threads(8, &[4, 4, 6], 0).on_buses(2, 1000);
-        let mut lqg = Lqg::new(QUANTUM);
+        let mut lqg = gangs(1);
         let first = case.decide(&mut lqg);
         assert_eq!(first.preferred, [(Slot(0), 0, 4), (Slot(1), 1, 4)]);
         case.run(&first, |_, _| 100);
@@ -299,7 +342,7 @@ mod tests {
             }
         };
         let bound = |case: &Case| case.order.len() as u32 + 1;
-        survives(&|| Box::new(Lqg::new(QUANTUM)), &whole, &bound);
-        survives(&|| Box::new(Qwg::new(5, QUANTUM).unwrap()), &whole, &bound);
+        survives(&|| Box::new(gangs(1)), &whole, &bound);
+        survives(&|| Box::new(gangs(5)), &whole, &bound);
     }
 }

@@ -90,8 +90,3 @@ pub const K_MILLI: u32 = 1000;
 pub fn k_parameter(k_milli: u32) -> Option<String> {
     (k_milli != K_MILLI).then(|| format!("k={}", crate::parameters::write_milli(k_milli)))
 }
-
-/// Parameters in policy texts.
-pub fn join(parameters: impl IntoIterator<Item = Option<String>>) -> String {
-    parameters.into_iter().flatten().collect::<Vec<_>>().join(",")
-}
