@@ -9,6 +9,11 @@ mod share;
 use crate::answer::Answer;
 use crate::part::Admission;
 
-/// All answers; the first is the default.
-pub(crate) const ANSWERS: &[Answer<dyn Admission>] =
-    &[share::ANSWER, fifo::ANSWER, fcfs::ANSWER, easy::ANSWER, multiprogramming::ANSWER];
+/// All answers.
+pub(crate) const ANSWERS: &[Answer<dyn Admission>] = &[
+    share::ANSWER, // The default.
+    fifo::ANSWER,
+    fcfs::ANSWER,
+    easy::ANSWER,
+    multiprogramming::ANSWER,
+];

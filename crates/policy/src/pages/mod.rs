@@ -10,5 +10,9 @@ pub use machinery::worth;
 use crate::answer::Answer;
 use crate::part::Pages;
 
-/// All answers; the first is the default.
-pub(crate) const ANSWERS: &[Answer<dyn Pages>] = &[first_touch::ANSWER, home::ANSWER, interleave::ANSWER];
+/// All answers.
+pub(crate) const ANSWERS: &[Answer<dyn Pages>] = &[
+    first_touch::ANSWER, // The default.
+    home::ANSWER,
+    interleave::ANSWER,
+];

@@ -18,9 +18,9 @@ mod worst_fit_jobs;
 use crate::answer::Answer;
 use crate::part::Placement;
 
-/// All answers; the first is the default.
+/// All answers.
 pub(crate) const ANSWERS: &[Answer<dyn Placement>] = &[
-    affinity::ANSWER,
+    affinity::ANSWER, // The default.
     first_fit::ANSWER,
     best_fit::ANSWER,
     worst_fit::ANSWER,

@@ -15,9 +15,9 @@ mod sgi_mp;
 use crate::answer::Answer;
 use crate::part::Share;
 
-/// All answers; the first is the default.
+/// All answers.
 pub(crate) const ANSWERS: &[Answer<dyn Share>] = &[
-    equi::ANSWER,
+    equi::ANSWER, // The default.
     equip::ANSWER,
     cluster::ANSWER,
     dss::ANSWER,

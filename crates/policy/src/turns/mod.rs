@@ -20,9 +20,9 @@ pub use machinery::selection::fitness;
 use crate::answer::Answer;
 use crate::part::Turns;
 
-/// All answers; the first is the default.
+/// All answers.
 pub(crate) const ANSWERS: &[Answer<dyn Turns>] = &[
-    always::ANSWER,
+    always::ANSWER, // The default.
     tick::ANSWER,
     round_robin::ANSWER,
     sw_dss::ANSWER,
