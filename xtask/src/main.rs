@@ -27,8 +27,8 @@ cargo xtask CHECK
   layering         which crate may depend on which
   abi              shared page and messages: Rust, C and docs/ABI.md agree byte by byte
   policies         write docs/policies.md from the headers of the policy files; --check only compares
-  new-policy NAME PART
-                   write the skeleton of a policy; PART is share, placement, turns, pages or admission
+  new-policy PART NAME
+                   write a policy to begin with; PART is share, placement, turns, pages or admission
 ";
 
 fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn dispatch(arguments: &[String]) -> Result<Vec<Finding>> {
         ["abi"] => abi::run(&root),
         ["policies"] => policies::write(&root).map(|()| Vec::new()),
         ["policies", "--check"] => policies::check(&root),
-        ["new-policy", name, part] => new_policy::write(&root, name, part).map(|()| Vec::new()),
+        ["new-policy", part, name] => new_policy::write(&root, part, name).map(|()| Vec::new()),
         ["check"] => {
             let mut findings = tidy::run(&root)?;
             findings.extend(layering::run(&root)?);

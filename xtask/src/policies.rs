@@ -10,9 +10,6 @@ use crate::finding::Finding;
 /// Where the policies are.
 pub const DIRECTORY: &str = "crates/policy/src";
 const DOCUMENT: &str = "docs/policies.md";
-/// A file without it in its header serves several answers and is none itself.
-const SOURCE_MARK: &str = "//! **Source**";
-
 /// The parts of a policy and the question each answers.
 pub const PARTS: [(&str, &str); 5] = [
     ("share", "how many processors does each application get?"),
@@ -55,14 +52,11 @@ fn collect(root: &Path) -> Result<Vec<Answer>> {
         };
         for entry in entries {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            let Some(stem) = name.strip_suffix(".rs").filter(|stem| !matches!(*stem, "mod" | "tests")) else {
+            let Some(stem) = name.strip_suffix(".rs").filter(|stem| *stem != "mod") else {
                 continue;
             };
             let path = format!("{DIRECTORY}/{part}/{name}");
             let text = std::fs::read_to_string(root.join(&path)).with_context(|| format!("cannot read {path}"))?;
-            if !text.contains(SOURCE_MARK) {
-                continue;
-            }
             answers.push(Answer { part, name: stem.replace('_', "-"), path, header: header_of(&text) });
         }
     }
@@ -170,7 +164,8 @@ mod tests {
         std::fs::create_dir_all(root.join("docs")).expect("temporary directory");
         std::fs::write(part.join("equi.rs"), "//! Equal shares.\n//!\n//! **Source**: A 2000.\n").expect("policy file");
         assert_eq!(check(&root).expect("readable").len(), 1, "no document yet");
-        std::fs::write(part.join("rounding.rs"), "//! Serves several answers.\n").expect("file");
+        std::fs::create_dir_all(part.join("machinery")).expect("temporary directory");
+        std::fs::write(part.join("machinery/rounding.rs"), "//! Serves several answers.\n").expect("file");
         write(&root).expect("writable");
         assert_eq!(check(&root).expect("readable").len(), 0);
         let written = std::fs::read_to_string(root.join(DOCUMENT)).expect("readable");

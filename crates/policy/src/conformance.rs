@@ -1,4 +1,6 @@
-//! Tests that every answer must pass, and the small machines they run on.
+//! Situations for tests of answers, small and random ones; [`suites`] has the tests that every answer must pass.
+
+mod suites;
 
 use crate::part::{Placement, Share};
 use crate::plan::Plan;
@@ -142,7 +144,7 @@ impl Case {
 }
 
 /// A random situation in which the counts in force are possible ones.
-fn random_case(random: &mut Random) -> Case {
+pub fn random_case(random: &mut Random) -> Case {
     const MACHINES: [&str; 6] = [
         "pack:1 core:1 pu:1",
         "pack:1 core:2 pu:2",
@@ -176,83 +178,4 @@ fn random_case(random: &mut Random) -> Case {
         }
     }
     case
-}
-
-/// Whatever the situation: G2, G3, limits, the same answer twice, work conservation where promised.
-pub fn share_conformance(share: &mut dyn Share) {
-    let mut random = Random::new(0x5EED);
-    for round in 0..2000 {
-        let case = random_case(&mut random);
-        let counts = case.divide(share);
-        let capacity = case.with_view(|view| view.capacity);
-        let name = share.info().name;
-        if !share.space_shares() {
-            let threads = case.apps.iter().zip(&counts).all(|(app, &count)| (1..=app.threads()).contains(&count));
-            assert!(threads && counts == case.divide(share), "{name} {round}: {counts:?}");
-            continue;
-        }
-        assert!(counts.iter().sum::<u32>() <= capacity, "{name} {round}: {counts:?} of {capacity}");
-        for (app, &count) in case.apps.iter().zip(&counts) {
-            assert!(count == 0 || count >= app.min, "{name} {round}: {count} below minimum {}", app.min);
-            assert!(
-                count == 0 || count <= app.cap(capacity) || share.retains() && count <= app.allocation,
-                "{name} {round}: {count} above cap {}",
-                app.cap(capacity)
-            );
-        }
-        let room = |(app, &count): (&App, &u32)| if count == 0 { app.min } else { count + 1 } <= app.cap(capacity);
-        let wanting = case.apps.iter().zip(&counts).filter(|&pair| room(pair));
-        let needed = wanting.map(|(app, &count)| if count == 0 { app.min } else { 1 }).min().unwrap_or(u32::MAX);
-        let left = capacity - counts.iter().sum::<u32>();
-        if share.conserves_work() {
-            assert!(left < needed, "{name} {round}: {left} left of {capacity}, {counts:?} {:#?}", case.apps);
-        }
-        assert_eq!(counts, case.divide(share), "{name} {round}: not the same twice");
-    }
-}
-
-/// Decisions until nothing moves: one to send everybody away from where it must not be, one to give what that has left.
-const ROUNDS_TO_REST: u32 = 2;
-
-/// Whatever the situation and the counts: everybody has as many as it should, nobody moves without need.
-pub fn placement_conformance(make: &dyn Fn(u64) -> Box<dyn Placement>) {
-    let mut random = Random::new(0xF00D);
-    for round in 0..2000 {
-        let mut case = random_case(&mut random);
-        let before = case.clone();
-        let mut left = case.with_view(|view| view.capacity);
-        let mut counts = vec![0; case.apps.len()];
-        for count in &mut counts {
-            *count = random.below(left + 1);
-            left -= *count;
-        }
-        let (mut placement, mut again) = (make(round), make(round));
-        let places = case.place(&mut *placement, &counts);
-        assert_eq!(places, before.clone().place(&mut *again, &counts), "round {round}: same seed, another answer");
-        for (slot, &count) in counts.iter().enumerate() {
-            let (was, is) = (&before.apps[slot].own, &case.apps[slot].own);
-            let right = if placement.selective() { is.len() <= count as usize } else { is.len() == count as usize };
-            assert!(right, "round {round}: {} processors instead of {count}", is.len());
-            // Where applications have homes of their own, being elsewhere is a reason to move; others move only what pays (their own tests).
-            let may_move = placement.selective() && placement.gives_homes() || placement.moves();
-            assert!(
-                may_move || is.common(was) == was.len().min(is.len()),
-                "round {round}: {was} → {is} moved without need"
-            );
-            assert!(is.iter().all(|pu| before.pus[pu.index()].is_usable()));
-        }
-        comes_to_rest(&mut case, &mut *placement, &counts, round);
-    }
-}
-
-/// Decisions about the same situation, each carried out: what one gives the next one must not take.
-fn comes_to_rest(case: &mut Case, placement: &mut dyn Placement, counts: &[u32], round: u64) {
-    let mut places = case.place(placement, counts);
-    for _ in 0..ROUNDS_TO_REST {
-        let before = std::mem::replace(&mut places, case.place(placement, counts));
-        if before == places {
-            return;
-        }
-    }
-    panic!("round {round}: it never comes to rest: {places:?}");
 }

@@ -1,11 +1,11 @@
 //! The parts of a policy as traits: four questions and admission. Knows none of the answers.
 
-use crate::copy::{CopyAdmission, CopyPages, CopyPlacement, CopyShare, CopyTurns};
 use crate::plan::Plan;
-use crate::policy::Rejected;
+use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
+use dyn_clone::DynClone;
 use numaestro_topology::{Machine, NumaNodeId, PuSet};
 use std::fmt::Debug;
 
@@ -105,7 +105,7 @@ impl Needs {
 }
 
 /// How many processors each application gets.
-pub trait Share: CopyShare + Debug + Send {
+pub trait Share: DynClone + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -158,7 +158,7 @@ pub trait Share: CopyShare + Debug + Send {
 }
 
 /// Which processors each application gets.
-pub trait Placement: CopyPlacement + Debug + Send {
+pub trait Placement: DynClone + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -212,7 +212,7 @@ pub trait Placement: CopyPlacement + Debug + Send {
 }
 
 /// When applications run.
-pub trait Turns: CopyTurns + Debug + Send {
+pub trait Turns: DynClone + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -268,7 +268,7 @@ pub enum PageHome {
 }
 
 /// Where pages go.
-pub trait Pages: CopyPages + Debug + Send {
+pub trait Pages: DynClone + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -335,7 +335,7 @@ pub struct Queue<'a> {
 ///
 /// The engine asks for the `next` that is worth the work of dividing, divides as if it ran, and asks whether it `starts`. If it does, `next`
 /// is asked again from the same place, else from the place behind it.
-pub trait Admission: CopyAdmission + Debug + Send {
+pub trait Admission: DynClone + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
 
@@ -369,3 +369,10 @@ pub trait Admission: CopyAdmission + Debug + Send {
         offer.suffices(view.app(app).min)
     }
 }
+
+// Exact copies of parts whose type is not known, state and random stream included: advice is given by a copy of the engine.
+dyn_clone::clone_trait_object!(Share);
+dyn_clone::clone_trait_object!(Placement);
+dyn_clone::clone_trait_object!(Turns);
+dyn_clone::clone_trait_object!(Pages);
+dyn_clone::clone_trait_object!(Admission);

@@ -1,8 +1,10 @@
-//! One answer of each part, put together. Knows nothing of what the answers are.
+//! One answer of each part, put together: reads and writes policy texts, and refuses combinations that make no sense.
 
-use crate::catalogue::PRESETS;
+use crate::catalogue::{choose, make};
 use crate::part::{Admission, Needs, Pages, Part, Placement, Share, Turns};
-use crate::text::{self, Built};
+use crate::presets::PRESETS;
+use crate::rejected::Rejected;
+use crate::text;
 use numaestro_topology::{Machine, PuSet};
 use std::fmt;
 use std::sync::LazyLock;
@@ -10,30 +12,8 @@ use std::sync::LazyLock;
 /// Every preset in full, and its name: what [`Policy`] compares with when it is written. Reading all presets anew takes longer than a decision.
 static PRESETS_IN_FULL: LazyLock<Vec<(String, &'static str)>> = LazyLock::new(|| {
     let in_full = |name: &str| Policy::parse(name, 0).ok().map(|policy| policy.in_full());
-    PRESETS.iter().filter_map(|preset| Some((in_full(preset.info.name)?, preset.info.name))).collect()
+    PRESETS.iter().filter_map(|preset| Some((in_full(preset.name)?, preset.name))).collect()
 });
-
-/// A policy that cannot be used, and why, for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
-    /// One sentence that says what there is instead.
-    pub reason: String,
-}
-
-impl Rejected {
-    /// With this reason.
-    pub fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into() }
-    }
-}
-
-impl fmt::Display for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.reason.fmt(f)
-    }
-}
-
-impl std::error::Error for Rejected {}
 
 /// Four answers and admission.
 #[derive(Debug, Clone)]
@@ -51,23 +31,19 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Reads a policy text (see [`text`]); the empty text is the default. `seed` is for its random choices.
+    /// Reads a policy text: a preset, parts as `share=dss`, or both; the empty text is the default. `seed` is for its random choices.
     ///
     /// # Errors
     /// An unknown word, or a combination that makes no sense.
     pub fn parse(text: &str, seed: u64) -> Result<Self, Rejected> {
-        let mut built = text::read(text, seed)?.into_iter();
-        let (
-            Some(Built::Share(share)),
-            Some(Built::Placement(placement)),
-            Some(Built::Turns(turns)),
-            Some(Built::Pages(pages)),
-            Some(Built::Admission(admission)),
-        ) = (built.next(), built.next(), built.next(), built.next(), built.next())
-        else {
-            unreachable!("one answer for each part, in their order");
+        let [share, placement, turns, pages, admission] = choose(text)?;
+        let policy = Self {
+            share: make(Part::Share, crate::share::ANSWERS, share, seed)?,
+            placement: make(Part::Placement, crate::placement::ANSWERS, placement, seed)?,
+            turns: make(Part::Turns, crate::turns::ANSWERS, turns, seed)?,
+            pages: make(Part::Pages, crate::pages::ANSWERS, pages, seed)?,
+            admission: make(Part::Admission, crate::admission::ANSWERS, admission, seed)?,
         };
-        let policy = Self { share, placement, turns, pages, admission };
         policy.makes_sense()?;
         Ok(policy)
     }

@@ -13,8 +13,19 @@
 //!
 //! **Use when** order must be kept, or as the baseline for `easy`. **Avoid when** wide jobs come among narrow ones: processors stay free.
 
+use crate::answer::Answer;
 use crate::part::{Admission, Info, Queue};
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Admission> = Answer {
+    info: Info {
+        name: "fcfs",
+        summary: "Strictly in order of arrival, when all of the request is free",
+        source: "Mu'alem and Feitelson 2001, §2",
+    },
+    build: |_| Ok(Box::new(Fcfs)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +33,7 @@ pub struct Fcfs;
 
 impl Admission for Fcfs {
     fn info(&self) -> Info {
-        crate::catalogue::FCFS
+        ANSWER.info
     }
 
     fn queues(&self) -> bool {

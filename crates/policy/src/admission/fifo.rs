@@ -13,7 +13,18 @@
 //!
 //! **Use when** programs end: the mean turnaround of short ones falls. **Avoid when** one may run forever on all processors it needs.
 
+use crate::answer::Answer;
 use crate::part::{Admission, Info};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Admission> = Answer {
+    info: Info {
+        name: "fifo",
+        summary: "An application starts when it can have processors of its own; the queue is visible",
+        source: "Brecht 1997, §6; Koita et al.",
+    },
+    build: |_| Ok(Box::new(Fifo)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +32,7 @@ pub struct Fifo;
 
 impl Admission for Fifo {
     fn info(&self) -> Info {
-        crate::catalogue::FIFO
+        ANSWER.info
     }
 
     fn queues(&self) -> bool {

@@ -6,8 +6,14 @@ mod fifo;
 mod multiprogramming;
 mod share;
 
-pub use easy::Easy;
-pub use fcfs::Fcfs;
-pub use fifo::Fifo;
-pub use multiprogramming::{Finish, Multiprogramming};
-pub use share::Share;
+use crate::answer::Answer;
+use crate::part::Admission;
+
+/// All answers.
+pub(crate) const ANSWERS: &[Answer<dyn Admission>] = &[
+    share::ANSWER, // The default.
+    fifo::ANSWER,
+    fcfs::ANSWER,
+    easy::ANSWER,
+    multiprogramming::ANSWER,
+];

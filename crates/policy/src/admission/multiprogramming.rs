@@ -23,11 +23,22 @@
 //! **Use when** jobs queue and some of them scale badly. **Avoid when** programs are interactive or never end: with scalable ones on every processor
 //! the next waits until one ends (`share`).
 
+use crate::answer::Answer;
+use crate::parameters::{Parameters, join};
 use crate::part::{Admission, Info, Offer, Queue};
-use crate::policy::Rejected;
-use crate::share::start;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
+use crate::share::pdpa::start;
 use crate::view::{Search, Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Admission> = Answer {
+    info: Info {
+        name: "multiprogramming",
+        summary: "As many at once as use the machine well: more when those that run cannot use the rest",
+        source: "Martorell et al. 2000, §4.4 and §6.4",
+    },
+    build: |given| Ok(Box::new(Multiprogramming::read(given)?)),
+};
 
 /// Level up to which nothing is asked, where nothing else is said (Martorell et al. 2000, §6.4: 4 or 5).
 const INITIAL: u32 = 4;
@@ -106,7 +117,7 @@ impl Multiprogramming {
 
 impl Admission for Multiprogramming {
     fn info(&self) -> Info {
-        crate::catalogue::MULTIPROGRAMMING
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {
@@ -118,7 +129,7 @@ impl Admission for Multiprogramming {
             number("base", self.base, default.base),
             (self.finish == Finish::Test).then(|| "finish=test".to_owned()),
         ];
-        all.into_iter().flatten().collect::<Vec<_>>().join(",")
+        join(all)
     }
 
     fn queues(&self) -> bool {

@@ -13,8 +13,19 @@
 //!
 //! **Use when** programs are interactive or endless. **Avoid when** many batch jobs wait: `fifo` ends them sooner on average.
 
+use crate::answer::Answer;
 use crate::part::{Admission, Info, Offer};
 use crate::view::{Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Admission> = Answer {
+    info: Info {
+        name: "share",
+        summary: "Everybody starts; with more applications than processors several run on one",
+        source: "numaestro",
+    },
+    build: |_| Ok(Box::new(Share)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +33,7 @@ pub struct Share;
 
 impl Admission for Share {
     fn info(&self) -> Info {
-        crate::catalogue::ADMIT_SHARE
+        ANSWER.info
     }
 
     fn queues(&self) -> bool {

@@ -13,8 +13,19 @@
 //!
 //! **Use when** threads stay near what they initialised. **Avoid when** one thread initialises what all use.
 
+use crate::answer::Answer;
 use crate::part::{Info, PageHome, Pages};
 use crate::view::{Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Pages> = Answer {
+    info: Info {
+        name: "first-touch",
+        summary: "A page goes to the node of the processor that touches it first",
+        source: "Dist, Koita et al. §2.3",
+    },
+    build: |_| Ok(Box::new(FirstTouch)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +33,7 @@ pub struct FirstTouch;
 
 impl Pages for FirstTouch {
     fn info(&self) -> Info {
-        crate::catalogue::FIRST_TOUCH
+        ANSWER.info
     }
 
     fn home(&self, _view: &View<'_>, _app: Slot) -> PageHome {

@@ -13,8 +13,19 @@
 //!
 //! **Use when** threads that run elsewhere come home soon (`HS-Con`). **Avoid when** an application is wider than a node for long.
 
+use crate::answer::Answer;
 use crate::part::{Info, Needs, PageHome, Pages};
 use crate::view::{Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Pages> = Answer {
+    info: Info {
+        name: "home",
+        summary: "All pages of an application go to its home",
+        source: "Con, Koita et al. §2.3",
+    },
+    build: |_| Ok(Box::new(Home)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +33,7 @@ pub struct Home;
 
 impl Pages for Home {
     fn info(&self) -> Info {
-        crate::catalogue::PAGES_HOME
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

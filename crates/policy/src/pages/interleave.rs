@@ -15,8 +15,19 @@
 //! **Use when** one thread initialises what threads on several nodes use, or one node's way to memory is too narrow. **Avoid when** threads
 //! use mostly what they have initialised themselves.
 
+use crate::answer::Answer;
 use crate::part::{Info, Needs, PageHome, Pages};
 use crate::view::{Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Pages> = Answer {
+    info: Info {
+        name: "interleave",
+        summary: "Pages go in turn to the nodes of the application's own processors",
+        source: "asked for in Brecht 1993, §6",
+    },
+    build: |_| Ok(Box::new(Interleave)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -24,7 +35,7 @@ pub struct Interleave;
 
 impl Pages for Interleave {
     fn info(&self) -> Info {
-        crate::catalogue::INTERLEAVE
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

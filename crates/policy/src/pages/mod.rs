@@ -3,8 +3,16 @@
 mod first_touch;
 mod home;
 mod interleave;
-pub mod worth;
+mod machinery;
 
-pub use first_touch::FirstTouch;
-pub use home::Home;
-pub use interleave::Interleave;
+pub use machinery::worth;
+
+use crate::answer::Answer;
+use crate::part::Pages;
+
+/// All answers.
+pub(crate) const ANSWERS: &[Answer<dyn Pages>] = &[
+    first_touch::ANSWER, // The default.
+    home::ANSWER,
+    interleave::ANSWER,
+];

@@ -19,8 +19,10 @@
 //!
 //! **Use when** caches and memory matter, which is nearly always. **Avoid when** a paper's pools are to be studied.
 
-use super::by_bus::ByBus;
-use super::surplus::{GroupCounts, Surplus};
+use super::machinery::acquaintance::acquaintance;
+use super::machinery::by_bus::ByBus;
+use super::machinery::surplus::{GroupCounts, Surplus};
+use crate::answer::Answer;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
 use crate::random::{Random, Tie};
@@ -28,6 +30,16 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::{Level, PuId, PuSet};
 use std::cmp::Reverse;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info {
+        name: "affinity",
+        summary: "Back to the application it ran before, else to the nearest",
+        source: "Martorell et al. 2000, §3.4; Brecht 1993, §4",
+    },
+    build: |given| Ok(Box::new(Affinity::new(given.tie()?.unwrap_or(Tie::Lowest), given.seed()))),
+};
 
 /// Smallest is taken first.
 type Key = (u8, Reverse<u64>, bool, [u32; 4], [u32; 4], u64);
@@ -68,7 +80,7 @@ impl Affinity {
 
 impl Placement for Affinity {
     fn info(&self) -> Info {
-        crate::catalogue::AFFINITY
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {
@@ -225,22 +237,10 @@ impl Affinity {
     }
 }
 
-/// How well an application knows a processor: rule 1, rule 2, or not. Smaller is better.
-pub(super) fn acquaintance(view: &View<'_>, slot: Slot, pu: PuId) -> (u8, Reverse<u64>) {
-    let entry = view.pu(pu);
-    if entry.owner == Some(slot) {
-        (0, Reverse(0))
-    } else if view.former(pu) == Some(slot) {
-        (1, Reverse(entry.since_ns))
-    } else {
-        (2, Reverse(0))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Case, placement_conformance};
+    use crate::conformance::Case;
 
     fn affinity() -> Affinity {
         Affinity::new(Tie::Lowest, 0)
@@ -295,11 +295,5 @@ mod tests {
         let mut case = Case::on("pack:2 core:4 pu:1").wants(&[4, 4]);
         case.pus[0].state = crate::PuState::Offline;
         assert_eq!(case.place(&mut affinity(), &[4, 3]), ["4-7", "1-3"]);
-    }
-
-    #[test]
-    fn conforms() {
-        placement_conformance(&|_| Box::new(affinity()));
-        placement_conformance(&|seed| Box::new(Affinity::new(Tie::Random, seed)));
     }
 }

@@ -15,19 +15,23 @@
 //! **Use when** nobody may disturb anybody, and waiting is cheap. **Avoid when** processors must not lie idle: an application of one
 //! processor keeps a whole pool for itself. With `admission=fifo`; otherwise those that find no pool run as guests.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
-use crate::part::Info;
+use super::machinery::pooled::{Rule, build};
+use super::machinery::pools::PoolLevel;
+use crate::answer::Answer;
+use crate::part::{Info, Placement};
 
-/// The rule; config and state are those of [`Pooled`].
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info { name: "empty-pool", summary: "A pool that nobody is in, or wait", source: "Brecht 1997, §6.2" },
+    build: build::<EmptyPoolRule>,
+};
+
+/// The rule; config and state are those of [`Pooled`](super::machinery::pooled::Pooled).
 #[derive(Debug, Clone, Default)]
 pub struct EmptyPoolRule;
 
-/// An empty pool, or none yet.
-pub type EmptyPool = Pooled<EmptyPoolRule>;
-
 impl Rule for EmptyPoolRule {
-    const INFO: Info = crate::catalogue::EMPTY_POOL;
+    const INFO: Info = ANSWER.info;
     const SELECTIVE: bool = true;
 
     fn starts_in(pools: &PoolLevel, pool: usize) -> bool {
@@ -41,13 +45,13 @@ impl Rule for EmptyPoolRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::{Overflow, PoolConfig};
     use super::*;
-    use crate::conformance::{Case, placement_conformance};
-    use crate::random::Tie;
+    use crate::conformance::Case;
+    use crate::placement::machinery::pool_config::{Overflow, PoolConfig};
+    use crate::placement::machinery::pooled::Pooled;
 
-    fn lowest() -> EmptyPool {
-        EmptyPool::new(PoolConfig::lowest(), 0)
+    fn lowest() -> Pooled<EmptyPoolRule> {
+        Pooled::<EmptyPoolRule>::new(PoolConfig::lowest(), 0)
     }
 
     #[test]
@@ -68,14 +72,8 @@ mod tests {
     fn outgrows_its_pool_or_not() {
         let case = Case::on("l3:3 core:4 pu:1").wants(&[6, 2]);
         assert_eq!(case.clone().place(&mut lowest(), &[6, 2]), ["0-5", "8-9"]);
-        let mut denied = EmptyPool::new(PoolConfig { overflow: Overflow::Deny, ..PoolConfig::lowest() }, 0);
+        let mut denied =
+            Pooled::<EmptyPoolRule>::new(PoolConfig { overflow: Overflow::Deny, ..PoolConfig::lowest() }, 0);
         assert_eq!(case.clone().place(&mut denied, &[6, 2]), ["0-3", "4-5"]);
-    }
-
-    #[test]
-    fn conforms() {
-        placement_conformance(&|_| Box::new(lowest()));
-        let denied = PoolConfig { overflow: Overflow::Deny, ..PoolConfig::with(Tie::Random) };
-        placement_conformance(&|seed| Box::new(EmptyPool::new(denied.clone(), seed)));
     }
 }

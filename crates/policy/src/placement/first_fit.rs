@@ -13,19 +13,23 @@
 //!
 //! **Use when** pools must fill one after the other, for example to let the rest of the machine rest. **Avoid when** applications will grow: they end up side by side in one pool.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
-use crate::part::Info;
+use super::machinery::pooled::{Rule, build};
+use super::machinery::pools::PoolLevel;
+use crate::answer::Answer;
+use crate::part::{Info, Placement};
 
-/// The rule; config and state are those of [`Pooled`].
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info { name: "first-fit", summary: "The first pool with a free processor", source: "Brecht 1997, §6" },
+    build: build::<FirstFitRule>,
+};
+
+/// The rule; config and state are those of [`Pooled`](super::machinery::pooled::Pooled).
 #[derive(Debug, Clone, Default)]
 pub struct FirstFitRule;
 
-/// The first pool with a free processor.
-pub type FirstFit = Pooled<FirstFitRule>;
-
 impl Rule for FirstFitRule {
-    const INFO: Info = crate::catalogue::FIRST_FIT;
+    const INFO: Info = ANSWER.info;
     const TOTAL: bool = true;
 
     fn rank(_pools: &PoolLevel, pool: usize) -> (u32, u32) {
@@ -35,13 +39,14 @@ impl Rule for FirstFitRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::PoolConfig;
     use super::*;
-    use crate::conformance::{Case, placement_conformance};
+    use crate::conformance::Case;
+    use crate::placement::machinery::pool_config::PoolConfig;
+    use crate::placement::machinery::pooled::Pooled;
     use numaestro_topology::Formation;
 
-    fn lowest() -> FirstFit {
-        FirstFit::new(PoolConfig::lowest(), 0)
+    fn lowest() -> Pooled<FirstFitRule> {
+        Pooled::<FirstFitRule>::new(PoolConfig::lowest(), 0)
     }
 
     #[test]
@@ -54,14 +59,11 @@ mod tests {
     fn one_pool_and_pools_of_one() {
         let mut case = Case::new(4).wants(&[2, 2]);
         assert_eq!(
-            case.place(&mut FirstFit::new(PoolConfig::lowest().formed(vec![Formation::Equal(1)]), 0), &[2, 2]),
+            case.place(
+                &mut Pooled::<FirstFitRule>::new(PoolConfig::lowest().formed(vec![Formation::Equal(1)]), 0),
+                &[2, 2]
+            ),
             ["0-1", "2-3"]
         );
-    }
-
-    #[test]
-    fn conforms() {
-        placement_conformance(&|_| Box::new(lowest()));
-        placement_conformance(&|seed| Box::new(FirstFit::new(PoolConfig::default(), seed)));
     }
 }

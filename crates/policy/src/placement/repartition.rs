@@ -31,6 +31,7 @@ mod ground;
 mod improve;
 mod levels;
 mod memory;
+mod nest;
 mod optimum;
 mod seats;
 #[cfg(test)]
@@ -39,20 +40,31 @@ mod tests;
 pub use arrange::Arranger;
 pub use board::{Bits, Board, Seat};
 pub use cost::{Costs, Weights};
-pub use ground::{GROUPS_MAX, Ground};
-pub use levels::PoolLevels;
+pub use ground::Ground;
+pub use levels::{GROUPS_MAX, PoolLevels};
 pub use memory::Distances;
 pub use optimum::optimum;
 
+use crate::answer::Answer;
+use crate::parameters::Parameters;
 use crate::part::{Info, Placement};
 use crate::plan::Plan;
-use crate::policy::Rejected;
 use crate::random::Tie;
+use crate::rejected::Rejected;
 use crate::shares::Shares;
-use crate::text::Parameters;
 use crate::view::{PuState, View};
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use seats::Seats;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info {
+        name: "repartition",
+        summary: "All programs together as local as can be: few processors move, and only where it pays",
+        source: "left open in Brecht 1997, §2, §5.3, §6",
+    },
+    build: |given| Ok(Box::new(Repartition::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -70,7 +82,7 @@ const NOBODY: u32 = u32::MAX;
 
 impl Placement for Repartition {
     fn info(&self) -> Info {
-        crate::catalogue::REPARTITION
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {
@@ -128,7 +140,7 @@ impl Repartition {
     }
 
     /// From the parameters of an answer.
-    pub(crate) fn read(parameters: &mut Parameters, seed: u64) -> Result<Self, Rejected> {
+    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let levels = PoolLevels::read(parameters)?;
         let tie = parameters.tie()?.unwrap_or(Tie::Lowest);
         let usual = Weights::default();
@@ -138,7 +150,7 @@ impl Repartition {
             moves: parameters.weight("move")?.unwrap_or(usual.moves),
             isolation: parameters.weight("isolation")?.unwrap_or(usual.isolation),
         };
-        Ok(Self::new(levels, weights, tie, seed))
+        Ok(Self::new(levels, weights, tie, parameters.seed()))
     }
 
     fn form(&mut self, view: &View<'_>) -> Ground {

@@ -13,19 +13,23 @@
 //!
 //! **Use when** applications grow after they have started, each then has room beside itself. **Avoid when** a large application will come that needs a whole pool.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
-use crate::part::Info;
+use super::machinery::pooled::{Rule, build};
+use super::machinery::pools::PoolLevel;
+use crate::answer::Answer;
+use crate::part::{Info, Placement};
 
-/// The rule; config and state are those of [`Pooled`].
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info { name: "worst-fit", summary: "The pool with the most free processors", source: "Brecht 1997, §6.2" },
+    build: build::<WorstFitRule>,
+};
+
+/// The rule; config and state are those of [`Pooled`](super::machinery::pooled::Pooled).
 #[derive(Debug, Clone, Default)]
 pub struct WorstFitRule;
 
-/// The pool with the most free processors.
-pub type WorstFit = Pooled<WorstFitRule>;
-
 impl Rule for WorstFitRule {
-    const INFO: Info = crate::catalogue::WORST_FIT;
+    const INFO: Info = ANSWER.info;
 
     fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32) {
         (u32::MAX - pools.free(pool), 0)
@@ -34,13 +38,14 @@ impl Rule for WorstFitRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::PoolConfig;
     use super::*;
-    use crate::conformance::{Case, placement_conformance};
+    use crate::conformance::Case;
+    use crate::placement::machinery::pool_config::PoolConfig;
+    use crate::placement::machinery::pooled::Pooled;
     use numaestro_topology::{Formation, Level};
 
-    fn lowest() -> WorstFit {
-        WorstFit::new(PoolConfig::lowest(), 0)
+    fn lowest() -> Pooled<WorstFitRule> {
+        Pooled::<WorstFitRule>::new(PoolConfig::lowest(), 0)
     }
 
     #[test]
@@ -62,7 +67,8 @@ mod tests {
     fn pools_by_node_and_asymmetric_nodes() {
         let mut case = Case::on("numa:2 l3:2 core:2 pu:1").wants(&[3, 3]);
         case.pus[0].state = crate::PuState::Offline;
-        let mut by_node = WorstFit::new(PoolConfig::lowest().formed(vec![Formation::ByLevel(Level::NumaNode)]), 0);
+        let mut by_node =
+            Pooled::<WorstFitRule>::new(PoolConfig::lowest().formed(vec![Formation::ByLevel(Level::NumaNode)]), 0);
         assert_eq!(case.place(&mut by_node, &[3, 3]), ["4-6", "1-3"]);
     }
 
@@ -70,18 +76,13 @@ mod tests {
     fn ties_are_random_and_the_seed_decides() {
         let place = |seed| {
             let mut case = Case::on("core:16 pu:1").wants(&[1]);
-            case.place(&mut WorstFit::new(PoolConfig::default().formed(vec![Formation::Equal(1)]), seed), &[1])
+            case.place(
+                &mut Pooled::<WorstFitRule>::new(PoolConfig::default().formed(vec![Formation::Equal(1)]), seed),
+                &[1],
+            )
         };
         assert_eq!(place(1), place(1));
         let different: std::collections::BTreeSet<_> = (0..64).map(place).collect();
         assert!(different.len() > 8, "{different:?}");
-    }
-
-    #[test]
-    fn conforms() {
-        placement_conformance(&|_| Box::new(lowest()));
-        placement_conformance(&|seed| {
-            Box::new(WorstFit::new(PoolConfig::default().formed(vec![Formation::Equal(3)]), seed))
-        });
     }
 }

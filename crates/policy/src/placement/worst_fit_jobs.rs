@@ -13,19 +13,23 @@
 //!
 //! **Use when** applications disturb each other in caches and on buses. **Avoid when** applications differ much in size.
 
-use super::pooled::{Pooled, Rule};
-use super::pools::PoolLevel;
-use crate::part::Info;
+use super::machinery::pooled::{Rule, build};
+use super::machinery::pools::PoolLevel;
+use crate::answer::Answer;
+use crate::part::{Info, Placement};
 
-/// The rule; config and state are those of [`Pooled`].
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Placement> = Answer {
+    info: Info { name: "worst-fit-jobs", summary: "The pool with the fewest applications", source: "Brecht 1997, §8" },
+    build: build::<WorstFitJobsRule>,
+};
+
+/// The rule; config and state are those of [`Pooled`](super::machinery::pooled::Pooled).
 #[derive(Debug, Clone, Default)]
 pub struct WorstFitJobsRule;
 
-/// The pool with the fewest applications.
-pub type WorstFitJobs = Pooled<WorstFitJobsRule>;
-
 impl Rule for WorstFitJobsRule {
-    const INFO: Info = crate::catalogue::WORST_FIT_JOBS;
+    const INFO: Info = ANSWER.info;
 
     fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32) {
         (pools.jobs(pool), u32::MAX - pools.free(pool))
@@ -34,9 +38,10 @@ impl Rule for WorstFitJobsRule {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pool_config::PoolConfig;
     use super::*;
-    use crate::conformance::{Case, placement_conformance};
+    use crate::conformance::Case;
+    use crate::placement::machinery::pool_config::PoolConfig;
+    use crate::placement::machinery::pooled::Pooled;
 
     #[test]
     fn fewest_applications_before_most_room() {
@@ -44,12 +49,7 @@ mod tests {
         for (slot, pu) in [(0, 0), (0, 1), (0, 2), (1, 4), (2, 5)] {
             case.give(crate::Slot(slot), numaestro_topology::PuId(pu), 0);
         }
-        let mut by_jobs = WorstFitJobs::new(PoolConfig::lowest(), 0);
+        let mut by_jobs = Pooled::<WorstFitJobsRule>::new(PoolConfig::lowest(), 0);
         assert_eq!(case.place(&mut by_jobs, &[3, 1, 1, 1])[3], "3");
-    }
-
-    #[test]
-    fn conforms() {
-        placement_conformance(&|seed| Box::new(WorstFitJobs::new(PoolConfig::default(), seed)));
     }
 }

@@ -16,10 +16,21 @@
 //!
 //! **Use when** a simple reference is wanted, as in the paper. **Avoid when** no processor should be idle: `equi`.
 
-use super::{guarantee, served};
+use super::machinery::guarantee::{guarantee, served};
+use crate::answer::Answer;
 use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Share> = Answer {
+    info: Info {
+        name: "equip",
+        summary: "Divide by the number of applications and leave unused what that leaves over",
+        source: "Martorell et al. 2000, §4.1",
+    },
+    build: |given| Ok(Box::new(Equip::new(given.choice("leftover", &Leftover::ALL)?.unwrap_or_default()))),
+};
 
 /// What happens to processors that the division leaves over. Default `idle` (the paper: they "can remain unallocated").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +40,11 @@ pub enum Leftover {
     Idle,
     /// They go to applications that want more.
     Worklist,
+}
+
+impl Leftover {
+    /// With the words in policy texts.
+    pub const ALL: [(&'static str, Self); 2] = [("idle", Self::Idle), ("worklist", Self::Worklist)];
 }
 
 /// Config and state.
@@ -48,7 +64,7 @@ impl Equip {
 
 impl Share for Equip {
     fn info(&self) -> Info {
-        crate::catalogue::EQUIP
+        ANSWER.info
     }
 
     fn parameters(&self) -> String {
@@ -94,7 +110,7 @@ fn give_leftover(view: &View<'_>, served: &[Slot], shares: &mut Shares) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Case, share_conformance};
+    use crate::conformance::Case;
 
     #[test]
     fn floor_of_the_division_and_leftovers_idle() {
@@ -111,11 +127,5 @@ mod tests {
     #[test]
     fn more_applications_than_processors() {
         assert_eq!(Case::new(2).wants(&[4, 4, 4]).divide(&mut Equip::default()), [1, 1, 0]);
-    }
-
-    #[test]
-    fn conforms() {
-        share_conformance(&mut Equip::default());
-        share_conformance(&mut Equip::new(Leftover::Worklist));
     }
 }

@@ -3,25 +3,28 @@
 mod batch;
 mod cluster;
 mod demand;
-mod dss;
+pub(crate) mod dss;
 mod dynamic;
 mod equi;
-mod equip;
-mod guarantee;
-mod linux24;
-mod pdpa;
-mod pdpa_search;
+pub(crate) mod equip;
+pub(crate) mod linux24;
+mod machinery;
+pub(crate) mod pdpa;
 mod sgi_mp;
 
-pub use batch::Batch;
-pub use cluster::Cluster;
-pub use demand::{Demand, Idle};
-pub use dss::Dss;
-pub use dynamic::Dynamic;
-pub use equi::{By, Equi};
-pub use equip::{Equip, Leftover};
-pub use guarantee::{guarantee, served};
-pub use linux24::Linux24;
-pub use pdpa::Pdpa;
-pub(crate) use pdpa_search::start;
-pub use sgi_mp::SgiMp;
+use crate::answer::Answer;
+use crate::part::Share;
+
+/// All answers.
+pub(crate) const ANSWERS: &[Answer<dyn Share>] = &[
+    equi::ANSWER, // The default.
+    equip::ANSWER,
+    cluster::ANSWER,
+    dss::ANSWER,
+    batch::ANSWER,
+    demand::ANSWER,
+    linux24::ANSWER,
+    sgi_mp::ANSWER,
+    dynamic::ANSWER,
+    pdpa::ANSWER,
+];

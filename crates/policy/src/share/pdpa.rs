@@ -29,12 +29,30 @@
 //! **Use when** programs repeat what they do and their speedups differ. **Avoid when** they are shorter than the search (a few reports), or when
 //! everybody must have processors at once.
 
-use super::pdpa_search::{Bounds, Config, Record, State};
+mod search;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;
+
+use crate::answer::Answer;
+use crate::parameters::{Parameters, join, write_duration, write_milli};
 use crate::part::{Info, Needs, Share};
-use crate::policy::Rejected;
+use crate::rejected::Rejected;
 use crate::shares::Shares;
-use crate::text::{Parameters, write_duration, write_milli};
 use crate::view::{App, Slot, View};
+pub use search::start;
+use search::{Bounds, Config, Record, State};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Share> = Answer {
+    info: Info {
+        name: "pdpa",
+        summary: "As many as each application uses well, by the speedup it measures",
+        source: "Performance-Driven Processor Allocation, Martorell et al. 2000, §4.4",
+    },
+    build: |given| Ok(Box::new(Pdpa::read(given)?)),
+};
 
 /// Most tests that can be asked for.
 const TESTS_MAX: u32 = 100;
@@ -225,7 +243,7 @@ fn cut(view: &View<'_>, shares: &mut Shares) {
 
 impl Share for Pdpa {
     fn info(&self) -> Info {
-        crate::catalogue::PDPA
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -249,7 +267,7 @@ impl Share for Pdpa {
             time("quantum", config.quantum_ns, default.quantum_ns),
             time("patience", config.patience_ns, default.patience_ns),
         ];
-        all.into_iter().flatten().collect::<Vec<_>>().join(",")
+        join(all)
     }
 
     fn conserves_work(&self) -> bool {
@@ -287,7 +305,3 @@ impl Share for Pdpa {
         self.set_wake(view, free, shares);
     }
 }
-
-#[cfg(test)]
-#[path = "pdpa_tests.rs"]
-mod tests;

@@ -13,9 +13,20 @@
 //!
 //! **Use when** there are at least as many processors as applications. **Avoid when** programs cannot shrink and there are more.
 
+use crate::answer::Answer;
 use crate::part::{Info, Turns};
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "always",
+        summary: "Everybody runs all the time, side by side",
+        source: "Martorell et al. 2000, §1",
+    },
+    build: |_| Ok(Box::new(Always)),
+};
 
 /// Neither config nor state.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +34,7 @@ pub struct Always;
 
 impl Turns for Always {
     fn info(&self) -> Info {
-        crate::catalogue::ALWAYS
+        ANSWER.info
     }
 
     fn now(&mut self, _view: &View<'_>, _turn: &mut Turn) -> Option<u64> {

@@ -18,60 +18,21 @@
 //! and `b2arr` is as fair.
 
 use super::chunks::Chunks;
-use super::fitness::needs_buses;
-use super::quantum::QUANTUM_NS;
-use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::share::Dss;
-use crate::text::Parameters;
-use crate::turn::Turn;
-use crate::view::{Bus, View};
+use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
+use crate::part::{Info, Turns};
+use crate::share::dss::Dss;
 
-/// Neither config nor state of its own.
-#[derive(Debug, Clone)]
-pub struct B2adss(Chunks);
-
-impl B2adss {
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        let mult = parameters.number("mult")?.unwrap_or(Chunks::MULT);
-        Self::new(mult, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
-    }
-
-    /// With the length of an epoch in quanta and of a quantum in nanoseconds.
-    ///
-    /// # Errors
-    /// If the epoch is too long.
-    pub fn new(mult: u32, quantum_ns: u64) -> Result<Self, Rejected> {
-        Chunks::new(mult, Box::<Dss>::default(), quantum_ns).map(Self)
-    }
-}
-
-impl Turns for B2adss {
-    fn info(&self) -> Info {
-        crate::catalogue::B2ADSS
-    }
-
-    fn needs(&self) -> Needs {
-        self.0.needs()
-    }
-
-    fn parameters(&self) -> String {
-        self.0.common_parameters().join(",")
-    }
-
-    fn stops(&self) -> bool {
-        true
-    }
-
-    fn chooses_threads(&self) -> bool {
-        true
-    }
-
-    fn fits(&self, buses: &[Bus]) -> Result<(), Rejected> {
-        needs_buses(buses)
-    }
-
-    fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
-        self.0.now(view, turn)
-    }
-}
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "b2adss",
+        summary: "Processors by request for two quanta at once, each with threads of about the same bandwidth",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| {
+        let mult = given.number("mult")?.unwrap_or(Chunks::MULT);
+        let quantum_ns = given.duration("quantum")?.unwrap_or(QUANTUM_NS);
+        Ok(Box::new(Chunks::new(mult, Box::<Dss>::default(), quantum_ns)?.named(ANSWER.info)))
+    },
+};

@@ -20,59 +20,21 @@
 //! **Use when** programs together want more bandwidth than there is, and differ in it. **Avoid when** threads wait for each other at short barriers:
 //! then a gang.
 
-use super::fitness::{Fitness, Of, first_of, needs_buses};
-use super::quantum::QUANTUM_NS;
-use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
-use crate::turn::Turn;
-use crate::view::{Bus, View};
+use super::fitness::{Fitness, first_of};
+use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
+use crate::part::{Info, Turns};
 
-/// Neither config nor state of its own.
-#[derive(Debug, Clone)]
-pub struct B2arr(Fitness);
-
-impl B2arr {
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        let (first, of) = first_of(parameters)?;
-        Self::new(first, of, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
-    }
-
-    /// With the part of the first phase, percent, and the length of a quantum, nanoseconds.
-    ///
-    /// # Errors
-    /// None.
-    pub fn new(first: u32, of: Of, quantum_ns: u64) -> Result<Self, Rejected> {
-        Fitness::new(first, of, None, quantum_ns).map(Self)
-    }
-}
-
-impl Turns for B2arr {
-    fn info(&self) -> Info {
-        crate::catalogue::B2ARR
-    }
-
-    fn needs(&self) -> Needs {
-        self.0.needs()
-    }
-
-    fn parameters(&self) -> String {
-        self.0.common_parameters().join(",")
-    }
-
-    fn stops(&self) -> bool {
-        true
-    }
-
-    fn chooses_threads(&self) -> bool {
-        true
-    }
-
-    fn fits(&self, buses: &[Bus]) -> Result<(), Rejected> {
-        needs_buses(buses)
-    }
-
-    fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
-        self.0.now(view, turn)
-    }
-}
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "b2arr",
+        summary: "Half of the processors to threads in turn, half to those that fit the bandwidth that is left",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| {
+        let (first, of) = first_of(given)?;
+        let quantum_ns = given.duration("quantum")?.unwrap_or(QUANTUM_NS);
+        Ok(Box::new(Fitness::new(first, of, None, quantum_ns)?.named(ANSWER.info)))
+    },
+};

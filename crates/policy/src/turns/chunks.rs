@@ -22,23 +22,35 @@
 //!
 //! **Use when** applications are to have fair numbers of processors and bandwidth is short. **Avoid when** programs change faster than an epoch.
 
-use super::balance::balance;
-use super::buses::Line;
-use super::division::Division;
-use super::fill::{self, Rule};
-use super::fitness::needs_buses;
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ready::{Entry, Ready};
-use super::selection::Selection;
+use super::machinery::balance::balance;
+use super::machinery::buses::{Line, needs_buses};
+use super::machinery::division::Division;
+use super::machinery::fill::{self, Rule};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ready::{Entry, Ready};
+use super::machinery::selection::Selection;
+use crate::answer::Answer;
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Share, Turns};
-use crate::policy::Rejected;
-use crate::text::{self, Parameters};
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "chunks",
+        summary: "Any share for some quanta at once, each with threads of about the same bandwidth",
+        source: "second general method, Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(Chunks::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Chunks {
+    /// This answer, or the case of it that a policy text names.
+    info: Info,
     /// Config: quanta of an epoch, 1 to 64. Default: 2, "heuristically chosen" in the paper.
     mult: u32,
     division: Division,
@@ -70,10 +82,10 @@ impl Chunks {
     /// Longest epoch.
     pub const MULT_MAX: u32 = 64;
 
-    pub(crate) fn read(parameters: &mut Parameters, seed: u64) -> Result<Self, Rejected> {
+    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let mult = parameters.number("mult")?.unwrap_or(Self::MULT);
         let share = parameters.value("share").unwrap_or_else(|| "dss".to_owned());
-        Self::new(mult, text::share(&share, seed)?, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
+        Self::new(mult, parameters.share(&share)?, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
     }
 
     /// With the share that divides an epoch and its length in quanta.
@@ -88,6 +100,7 @@ impl Chunks {
             )));
         }
         Ok(Self {
+            info: ANSWER.info,
             mult,
             division: Division::new(share)?,
             quantum: Quantum::new(quantum_ns),
@@ -97,10 +110,9 @@ impl Chunks {
         })
     }
 
-    /// Parameters that B2ADSS has too.
-    pub(super) fn common_parameters(&self) -> Vec<String> {
-        let mult = (self.mult != Self::MULT).then(|| format!("mult={}", self.mult));
-        [mult, self.quantum.parameter()].into_iter().flatten().collect()
+    /// The same as the answer of another name, of which it is a case.
+    pub fn named(self, info: Info) -> Self {
+        Self { info, ..self }
     }
 
     fn begin_epoch(&mut self, view: &View<'_>) {
@@ -190,7 +202,7 @@ impl Rule for Epoch {
 
 impl Turns for Chunks {
     fn info(&self) -> Info {
-        crate::catalogue::CHUNKS
+        self.info
     }
 
     fn needs(&self) -> Needs {
@@ -198,10 +210,9 @@ impl Turns for Chunks {
     }
 
     fn parameters(&self) -> String {
-        let mut parameters = self.common_parameters();
-        let share = self.division.name();
-        parameters.extend((share != "dss").then(|| format!("share={share}")));
-        parameters.join(",")
+        let mult = (self.mult != Self::MULT).then(|| format!("mult={}", self.mult));
+        let share = Some(self.division.name()).filter(|share| share != "dss").map(|share| format!("share={share}"));
+        join([mult, self.quantum.parameter(), share])
     }
 
     fn stops(&self) -> bool {
@@ -235,11 +246,12 @@ impl Turns for Chunks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::threading::{QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::share::{Dss, Equip, Leftover};
+    use crate::share::dss::Dss;
+    use crate::share::equip::{Equip, Leftover};
+    use crate::turns::machinery::threading::{QUANTUM, survives};
     use std::collections::BTreeMap;
 
     fn over_dss(mult: u32) -> Chunks {

@@ -21,18 +21,29 @@
 //!
 //! **Use when** `b2arr` leaves a conventional policy to be desired that is not round robin. **Avoid when** nobody is short of bandwidth.
 
-use super::balance::balance;
-use super::buses::Line;
-use super::division::Division;
-use super::fill::{self, Rule};
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ready::{Entry, Ready, Verdict};
-use super::selection::Selection;
+use super::machinery::balance::balance;
+use super::machinery::buses::{Line, needs_buses};
+use super::machinery::division::Division;
+use super::machinery::fill::{self, Rule};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ready::{Entry, Ready, Verdict};
+use super::machinery::selection::Selection;
+use crate::answer::Answer;
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Share, Turns};
-use crate::policy::Rejected;
-use crate::text::{self, Parameters};
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "fitness",
+        summary: "Any conventional policy for a part of processors or bandwidth, threads that fit what is left for the rest",
+        source: "first general method, Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(Fitness::read(given)?)),
+};
 
 /// What the first phase gives a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,6 +58,8 @@ pub enum Of {
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Fitness {
+    /// This answer, or the case of it that a policy text names.
+    info: Info,
     /// Config: the part of the first phase, percent. Default: 50, "heuristically chosen" in the paper.
     first: u32,
     of: Of,
@@ -61,10 +74,10 @@ impl Fitness {
     /// Default of `first`, percent.
     pub const FIRST: u32 = 50;
 
-    pub(crate) fn read(parameters: &mut Parameters, seed: u64) -> Result<Self, Rejected> {
+    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let (first, of) = first_of(parameters)?;
         let base = parameters.value("base").filter(|base| base != "rr");
-        let base = base.map(|base| text::share(&base, seed)).transpose()?;
+        let base = base.map(|base| parameters.share(&base)).transpose()?;
         Self::new(first, of, base, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
     }
 
@@ -74,6 +87,7 @@ impl Fitness {
     /// If `base` depends on more than requests.
     pub fn new(first: u32, of: Of, base: Option<Box<dyn Share>>, quantum_ns: u64) -> Result<Self, Rejected> {
         Ok(Self {
+            info: ANSWER.info,
             first,
             of,
             base: base.map(Division::new).transpose()?,
@@ -83,11 +97,9 @@ impl Fitness {
         })
     }
 
-    /// Parameters that B2ARR has too.
-    pub(super) fn common_parameters(&self) -> Vec<String> {
-        let first = (self.first != Self::FIRST).then(|| format!("first={}%", self.first));
-        let of = (self.of == Of::Bandwidth).then(|| "of=bandwidth".to_owned());
-        [first, of, self.quantum.parameter()].into_iter().flatten().collect()
+    /// The same as the answer of another name, of which it is a case.
+    pub fn named(self, info: Info) -> Self {
+        Self { info, ..self }
     }
 
     /// What the conventional policy chooses.
@@ -125,7 +137,7 @@ impl Line {
 
 impl Turns for Fitness {
     fn info(&self) -> Info {
-        crate::catalogue::FITNESS
+        self.info
     }
 
     fn needs(&self) -> Needs {
@@ -133,9 +145,10 @@ impl Turns for Fitness {
     }
 
     fn parameters(&self) -> String {
-        let mut parameters = self.common_parameters();
-        parameters.extend(self.base.as_ref().map(|base| format!("base={}", base.name())));
-        parameters.join(",")
+        let first = (self.first != Self::FIRST).then(|| format!("first={}%", self.first));
+        let of = (self.of == Of::Bandwidth).then(|| "of=bandwidth".to_owned());
+        let base = self.base.as_ref().map(|base| format!("base={}", base.name()));
+        join([first, of, self.quantum.parameter(), base])
     }
 
     fn stops(&self) -> bool {
@@ -172,16 +185,6 @@ pub(super) fn first_of(parameters: &mut Parameters) -> Result<(u32, Of), Rejecte
     Ok((first, of.unwrap_or_default()))
 }
 
-/// Refuses where nobody knows the buses.
-pub(super) fn needs_buses(buses: &[Bus]) -> Result<(), Rejected> {
-    if buses.is_empty() {
-        return Err(Rejected::new(
-            "it chooses threads by the bandwidth they need, and no bus of this machine is known",
-        ));
-    }
-    Ok(())
-}
-
 /// Phase 2: all of the bus's transactions, everybody in the list.
 struct Fittest;
 
@@ -203,10 +206,10 @@ impl Rule for Fittest {
 
 #[cfg(test)]
 mod tests {
-    use super::super::threading::{Decided, QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
+    use crate::turns::machinery::threading::{Decided, QUANTUM, survives};
     use std::collections::BTreeMap;
 
     type Id = (u64, u32);
@@ -323,11 +326,11 @@ mod tests {
         // Four processors in the first phase, two for each; the list alone would give the first all four.
         let mut case = Case::with_threads(8, &[12, 12], 800);
         case.rates(&[700, 10]);
-        let base: Box<dyn Share> = Box::<crate::share::Dss>::default();
+        let base: Box<dyn Share> = Box::<crate::share::dss::Dss>::default();
         let mut turns = Fitness::new(50, Of::Processors, Some(base), QUANTUM).unwrap();
         assert_eq!(case.decide(&mut turns).count, [2, 6], "the bus is overcommitted, so the lightest are the fittest");
         assert_eq!(case.decide(&mut b2arr()).count, [4, 4]);
-        assert!(Fitness::new(50, Of::Processors, Some(Box::new(crate::share::Linux24)), QUANTUM).is_err());
+        assert!(Fitness::new(50, Of::Processors, Some(Box::new(crate::share::linux24::Linux24)), QUANTUM).is_err());
     }
 
     #[test]
@@ -358,7 +361,7 @@ mod tests {
         survives(&|| Box::new(b2arr()), &work_conserving, &bound);
         let bandwidth = || Fitness::new(30, Of::Bandwidth, None, QUANTUM).unwrap();
         survives(&|| Box::new(bandwidth()), &work_conserving, &bound);
-        let over_dss = || Fitness::new(50, Of::Processors, Some(Box::<crate::share::Dss>::default()), QUANTUM);
+        let over_dss = || Fitness::new(50, Of::Processors, Some(Box::<crate::share::dss::Dss>::default()), QUANTUM);
         survives(&|| Box::new(over_dss().unwrap()), &work_conserving, &|case| 4 * case.thread_total() + 4);
     }
 }

@@ -19,56 +19,17 @@
 //! **Use when** threads wait for each other at short barriers. **Avoid when** the numbers of threads do not add up to the machine: processors
 //! stay idle.
 
-use super::fitness::needs_buses;
-use super::gang::Gangs;
-use super::quantum::QUANTUM_NS;
-use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
-use crate::turn::Turn;
-use crate::view::{Bus, View};
+use super::machinery::gang::Gangs;
+use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
+use crate::part::{Info, Turns};
 
-/// Config and state.
-#[derive(Debug, Clone)]
-pub struct Lqg(Gangs);
-
-impl Lqg {
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        Ok(Self::new(parameters.duration("quantum")?.unwrap_or(QUANTUM_NS)))
-    }
-
-    /// With the length of a quantum, nanoseconds.
-    pub fn new(quantum_ns: u64) -> Self {
-        Self(Gangs::new(1, quantum_ns))
-    }
-}
-
-impl Turns for Lqg {
-    fn info(&self) -> Info {
-        crate::catalogue::LQG
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { preemption: true, bandwidth: true, ..Needs::NONE }
-    }
-
-    fn parameters(&self) -> String {
-        self.0.quantum.parameter().unwrap_or_default()
-    }
-
-    fn stops(&self) -> bool {
-        true
-    }
-
-    fn chooses_threads(&self) -> bool {
-        true
-    }
-
-    fn fits(&self, buses: &[Bus]) -> Result<(), Rejected> {
-        needs_buses(buses)
-    }
-
-    fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
-        self.0.now(view, turn)
-    }
-}
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "lqg",
+        summary: "All threads of an application at once, put together by the bandwidth of their latest quantum",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| Ok(Box::new(Gangs::new(ANSWER.info, 1, given.duration("quantum")?.unwrap_or(QUANTUM_NS)))),
+};

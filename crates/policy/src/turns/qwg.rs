@@ -13,67 +13,28 @@
 //!
 //! **Use when** rates go up and down from quantum to quantum. **Avoid when** they are smooth: then `lqg` follows them sooner.
 
-use super::fitness::needs_buses;
-use super::gang::{Gangs, WINDOW_MAX};
-use super::quantum::QUANTUM_NS;
-use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
-use crate::turn::Turn;
-use crate::view::{Bus, View};
+use super::machinery::gang::{Gangs, WINDOW_MAX};
+use super::machinery::quantum::QUANTUM_NS;
+use crate::answer::Answer;
+use crate::part::{Info, Turns};
+use crate::rejected::Rejected;
 
-/// Config and state.
-#[derive(Debug, Clone)]
-pub struct Qwg(Gangs);
-
-impl Qwg {
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        let window = parameters.number("window")?.unwrap_or(Self::WINDOW);
-        Self::new(window, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
-    }
-
-    /// Default of the window, quanta.
-    pub const WINDOW: u32 = 5;
-
-    /// With the window, quanta, and the length of a quantum, nanoseconds.
-    ///
-    /// # Errors
-    /// If the window is too long.
-    pub fn new(window: u32, quantum_ns: u64) -> Result<Self, Rejected> {
-        if !(1..=WINDOW_MAX).contains(&window) {
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "qwg",
+        summary: "All threads of an application at once, put together by their mean bandwidth over some quanta",
+        source: "Antonopoulos et al. 2004, §4",
+    },
+    build: |given| {
+        let window = given.number("window")?.unwrap_or(WINDOW);
+        let quantum_ns = given.duration("quantum")?.unwrap_or(QUANTUM_NS);
+        if window > WINDOW_MAX {
             return Err(Rejected::new(format!("window={window} should be a number of quanta from 1 to {WINDOW_MAX}")));
         }
-        Ok(Self(Gangs::new(window, quantum_ns)))
-    }
-}
+        Ok(Box::new(Gangs::new(ANSWER.info, WINDOW, quantum_ns).over(window)))
+    },
+};
 
-impl Turns for Qwg {
-    fn info(&self) -> Info {
-        crate::catalogue::QWG
-    }
-
-    fn needs(&self) -> Needs {
-        Needs { preemption: true, bandwidth: true, ..Needs::NONE }
-    }
-
-    fn parameters(&self) -> String {
-        let window = (self.0.window != Self::WINDOW).then(|| format!("window={}", self.0.window));
-        [window, self.0.quantum.parameter()].into_iter().flatten().collect::<Vec<_>>().join(",")
-    }
-
-    fn stops(&self) -> bool {
-        true
-    }
-
-    fn chooses_threads(&self) -> bool {
-        true
-    }
-
-    fn fits(&self, buses: &[Bus]) -> Result<(), Rejected> {
-        needs_buses(buses)
-    }
-
-    fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
-        self.0.now(view, turn)
-    }
-}
+/// Quanta of the window where a policy text says nothing.
+const WINDOW: u32 = 5;

@@ -19,13 +19,22 @@
 //!
 //! **Use when** programs cannot use fewer processors than they ask for. **Avoid when** they can: `sw-dss` lets more of them run at once.
 
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ring::{self, Ring, behind, request};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ring::{self, Ring, behind, request};
+use crate::answer::Answer;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
 use crate::turn::Turn;
 use crate::view::{AppId, View};
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "round-robin",
+        summary: "In turn, each with all it asks for, as many as fit into a quantum",
+        source: "named in Martorell et al. 2000, §4",
+    },
+    build: |given| Ok(Box::new(RoundRobin::new(given.duration("quantum")?.unwrap_or(QUANTUM_NS)))),
+};
 
 /// Config, state and a buffer.
 #[derive(Debug, Clone)]
@@ -42,14 +51,6 @@ impl RoundRobin {
     /// With a quantum in nanoseconds.
     pub fn new(quantum_ns: u64) -> Self {
         Self { quantum: Quantum::new(quantum_ns), pointer: AppId(0), served: Vec::new(), ring: Ring::default() }
-    }
-
-    /// From a policy text: `quantum`.
-    ///
-    /// # Errors
-    /// A value that cannot be read.
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        Ok(Self::new(parameters.duration("quantum")?.unwrap_or(QUANTUM_NS)))
     }
 
     /// Serves from the pointer on. Returns the place behind the last that has all it asks for.
@@ -103,7 +104,7 @@ impl RoundRobin {
 
 impl Turns for RoundRobin {
     fn info(&self) -> Info {
-        crate::catalogue::ROUND_ROBIN
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -150,7 +151,7 @@ mod tests {
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::turns::testing::{QUANTUM, Sliding, ids, random_case, random_change};
+    use crate::turns::machinery::testing::{QUANTUM, Sliding, ids, random_case, random_change};
     use crate::view::Slot;
 
     fn limits(case: &Case, turns: &mut RoundRobin) -> Vec<(Slot, u32)> {

@@ -17,13 +17,22 @@
 //! **Use when** the policies of bandwidth are to be compared with it, or there are no counters. **Avoid when** a program suffers from having few
 //! of its threads at a time: then `tick` or a gang.
 
-use super::quantum::{QUANTUM_NS, Quantum};
-use super::ready::{Ready, Verdict};
+use super::machinery::quantum::{QUANTUM_NS, Quantum};
+use super::machinery::ready::{Ready, Verdict};
+use crate::answer::Answer;
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "rr",
+        summary: "Threads in turn, as many as there are processors",
+        source: "RR, Antonopoulos et al. 2004, §3",
+    },
+    build: |given| Ok(Box::new(Rr::new(given.duration("quantum")?.unwrap_or(QUANTUM_NS)))),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -33,10 +42,6 @@ pub struct Rr {
 }
 
 impl Rr {
-    pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
-        Ok(Self::new(parameters.duration("quantum")?.unwrap_or(QUANTUM_NS)))
-    }
-
     /// With the length of a quantum, nanoseconds.
     pub fn new(quantum_ns: u64) -> Self {
         Self { quantum: Quantum::new(quantum_ns), ready: Ready::new(false) }
@@ -45,7 +50,7 @@ impl Rr {
 
 impl Turns for Rr {
     fn info(&self) -> Info {
-        crate::catalogue::RR
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -79,9 +84,9 @@ impl Turns for Rr {
 
 #[cfg(test)]
 mod tests {
-    use super::super::threading::{QUANTUM, survives};
     use super::*;
     use crate::conformance::Case;
+    use crate::turns::machinery::threading::{QUANTUM, survives};
 
     #[test]
     fn everybody_within_its_place_by_p_quanta() {
@@ -147,7 +152,7 @@ mod tests {
 
     #[test]
     fn survives_whatever_happens() {
-        let work_conserving = |case: &Case, decided: &super::super::threading::Decided| {
+        let work_conserving = |case: &Case, decided: &crate::turns::machinery::threading::Decided| {
             assert_eq!(decided.total(), case.capacity().min(case.thread_total()));
         };
         survives(&|| Box::new(Rr::new(QUANTUM)), &work_conserving, &|case| {

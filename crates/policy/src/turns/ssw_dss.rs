@@ -18,13 +18,24 @@
 //!
 //! **Use when** caches matter and applications ask for parts of the machine. **Avoid when** each asks for the whole: then it is `sw-dss`.
 
-use super::ring::{self, K_MILLI, behind};
-use super::window::Window;
+use super::machinery::ring::{self, K_MILLI, behind};
+use super::machinery::window::Window;
+use crate::answer::Answer;
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "ssw-dss",
+        summary: "A window of applications that moves on by one application every quantum",
+        source: "SSW-DSS, Martorell et al. 2000, §4.3",
+    },
+    build: |given| Ok(Box::new(SswDss::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -44,13 +55,13 @@ impl SswDss {
     /// A value that cannot be read.
     pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let (k, quantum) = (parameters.milli("k")?, parameters.duration("quantum")?);
-        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::quantum::QUANTUM_NS)))
+        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::machinery::quantum::QUANTUM_NS)))
     }
 }
 
 impl Turns for SswDss {
     fn info(&self) -> Info {
-        crate::catalogue::SSW_DSS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -58,7 +69,7 @@ impl Turns for SswDss {
     }
 
     fn parameters(&self) -> String {
-        ring::join([ring::k_parameter(self.window.k_milli), self.window.quantum.parameter()])
+        join([ring::k_parameter(self.window.k_milli), self.window.quantum.parameter()])
     }
 
     fn stops(&self) -> bool {
@@ -99,7 +110,7 @@ mod tests {
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::turns::testing::{QUANTUM, Sliding, check_window, ids, random_case, random_change};
+    use crate::turns::machinery::testing::{QUANTUM, Sliding, check_window, ids, random_case, random_change};
 
     fn policy(k_milli: u32) -> SswDss {
         SswDss::new(k_milli, QUANTUM)

@@ -22,13 +22,24 @@
 //! **Use when** applications ask for a few processors each and there are too many for the machine at once. **Avoid when** they all ask for the
 //! whole machine: then each runs alone, and `always` runs them side by side.
 
-use super::ring::{self, K_MILLI};
-use super::window::Window;
+use super::machinery::ring::{self, K_MILLI};
+use super::machinery::window::Window;
+use crate::answer::Answer;
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "sw-dss",
+        summary: "A window of applications that fit together, then the next window",
+        source: "SW-DSS, Martorell et al. 2000, §4.3",
+    },
+    build: |given| Ok(Box::new(SwDss::read(given)?)),
+};
 
 /// Config and state.
 #[derive(Debug, Clone)]
@@ -48,13 +59,13 @@ impl SwDss {
     /// A value that cannot be read.
     pub(crate) fn read(parameters: &mut Parameters) -> Result<Self, Rejected> {
         let (k, quantum) = (parameters.milli("k")?, parameters.duration("quantum")?);
-        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::quantum::QUANTUM_NS)))
+        Ok(Self::new(k.unwrap_or(K_MILLI), quantum.unwrap_or(super::machinery::quantum::QUANTUM_NS)))
     }
 }
 
 impl Turns for SwDss {
     fn info(&self) -> Info {
-        crate::catalogue::SW_DSS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -62,7 +73,7 @@ impl Turns for SwDss {
     }
 
     fn parameters(&self) -> String {
-        ring::join([ring::k_parameter(self.window.k_milli), self.window.quantum.parameter()])
+        join([ring::k_parameter(self.window.k_milli), self.window.quantum.parameter()])
     }
 
     fn stops(&self) -> bool {
@@ -97,7 +108,7 @@ mod tests {
     use super::*;
     use crate::conformance::Case;
     use crate::random::Random;
-    use crate::turns::testing::{QUANTUM, Sliding, check_window, ids, random_change};
+    use crate::turns::machinery::testing::{QUANTUM, Sliding, check_window, ids, random_change};
 
     fn policy(k_milli: u32) -> SwDss {
         SwDss::new(k_milli, QUANTUM)
@@ -156,7 +167,7 @@ mod tests {
     fn everybody_runs_within_n_quanta() {
         let mut random = Random::new(7);
         for _ in 0..300 {
-            let (mut case, k) = (crate::turns::testing::random_case(&mut random), 500 + random.below(2000));
+            let (mut case, k) = (crate::turns::machinery::testing::random_case(&mut random), 500 + random.below(2000));
             let mut turns = policy(k);
             let mut waits = Sliding::default();
             for _ in 0..60 {

@@ -17,10 +17,21 @@
 //! **Use when** requests change often and moving processors at each change costs more than it gains. **Avoid when** applications come and go within a
 //! few quanta: they wait for the next one.
 
+use crate::answer::Answer;
+use crate::parameters::write_duration;
 use crate::part::{Info, Needs, Turns};
-use crate::text::write_duration;
 use crate::turn::Turn;
 use crate::view::View;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "tick",
+        summary: "Everybody runs, and counts hold for a quantum; what is released before goes to who wants more",
+        source: "Martorell et al. 2000, §3.4",
+    },
+    build: |given| Ok(Box::new(Tick::new(given.duration("quantum")?.unwrap_or(Tick::QUANTUM_NS)))),
+};
 
 /// The quantum, and when the present one ends.
 #[derive(Debug, Clone)]
@@ -41,7 +52,7 @@ impl Tick {
 
 impl Turns for Tick {
     fn info(&self) -> Info {
-        crate::catalogue::TICK
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {

@@ -27,14 +27,25 @@
 //! **Use when** everybody is to have the same processor time, whatever it asks for, and there are enough narrow applications for the holes. **Avoid when**
 //! there are none: who has had its time is stopped though nobody else can use its processors.
 
-use super::quantum::QUANTUM_NS;
-use super::ring::{self, K_MILLI, Ring, Room, behind, request};
+use super::machinery::quantum::QUANTUM_NS;
+use super::machinery::ring::{self, K_MILLI, Ring, Room, behind, request};
+use crate::answer::Answer;
+use crate::parameters::{Parameters, join, write_duration};
 use crate::part::{Info, Needs, Turns};
-use crate::policy::Rejected;
-use crate::text::{Parameters, write_duration};
+use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{AppId, View};
 use std::ops::Range;
+
+/// How it is named and made.
+pub const ANSWER: Answer<dyn Turns> = Answer {
+    info: Info {
+        name: "vtq-dss",
+        summary: "Gangs in which everybody runs as long as makes processor time equal",
+        source: "VTQ-DSS, Martorell et al. 2000, §4.3",
+    },
+    build: |given| Ok(Box::new(VtqDss::read(given)?)),
+};
 
 /// Shortest quantum of an application where nothing else is said, nanoseconds.
 const SHORTEST_NS: u64 = 10_000_000;
@@ -284,7 +295,7 @@ impl VtqDss {
 
 impl Turns for VtqDss {
     fn info(&self) -> Info {
-        crate::catalogue::VTQ_DSS
+        ANSWER.info
     }
 
     fn needs(&self) -> Needs {
@@ -296,7 +307,7 @@ impl Turns for VtqDss {
             |name: &str, ns: u64, default: u64| (ns != default).then(|| format!("{name}={}", write_duration(ns)));
         let quantum = time("quantum", self.quantum_ns, QUANTUM_NS);
         let shortest = time("min", self.shortest_ns, SHORTEST_NS.min(self.quantum_ns));
-        ring::join([ring::k_parameter(self.k_milli), quantum, shortest])
+        join([ring::k_parameter(self.k_milli), quantum, shortest])
     }
 
     fn stops(&self) -> bool {
@@ -332,5 +343,4 @@ impl Turns for VtqDss {
 }
 
 #[cfg(test)]
-#[path = "vtq_dss_tests.rs"]
 mod tests;

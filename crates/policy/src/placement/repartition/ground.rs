@@ -1,12 +1,9 @@
 //! The ground on which programs are arranged: groups of processors, and how far they are from each other's memory. Knows no program.
 
-use super::levels::PoolLevels;
-use crate::policy::Rejected;
+use super::levels::{GROUPS_MAX, PoolLevels};
+use crate::rejected::Rejected;
 use crate::view::{PuState, View};
 use numaestro_topology::{Formation, GroupTree, Machine, NumaNodeId, PuId, PuSet};
-
-/// Most groups: every group is compared with every other.
-pub const GROUPS_MAX: usize = 1024;
 
 /// What one step outwards in the tree of groups costs, in the firmware's units of distance (10 = the whole way to local memory).
 const STEP: u32 = 2;

@@ -10,9 +10,9 @@
 //! Each change is made only if it lowers the cost, moves included. The budget counts places looked at, so that the same situation always
 //! ends in the same arrangement.
 
-use super::arrange::{fill, nest};
 use super::board::Board;
 use super::cost::Costs;
+use super::nest::{fill, nest};
 use crate::random::{Random, Tie};
 use std::cmp::Reverse;
 

@@ -1,10 +1,12 @@
 //! Which groups programs are arranged in: as the hardware has them, or as the pool family forms its pools. Knows no program.
 
-use super::ground::GROUPS_MAX;
-use crate::placement::pool_config::{read_levels, write_levels};
-use crate::policy::Rejected;
-use crate::text::Parameters;
+use crate::parameters::Parameters;
+use crate::placement::machinery::pool_config::{read_levels, write_levels};
+use crate::rejected::Rejected;
 use numaestro_topology::{Formation, Level, Machine, PuSet};
+
+/// Most groups: every group is compared with every other.
+pub const GROUPS_MAX: usize = 1024;
 
 /// Rules of formation, outermost first; none: every level of the hardware that divides the one before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::board::Board;
 use super::ground::Ground;
-use crate::placement::affinity::acquaintance;
-use crate::placement::surplus::Surplus;
+use crate::placement::machinery::acquaintance::acquaintance;
+use crate::placement::machinery::surplus::Surplus;
 use crate::plan::Plan;
 use crate::shares::Shares;
 use crate::view::{Slot, View};

@@ -1,7 +1,7 @@
 //! What the placement is for, and how near it comes to the best there is.
 
 use super::*;
-use crate::conformance::{Case, placement_conformance};
+use crate::conformance::Case;
 use crate::random::Random;
 use crate::view::Slot;
 
@@ -118,14 +118,6 @@ fn caches_inside_nodes_inside_packages() {
     assert_eq!(group(&places[0], 4).len() + group(&places[1], 4).len(), 2, "a cache each: {places:?}");
     let packages: Vec<_> = places.iter().map(|place| group(place, 16)).collect();
     assert_ne!(packages[0], packages[2], "the most room around: {places:?}");
-}
-
-#[test]
-fn conforms() {
-    placement_conformance(&|_| Box::new(repartition()));
-    placement_conformance(&|seed| {
-        Box::new(Repartition::new(PoolLevels::default(), Weights::default(), Tie::Random, seed))
-    });
 }
 
 /// A random case for the choice alone: four groups, five programs at most.

@@ -1,0 +1,3 @@
+//! What shells and answers about pages are built from. Knows no answer.
+
+pub mod worth;

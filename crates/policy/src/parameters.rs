@@ -1,0 +1,206 @@
+//! The parameters of an answer as text: what stands between the parentheses of `worst-fit(level=node,tie=lowest)`, read and written.
+//!
+//! An answer takes the parameters that it knows, one by one; what is left over then is a mistake, and the refusal lists what there is.
+
+use crate::part::{Info, Share};
+use crate::random::Tie;
+use crate::rejected::Rejected;
+
+/// Units of time, those first that end in another one.
+const DURATIONS: [(&str, u64); 3] = [("ms", 1_000_000), ("us", 1_000), ("s", 1_000_000_000)];
+/// Shorter than a tick of the operating system makes no sense.
+const SHORTEST_NS: u64 = 1_000_000;
+const LONGEST_NS: u64 = 1_000_000_000_000;
+
+/// As [`Parameters::duration`] reads it.
+pub fn write_duration(ns: u64) -> String {
+    match DURATIONS.into_iter().filter(|(_, unit)| ns.is_multiple_of(*unit)).max_by_key(|&(_, unit)| unit) {
+        Some((name, unit)) => format!("{}{name}", ns / unit),
+        None => format!("{}us", ns / 1_000),
+    }
+}
+
+/// Makes the share part that a text names: `equip(leftover=worklist)`. The seed is for its random choices.
+pub type MakeShare = fn(&str, u64) -> Result<Box<dyn Share>, Rejected>;
+
+/// The parameters of one answer, each of which it takes by name.
+#[derive(Debug)]
+pub struct Parameters {
+    /// The answer's name, for refusals.
+    answer: String,
+    /// Those that it has not taken yet.
+    pairs: Vec<(String, String)>,
+    /// Names that it knows, to list them where another one is found.
+    known: Vec<&'static str>,
+    seed: u64,
+    make_share: MakeShare,
+}
+
+impl Parameters {
+    /// Of this answer; `text` is what stands between its parentheses.
+    ///
+    /// # Errors
+    /// If it is no list of parameters.
+    pub fn read(answer: &str, text: &str, seed: u64, make_share: MakeShare) -> Result<Self, Rejected> {
+        let pair = |part: &str| {
+            let pair = part.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
+            pair.ok_or_else(|| Rejected::new(format!("{answer}: `{part}` should be parameter=value")))
+        };
+        let pairs = split_outside(text).filter(|part| !part.trim().is_empty()).map(pair);
+        let pairs = pairs.collect::<Result<_, _>>()?;
+        Ok(Self { answer: answer.to_owned(), pairs, known: Vec::new(), seed, make_share })
+    }
+
+    /// The seed of its random choices.
+    pub const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The share part that the value of a parameter names.
+    ///
+    /// # Errors
+    /// If there is none of that name, or its own parameters are wrong.
+    pub fn share(&self, text: &str) -> Result<Box<dyn Share>, Rejected> {
+        (self.make_share)(text, self.seed)
+    }
+
+    /// The value of a parameter, as it was written.
+    pub fn value(&mut self, name: &'static str) -> Option<String> {
+        self.known.push(name);
+        let at = self.pairs.iter().position(|(key, _)| key == name)?;
+        Some(self.pairs.remove(at).1)
+    }
+
+    /// One of these words.
+    pub fn choice<T: Copy>(&mut self, name: &'static str, values: &[(&str, T)]) -> Result<Option<T>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let found = values.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning);
+        let words: Vec<_> = values.iter().map(|&(word, _)| word).collect();
+        let wrong =
+            || Rejected::new(format!("{}: `{name}={value}` is unknown; there are {}", self.answer, words.join(", ")));
+        found.map(Some).ok_or_else(wrong)
+    }
+
+    /// A number from 1 to 65536.
+    pub fn number(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.parse() {
+            Ok(number) if (1..=65_536).contains(&number) => Ok(Some(number)),
+            _ => Err(Rejected::new(format!("{}: `{name}={value}` should be a number from 1 to 65536", self.answer))),
+        }
+    }
+
+    /// How much something counts: 0 (not at all) to 1000.
+    pub fn weight(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.parse() {
+            Ok(number) if number <= 1000 => Ok(Some(number)),
+            _ => Err(Rejected::new(format!("{}: `{name}={value}` should be a weight from 0 to 1000", self.answer))),
+        }
+    }
+
+    /// A time in nanoseconds: `100ms`, `2s`, `500us`.
+    pub fn duration(&mut self, name: &'static str) -> Result<Option<u64>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let unit = |(end, ns): (&str, u64)| Some(value.strip_suffix(end)?.parse::<u64>().ok()?.saturating_mul(ns));
+        match DURATIONS.into_iter().find_map(unit) {
+            Some(ns) if (SHORTEST_NS..=LONGEST_NS).contains(&ns) => Ok(Some(ns)),
+            _ => Err(Rejected::new(format!(
+                "{}: `{name}={value}` should be a time from 1ms to 1000s, such as 100ms",
+                self.answer
+            ))),
+        }
+    }
+
+    /// A part of a whole, in percent: `50%`.
+    pub fn percent(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.strip_suffix('%').and_then(|number| number.parse().ok()) {
+            Some(percent) if percent <= 100 => Ok(Some(percent)),
+            _ => Err(Rejected::new(format!("{}: `{name}={value}` should be from 0% to 100%", self.answer))),
+        }
+    }
+
+    /// A number with up to three decimals, in thousandths: `1.5` is 1500.
+    pub fn milli(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let wrong = || {
+            Rejected::new(format!(
+                "{}: `{name}={value}` should be a number from 0.001 to 1000, such as 0.7 or 1.5",
+                self.answer
+            ))
+        };
+        read_milli(&value).filter(|milli| (1..=1_000_000).contains(milli)).map(Some).ok_or_else(wrong)
+    }
+
+    /// `tie=random` or `tie=lowest`.
+    pub fn tie(&mut self) -> Result<Option<Tie>, Rejected> {
+        self.choice("tie", &[("random", Tie::Random), ("lowest", Tie::Lowest)])
+    }
+
+    /// Refuses parameters that the answer has not taken.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn finish(self) -> Result<(), Rejected> {
+        let Some((name, _)) = self.pairs.first() else { return Ok(()) };
+        Err(Rejected::new(match self.known.as_slice() {
+            [] => format!("{} has no parameters, `{name}` was given", self.answer),
+            known => {
+                format!("{}: parameter `{name}` is unknown or given twice; there are {}", self.answer, known.join(", "))
+            }
+        }))
+    }
+}
+
+/// `worst-fit(level=node)` is `worst-fit` and `level=node`; an answer alone has no parameters.
+///
+/// # Errors
+/// If the closing parenthesis is missing.
+pub fn split_answer(text: &str) -> Result<(&str, &str), Rejected> {
+    let Some((name, rest)) = text.split_once('(') else { return Ok((text, "")) };
+    let unclosed =
+        || Rejected::new(format!("`{text}` lacks its closing parenthesis (a policy's words have no blanks inside)"));
+    Ok((name, rest.strip_suffix(')').ok_or_else(unclosed)?))
+}
+
+/// The parts between commas that are not inside parentheses: parameters may be answers with parameters of their own.
+fn split_outside(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    text.split(move |letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    })
+}
+
+/// Digits with at most three decimals, in thousandths.
+fn read_milli(text: &str) -> Option<u32> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(decimals) || decimals.len() > 3 {
+        return None;
+    }
+    let decimals: u32 = format!("{decimals:0<3}").parse().ok()?;
+    whole.parse::<u32>().ok()?.checked_mul(1000)?.checked_add(decimals)
+}
+
+/// Thousandths as [`Parameters::milli`] reads them: 1500 is `1.5`.
+pub fn write_milli(milli: u32) -> String {
+    let text = format!("{}.{:03}", milli / 1000, milli % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Those parameters that are not the default, as [`Parameters::read`] takes them apart.
+pub fn join(parameters: impl IntoIterator<Item = Option<String>>) -> String {
+    parameters.into_iter().flatten().collect::<Vec<_>>().join(",")
+}
+
+/// `dss` or `worst-fit(level=node)`.
+pub fn write_answer(info: Info, parameters: &str) -> String {
+    let name = info.name;
+    if parameters.is_empty() { name.to_owned() } else { format!("{name}({parameters})") }
+}

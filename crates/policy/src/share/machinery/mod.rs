@@ -1,0 +1,3 @@
+//! What several answers about shares are built from. Knows none of them.
+
+pub mod guarantee;

@@ -1,0 +1,308 @@
+//! The search for the number of processors of one application: PDPA's five states. Knows nothing of other applications but how many processors
+//! are free.
+
+use crate::view::{AppId, Search};
+
+/// Bad reports in a row after which a stable application is searched again.
+const BAD_REPORTS: u32 = 3;
+/// Quanta that a stable application is left alone before a test; twice as many after each test that failed.
+const REST: u64 = 10;
+/// On a small machine nobody starts with more than this part of it, so that as many as the usual first level of multiprogramming can start.
+const START_PART: u32 = 4;
+/// Speedup with one processor, by definition, thousandths.
+const ONE: u32 = 1000;
+
+/// Config.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config {
+    /// Processors at the start (BASE).
+    pub base: u32,
+    /// Processors more or fewer at a time (STEP).
+    pub step: u32,
+    /// Efficiency below which it has too many (`MIN_EFFICIENCY`), thousandths.
+    pub efficiency_milli: u32,
+    /// Efficiency from which on it may have more; at least `efficiency_milli`.
+    pub high_milli: u32,
+    /// Tests that may fail before a stable application is left alone.
+    pub tests: u32,
+    /// Time between two looks where nothing happens, nanoseconds.
+    pub quantum_ns: u64,
+    /// Time without a report after which it is not waited for any longer, nanoseconds.
+    pub patience_ns: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            base: 4,
+            step: 2,
+            efficiency_milli: 700,
+            high_milli: 700,
+            tests: 3,
+            quantum_ns: 100_000_000,
+            patience_ns: 5_000_000_000,
+        }
+    }
+}
+
+impl Config {
+    /// Processors an application starts with where there are `capacity`.
+    pub fn start(&self, capacity: u32) -> u32 {
+        start(self.base, capacity)
+    }
+}
+
+/// Processors an application starts with where there are `capacity` and BASE is this.
+pub fn start(base: u32, capacity: u32) -> u32 {
+    base.min(capacity / START_PART).max(1)
+}
+
+/// Where the search is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum State {
+    /// Nothing is known (`NO_REF`).
+    #[default]
+    NoRef,
+    /// It does well and has been given more (`P_INC`).
+    Inc,
+    /// It does badly and has been given fewer (`P_DEC`).
+    Dec,
+    /// Its number is found (`P_STABLE`).
+    Stable,
+    /// Stable, but trying more (`P_TEST`).
+    Test,
+}
+
+/// What bounds the search now.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Never fewer; at least 1.
+    pub floor: u32,
+    /// r: never more.
+    pub cap: u32,
+    /// Processors that are nobody's.
+    pub free: u32,
+    /// Processors it would start with.
+    pub start: u32,
+    /// Nanoseconds.
+    pub now: u64,
+}
+
+/// The search for one application.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Record {
+    /// Whose; `None`: nobody's.
+    pub app: Option<AppId>,
+    pub state: State,
+    /// a: the number it is to have; 0 before there was one for it.
+    pub count: u32,
+    /// The latest speedup with `count`, thousandths; 0: not known.
+    speedup_milli: u32,
+    /// The latest number that was good enough, and the speedup with it.
+    good: (u32, u32),
+    /// Tests that have failed since it became stable.
+    failed: u32,
+    /// Bad reports in a row.
+    bad: u32,
+    /// It became stable because nothing was free, not because more did not pay.
+    wanting: bool,
+    /// What it has it uses badly, and it cannot have fewer.
+    inefficient: bool,
+    /// It has been waited for in vain: it is treated as by `equi`.
+    pub silent: bool,
+    /// Reports that have been looked at.
+    pub seen: u32,
+    /// When its number or state last changed, nanoseconds.
+    since: u64,
+    /// Since when it has had another number than it should have.
+    apart: Option<u64>,
+}
+
+impl Record {
+    /// At the beginning, with what it has.
+    pub fn new(app: AppId, allocation: u32, now: u64) -> Self {
+        Self { app: Some(app), count: allocation, since: now, ..Self::default() }
+    }
+
+    /// It starts, or starts again with nothing.
+    pub fn begin(&mut self, count: u32, now: u64) {
+        if self.count != count {
+            self.count = count;
+            self.since = now;
+        }
+    }
+
+    /// It comes back and finds only so many free.
+    pub fn come_back(&mut self, count: u32, now: u64) {
+        (self.count, self.wanting) = (count, true);
+        self.settle(now);
+    }
+
+    /// A speedup was measured with `count` processors.
+    pub fn report(&mut self, config: &Config, bounds: &Bounds, speedup_milli: u32) {
+        self.silent = false;
+        if self.count <= 1 {
+            // By definition 1, whatever was measured.
+            return;
+        }
+        self.speedup_milli = speedup_milli;
+        let reaches = |efficiency: u32| u64::from(speedup_milli) >= u64::from(efficiency) * u64::from(self.count);
+        let (enough, high) = (reaches(config.efficiency_milli), reaches(config.high_milli));
+        let better = high && speedup_milli > self.good.1;
+        self.inefficient &= !enough;
+        match self.state {
+            State::NoRef | State::Dec if !enough => self.shrink(config, bounds),
+            State::NoRef => self.accept(config, bounds),
+            State::Dec => self.stabilise(bounds.now),
+            State::Inc if better => self.accept(config, bounds),
+            State::Inc => self.go_back(bounds.now),
+            State::Stable if enough => self.bad = 0,
+            State::Stable => {
+                self.bad += 1;
+                if self.bad >= BAD_REPORTS && self.count > bounds.floor {
+                    self.shrink(config, bounds);
+                } else {
+                    self.inefficient |= self.bad >= BAD_REPORTS;
+                }
+            }
+            // A test that pays begins another stable period, which may be tested again.
+            State::Test if better => {
+                self.stabilise(bounds.now);
+                self.wanting = true;
+            }
+            State::Test => self.fail(bounds.now),
+        }
+    }
+
+    /// What follows from nothing having been reported. `reports`: all there have ever been.
+    pub fn pass_time(&mut self, config: &Config, bounds: &Bounds, allocation: u32, reports: u32) {
+        let Bounds { now, cap, .. } = *bounds;
+        if self.is_apart(config, allocation, now) || cap < self.count {
+            // What it has now cannot be measured.
+            self.since = now;
+            return;
+        }
+        if self.state == State::NoRef && !self.silent && (1..cap.min(bounds.start)).contains(&self.count) {
+            // It asked for less when it started.
+            self.begin((self.count + bounds.free).min(cap).min(bounds.start), now);
+        }
+        let over = |time: u64| now >= self.since.saturating_add(time);
+        match self.state {
+            _ if self.due(config, bounds).is_none_or(|due| now < due) => {}
+            State::NoRef if over(config.quantum_ns) && self.count == 1 && cap > 1 && !self.silent => {
+                self.speedup_milli = ONE;
+                self.accept(config, bounds);
+            }
+            State::NoRef => self.silent = true,
+            // What has never been measured never will be.
+            State::Inc | State::Test if reports == 0 => {
+                (self.state, self.silent, self.since) = (State::NoRef, true, now);
+            }
+            State::Inc => self.go_back(now),
+            State::Test => self.fail(now),
+            State::Dec => self.stabilise(now),
+            State::Stable => {
+                self.good = (self.count, if self.count == 1 { ONE } else { self.speedup_milli });
+                self.change(State::Test, self.grown(config, bounds), now);
+            }
+        }
+    }
+
+    /// When [`Self::pass_time`] is wanted, if it is.
+    pub fn due(&self, config: &Config, bounds: &Bounds) -> Option<u64> {
+        let after = |time: u64| Some(self.since.saturating_add(time));
+        match self.state {
+            _ if self.count == 0 || bounds.cap < self.count => None,
+            State::NoRef if self.silent || bounds.cap == 1 => None,
+            State::NoRef if self.count == 1 => after(config.quantum_ns),
+            State::NoRef | State::Inc | State::Dec | State::Test => after(config.patience_ns),
+            State::Stable if self.failed >= config.tests || self.grown(config, bounds) == self.count => None,
+            State::Stable if self.wanting => after(config.quantum_ns),
+            State::Stable => after(config.quantum_ns.saturating_mul(REST << self.failed.min(16))),
+        }
+    }
+
+    /// What the admission part is told.
+    pub fn search(&self, config: &Config, cap: u32) -> Search {
+        match self.state {
+            State::NoRef if self.silent || self.count == 1 && cap == 1 => Search::Settled { grows: false },
+            State::NoRef | State::Inc | State::Test => Search::Going,
+            State::Dec => Search::Bad,
+            State::Stable if self.inefficient => Search::Bad,
+            State::Stable => Search::Settled { grows: cap > self.count && self.failed < config.tests },
+        }
+    }
+
+    /// Whether it has another number than it should have. If that lasts, it should have what it has.
+    fn is_apart(&mut self, config: &Config, allocation: u32, now: u64) -> bool {
+        if allocation == self.count {
+            self.apart = None;
+            return false;
+        }
+        let since = *self.apart.get_or_insert(now);
+        if allocation > 0 && now >= since.saturating_add(config.patience_ns) {
+            (self.count, self.apart, self.wanting) = (allocation, None, true);
+            self.settle(now);
+        }
+        true
+    }
+
+    /// min(r, a + STEP, a + free).
+    fn grown(&self, config: &Config, bounds: &Bounds) -> u32 {
+        self.count.saturating_add(config.step.min(bounds.free)).min(bounds.cap).max(self.count)
+    }
+
+    /// It does well with what it has: more, if there is more.
+    fn accept(&mut self, config: &Config, bounds: &Bounds) {
+        self.good = (self.count, self.speedup_milli);
+        let grown = self.grown(config, bounds);
+        if grown > self.count {
+            self.change(State::Inc, grown, bounds.now);
+        } else {
+            self.stabilise(bounds.now);
+            self.wanting = true;
+        }
+    }
+
+    /// It does badly with what it has: fewer. With one its efficiency is 1, so nothing is left to find.
+    fn shrink(&mut self, config: &Config, bounds: &Bounds) {
+        let fewer = self.count.saturating_sub(config.step).max(bounds.floor).min(self.count);
+        if fewer == self.count {
+            self.stabilise(bounds.now);
+            self.inefficient = true;
+        } else {
+            self.change(State::Dec, fewer, bounds.now);
+            if fewer == 1 {
+                self.stabilise(bounds.now);
+            }
+        }
+    }
+
+    /// More did not pay.
+    fn go_back(&mut self, now: u64) {
+        (self.count, self.speedup_milli) = self.good;
+        self.stabilise(now);
+    }
+
+    /// A test did not pay.
+    fn fail(&mut self, now: u64) {
+        let failed = self.failed + 1;
+        self.go_back(now);
+        self.failed = failed;
+    }
+
+    /// A stable period begins.
+    fn stabilise(&mut self, now: u64) {
+        self.wanting = false;
+        self.settle(now);
+    }
+
+    fn settle(&mut self, now: u64) {
+        (self.failed, self.bad, self.silent, self.inefficient) = (0, 0, false, false);
+        self.change(State::Stable, self.count, now);
+    }
+
+    fn change(&mut self, state: State, count: u32, now: u64) {
+        (self.state, self.count, self.since) = (state, count, now);
+    }
+}

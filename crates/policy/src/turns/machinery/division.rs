@@ -1,0 +1,103 @@
+//! A share part as the conventional policy inside a policy of bandwidth: how many threads of each application, before anybody looks at rates.
+//!
+//! Source: Antonopoulos et al. 2004, §4, the two general methods.
+
+use super::ready::Ready;
+use crate::part::Share;
+use crate::rejected::Rejected;
+use crate::shares::Shares;
+use crate::view::{App, Search, Slot, View};
+use numaestro_topology::PuSet;
+
+/// The share and its buffers.
+#[derive(Debug, Clone)]
+pub struct Division {
+    share: Box<dyn Share>,
+    shares: Shares,
+    /// Applications by their last thread in the list: who was served longest ago is first.
+    order: Vec<Slot>,
+    listed: Vec<bool>,
+    /// Copies in which requests are multiplied.
+    apps: Vec<App>,
+}
+
+impl Division {
+    /// With this share.
+    ///
+    /// # Errors
+    /// If what it gives depends on processors held before, on homes or on speedups: here everything is divided afresh, and on paper.
+    pub fn new(share: Box<dyn Share>) -> Result<Self, Rejected> {
+        if !share.space_shares() || share.needs_homes() || share.retains() || share.preempts() || share.needs().speedup
+        {
+            let name = share.info().name;
+            return Err(Rejected::new(format!(
+                "share `{name}` cannot be the conventional part of a policy of bandwidth: it depends on more than requests; dss, equi, equip and cluster do not"
+            )));
+        }
+        Ok(Self { share, shares: Shares::new(), order: Vec::new(), listed: Vec::new(), apps: Vec::new() })
+    }
+
+    /// As in policy texts.
+    pub fn name(&self) -> String {
+        crate::parameters::write_answer(self.share.info(), &self.share.parameters())
+    }
+
+    /// Divides `processors` among the applications in the list, each of which could use `times` as many as it has threads.
+    pub fn divide(&mut self, view: &View<'_>, ready: &Ready, processors: u32, times: u32) {
+        self.order.clear();
+        self.listed.clear();
+        self.listed.resize(view.apps.len(), false);
+        for entry in ready.list.iter().rev() {
+            if !std::mem::replace(&mut self.listed[entry.slot.index()], true) {
+                self.order.push(entry.slot);
+            }
+        }
+        self.order.reverse();
+        for (slot, app) in view.apps.iter().enumerate() {
+            let copy = multiplied(app, times);
+            match self.apps.get_mut(slot) {
+                Some(place) => *place = copy,
+                None => self.apps.push(copy),
+            }
+        }
+        let view = View { apps: &self.apps[..view.apps.len()], order: &self.order, capacity: processors, ..*view };
+        self.shares.reset(view.apps.len());
+        self.share.divide(&view, &mut self.shares);
+    }
+
+    /// a(j) of the latest division.
+    pub fn count(&self, slot: Slot) -> u32 {
+        if slot.index() < self.shares.slots() { self.shares.count(slot) } else { 0 }
+    }
+}
+
+/// What a share needs to know of an application; it has nothing yet.
+fn multiplied(app: &App, times: u32) -> App {
+    App {
+        id: app.id,
+        request: app.request.saturating_mul(times),
+        min: app.min,
+        max: app.max.saturating_mul(times),
+        weight_milli: app.weight_milli,
+        own: PuSet::new(),
+        allocation: 0,
+        held: PuSet::new(),
+        home: None,
+        placeable: u32::MAX,
+        turn: u32::MAX,
+        party: app.party,
+        entitled: u32::MAX,
+        memory: Vec::new(),
+        needs_memory: app.needs_memory,
+        started_ns: app.started_ns,
+        estimate_ns: app.estimate_ns,
+        cpu_ns: app.cpu_ns,
+        class: app.class,
+        speedup: Vec::new(),
+        report: None,
+        reports: 0,
+        search: Search::None,
+        first_thread: app.first_thread,
+        thread_count: app.thread_count,
+    }
+}

@@ -1,0 +1,39 @@
+//! When a turn ends whose length is fixed. Knows nothing of what happens in it.
+
+/// Length of a quantum where nothing else is said, nanoseconds (Antonopoulos et al. 2004, §4: as long as the standard Linux scheduler's).
+pub const QUANTUM_NS: u64 = 100_000_000;
+
+/// Config and state.
+#[derive(Debug, Clone)]
+pub struct Quantum {
+    /// Config: its length, nanoseconds.
+    pub length_ns: u64,
+    began: Option<u64>,
+}
+
+impl Quantum {
+    /// None has begun.
+    pub const fn new(length_ns: u64) -> Self {
+        Self { length_ns, began: None }
+    }
+
+    /// Whether the latest one is over, or none has begun. A clock that was set back ends it too.
+    pub fn is_over(&self, now_ns: u64) -> bool {
+        self.began.is_none_or(|began| now_ns < began || now_ns - began >= self.length_ns)
+    }
+
+    /// A new one begins.
+    pub fn begin(&mut self, now_ns: u64) {
+        self.began = Some(now_ns);
+    }
+
+    /// When it ends.
+    pub fn end(&self) -> u64 {
+        self.began.unwrap_or(0).saturating_add(self.length_ns)
+    }
+
+    /// As a parameter in policy texts, if it is not the default.
+    pub fn parameter(&self) -> Option<String> {
+        (self.length_ns != QUANTUM_NS).then(|| format!("quantum={}", crate::parameters::write_duration(self.length_ns)))
+    }
+}

@@ -1,0 +1,92 @@
+//! The applications as a circular list in order of arrival, and how much of it fits into one turn. Knows nothing of when a turn ends.
+//!
+//! Places in the list are numbers of applications, so that a place stays what it is when the application there has gone: the next one
+//! after it is meant.
+
+use crate::part::Needs;
+use crate::view::{AppId, Slot, View};
+
+/// What every policy of this family needs: requests, and that those that do not run can be stopped.
+pub const NEEDS: Needs = Needs { preemption: true, ..Needs::REQUESTS };
+
+/// The list; a buffer that is used again.
+#[derive(Debug, Clone, Default)]
+pub struct Ring {
+    slots: Vec<Slot>,
+}
+
+impl Ring {
+    /// Everybody there is now. One whose minimum is more than the whole machine has now is not on the list.
+    pub fn sync(&mut self, view: &View<'_>) {
+        self.slots.clear();
+        self.slots.extend(view.order.iter().copied().filter(|&slot| view.app(slot).min <= view.capacity));
+    }
+
+    /// In order of arrival.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The application with this number, if it is there.
+    pub fn find(&self, view: &View<'_>, app: AppId) -> Option<Slot> {
+        let at = self.slots.binary_search_by_key(&app, |&slot| view.app(slot).id).ok()?;
+        Some(self.slots[at])
+    }
+
+    /// Everybody once, from `place` on: the first is the one there, or the next one after it.
+    pub fn from(&self, view: &View<'_>, place: AppId) -> impl Iterator<Item = Slot> {
+        let (before, after) = self.slots.split_at(self.slots.partition_point(|&slot| view.app(slot).id < place));
+        after.iter().chain(before).copied()
+    }
+}
+
+/// The place behind an application.
+pub fn behind(app: AppId) -> AppId {
+    AppId(app.0 + 1)
+}
+
+/// r(j): what it asks for within its own limits, and no more than there is.
+pub fn request(view: &View<'_>, slot: Slot) -> u32 {
+    view.app(slot).threads().min(view.capacity)
+}
+
+/// What still fits into a window or gang.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    requests: u64,
+    minimums: u32,
+    empty: bool,
+}
+
+impl Room {
+    /// Requests of up to `k_milli` thousandths of the machine, and minimums of no more than the machine.
+    pub fn new(view: &View<'_>, k_milli: u32) -> Self {
+        let requests = u64::from(view.capacity) * u64::from(k_milli) / 1000;
+        Self { requests, minimums: view.capacity, empty: true }
+    }
+
+    /// Takes one in if it fits; the first always does.
+    pub fn take(&mut self, view: &View<'_>, slot: Slot) -> bool {
+        let (requests, min) = (u64::from(request(view, slot)), view.app(slot).min);
+        let fits = requests <= self.requests && min <= self.minimums;
+        if !fits && !self.empty {
+            return false;
+        }
+        (self.requests, self.minimums) = (self.requests.saturating_sub(requests), self.minimums.saturating_sub(min));
+        self.empty = false;
+        true
+    }
+
+    /// Whether nobody else can be taken in.
+    pub fn is_full(&self) -> bool {
+        self.requests == 0 || self.minimums == 0
+    }
+}
+
+/// Factor k where nothing else is said, thousandths.
+pub const K_MILLI: u32 = 1000;
+
+/// k as a parameter in policy texts, if it is not the default.
+pub fn k_parameter(k_milli: u32) -> Option<String> {
+    (k_milli != K_MILLI).then(|| format!("k={}", crate::parameters::write_milli(k_milli)))
+}
