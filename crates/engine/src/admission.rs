@@ -120,7 +120,7 @@ impl Engine {
 
     /// Asks what the share part would give it, and what of that the placement finds.
     fn may_start(&mut self, slot: Slot) -> bool {
-        let selective = self.policy.placement.selective() && self.policy.share.space_shares();
+        let selective = self.regime.selects() && self.regime.owns();
         if selective {
             self.divide_and_place();
         } else {

@@ -148,7 +148,7 @@ impl Trial {
     /// Goes on, where turns are taken, until it has processors.
     fn await_turn(&mut self, slot: Slot) -> Result<(), Rejected> {
         for _ in 0..LOOK_AHEAD / self.engine.ledger.started.len().max(1) {
-            let turns = self.engine.policy.turns.stops() || self.engine.policy.turns.holds_counts();
+            let turns = self.engine.regime.stops() || self.engine.regime.holds();
             let runs = self.engine.ledger.account(slot).phase == Phase::Running;
             if !turns || !runs || self.engine.ledger.app(slot).allocation > 0 {
                 return Ok(());

@@ -43,7 +43,7 @@ impl Engine {
         self.note_bounds();
         let nobody_started = !self.admit(actions);
         // A trial has changed what a selective placement can give; only a decision sets that right.
-        let tried = !self.ledger.queue.is_empty() && self.policy.placement.selective();
+        let tried = !self.ledger.queue.is_empty() && self.regime.selects();
         if nobody_started && self.only_queue && !tried {
             // Those that run are the same, with the same wishes, on the same processors.
             self.set_limits();
@@ -53,7 +53,7 @@ impl Engine {
             return;
         }
         self.take_turns();
-        if self.policy.share.space_shares() {
+        if self.regime.owns() {
             self.divide_and_place();
             self.ledger.carry_out(&self.plan, self.now);
             self.stop_those_without(actions);
@@ -86,7 +86,7 @@ impl Engine {
 
     /// Counts and places. A selective placement may give an application less than its share; then what that leaves is divided again.
     pub(crate) fn divide_and_place(&mut self) {
-        if self.policy.placement.selective() {
+        if self.regime.selects() {
             for &slot in &self.order {
                 self.ledger.apps[slot.index()].placeable = u32::MAX;
             }
@@ -102,7 +102,7 @@ impl Engine {
             self.ledger.news.pus.clear();
             self.ledger.news.homes.clear();
             self.policy.placement.place(&view, &self.shares, &mut self.plan);
-            if !self.policy.placement.selective() || !self.lower_caps() {
+            if !self.regime.selects() || !self.lower_caps() {
                 return;
             }
         }
@@ -148,7 +148,7 @@ impl Engine {
         let usable = self.ledger.usable.len() as u32;
         self.ledger.there_is = usable.saturating_sub(self.unmanaged).max(1);
         let pinned = if self.ledger.some.pinned { self.keep_pinned() } else { 0 };
-        if std::mem::take(&mut self.ledger.regrouped) || self.policy.turns.stops() {
+        if std::mem::take(&mut self.ledger.regrouped) || self.regime.stops() {
             self.order.clear();
             for index in 0..self.ledger.started.len() {
                 let slot = self.ledger.started[index];
@@ -158,7 +158,7 @@ impl Engine {
             }
         }
         // Where processors have no owners, none is left to anybody in particular.
-        let unmanaged = if self.policy.share.space_shares() { self.unmanaged.min(usable - 1) } else { 0 };
+        let unmanaged = if self.regime.owns() { self.unmanaged.min(usable - 1) } else { 0 };
         self.capacity = (usable - unmanaged).saturating_sub(pinned);
         self.unmark_unmanaged(unmanaged as usize);
     }
@@ -166,7 +166,7 @@ impl Engine {
     /// What policies see of the wishes of one application.
     pub(crate) fn refresh_wish(&mut self, slot: Slot) {
         let usable = self.ledger.usable.len() as u32;
-        let space_shares = self.policy.share.space_shares();
+        let space_shares = self.regime.owns();
         let most_of_party = self.most_of(self.ledger.app(slot).party);
         let account = &mut self.ledger.accounts[slot.index()];
         let app = &mut self.ledger.apps[slot.index()];

@@ -4,6 +4,7 @@ use crate::event::{Action, Event, Nanos};
 use crate::guests::Guests;
 use crate::ledger::Ledger;
 use crate::parties::Parties;
+use crate::regime::Regime;
 use crate::settings::Settings;
 use crate::worklist::WorkList;
 use numaestro_policy::{AppId, Plan, Policy, Rejected, Shares, Slot, Thread, Turn, View, Waiting};
@@ -15,6 +16,7 @@ pub struct Engine {
     pub(crate) machine: Machine,
     pub(crate) settings: Settings,
     pub(crate) policy: Policy,
+    pub(crate) regime: Regime,
     pub(crate) seed: u64,
     pub(crate) now: Nanos,
     /// By how much the shell's clock has gone back so far; the engine's time is ahead of it by this.
@@ -91,6 +93,7 @@ impl Engine {
         let mut engine = Self {
             machine,
             settings,
+            regime: Regime::of(&policy),
             policy,
             seed,
             now: 0,
@@ -236,7 +239,7 @@ impl Engine {
             }),
             Event::Adopted { app, epoch } => self.with(*app, |engine, slot| {
                 // A selective placement has left what was being vacated for when it is free.
-                engine.ledger.adopted(slot, *epoch, engine.now) && engine.policy.placement.selective()
+                engine.ledger.adopted(slot, *epoch, engine.now) && engine.regime.selects()
             }),
             Event::Sequential { app } => self.with(*app, |engine, slot| engine.sequential(slot, true)),
             Event::Blocked { app } => self.with(*app, Self::blocked),
@@ -278,6 +281,7 @@ impl Engine {
     fn switch(&mut self, policy: &str, actions: &mut Vec<Action>) -> bool {
         match self.find_policy(policy) {
             Ok(policy) => {
+                self.regime = Regime::of(&policy);
                 self.policy = policy;
                 self.forget_turn();
                 (self.wishes_stale, self.ledger.regrouped) = (true, true);
@@ -293,7 +297,7 @@ impl Engine {
 
     /// What the passing of time leads to. True if there is something to decide.
     fn note_time(&mut self, actions: &mut Vec<Action>) -> bool {
-        let mut decide = self.end_graces(actions) && self.policy.placement.selective();
+        let mut decide = self.end_graces(actions) && self.regime.selects();
         if let Some((processors, at)) = self.unmanaged_soon
             && self.now >= at
         {

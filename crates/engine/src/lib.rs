@@ -38,6 +38,7 @@ mod memory;
 mod parties;
 mod presence;
 mod queue;
+mod regime;
 mod reports;
 mod settings;
 mod snapshot;

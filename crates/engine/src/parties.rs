@@ -163,7 +163,7 @@ impl Engine {
 
     /// Whether there is anything to divide among parties. If not, nobody is bounded.
     fn parties_matter(&mut self) -> bool {
-        if self.settings.parties.is_empty() || !self.policy.share.space_shares() {
+        if self.settings.parties.is_empty() || !self.regime.owns() {
             self.parties.in_force = false;
             return false;
         }
@@ -204,7 +204,7 @@ impl Engine {
 
     /// Who takes part, with what it wants whatever its party.
     fn list_members(&mut self) {
-        let turns = self.policy.turns.stops();
+        let turns = self.regime.stops();
         self.parties.members.clear();
         for index in 0..self.order.len() {
             let slot = self.order[index];
@@ -253,7 +253,7 @@ impl Engine {
 
     /// Parts of parties, and of them what each member has; again for those that cannot use all of their part.
     fn divide_among_parties(&mut self) {
-        let turns = self.policy.turns.stops();
+        let turns = self.regime.stops();
         let Parties { rooms, parts, members, vessels, served_by_party, .. } = &mut self.parties;
         let rank = |party: usize| if turns { served_by_party.get(party).copied().unwrap_or(0) } else { 0 };
         parts.clear();

@@ -25,8 +25,8 @@ impl Engine {
         self.ledger.account_for_time(&self.order, self.now);
         self.list_threads();
         let goes_on = self.turn_until.is_some_and(|end| self.now < end);
-        let within = self.policy.turns.holds_counts() && goes_on;
-        if !goes_on && self.policy.turns.stops() {
+        let within = self.regime.holds() && goes_on;
+        if !goes_on && self.regime.stops() {
             self.note_served();
         }
         self.turn.reset(&self.order);
@@ -36,7 +36,7 @@ impl Engine {
         self.set_limits();
         let everybody = self.order.len();
         self.order.clone_from(&self.turn.running);
-        if self.policy.placement.selective() {
+        if self.regime.selects() {
             for &slot in self.turn.running.iter().chain(&self.turn.next) {
                 self.ledger.apps[slot.index()].placeable = u32::MAX;
             }
@@ -88,7 +88,7 @@ impl Engine {
     pub(crate) fn takes_turns(&self, slot: Slot) -> bool {
         let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
         let helps = || app.min <= self.ledger.there_is && self.may_have_some(app.party);
-        let possible = !self.policy.turns.stops() || helps();
+        let possible = !self.regime.stops() || helps();
         account.phase == Phase::Running && !account.blocked && !account.pinned && possible
     }
 
@@ -96,7 +96,7 @@ impl Engine {
     /// grace time.
     fn let_go_of_turns(&mut self) {
         // A selective placement leaves alone what is not free.
-        let at_once = self.policy.placement.selective();
+        let at_once = self.regime.selects();
         let mut running = 0;
         for index in 0..self.ledger.started.len() {
             let slot = self.ledger.started[index];
@@ -120,7 +120,7 @@ impl Engine {
 
     /// Whether having no processors means that it is stopped.
     pub(crate) fn can_be_stopped(&self, slot: Slot) -> bool {
-        self.policy.turns.stops() && self.takes_turns(slot) && !self.ledger.account(slot).unstoppable
+        self.regime.stops() && self.takes_turns(slot) && !self.ledger.account(slot).unstoppable
     }
 
     /// Whether it is stopped if it has no processors. In its turn it is, if others have some: where a policy finds none for anybody, nobody is stopped
@@ -132,7 +132,7 @@ impl Engine {
 
     /// Stops those that have nothing after the decision. What they were vacating passes on.
     pub(crate) fn stop_those_without(&mut self, actions: &mut Vec<Action>) {
-        if !self.policy.turns.stops() {
+        if !self.regime.stops() {
             return;
         }
         // Before anything else that this step asks for; but nobody is stopped before its start.

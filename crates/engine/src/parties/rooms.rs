@@ -99,7 +99,7 @@ impl Engine {
         }
         let held: u32 = self.parties.rooms.iter().map(Room::held).sum();
         assert!(held <= self.capacity, "P2: {held} of {} are held, {:?}", self.capacity, self.parties.rooms);
-        let all_of_it = self.policy.share.conserves_work() && !self.policy.placement.selective();
+        let all_of_it = self.policy.share.conserves_work() && !self.regime.selects();
         if cfg!(debug_assertions) && all_of_it && self.work_list.is_none() && held < self.capacity {
             let starved = |&&slot: &&Slot| self.ledger.app(slot).allocation > 0 && self.is_starved(slot);
             let starved = self.order.iter().find(starved).map(|&slot| self.ledger.app(slot).id);
