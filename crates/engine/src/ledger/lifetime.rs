@@ -64,7 +64,7 @@ impl Ledger {
     /// Nobody keeps what it has any longer. True if somebody did.
     pub(crate) fn unpin_all(&mut self) -> bool {
         let pinned = self.pins();
-        for index in 0..self.started.len() {
+        for index in 0..if pinned { self.started.len() } else { 0 } {
             self.pin(self.started[index], false);
         }
         pinned
