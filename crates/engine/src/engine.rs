@@ -111,8 +111,12 @@ impl Engine {
             self.turns.close(&mut self.site, self.division.shares(), &*self.policy.share);
             self.division.check(&self.site, &self.policy, self.turns.work_list());
         }
-        self.unmanaged.mark(&mut self.site);
-        self.targets.tell(&mut self.site, &self.policy, changes.reclaims, actions);
+        if self.unmanaged.processors() > self.site.ledger.unmanaged() {
+            self.unmanaged.mark(&mut self.site);
+        }
+        if self.site.ledger.is_marked() {
+            self.targets.tell(&mut self.site, &self.policy, changes.reclaims, actions);
+        }
         self.check();
     }
 
@@ -337,14 +341,16 @@ impl Engine {
     /// What the passing of time changes besides the event.
     fn pass_time(&mut self, changes: Changes, actions: &mut Vec<Action>) -> Changes {
         let now = self.site.now;
-        let taken = self.targets.end_graces(&mut self.site, actions) && self.site.regime.selects();
+        self.site.ledger.tidy_vacating();
+        let waits = !self.site.ledger.vacating().listed().is_empty();
+        let taken = waits && self.targets.end_graces(&mut self.site, actions) && self.site.regime.selects();
         let fewer_unmanaged = self.unmanaged.pass_time(now);
         let turn_ended = self.turns.pass_time(now);
-        let mut passed = Changes::division_if(taken || fewer_unmanaged || turn_ended);
-        if now >= self.recovered_at() && self.site.ledger.unpin_all() {
-            passed = Changes::GROUP;
+        if self.site.ledger.pins() && now >= self.recovered_at() {
+            self.site.ledger.unpin_all();
+            return changes.and(Changes::GROUP);
         }
-        changes.and(passed)
+        if taken || fewer_unmanaged || turn_ended { changes.and(Changes::DIVISION) } else { changes }
     }
 
     /// Starts those in the queue that may start. False if nothing has changed for those that run.

@@ -36,6 +36,7 @@ pub(crate) struct Invariants<'a> {
 
 impl Invariants<'_> {
     /// Panics if one is broken.
+    #[inline]
     pub(crate) fn check(&self) {
         let (ledger, written) = (&self.site.ledger, self.site.ledger.written());
         for &pu in &written.pus {

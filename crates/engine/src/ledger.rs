@@ -213,6 +213,11 @@ impl Ledger {
         }
     }
 
+    /// Whether somebody's target may have changed.
+    pub(crate) fn is_marked(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
     /// Appends all that were marked, some of which may be gone.
     pub(crate) fn take_marked(&mut self, slots: &mut Vec<Slot>) {
         slots.append(&mut self.dirty);

@@ -111,7 +111,6 @@ impl Targets {
     /// Forces those whose grace time is over, and takes from those that the shell could not force either. True if
     /// something was taken.
     pub(crate) fn end_graces(&mut self, site: &mut Site, actions: &mut Vec<Action>) -> bool {
-        site.ledger.tidy_vacating();
         let (now, grace) = (site.now, site.settings.grace_ns);
         let mut taken = false;
         for index in 0..site.ledger.vacating().listed().len() {

@@ -127,9 +127,11 @@ fn let_go_of_turns(site: &mut Site) {
     let mut at = 0;
     for index in 0..site.ledger.started().len() {
         let slot = site.ledger.started()[index];
+        if is_next(site.among.order(), &mut at, slot) {
+            continue;
+        }
         let account = site.ledger.account(slot);
-        let lets_go = account.phase == Phase::Running && !account.pinned && site.ledger.app(slot).allocation > 0;
-        if is_next(site.among.order(), &mut at, slot) || !lets_go {
+        if account.phase != Phase::Running || account.pinned || site.ledger.app(slot).allocation == 0 {
             continue;
         }
         // A selective placement leaves alone what is not free.

@@ -95,6 +95,7 @@ impl Vacating {
     }
 
     /// Forgets those that have nothing to leave any more; the others are in order of arrival.
+    #[inline]
     pub(crate) fn tidy(&mut self, id: impl Fn(Slot) -> AppId) {
         if self.listed.is_empty() {
             return;

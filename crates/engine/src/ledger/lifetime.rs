@@ -61,13 +61,11 @@ impl Ledger {
         self.pinned = self.pinned - u32::from(before) + u32::from(pinned);
     }
 
-    /// Nobody keeps what it has any longer. True if somebody did.
-    pub(crate) fn unpin_all(&mut self) -> bool {
-        let pinned = self.pins();
-        for index in 0..if pinned { self.started.len() } else { 0 } {
+    /// Nobody keeps what it has any longer.
+    pub(crate) fn unpin_all(&mut self) {
+        for index in 0..self.started.len() {
             self.pin(self.started[index], false);
         }
-        pinned
     }
 
     /// Processors of those that keep what they have, if there are such. One that has nothing left keeps nothing.
