@@ -1,10 +1,11 @@
-//! What the engine keeps of an application besides what policies see. Knows nothing of what happens to it.
+//! What the engine keeps of an application besides what policies see. These are plain records: the
+//! ledger writes all of them but [`Activity`], and hands them out to be read.
 
 use crate::event::Nanos;
 use numaestro_policy::PageHome;
-use numaestro_topology::{PuId, PuSet};
+use numaestro_topology::PuSet;
 
-/// What an application is doing, as far as processors go.
+/// Where an application is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The slot is vacant.
@@ -20,6 +21,7 @@ pub(crate) enum Phase {
 /// What the user and the program wish, before any clamping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
+    /// Processors.
     pub request: u32,
     pub min: u32,
     pub max: u32,
@@ -28,28 +30,47 @@ pub(crate) struct Limits {
     pub estimate_ns: Option<Nanos>,
 }
 
-/// The latest `Action::Target`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Sent {
-    /// 0 = none yet.
-    pub epoch: u32,
-    pub count: u32,
-    pub pus: PuSet,
-    pub shared: bool,
-    pub lent: bool,
-}
-
-/// What the engine keeps of an application besides what policies see.
-#[derive(Debug, Clone)]
+/// What an application wishes and what it is doing.
+#[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // Each is a fact of its own; all combinations occur.
-pub(crate) struct Account {
-    pub phase: Phase,
+pub(crate) struct Activity {
     pub limits: Limits,
     pub sequential: bool,
     /// It waits for something outside, and lends everything.
     pub blocked: bool,
     /// Processors it had when its sequential phase began.
     pub parallel_count: u32,
+    /// It does not run until it is told to go on.
+    pub stopped: bool,
+    /// The shell cannot stop it.
+    pub unstoppable: bool,
+    /// Threads it should have where processors have no owners; 0: as many as its processors.
+    pub team: u32,
+}
+
+/// What an application was told last.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    /// Of the latest `Action::Target`; 0: none yet.
+    pub epoch: u32,
+    /// Threads.
+    pub count: u32,
+    pub pus: PuSet,
+    pub shared: bool,
+    pub lent: bool,
+    /// Largest epoch carried out.
+    pub adopted: u32,
+    /// Where its pages go.
+    pub pages: PageHome,
+}
+
+/// What the ledger keeps of an application besides what policies see.
+#[derive(Debug, Clone)]
+pub(crate) struct Account {
+    pub phase: Phase,
+    pub activity: Activity,
+    /// It arrived with a claim that still holds.
+    pub pinned: bool,
     /// Owned and not leaving.
     pub owned: PuSet,
     /// Owned and leaving.
@@ -61,73 +82,47 @@ pub(crate) struct Account {
     /// Processors of others that it runs on because it has none of its own.
     pub guest_of: PuSet,
     pub sent: Sent,
-    /// Largest epoch carried out.
-    pub adopted: u32,
-    /// When the first of the processors in `leaving` was announced.
-    pub leaving_since: Option<Nanos>,
-    /// How long it has for that, from then on.
-    pub leaving_grace: Nanos,
-    /// When and for which epoch it was forced, if it still has to vacate something.
-    pub forced: Option<(Nanos, u32)>,
-    /// It is in `Ledger::vacating`.
-    pub listed: bool,
-    /// It arrived with a claim that still holds.
-    pub pinned: bool,
-    /// Its target may have changed, and it is in `Ledger::dirty`.
+    /// Its target may have changed.
     pub dirty: bool,
-    /// Its place in the queue as last told; 0 = not told.
-    pub position: u32,
-    /// Threads it should have where processors have no owners; 0 = as many as its processors.
-    pub team: u32,
-    /// Where its pages go, as last told.
-    pub pages: PageHome,
-    /// It does not run until it is told to go on.
-    pub stopped: bool,
-    /// The shell cannot stop it.
-    pub unstoppable: bool,
-    /// What is known of its threads, by virtual processor.
-    pub vps: Vec<Vp>,
-}
-
-/// What is known of one thread.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Vp {
-    /// Latest bus-transaction rate, transactions per millisecond.
-    pub rate: Option<u32>,
-    /// Rates so far.
-    pub samples: u32,
-    /// Where it ran last.
-    pub last: Option<PuId>,
 }
 
 impl Account {
+    /// Of nobody, with room for so many processors.
     pub(crate) fn vacant(pus: usize) -> Self {
         let set = || PuSet::with_capacity(pus);
+        Self::with_sets([set(), set(), set(), set()])
+    }
+
+    /// Of nobody again; the memory of its sets is used again.
+    pub(crate) fn vacate(&mut self) {
+        let sets = [&mut self.owned, &mut self.leaving, &mut self.guest_of, &mut self.sent.pus];
+        *self = Self::with_sets(sets.map(|set| {
+            set.clear();
+            std::mem::take(set)
+        }));
+    }
+
+    fn with_sets([owned, leaving, guest_of, pus]: [PuSet; 4]) -> Self {
+        let limits = Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None, estimate_ns: None };
         Self {
             phase: Phase::Gone,
-            limits: Limits { request: 0, min: 1, max: 1, weight_milli: 1, wait: None, estimate_ns: None },
-            sequential: false,
-            blocked: false,
-            parallel_count: 0,
-            owned: set(),
-            leaving: set(),
+            activity: Activity {
+                limits,
+                sequential: false,
+                blocked: false,
+                parallel_count: 0,
+                stopped: false,
+                unstoppable: false,
+                team: 0,
+            },
+            pinned: false,
+            owned,
+            leaving,
             on: 0,
             on_since: 0,
-            guest_of: set(),
-            sent: Sent { pus: set(), ..Sent::default() },
-            adopted: 0,
-            leaving_since: None,
-            leaving_grace: 0,
-            forced: None,
-            listed: false,
-            pinned: false,
+            guest_of,
+            sent: Sent { epoch: 0, count: 0, pus, shared: false, lent: false, adopted: 0, pages: PageHome::FirstTouch },
             dirty: false,
-            position: 0,
-            team: 0,
-            pages: PageHome::FirstTouch,
-            stopped: false,
-            unstoppable: false,
-            vps: Vec::new(),
         }
     }
 }

@@ -1,139 +1,219 @@
-//! Who of those that wait starts now, and what the others are told. Knows no policy's rules.
+//! Who of those that wait starts now, and what the others are told of their places. Whether one may start is
+//! found by a trial: processors are divided, and placed where placements are selective, as if it ran.
 
-use crate::decision::view;
-use crate::engine::Engine;
+use crate::account::Phase;
+use crate::division::Division;
 use crate::event::Action;
-use crate::ledger::Phase;
-use numaestro_policy::{Offer, PuState, Queue, Slot, View};
+use crate::ledger::Ledger;
+use crate::placement::Placement;
+use crate::queue::Queue;
+use crate::site::Site;
+use numaestro_policy::{AppId, Offer, Policy, PuState, Slot, Waiting};
 
-impl Engine {
-    /// Starts those in the queue that may start, and tells the others their place. True if somebody was started.
-    pub(crate) fn admit(&mut self, actions: &mut Vec<Action>) -> bool {
-        self.fresh.clear();
-        if !self.ledger.queue.is_empty() {
-            if self.policy.admission.queues() {
-                self.admit_in_turn(actions);
-            }
-            self.admit_without_turn(actions);
-            self.admit_whom_nothing_helps(actions);
+/// Those that wait.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Admission {
+    queue: Queue,
+    /// By slot: its place as it was last told; 0: not told.
+    told: Vec<u32>,
+    /// Those that this decision has started.
+    fresh: Vec<Waiting>,
+}
+
+/// What a trial divides and places with.
+pub(crate) struct Trial<'a> {
+    pub site: &'a mut Site,
+    pub policy: &'a mut Policy,
+    pub division: &'a mut Division,
+    pub placement: &'a mut Placement,
+    /// The application that the event is about.
+    pub subject: Option<Slot>,
+    /// Processors that unmanaged load takes.
+    pub unmanaged: u32,
+}
+
+impl Admission {
+    /// Everybody, in order of arrival.
+    pub(crate) fn waiting(&self) -> &[Waiting] {
+        self.queue.waiting()
+    }
+
+    /// The slot of an application that waits.
+    pub(crate) fn slot(&self, ledger: &Ledger, app: AppId) -> Option<Slot> {
+        let at = self.waiting().binary_search_by_key(&app, |waiting| ledger.app(waiting.app).id).ok()?;
+        Some(self.waiting()[at].app)
+    }
+
+    /// The place of an application in the queue, counted from 0.
+    pub(crate) fn place(&self, ledger: &Ledger, slot: Slot) -> Option<usize> {
+        let id = ledger.app(slot).id;
+        self.queue.position(slot, |other| ledger.app(other).id < id)
+    }
+
+    /// The latest arrival waits.
+    pub(crate) fn push(&mut self, ledger: &Ledger, slot: Slot) {
+        self.told.resize(ledger.apps().len(), 0);
+        let app = ledger.app(slot);
+        self.queue.push(Waiting { app: slot, processors: app.cap(u32::MAX), estimate_ns: app.estimate_ns });
+    }
+
+    /// The wishes of an application have changed.
+    pub(crate) fn note_wish(&mut self, ledger: &Ledger, slot: Slot) {
+        if let Some(at) = self.place(ledger, slot) {
+            self.queue.set_processors(at, ledger.app(slot).cap(u32::MAX));
         }
-        self.tell_places(actions);
+    }
+
+    /// An application does not wait any more, if it did.
+    pub(crate) fn remove(&mut self, ledger: &Ledger, slot: Slot) {
+        if let Some(at) = self.place(ledger, slot) {
+            self.take_out(at);
+        }
+    }
+
+    /// Clamps the wishes of all that wait anew.
+    pub(crate) fn clamp_wishes(&mut self, site: &mut Site) {
+        for at in 0..self.queue.len() {
+            let slot = self.waiting()[at].app;
+            site.clamp_wish(slot);
+            self.queue.set_processors(at, site.ledger.app(slot).cap(u32::MAX));
+        }
+    }
+
+    /// Starts those in the queue that may start, and tells the others their place. True if somebody was started.
+    pub(crate) fn admit(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) -> bool {
+        self.fresh.clear();
+        if !self.queue.is_empty() {
+            if trial.policy.admission.queues() {
+                self.admit_in_turn(trial, actions);
+            }
+            self.admit_without_turn(trial, actions);
+            self.admit_stuck(trial, actions);
+        }
+        self.tell_places(&trial.site.ledger, trial.site.settings.positions as usize, actions);
         !self.fresh.is_empty()
     }
 
     /// Those that the admission part finds.
-    fn admit_in_turn(&mut self, actions: &mut Vec<Action>) {
+    fn admit_in_turn(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
+        let capacity = trial.site.among.capacity();
         let kept = |&slot: &Slot| {
-            let app = self.ledger.app(slot);
-            app.allocation.min(app.wanted(self.capacity))
+            let app = trial.site.ledger.app(slot);
+            app.allocation.min(app.wanted(capacity))
         };
-        let mut free = self.capacity.saturating_sub(self.order.iter().map(kept).sum());
+        let mut free = capacity.saturating_sub(trial.site.among.order().iter().map(kept).sum());
         let mut from = 0;
         loop {
-            let queue = Queue { waiting: self.ledger.queue.waiting(), started: &self.fresh, free };
-            let Some(at) = self.policy.admission.next(&view!(self), queue, from) else { return };
+            let queue = numaestro_policy::Queue { waiting: self.waiting(), started: &self.fresh, free };
+            let Some(at) = trial.policy.admission.next(&trial.site.view(), queue, from) else { return };
             let waiting = queue.waiting[at];
             from = at + 1;
-            if self.try_start(waiting.app, true) {
-                self.start_at(at, actions);
-                free = free.saturating_sub(waiting.need(self.capacity));
+            if trial.start(waiting.app, true) {
+                self.start_at(at, trial.site, actions);
+                free = free.saturating_sub(waiting.need(capacity));
                 from = at;
             }
         }
     }
 
     /// Those that do not wish to wait; and where admission does not queue, everybody but those that wish to.
-    fn admit_without_turn(&mut self, actions: &mut Vec<Action>) {
-        let queues = self.policy.admission.queues();
-        let (mut at, mut blocked) = (if queues { self.ledger.queue.len().saturating_sub(1) } else { 0 }, false);
-        while let Some(waiting) = self.ledger.queue.waiting().get(at).copied() {
-            let wait = self.ledger.account(waiting.app).limits.wait.unwrap_or(queues);
-            if !wait || !queues && !blocked && self.try_start(waiting.app, true) {
+    fn admit_without_turn(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
+        let queues = trial.policy.admission.queues();
+        let (mut at, mut blocked) = (if queues { self.queue.len().saturating_sub(1) } else { 0 }, false);
+        while let Some(waiting) = self.waiting().get(at).copied() {
+            let wait = trial.site.ledger.activity(waiting.app).limits.wait.unwrap_or(queues);
+            if !wait || !queues && !blocked && trial.start(waiting.app, true) {
                 if !wait {
-                    self.try_start(waiting.app, false);
+                    trial.start(waiting.app, false);
                 }
-                self.start_at(at, actions);
+                self.start_at(at, trial.site, actions);
             } else {
                 (at, blocked) = (at + 1, true);
             }
         }
     }
 
-    /// Where nobody runs and every processor is there, waiting longer helps nobody: whoever is first starts with what there is for it (a minimum
-    /// that the policy never gives would else hold up all those behind it for ever).
-    fn admit_whom_nothing_helps(&mut self, actions: &mut Vec<Action>) {
-        let somebody_runs = self.ledger.started.iter().any(|&slot| self.ledger.account(slot).phase == Phase::Running);
-        let all_there = self.unmanaged == 0 && self.ledger.pus.iter().all(|pu| pu.state != PuState::Offline);
-        if somebody_runs || !all_there {
+    /// Where nobody runs and every processor is there, waiting longer helps nobody: the first starts with what
+    /// there is for it (a minimum that the policy never gives would else hold up all those behind it for ever).
+    fn admit_stuck(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
+        let ledger = &trial.site.ledger;
+        let runs = |&slot: &Slot| ledger.account(slot).phase == Phase::Running;
+        let all_there = trial.unmanaged == 0 && ledger.pus().iter().all(|pu| pu.state != PuState::Offline);
+        if !all_there || ledger.started().iter().any(runs) {
             return;
         }
-        if let Some(first) = self.ledger.queue.waiting().first().copied() {
-            self.try_start(first.app, false);
-            self.start_at(0, actions);
+        if let Some(first) = self.waiting().first().copied() {
+            trial.start(first.app, false);
+            self.start_at(0, trial.site, actions);
         }
     }
 
-    /// Puts one among those that run, if it `may_start` or does not have to.
-    fn try_start(&mut self, slot: Slot, has_to: bool) -> bool {
-        let at = self.ledger.place_in(&self.order, slot);
-        self.order.insert(at, slot);
-        let starts = !has_to || self.may_start(slot);
+    /// One that takes part leaves the queue.
+    fn start_at(&mut self, at: usize, site: &mut Site, actions: &mut Vec<Action>) {
+        let waiting = self.take_out(at);
+        site.ledger.start(waiting.app, Phase::Running, site.now);
+        self.fresh.push(waiting);
+        actions.push(Action::Start { app: site.ledger.app(waiting.app).id });
+    }
+
+    fn take_out(&mut self, at: usize) -> Waiting {
+        let waiting = self.queue.remove(at);
+        self.told[waiting.app.index()] = 0;
+        waiting
+    }
+
+    /// Tells those in the queue whose place has changed, as far as they are to know; new ones always.
+    fn tell_places(&mut self, ledger: &Ledger, positions: usize, actions: &mut Vec<Action>) {
+        let moved = self.queue.take_moved();
+        let len = self.queue.len();
+        let known = positions.min(len);
+        for at in moved..known {
+            self.tell_place(at, ledger, actions);
+        }
+        let mut new = len;
+        while new > moved.max(known) && self.told[self.waiting()[new - 1].app.index()] == 0 {
+            new -= 1;
+        }
+        for at in new..len {
+            self.tell_place(at, ledger, actions);
+        }
+    }
+
+    fn tell_place(&mut self, at: usize, ledger: &Ledger, actions: &mut Vec<Action>) {
+        let slot = self.waiting()[at].app;
+        let position = at as u32 + 1;
+        if std::mem::replace(&mut self.told[slot.index()], position) != position {
+            actions.push(Action::Wait { app: ledger.app(slot).id, position });
+        }
+    }
+}
+
+impl Trial<'_> {
+    /// Puts one among those that run, if it may start; unless `asked`, it may.
+    fn start(&mut self, slot: Slot, asked: bool) -> bool {
+        self.site.among.insert(&self.site.ledger, slot);
+        let starts = !asked || self.may_start(slot);
         if !starts {
-            self.order.remove(at);
+            self.site.among.remove(&self.site.ledger, slot);
         }
         starts
     }
 
-    /// One that is among those that run leaves the queue.
-    fn start_at(&mut self, at: usize, actions: &mut Vec<Action>) {
-        let waiting = self.ledger.queue.remove(at);
-        self.ledger.start(waiting.app, Phase::Running, self.now);
-        self.fresh.push(waiting);
-        actions.push(Action::Start { app: self.ledger.app(waiting.app).id });
-    }
-
-    /// Tells those in the queue whose place has changed, as far as they are to know; new ones always.
-    fn tell_places(&mut self, actions: &mut Vec<Action>) {
-        let moved = self.ledger.queue.take_moved();
-        let len = self.ledger.queue.len();
-        let known = (self.settings.positions as usize).min(len);
-        for at in moved..known {
-            self.tell_place(at, actions);
-        }
-        let mut new = len;
-        let told = |engine: &Self, at: usize| engine.ledger.account(engine.ledger.queue.waiting()[at].app).position > 0;
-        while new > moved.max(known) && !told(self, new - 1) {
-            new -= 1;
-        }
-        for at in new..len {
-            self.tell_place(at, actions);
-        }
-    }
-
-    fn tell_place(&mut self, at: usize, actions: &mut Vec<Action>) {
-        let slot = self.ledger.queue.waiting()[at].app;
-        let position = at as u32 + 1;
-        if std::mem::replace(&mut self.ledger.account_mut(slot).position, position) != position {
-            actions.push(Action::Wait { app: self.ledger.app(slot).id, position });
-        }
-    }
-
     /// Asks what the share part would give it, and what of that the placement finds.
     fn may_start(&mut self, slot: Slot) -> bool {
-        let selective = self.policy.placement.selective() && self.policy.share.space_shares();
-        if selective {
-            self.divide_and_place();
+        let placed = self.site.regime.selects() && self.site.regime.owns();
+        if placed {
+            self.placement.place(self.site, self.division, self.policy, None, self.subject);
         } else {
-            self.divide();
+            self.division.divide(self.site, &mut *self.policy.share, None);
         }
         // What a selective placement has not found is not offered.
-        let count = |slot: Slot| if selective { self.plan.count(slot) } else { self.shares.count(slot) };
-        let served = |&&other: &&Slot| other == slot || count(other) >= self.ledger.app(other).min;
-        let others_served = self.order.iter().filter(served).count() == self.order.len();
-        let offer = Offer { count: count(slot), others_served };
+        let count = |slot| if placed { self.placement.count(slot) } else { self.division.shares().count(slot) };
+        let served = |&other: &Slot| other == slot || count(other) >= self.site.ledger.app(other).min;
+        let offer = Offer { count: count(slot), others_served: self.site.among.order().iter().all(served) };
         if !self.policy.admission.queues() {
-            return offer.suffices(self.ledger.app(slot).min);
+            return offer.suffices(self.site.ledger.app(slot).min);
         }
-        self.policy.admission.starts(&view!(self), slot, offer)
+        self.policy.admission.starts(&self.site.view(), slot, offer)
     }
 }

@@ -1,11 +1,14 @@
-//! What an application would have if it came now: the answer of a copy, so that it is exact and nothing changes. Knows no policy's rules.
+//! What an application would have if it came now: the answer of a copy, so that it is exact and nothing changes.
 //!
-//! The copy is told of the arrival, and that everybody has done at once what they are told, the earliest arrival first: how long that takes changes
-//! nothing. In which order they do it does, where a placement is selective, breaks ties at random or takes turns. Where turns are taken, it goes on from turn to turn until the newcomer has had one. What others would lose is not in the answer.
+//! The copy is told of the arrival, and that everybody does at once what they are told, the earliest arrival first. How
+//! long they take changes nothing. Their order changes the answer where a placement is selective, breaks ties at random
+//! or takes turns. Where turns are taken, the copy goes on from turn to turn until the newcomer has had one. What others
+//! would lose is not in the answer.
 
+use crate::account::Phase;
 use crate::engine::Engine;
 use crate::event::{Action, Event, Nanos, Wish};
-use crate::ledger::Phase;
+use crate::site::Site;
 use numaestro_policy::{AppId, PageHome, PuState, Rejected, Slot};
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use std::cmp::Reverse;
@@ -57,35 +60,36 @@ impl Engine {
     pub fn advise(&self, now: Nanos, wish: &Wish, free_memory: &[u64]) -> Result<Advice, Rejected> {
         let mut trial = Trial { engine: self.clone(), actions: Vec::new(), now };
         if !free_memory.is_empty() {
-            trial.engine.memory_left(free_memory);
+            trial.engine.set_free_memory(free_memory);
         }
         // Shells count from 1, and some placements draw by the number.
-        let app = AppId(self.newest.map_or(1, |newest| newest.0 + 1));
+        let app = AppId(self.newest().map_or(1, |newest| newest.0 + 1));
         trial.step(&Event::Arrive { app, wish: Wish { claim: None, home: None, ..wish.clone() } })?;
-        let Some(slot) = trial.engine.ledger.slot(app) else {
+        let Some(slot) = trial.engine.slot(app) else {
             return Err(Rejected::new("the application would be gone at once"));
         };
         trial.settle()?;
-        let begin = trial.engine.now;
+        let begin = trial.engine.site().now;
         trial.await_turn(slot)?;
         Ok(self.read(&trial.engine, slot, begin))
     }
 
     /// Reads the answer off the copy.
     fn read(&self, copy: &Self, slot: Slot, begin: Nanos) -> Advice {
-        let (app, seen) = (copy.ledger.app(slot), copy.app_snapshot(slot));
-        let usable = |pu: &PuId| self.ledger.pus[pu.index()].state == PuState::Free;
-        let free = |pu: &PuId| usable(pu) && self.ledger.pus[pu.index()].guests == 0;
-        let nodes = nodes_of(&copy.machine, &seen.pus);
-        let memory_nodes = match copy.policy.pages.home(&copy.view(), slot) {
+        let site = copy.site();
+        let (app, seen) = (site.ledger.app(slot), copy.shown().app(slot));
+        let now = |pu: &PuId| self.site().ledger.pu(*pu);
+        let free = |pu: &PuId| now(pu).state == PuState::Free && now(pu).guests == 0;
+        let nodes = nodes_of(&site.machine, &seen.pus);
+        let memory_nodes = match copy.policy().pages.home(&site.view(), slot) {
             _ if seen.pus.is_empty() => Vec::new(),
             PageHome::Node(home) => vec![home],
             PageHome::FirstTouch | PageHome::Interleave => nodes.clone(),
         };
-        let memory_nodes = large_enough(&copy.machine, memory_nodes, app.needs_memory, &copy.free_memory);
-        let memory_free = (!copy.free_memory.is_empty() && !memory_nodes.is_empty())
-            .then(|| free_on(&copy.free_memory, &memory_nodes));
-        let turn_in = copy.now - begin;
+        let memory_nodes = large_enough(&site.machine, memory_nodes, app.needs_memory, &site.free_memory);
+        let memory_free = (!site.free_memory.is_empty() && !memory_nodes.is_empty())
+            .then(|| free_on(&site.free_memory, &memory_nodes));
+        let turn_in = site.now - begin;
         let mut why = seen.why;
         if turn_in > 0 && seen.count > 0 {
             let _ = write!(why, "; its first turn is in {} ms", turn_in.div_ceil(1_000_000));
@@ -131,15 +135,14 @@ impl Trial {
     /// Everybody has done what they are told, the earliest arrival first. It ends because what is vacated has an heir; the bound is for a policy that
     /// thinks otherwise.
     fn settle(&mut self) -> Result<(), Rejected> {
-        for _ in 0..SETTLE_MAX * (self.engine.ledger.apps.len() + 1) {
-            let ledger = &mut self.engine.ledger;
-            ledger.forget_vacated();
+        for _ in 0..SETTLE_MAX * (self.engine.site().ledger.apps().len() + 1) {
+            let ledger = &self.engine.site().ledger;
             let late = |slot: &&Slot| {
-                let account = ledger.account(**slot);
-                account.adopted < account.sent.epoch && !account.stopped
+                let (epoch, adopted) = ledger.epochs(**slot);
+                adopted < epoch && !ledger.activity(**slot).stopped
             };
-            let Some(&slot) = ledger.started.iter().find(late) else { return Ok(()) };
-            let (app, epoch) = (ledger.app(slot).id, ledger.account(slot).sent.epoch);
+            let Some(&slot) = ledger.started().iter().find(late) else { return Ok(()) };
+            let (app, (epoch, _)) = (ledger.app(slot).id, ledger.epochs(slot));
             self.step(&Event::Adopted { app, epoch })?;
         }
         Ok(())
@@ -147,10 +150,11 @@ impl Trial {
 
     /// Goes on, where turns are taken, until it has processors.
     fn await_turn(&mut self, slot: Slot) -> Result<(), Rejected> {
-        for _ in 0..LOOK_AHEAD / self.engine.ledger.started.len().max(1) {
-            let turns = self.engine.policy.turns.stops() || self.engine.policy.turns.holds_counts();
-            let runs = self.engine.ledger.account(slot).phase == Phase::Running;
-            if !turns || !runs || self.engine.ledger.app(slot).allocation > 0 {
+        for _ in 0..LOOK_AHEAD / self.engine.site().ledger.started().len().max(1) {
+            let Site { regime, ledger, .. } = self.engine.site();
+            let turns = regime.stops() || regime.holds();
+            let runs = ledger.account(slot).phase == Phase::Running;
+            if !turns || !runs || ledger.app(slot).allocation > 0 {
                 return Ok(());
             }
             let Some(at) = self.engine.deadline() else { return Ok(()) };

@@ -1,74 +1,50 @@
-//! What each event leads to. Knows no policy's rules and nothing of how actions are carried out.
+//! What each event leads to: [`Engine::step`] is the life of a decision, one stage after the other. Each stage owns
+//! its state; what they all decide about is the [`Site`].
 
+use crate::account::Phase;
+use crate::admission::{Admission, Trial};
+use crate::arrivals::Arrivals;
+use crate::changes::{Changes, Reach};
+use crate::clock::Clock;
+use crate::division::Division;
 use crate::event::{Action, Event, Nanos};
-use crate::guests::Guests;
+use crate::group;
+use crate::handover::{Handover, share_everything};
+use crate::invariants::Invariants;
 use crate::ledger::Ledger;
-use crate::parties::Parties;
+use crate::life;
+use crate::participants::Participants;
+use crate::party::known_party;
+use crate::placement::Placement;
+use crate::regime::{Regime, Sharing};
 use crate::settings::Settings;
-use crate::worklist::WorkList;
-use numaestro_policy::{AppId, Plan, Policy, Rejected, Shares, Slot, Thread, Turn, View, Waiting};
-use numaestro_topology::{Machine, PuSet};
+use crate::site::Site;
+use crate::snapshot::{Shown, Snapshot};
+use crate::targets::Targets;
+use crate::threads::Threads;
+use crate::turns::Turns;
+use crate::unmanaged::Unmanaged;
+use numaestro_policy::{AppId, Party, Policy, Rejected, Slot, View};
+use numaestro_topology::{Machine, NumaNodeId, PuId};
 
 /// The state machine. See the crate's documentation for its contract.
 #[derive(Debug, Clone)]
 pub struct Engine {
-    pub(crate) machine: Machine,
-    pub(crate) settings: Settings,
-    pub(crate) policy: Policy,
-    pub(crate) seed: u64,
-    pub(crate) now: Nanos,
-    /// By how much the shell's clock has gone back so far; the engine's time is ahead of it by this.
-    pub(crate) gone_back: Nanos,
-    /// Time of the first event.
-    pub(crate) started: Option<Nanos>,
-    pub(crate) ledger: Ledger,
-    pub(crate) newest: Option<AppId>,
-    /// Processors taken by load that is not managed.
-    pub(crate) unmanaged: u32,
-    /// A smaller number of them, and when it counts.
-    pub(crate) unmanaged_soon: Option<(u32, Nanos)>,
-    /// When the turns part wants to be asked again.
-    pub(crate) turn_until: Option<Nanos>,
-    /// When that, or the share part, wants to be asked again.
-    pub(crate) turn_ends: Option<Nanos>,
-    /// Processors that the latest division between turns gave nobody.
-    pub(crate) left_over: u32,
-    /// In the middle of a turn whose counts hold.
-    pub(crate) work_list: Option<WorkList>,
-    /// The application that the present event is about.
-    pub(crate) subject: Option<Slot>,
-    /// The event of this step takes back what was lent.
-    pub(crate) reclaims: bool,
-    /// The event of this step is about somebody that waits, or waited: nothing has changed for those that run.
-    pub(crate) only_queue: bool,
-    /// What policies see of everybody's wishes has to be written anew.
-    pub(crate) wishes_stale: bool,
-    /// Those that this decision has started.
-    pub(crate) fresh: Vec<Waiting>,
-    /// Among whom processors are divided, in order of arrival.
-    pub(crate) order: Vec<Slot>,
-    /// Processors that those in `order` may own.
-    pub(crate) capacity: u32,
-    /// Who runs now, as the turns part says.
-    pub(crate) turn: Turn,
-    /// Threads of those that have been started, if the turns part chooses threads.
-    pub(crate) threads: Vec<Thread>,
-    /// A buffer.
-    pub(crate) taken: PuSet,
-    pub(crate) shares: Shares,
-    pub(crate) plan: Plan,
-    pub(crate) guests: Guests,
-    /// All that run, in order of arrival, whether they take part in the division or not.
-    pub(crate) hosted: Vec<Slot>,
-    /// Where the actions of the present step begin.
-    pub(crate) first_action: usize,
-    /// Sets that actions have given back.
-    pub(crate) sets: Vec<PuSet>,
-    pub(crate) decisions: u64,
-    /// Memory that is free, bytes by NUMA node.
-    pub(crate) free_memory: Vec<u64>,
-    /// What the present division leaves to parties.
-    pub(crate) parties: Parties,
+    site: Site,
+    policy: Policy,
+    /// Of every random choice.
+    seed: u64,
+    clock: Clock,
+    arrivals: Arrivals,
+    unmanaged: Unmanaged,
+    admission: Admission,
+    turns: Turns,
+    division: Division,
+    placement: Placement,
+    handover: Handover,
+    targets: Targets,
+    /// So far.
+    decisions: u64,
 }
 
 impl Engine {
@@ -77,110 +53,94 @@ impl Engine {
     /// # Errors
     /// A policy that cannot be read, that the host cannot feed or that the machine does not fit; no processor left to give.
     pub fn new(machine: Machine, settings: Settings, seed: u64) -> Result<Self, Rejected> {
-        let policy = Policy::parse(&settings.policy, seed)?;
-        policy.check(settings.host)?;
         let ledger = Ledger::new(&machine, &settings.reserved);
-        if ledger.usable.is_empty() {
+        let usable = ledger.usable().len() as u32;
+        if usable == 0 {
             return Err(Rejected::new(format!(
                 "no processor is left: {} are reserved or not allowed",
                 machine.pu_count()
             )));
         }
-        policy.fits(&machine, &ledger.not_reserved())?;
-        policy.turns.fits(&settings.buses)?;
-        let mut engine = Self {
+        let policy = find_policy(&settings.policy, seed, &machine, &settings, &ledger)?;
+        let site = Site {
             machine,
             settings,
+            regime: Regime::of(&policy),
+            now: 0,
+            ledger,
+            among: Participants::new(usable),
+            threads: Threads::default(),
+            free_memory: Vec::new(),
+        };
+        Ok(Self {
+            site,
             policy,
             seed,
-            now: 0,
-            gone_back: 0,
-            started: None,
-            ledger,
-            newest: None,
-            unmanaged: 0,
-            unmanaged_soon: None,
-            turn_until: None,
-            turn_ends: None,
-            left_over: 0,
-            work_list: None,
-            subject: None,
-            reclaims: false,
-            only_queue: false,
-            wishes_stale: false,
-            fresh: Vec::new(),
-            order: Vec::new(),
-            capacity: 0,
-            turn: Turn::new(),
-            threads: Vec::new(),
-            taken: PuSet::new(),
-            shares: Shares::new(),
-            plan: Plan::new(),
-            guests: Guests::default(),
-            hosted: Vec::new(),
-            first_action: 0,
-            sets: Vec::new(),
+            clock: Clock::default(),
+            arrivals: Arrivals::default(),
+            unmanaged: Unmanaged::default(),
+            admission: Admission::default(),
+            turns: Turns::default(),
+            division: Division::new(),
+            placement: Placement::default(),
+            handover: Handover::default(),
+            targets: Targets::default(),
             decisions: 0,
-            free_memory: Vec::new(),
-            parties: Parties::default(),
-        };
-        engine.note_parties();
-        Ok(engine)
+        })
     }
 
-    /// Everything that follows from an event. Appends to `actions`, in the order in which they must be carried out. `now` should
-    /// never go back; if it does, time goes on from where it was.
+    /// Everything that follows from an event. Appends to `actions`, in the order in which they must be carried out. `now`
+    /// should never go back; if it does, time goes on from where it was.
     ///
     /// # Panics
     /// If an invariant is broken, which is a mistake in a policy or here; the engine must not be used afterwards.
     pub fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) {
-        self.gone_back = self.gone_back.max(self.now.saturating_sub(now));
-        self.now = now.saturating_add(self.gone_back);
-        self.started.get_or_insert(self.now);
-        (self.subject, self.first_action) = (None, actions.len());
-        (self.reclaims, self.only_queue) = (false, false);
-        let by_event = self.note(event, actions);
-        let by_time = self.note_time(actions);
-        if by_event || by_time {
-            self.only_queue &= !by_time && !self.ledger.regrouped;
-            self.decide(actions);
+        let first = actions.len();
+        self.site.now = self.clock.advance(now);
+        let changes = self.note(event, actions);
+        let changes = self.pass_time(changes, actions);
+        if changes.reach > Reach::Nothing && self.admit(&changes, actions) {
+            self.turns.take(&mut self.site, &mut self.policy, &mut self.division);
+            match self.site.regime.sharing {
+                Sharing::Space => {
+                    self.divide_and_place(&changes);
+                    self.hand_over(first, actions);
+                }
+                Sharing::Time => self.divide_and_share(),
+            }
+            self.turns.close(&mut self.site, self.division.shares(), &*self.policy.share);
+            self.division.check(&self.site, &self.policy, self.turns.work_list());
         }
-        if self.unmanaged > 0 {
-            self.mark_unmanaged();
+        if self.unmanaged.processors() > self.site.ledger.unmanaged() {
+            self.unmanaged.mark(&mut self.site);
         }
-        self.tell(actions);
+        if self.site.ledger.is_marked() {
+            self.targets.tell(&mut self.site, &self.policy, changes.reclaims, actions);
+        }
         self.check();
     }
 
     /// When [`Event::Timer`] is wanted, on the shell's clock, if nothing else happens before.
     pub fn deadline(&self) -> Option<Nanos> {
-        let vacate = |&slot: &Slot| {
-            let account = self.ledger.account(slot);
-            match account.forced {
-                Some((at, _)) => Some(at.saturating_add(self.settings.grace_ns)),
-                None => Some(account.leaving_since?.saturating_add(account.leaving_grace)),
-            }
-        };
-        let grace = self.ledger.vacating.iter().filter_map(vacate).min();
-        let pinned = |&slot: &Slot| self.ledger.account(slot).pinned;
-        let recovering = self.ledger.some.pinned && self.ledger.started.iter().any(pinned);
-        let recovery = recovering.then(|| self.recovered_at());
-        let next = [grace, recovery, self.unmanaged_soon.map(|(_, at)| at), self.turn_ends].into_iter().flatten().min();
-        next.map(|at| at.saturating_sub(self.gone_back))
+        let grace = self.site.ledger.vacating().deadline(self.site.settings.grace_ns);
+        let recovery = self.site.ledger.pins().then(|| self.recovered_at());
+        let next = [grace, recovery, self.unmanaged.deadline(), self.turns.deadline()].into_iter().flatten().min();
+        next.map(|at| self.clock.on_shell(at))
+    }
+
+    /// When the present turn ends, on the shell's clock, if turns end: what was measured in it is to be told before.
+    pub fn turn_ends(&self) -> Option<Nanos> {
+        self.turns.until().map(|at| self.clock.on_shell(at))
     }
 
     /// Gives actions that were carried out back, so that their sets are used again and nothing has to be allocated.
     pub fn recycle(&mut self, actions: &mut Vec<Action>) {
-        for action in actions.drain(..) {
-            if let Action::Target { pus, .. } | Action::Force { pus, .. } = action {
-                self.sets.push(pus);
-            }
-        }
+        self.targets.recycle(actions.drain(..));
     }
 
     /// The machine.
     pub fn machine(&self) -> &Machine {
-        &self.machine
+        &self.site.machine
     }
 
     /// The policy in force.
@@ -190,155 +150,298 @@ impl Engine {
 
     /// The settings it was made with.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        &self.site.settings
     }
 
     /// How many wait.
     pub fn queue_len(&self) -> usize {
-        self.ledger.queue.len()
+        self.admission.waiting().len()
     }
 
     /// What the policy sees.
     pub fn view(&self) -> View<'_> {
-        View {
-            now_ns: self.now,
-            machine: &self.machine,
-            pus: &self.ledger.pus,
-            apps: &self.ledger.apps,
-            order: &self.order,
-            capacity: self.capacity,
-            threads: &self.threads,
-            buses: &self.settings.buses,
-            free_memory: &self.free_memory,
-        }
+        self.site.view()
     }
 
-    pub(crate) fn recovered_at(&self) -> Nanos {
-        self.started.unwrap_or(self.now).saturating_add(self.settings.recovery_ns)
+    /// Everything there is to see. Allocates; not for the hot path.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shown().all(self.unmanaged.processors(), self.decisions)
     }
 
-    /// Writes an event down. True if there is something to decide.
-    fn note(&mut self, event: &Event, actions: &mut Vec<Action>) -> bool {
+    /// The home that an application has been given by the placement, if any.
+    pub fn home(&self, app: AppId) -> Option<NumaNodeId> {
+        self.site.ledger.app(self.slot(app)?).home
+    }
+
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        Shown { site: &self.site, policy: &self.policy, admission: &self.admission }
+    }
+
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The latest arrival that was not refused.
+    pub(crate) fn newest(&self) -> Option<AppId> {
+        self.arrivals.newest()
+    }
+
+    /// The slot of an application that is there.
+    pub(crate) fn slot(&self, app: AppId) -> Option<Slot> {
+        let ledger = &self.site.ledger;
+        ledger.slot(app).or_else(|| self.admission.slot(ledger, app))
+    }
+
+    /// The free memory of every node, bytes.
+    pub(crate) fn set_free_memory(&mut self, bytes: &[u64]) {
+        let nodes = self.site.machine.numa_nodes().len();
+        self.site.free_memory.clear();
+        self.site.free_memory.extend(bytes.iter().take(nodes));
+    }
+
+    /// Writes an event down.
+    fn note(&mut self, event: &Event, actions: &mut Vec<Action>) -> Changes {
         match event {
-            Event::Arrive { app, wish } => self.arrive(*app, wish, actions),
-            Event::Depart { app } => self.with(*app, Self::depart),
+            Event::Arrive { app, wish } => {
+                let recovering = self.site.now < self.recovered_at();
+                self.arrivals.arrive(&mut self.site, &mut self.admission, (*app, wish), recovering, actions)
+            }
+            Event::Depart { app } => match self.slot(*app) {
+                Some(slot) => life::depart(&mut self.site, &mut self.admission, slot),
+                None => Changes::NONE,
+            },
             Event::Request { app, processors } => {
-                self.with(*app, |engine, slot| engine.request(slot, *processors, actions))
+                self.with(*app, |site, admission, slot| life::request(site, admission, slot, *processors, actions))
             }
-            Event::Demand { app, processors, idle } => self.with(*app, |engine, slot| {
-                let idled = engine.ledger.idle(slot, idle, engine.now);
-                let usable = engine.ledger.usable_by(slot, *processors);
-                engine.request(slot, usable.max(1), actions) || idled
+            Event::Demand { app, processors, idle } => self.with(*app, |site, admission, slot| {
+                let idled = site.ledger.idle(slot, idle, site.now);
+                let usable = site.ledger.usable_by(slot, *processors).max(1);
+                life::request(site, admission, slot, usable, actions).and(Changes::division_if(idled))
             }),
-            Event::Class { app, class } => self.with(*app, |engine, slot| {
-                engine.ledger.apps[slot.index()].class = *class;
-                false
+            Event::Class { app, class } => self.with(*app, |site, _, slot| {
+                site.ledger.set_class(slot, *class);
+                Changes::NONE
             }),
-            Event::Adopted { app, epoch } => self.with(*app, |engine, slot| {
+            Event::Adopted { app, epoch } => self.with(*app, |site, _, slot| {
                 // A selective placement has left what was being vacated for when it is free.
-                engine.ledger.adopted(slot, *epoch, engine.now) && engine.policy.placement.selective()
+                let left = site.ledger.adopted(slot, *epoch, site.now);
+                Changes::division_if(left && site.regime.selects())
             }),
-            Event::Sequential { app } => self.with(*app, |engine, slot| engine.sequential(slot, true)),
-            Event::Blocked { app } => self.with(*app, Self::blocked),
-            Event::Parallel { app } => self.with(*app, |engine, slot| engine.sequential(slot, false)),
-            Event::Speedup { app, processors, speedup_milli } => {
-                self.with(*app, |engine, slot| engine.measured(slot, *processors, *speedup_milli))
+            Event::Sequential { app } => {
+                self.with(*app, |site, admission, slot| life::set_sequential(site, admission, slot, true))
             }
-            Event::Bandwidth { app, rates } => self.with(*app, |engine, slot| engine.sampled(slot, rates)),
-            Event::Saturation { bus, rate } => self.saturated(*bus, *rate),
-            Event::Memory { app, bytes } => self.with(*app, |engine, slot| engine.resides(slot, bytes)),
-            Event::FreeMemory { bytes } => self.memory_left(bytes),
-            Event::Parties { parties } => self.regroup_parties(parties),
-            Event::Unstoppable { app } => self.with(*app, |engine, slot| engine.stoppable(slot, false)),
-            Event::Stoppable { app } => self.with(*app, |engine, slot| engine.stoppable(slot, true)),
+            Event::Blocked { app } => self.with(*app, |site, _, slot| life::block(site, slot)),
+            Event::Parallel { app } => {
+                self.with(*app, |site, admission, slot| life::set_sequential(site, admission, slot, false))
+            }
+            Event::Speedup { app, processors, speedup_milli } => {
+                let wanted = self.policy.needs().speedup;
+                self.with(*app, |site, _, slot| {
+                    let measured = site.ledger.measured(slot, *processors, *speedup_milli);
+                    Changes::division_if(measured && wanted)
+                })
+            }
+            Event::Bandwidth { app, rates } => self.with(*app, |site, _, slot| {
+                site.threads.sampled(slot, site.ledger.app(slot).threads(), rates);
+                Changes::NONE
+            }),
+            Event::Saturation { bus, rate } => {
+                if let Some(bus) = self.site.settings.buses.get_mut(*bus as usize) {
+                    bus.saturation = *rate;
+                }
+                Changes::NONE
+            }
+            Event::Memory { app, bytes } => self.with(*app, |site, _, slot| {
+                let nodes = site.machine.numa_nodes().len();
+                site.ledger.set_memory(slot, bytes.iter().copied().take(nodes));
+                Changes::NONE
+            }),
+            Event::FreeMemory { bytes } => {
+                self.set_free_memory(bytes);
+                Changes::NONE
+            }
+            Event::Parties { parties } => self.set_parties(parties),
+            Event::Unstoppable { app } => self.with(*app, |site, _, slot| life::set_stoppable(site, slot, false)),
+            Event::Stoppable { app } => self.with(*app, |site, _, slot| life::set_stoppable(site, slot, true)),
             Event::Offline { pu } => self.offline(*pu, actions),
             Event::Online { pu } => self.online(*pu),
-            Event::Unmanaged { processors } => self.note_unmanaged(*processors),
-            Event::Timer => false,
+            Event::Unmanaged { processors } => {
+                let later = self.site.now.saturating_add(self.site.settings.cooldown_ns);
+                Changes::division_if(self.unmanaged.set(*processors, later))
+            }
+            Event::Timer => Changes::NONE,
             Event::Policy { policy } => self.switch(policy, actions),
         }
     }
 
-    /// Events about applications that are gone, or never were, lead to nothing.
-    fn with(&mut self, app: AppId, then: impl FnOnce(&mut Self, Slot) -> bool) -> bool {
-        let Some(slot) = self.ledger.slot(app) else { return false };
-        self.subject = Some(slot);
-        then(self, slot)
+    /// What an event about one application changes. Events about applications that are gone, or never were, lead to nothing.
+    fn with(&mut self, app: AppId, then: impl FnOnce(&mut Site, &mut Admission, Slot) -> Changes) -> Changes {
+        let Some(slot) = self.slot(app) else { return Changes::NONE };
+        Changes { subject: Some(slot), ..then(&mut self.site, &mut self.admission, slot) }
     }
 
-    /// A policy that can be used here.
-    fn find_policy(&self, text: &str) -> Result<Policy, Rejected> {
-        let policy = Policy::parse(text, self.seed.wrapping_add(self.decisions))?;
-        policy.check(self.settings.host)?;
-        policy.fits(&self.machine, &self.ledger.not_reserved())?;
-        policy.turns.fits(&self.settings.buses)?;
-        Ok(policy)
+    /// Other parties from now on.
+    fn set_parties(&mut self, parties: &[Party]) -> Changes {
+        if self.site.settings.parties == parties {
+            return Changes::NONE;
+        }
+        self.site.settings.parties = parties.to_vec();
+        self.site.ledger.renumber_parties(|party| known_party(parties, party));
+        self.division.parties_mut().lift();
+        // Counts do not hold beyond new limits.
+        self.turns.forget(&mut self.site.ledger);
+        Changes { clamps: true, ..Changes::DIVISION }
     }
 
-    fn switch(&mut self, policy: &str, actions: &mut Vec<Action>) -> bool {
-        match self.find_policy(policy) {
+    fn offline(&mut self, pu: PuId, actions: &mut Vec<Action>) -> Changes {
+        let ledger = &mut self.site.ledger;
+        if !ledger.usable().contains(pu) {
+            return Changes::NONE;
+        }
+        if ledger.usable().len() == 1 {
+            let reason = format!("PU {pu} is the last one; it stays until another one is there");
+            actions.push(Action::Refuse { app: None, reason });
+            return Changes::NONE;
+        }
+        ledger.offline(pu, self.site.now);
+        Changes { clamps: true, ..Changes::DIVISION }
+    }
+
+    fn online(&mut self, pu: PuId) -> Changes {
+        let Site { machine, settings, ledger, now, .. } = &mut self.site;
+        let known = pu.index() < machine.pu_count() && !settings.reserved.contains(pu);
+        if !known || ledger.usable().contains(pu) {
+            return Changes::NONE;
+        }
+        ledger.online(pu, *now);
+        Changes { clamps: true, ..Changes::DIVISION }
+    }
+
+    fn switch(&mut self, policy: &str, actions: &mut Vec<Action>) -> Changes {
+        let Site { machine, settings, ledger, regime, .. } = &mut self.site;
+        match find_policy(policy, self.seed.wrapping_add(self.decisions), machine, settings, ledger) {
             Ok(policy) => {
+                *regime = Regime::of(&policy);
                 self.policy = policy;
-                self.forget_turn();
-                (self.wishes_stale, self.ledger.regrouped) = (true, true);
-                self.ledger.dirty_all();
-                true
+                self.turns.forget(ledger);
+                ledger.mark_all();
+                Changes { clamps: true, ..Changes::GROUP }
             }
             Err(rejected) => {
                 actions.push(Action::Refuse { app: None, reason: rejected.reason });
-                false
+                Changes::NONE
             }
         }
     }
 
-    /// What the passing of time leads to. True if there is something to decide.
-    fn note_time(&mut self, actions: &mut Vec<Action>) -> bool {
-        let mut decide = self.end_graces(actions) && self.policy.placement.selective();
-        if let Some((processors, at)) = self.unmanaged_soon
-            && self.now >= at
-        {
-            (self.unmanaged, self.unmanaged_soon) = (processors, None);
-            decide = true;
-        }
-        if self.turn_ends.is_some_and(|at| self.now >= at) {
-            self.turn_ends = None;
-            decide = true;
-        }
-        if self.ledger.some.pinned && self.now >= self.recovered_at() {
-            for index in 0..self.ledger.started.len() {
-                let account = &mut self.ledger.accounts[self.ledger.started[index].index()];
-                decide |= std::mem::take(&mut account.pinned);
-            }
-            self.ledger.some.pinned = false;
-            self.ledger.regrouped |= decide;
-        }
-        decide
+    fn recovered_at(&self) -> Nanos {
+        self.clock.since_start(self.site.settings.recovery_ns)
     }
 
-    /// Forces those whose grace time is over, and takes from those that the shell could not force either. True if something was taken.
-    fn end_graces(&mut self, actions: &mut Vec<Action>) -> bool {
-        self.ledger.forget_vacated();
-        let mut taken = false;
-        for index in 0..self.ledger.vacating.len() {
-            let slot = self.ledger.vacating[index];
-            let (now, grace) = (self.now, self.settings.grace_ns);
-            let account = self.ledger.account_mut(slot);
-            let over = |since: Nanos, grace: Nanos| now >= since.saturating_add(grace);
-            match (account.forced, account.leaving_since) {
-                (Some((at, epoch)), _) if over(at, grace) => {
-                    self.ledger.release_announced(slot, epoch, now);
-                    taken = true;
-                }
-                (None, Some(since)) if over(since, account.leaving_grace) => {
-                    account.forced = Some((now, account.sent.epoch));
-                    let mut pus = self.sets.pop().unwrap_or_default();
-                    pus.clone_from(&account.sent.pus);
-                    let epoch = account.sent.epoch;
-                    actions.push(Action::Force { app: self.ledger.app(slot).id, epoch, pus });
-                }
-                _ => {}
-            }
+    /// What the passing of time changes besides the event.
+    fn pass_time(&mut self, changes: Changes, actions: &mut Vec<Action>) -> Changes {
+        let now = self.site.now;
+        self.site.ledger.tidy_vacating();
+        let waits = !self.site.ledger.vacating().listed().is_empty();
+        let taken = waits && self.targets.end_graces(&mut self.site, actions) && self.site.regime.selects();
+        let fewer_unmanaged = self.unmanaged.pass_time(now);
+        let turn_ended = self.turns.pass_time(now);
+        if self.site.ledger.pins() && now >= self.recovered_at() {
+            self.site.ledger.unpin_all();
+            return changes.and(Changes::GROUP);
         }
-        taken
+        if taken || fewer_unmanaged || turn_ended { changes.and(Changes::DIVISION) } else { changes }
     }
+
+    /// Starts those in the queue that may start. False if nothing has changed for those that run.
+    fn admit(&mut self, changes: &Changes, actions: &mut Vec<Action>) -> bool {
+        self.decisions += 1;
+        let site = &mut self.site;
+        if changes.clamps {
+            clamp_wishes(site, &mut self.admission);
+        }
+        let only_queue = changes.reach == Reach::Queue && !changes.regrouped && !site.among.is_narrowed();
+        group::gather(site, changes, self.unmanaged.processors());
+        self.turns.lift_limits(&mut site.ledger);
+        site.ledger.forget_old_reports();
+        self.division.parties_mut().keep_bounds(site);
+        let mut trial = Trial {
+            site,
+            policy: &mut self.policy,
+            division: &mut self.division,
+            placement: &mut self.placement,
+            subject: changes.subject,
+            unmanaged: self.unmanaged.processors(),
+        };
+        let started = self.admission.admit(&mut trial, actions);
+        // A trial has changed what a selective placement can give; only a decision sets that right.
+        let tried = !self.admission.waiting().is_empty() && self.site.regime.selects();
+        let decides = started || !only_queue || tried;
+        if !decides {
+            // Those that run are the same, with the same wishes, on the same processors.
+            self.turns.set_limits(&mut self.site.ledger);
+            self.division.parties_mut().restore_bounds(&mut self.site);
+        }
+        decides
+    }
+
+    fn divide_and_place(&mut self, changes: &Changes) {
+        let Self { site, policy, turns, division, placement, .. } = self;
+        placement.place(site, division, policy, turns.work_list(), changes.subject);
+    }
+
+    fn hand_over(&mut self, first: usize, actions: &mut Vec<Action>) {
+        let Self { site, division, placement, handover, targets, .. } = self;
+        handover.carry_out(site, placement.plan(), division.parties().are_in_force(), first, actions);
+        targets.spare_stopped(&site.ledger, first, actions);
+    }
+
+    /// Where processors have no owners, all that run are divided among, whether they take turns or not.
+    fn divide_and_share(&mut self) {
+        let Self { site, policy, turns, division, handover, .. } = self;
+        handover.list_hosted(site, division.parties().are_in_force());
+        handover.exchange_hosted(site);
+        division.divide(site, &mut *policy.share, turns.work_list());
+        share_everything(site, division.shares());
+        handover.exchange_hosted(site);
+    }
+
+    fn check(&mut self) {
+        Invariants {
+            site: &self.site,
+            policy: &self.policy,
+            admission: &self.admission,
+            confined: self.division.parties().are_in_force(),
+            divided: self.decisions > 0 && self.turns.work_list().is_none(),
+        }
+        .check();
+        self.site.ledger.checked();
+    }
+}
+
+/// A policy that can be used here.
+fn find_policy(
+    text: &str,
+    seed: u64,
+    machine: &Machine,
+    settings: &Settings,
+    ledger: &Ledger,
+) -> Result<Policy, Rejected> {
+    let policy = Policy::parse(text, seed)?;
+    policy.check(settings.host)?;
+    policy.fits(machine, &ledger.not_reserved())?;
+    policy.turns.fits(&settings.buses)?;
+    Ok(policy)
+}
+
+/// The bounds of everybody's wishes have changed. Wrappers run anywhere, and anywhere may have changed too.
+fn clamp_wishes(site: &mut Site, admission: &mut Admission) {
+    for index in 0..site.ledger.started().len() {
+        let slot = site.ledger.started()[index];
+        site.clamp_wish(slot);
+        if site.ledger.account(slot).phase == Phase::Wrapper {
+            site.ledger.mark(slot);
+        }
+    }
+    admission.clamp_wishes(site);
 }

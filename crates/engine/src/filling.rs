@@ -1,4 +1,4 @@
-//! Water-filling with weights, floors and caps, in whole numbers. Knows nothing of who is filled.
+//! Water-filling with weights, floors and caps, in whole numbers.
 //!
 //! **Source**: CSS flexible boxes, §9.7 there, as `share=equi` has it; rounded by largest remainder.
 //!
@@ -92,7 +92,8 @@ fn round(left: u32, weight: u64, vessels: &mut [Vessel]) {
     }
     // Fewer than there are open ones.
     for _ in 0..rest {
-        let open = vessels.iter().enumerate().filter(|(_, vessel)| !vessel.fixed);
+        // One whose quota is its cap has no remainder, but may have the lowest rank.
+        let open = vessels.iter().enumerate().filter(|(_, vessel)| !vessel.fixed && vessel.got < vessel.cap);
         let key =
             |(at, vessel): &(usize, &Vessel)| (vessel.rank, Reverse(vessel.remainder), vessel.has <= vessel.got, *at);
         let Some((at, _)) = open.min_by_key(key) else { return };
@@ -129,17 +130,25 @@ mod tests {
         assert_eq!((vessels[0].got, vessels[1].got), (3, 4));
     }
 
+    #[test]
+    fn what_rounding_leaves_is_not_for_one_that_is_at_its_cap() {
+        // Quotas 3, 3.5 and 3.5: the first is at its cap, and has waited longest.
+        let mut vessels = [Vessel::new(6, 0, 3, 0, 1), Vessel::new(7, 0, 8, 0, 2), Vessel::new(7, 0, 8, 0, 3)];
+        fill(10, &mut vessels);
+        assert_eq!(vessels.map(|vessel| vessel.got), [3, 4, 3]);
+    }
+
     proptest! {
         #[test]
         fn whatever_the_bounds(
             total in 0u32..200,
-            drawn in proptest::collection::vec((1u32..5000, 0u32..20, 0u32..60), 0..12),
+            drawn in proptest::collection::vec((1u32..5000, 0u32..20, 0u32..60, 0u64..4), 0..12),
         ) {
             let mut room = total;
-            let mut vessels: Vec<_> = drawn.iter().map(|&(weight, floor, cap)| {
+            let mut vessels: Vec<_> = drawn.iter().map(|&(weight, floor, cap, rank)| {
                 let floor = floor.min(cap).min(room);
                 room -= floor;
-                Vessel::new(weight, floor, cap, 0, 0)
+                Vessel::new(weight, floor, cap, 0, rank)
             }).collect();
             fill(total, &mut vessels);
             let got: u32 = vessels.iter().map(|vessel| vessel.got).sum();

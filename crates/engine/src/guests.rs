@@ -1,13 +1,13 @@
-//! More applications than processors: those without processors of their own are guests on those of others. Knows nothing of how many
-//! processors owners get.
+//! More applications than processors: those without processors of their own are guests on those of others.
 //!
-//! Every guest runs on one processor (on its minimum, if it has one). The load of a processor is the weight of those that run on it. Guests
-//! stay where they are; new ones go where the load is least; then, while a guest would find less load elsewhere than where it is, it moves to
-//! the least loaded processor. Each move lowers the load that guest sees, so it ends.
+//! Every guest runs on one processor (on its minimum, if it has one). The load of a processor is the weight of
+//! those that run on it. Guests stay where they are; new ones go where the load is least; then, while a guest would
+//! find less load elsewhere than where it is, it moves to the least loaded processor. Each move lowers the load
+//! that guest sees, so it ends.
 
-use crate::ledger::{Ledger, Phase};
-use numaestro_policy::{PuState, Slot};
-use numaestro_topology::{Machine, PuId, PuSet};
+use crate::ledger::{Ledger, is_place};
+use numaestro_policy::Slot;
+use numaestro_topology::{Machine, PuId};
 
 /// Buffers for spreading guests.
 #[derive(Debug, Clone, Default)]
@@ -25,42 +25,6 @@ pub(crate) struct Guests {
 }
 
 impl Guests {
-    /// Takes an application from the processors it is a guest of.
-    pub(crate) fn forget(ledger: &mut Ledger, slot: Slot) {
-        let mut left = std::mem::take(&mut ledger.account_mut(slot).guest_of);
-        if !left.is_empty() {
-            ledger.mark(slot);
-            ledger.changed(slot);
-            for pu in &left {
-                ledger.pus[pu.index()].guests -= 1;
-                mark_owners(ledger, pu);
-            }
-            mark_guests(ledger, |guest_of| guest_of.intersects(&left));
-        }
-        // Its memory is used again.
-        left.clear();
-        ledger.account_mut(slot).guest_of = left;
-    }
-
-    /// Everybody in `order` is on every processor there is.
-    pub(crate) fn everywhere(ledger: &mut Ledger, order: &[Slot]) {
-        let places = ledger.pus.iter().filter(|pu| is_place(pu.state)).count();
-        for &slot in order {
-            if ledger.account(slot).guest_of.len() == places {
-                continue;
-            }
-            for index in 0..ledger.pus.len() {
-                let pu = PuId(index as u32);
-                if is_place(ledger.pus[index].state) && !ledger.account(slot).guest_of.contains(pu) {
-                    ledger.account_mut(slot).guest_of.insert(pu);
-                    ledger.pus[index].guests += 1;
-                    ledger.written.pus.push(pu);
-                    ledger.mark(slot);
-                }
-            }
-        }
-    }
-
     /// Finds places for all in `order` that have no processors of their own, and none for the others.
     ///
     /// Where parties matter (`confined`), a guest is on processors of its own party; only if that has none it is anywhere.
@@ -70,7 +34,7 @@ impl Guests {
             if ledger.app(slot).allocation == 0 {
                 self.homeless.push(slot);
             } else {
-                Self::forget(ledger, slot);
+                ledger.remove_guests(slot);
             }
         }
         if self.homeless.is_empty() {
@@ -78,7 +42,7 @@ impl Guests {
         }
         let guests = std::mem::take(&mut self.homeless);
         self.places.clear();
-        let places = ledger.pus.iter().enumerate().filter(|(_, pu)| is_place(pu.state));
+        let places = ledger.pus().iter().enumerate().filter(|(_, pu)| is_place(pu.state));
         self.places.extend(places.map(|(index, _)| PuId(index as u32)));
         self.weigh_owners(ledger);
         self.count_owned(ledger, confined);
@@ -88,7 +52,7 @@ impl Guests {
         for &slot in &guests {
             self.place(machine, ledger, slot);
         }
-        for _ in 0..guests.len() + ledger.pus.len() {
+        for _ in 0..guests.len() + ledger.pus().len() {
             if !self.improve(ledger, &guests) {
                 break;
             }
@@ -98,7 +62,7 @@ impl Guests {
 
     fn weigh_owners(&mut self, ledger: &Ledger) {
         self.load.clear();
-        self.load.extend(ledger.pus.iter().map(|pu| {
+        self.load.extend(ledger.pus().iter().map(|pu| {
             pu.next.map_or(0, |slot| {
                 let app = ledger.app(slot);
                 u64::from(app.weight_milli) / u64::from(app.allocation.max(1))
@@ -109,7 +73,7 @@ impl Guests {
     fn count_owned(&mut self, ledger: &Ledger, confined: bool) {
         self.by_party.clear();
         if confined {
-            for pu in ledger.pus.iter().filter(|pu| is_place(pu.state)) {
+            for pu in ledger.pus().iter().filter(|pu| is_place(pu.state)) {
                 if let Some(next) = pu.next {
                     let party = ledger.app(next).party as usize;
                     self.by_party.resize(self.by_party.len().max(party + 1), 0);
@@ -127,8 +91,7 @@ impl Guests {
     /// Whether that is one of them, or it may be anywhere.
     fn may_be_on(&self, ledger: &Ledger, slot: Slot, pu: PuId) -> bool {
         let party = |slot: Slot| ledger.app(slot).party;
-        self.own_places(ledger, slot).is_none()
-            || ledger.pus[pu.index()].next.is_some_and(|next| party(next) == party(slot))
+        self.own_places(ledger, slot).is_none() || ledger.pu(pu).next.is_some_and(|next| party(next) == party(slot))
     }
 
     /// Processors it wants to run on.
@@ -150,11 +113,11 @@ impl Guests {
         present.extend(ledger.account(slot).guest_of.iter());
         let mut left = self.wanted(ledger, slot);
         for &pu in &present {
-            if left > 0 && is_place(ledger.pus[pu.index()].state) && self.may_be_on(ledger, slot, pu) {
+            if left > 0 && is_place(ledger.pu(pu).state) && self.may_be_on(ledger, slot, pu) {
                 left -= 1;
                 self.load[pu.index()] += Self::weight(ledger, slot);
             } else {
-                remove(ledger, slot, pu);
+                ledger.remove_guest(slot, pu);
             }
         }
         self.present = present;
@@ -172,7 +135,7 @@ impl Guests {
                 (self.load[pu.index()], !known, near.map(|near| machine.distance(near, pu)), pu)
             };
             let Some(best) = places.min_by_key(key) else { return };
-            add(ledger, slot, best);
+            ledger.add_guest(slot, best);
             self.load[best.index()] += Self::weight(ledger, slot);
         }
     }
@@ -192,67 +155,13 @@ impl Guests {
             let others = self.places.iter().copied().filter(|&pu| !on.contains(pu) && self.may_be_on(ledger, slot, pu));
             let Some(least) = others.min_by_key(|&pu| (self.load[pu.index()], pu)) else { continue };
             if self.load[least.index()] + weight < self.load[most.index()] {
-                remove(ledger, slot, most);
-                add(ledger, slot, least);
+                ledger.remove_guest(slot, most);
+                ledger.add_guest(slot, least);
                 self.load[most.index()] -= weight;
                 self.load[least.index()] += weight;
                 moved = true;
             }
         }
         moved
-    }
-}
-
-/// Whether guests may run there.
-fn is_place(state: PuState) -> bool {
-    matches!(state, PuState::Free | PuState::Owned | PuState::Leaving)
-}
-
-fn add(ledger: &mut Ledger, slot: Slot, pu: PuId) {
-    ledger.account_mut(slot).guest_of.insert(pu);
-    ledger.pus[pu.index()].guests += 1;
-    touch(ledger, slot, pu);
-}
-
-fn remove(ledger: &mut Ledger, slot: Slot, pu: PuId) {
-    ledger.account_mut(slot).guest_of.remove(pu);
-    ledger.pus[pu.index()].guests -= 1;
-    touch(ledger, slot, pu);
-}
-
-/// Whether a guest uses the processors it is on has changed: their owners may have to be told.
-pub(crate) fn uses_changed(ledger: &mut Ledger, slot: Slot) {
-    let on = std::mem::take(&mut ledger.account_mut(slot).guest_of);
-    for pu in &on {
-        mark_owners(ledger, pu);
-    }
-    ledger.account_mut(slot).guest_of = on;
-}
-
-/// Everybody on this processor may have to be told whether it is shared.
-fn touch(ledger: &mut Ledger, slot: Slot, pu: PuId) {
-    ledger.mark(slot);
-    ledger.changed(slot);
-    mark_owners(ledger, pu);
-    if ledger.pus[pu.index()].guests > 0 {
-        mark_guests(ledger, |guest_of| guest_of.contains(pu));
-    }
-}
-
-fn mark_owners(ledger: &mut Ledger, pu: PuId) {
-    ledger.written.pus.push(pu);
-    let entry = ledger.pus[pu.index()];
-    for owner in [entry.owner, entry.next].into_iter().flatten() {
-        ledger.mark(owner);
-    }
-}
-
-fn mark_guests(ledger: &mut Ledger, there: impl Fn(&PuSet) -> bool) {
-    for index in 0..ledger.started.len() {
-        let other = ledger.started[index];
-        let account = ledger.account(other);
-        if account.phase == Phase::Running && there(&account.guest_of) {
-            ledger.mark(other);
-        }
     }
 }

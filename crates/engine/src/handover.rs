@@ -1,123 +1,92 @@
-//! How a processor changes hands, in two phases. Knows nothing of why.
+//! The decision is handed over to the ledger: processors change hands, applications that have none are stopped or
+//! are guests on those of others.
 //!
-//! [`Ledger::assign`] writes down who is next: one that is nobody's goes over at once, one that has an owner becomes `LEAVING` and stays its
-//! owner's. [`Ledger::adopted`] (or a death) lets go of it, and the one that is next owns it. So a processor never has two owners, and
-//! deciding again before the owner has answered only changes who is next.
+//! What a stopped application had is its heirs' at once: nothing of it runs, so nothing has to be vacated.
 
-use crate::event::Nanos;
-use crate::ledger::Ledger;
-use numaestro_policy::{Former, Plan, PuState, Slot};
-use numaestro_topology::PuId;
+use crate::account::Phase;
+use crate::event::Action;
+use crate::group::{is_next, stops_without};
+use crate::guests::Guests;
+use crate::site::Site;
+use numaestro_policy::{Plan, Shares, Slot};
 
-impl Ledger {
-    /// Carries a plan over.
-    pub(crate) fn carry_out(&mut self, plan: &Plan, now: Nanos) {
-        for &slot in plan.rehomed() {
-            self.apps[slot.index()].home = plan.home(slot);
-            self.mark(slot);
+/// Buffers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Handover {
+    guests: Guests,
+    /// All that run, in order of arrival, whether they take part in the division or not.
+    hosted: Vec<Slot>,
+}
+
+impl Handover {
+    /// Carries a plan out. `confined`: parties bound applications. The actions of this step begin at `first`.
+    pub(crate) fn carry_out(
+        &mut self,
+        site: &mut Site,
+        plan: &Plan,
+        confined: bool,
+        first: usize,
+        actions: &mut Vec<Action>,
+    ) {
+        site.ledger.carry_out(plan, site.now);
+        if site.regime.stops() {
+            // Before anything else that this step asks for; but nobody is stopped before its start.
+            let stopped = stop(site, confined, true, actions);
+            actions[first..].rotate_right(stopped);
+            stop(site, confined, false, actions);
         }
-        for &pu in plan.touched() {
-            self.assign(pu, plan.next(pu), now);
-        }
+        self.list_hosted(site, confined);
+        self.guests.spread(&site.machine, &mut site.ledger, &self.hosted, confined);
     }
 
-    /// Writes down who is next.
-    pub(crate) fn assign(&mut self, pu: PuId, next: Option<Slot>, now: Nanos) {
-        let entry = &self.pus[pu.index()];
-        let owner = entry.owner;
-        if entry.next == next {
-            return;
-        }
-        self.write_next(pu, next);
-        match (owner, next) {
-            (None, Some(slot)) => self.take(pu, slot, now),
-            (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
-            // What its owner has not been told of, has nothing on or does not run on needs no vacating.
-            (Some(owner), _)
-                if self.pus[pu.index()].state == PuState::Owned
-                    && (self.pus[pu.index()].idle
-                        || self.account(owner).stopped
-                        || !self.account(owner).sent.pus.contains(pu)) =>
-            {
-                self.let_go(pu, now);
+    /// The order in which all that run are divided among where processors have no owners; and back again.
+    pub(crate) fn exchange_hosted(&mut self, site: &mut Site) {
+        site.among.exchange(&mut self.hosted);
+    }
+
+    /// Lists, in order of arrival, all that run or are to run: those of them that have no processors of their own
+    /// are guests.
+    pub(crate) fn list_hosted(&mut self, site: &Site, confined: bool) {
+        self.hosted.clear();
+        let mut at = 0;
+        for &slot in site.ledger.started() {
+            let its_turn = is_next(site.among.order(), &mut at, slot);
+            let account = site.ledger.account(slot);
+            let stays_stopped = account.activity.stopped && stops_without(site, slot, its_turn, confined);
+            if account.phase == Phase::Running && !account.pinned && !stays_stopped {
+                self.hosted.push(slot);
             }
-            (Some(owner), _) if self.pus[pu.index()].state == PuState::Owned => self.announce(pu, owner),
-            _ => {}
         }
     }
+}
 
-    /// Another one is next, and nothing has followed from it yet.
-    pub(crate) fn write_next(&mut self, pu: PuId, next: Option<Slot>) {
-        let before = std::mem::replace(&mut self.pus[pu.index()].next, next);
-        self.news.pus.push(pu);
-        self.wrote(pu);
-        if let Some(slot) = before {
-            let app = &mut self.apps[slot.index()];
-            app.own.remove(pu);
-            app.allocation -= 1;
-            self.allocated -= 1;
-            self.changed(slot);
-        }
-        if let Some(slot) = next {
-            let app = &mut self.apps[slot.index()];
-            app.own.insert(pu);
-            app.allocation += 1;
-            self.allocated += 1;
-            self.changed(slot);
-            self.mark(slot);
+/// Nobody owns anything; everybody is everywhere, with as many threads as the share part says.
+pub(crate) fn share_everything(site: &mut Site, shares: &Shares) {
+    for &slot in site.among.order() {
+        site.ledger.lend_all(slot, site.now);
+        let team = shares.count(slot);
+        if std::mem::replace(&mut site.ledger.activity_mut(slot).team, team) != team {
+            site.ledger.mark(slot);
         }
     }
-
-    /// Nobody's becomes somebody's.
-    fn take(&mut self, pu: PuId, slot: Slot, now: Nanos) {
-        let entry = &mut self.pus[pu.index()];
-        (entry.owner, entry.state, entry.since_ns, entry.idle) = (Some(slot), PuState::Owned, now, false);
-        self.apps[slot.index()].held.remove(pu);
-        self.account_for(slot, now);
-        let account = self.account_mut(slot);
-        account.owned.insert(pu);
-        account.on += 1;
-        self.mark(slot);
+    for &slot in site.among.order() {
+        site.ledger.add_guest_everywhere(slot);
     }
+}
 
-    /// The owner will have to vacate it, once it is told.
-    fn announce(&mut self, pu: PuId, owner: Slot) {
-        self.pus[pu.index()].state = PuState::Leaving;
-        self.leave_epoch[pu.index()] = 0;
-        let account = self.account_mut(owner);
-        account.owned.remove(pu);
-        account.leaving.insert(pu);
-        self.mark(owner);
-    }
-
-    /// The owner keeps it after all.
-    fn stay(&mut self, pu: PuId, owner: Slot) {
-        self.pus[pu.index()].state = PuState::Owned;
-        let account = self.account_mut(owner);
-        account.leaving.remove(pu);
-        account.owned.insert(pu);
-        self.mark(owner);
-        self.settle_leaving(owner);
-    }
-
-    /// The owner is not on it any more: the one that is next has it.
-    pub(crate) fn let_go(&mut self, pu: PuId, now: Nanos) {
-        let entry = &mut self.pus[pu.index()];
-        let Some(owner) = entry.owner.take() else { return };
-        (entry.state, entry.since_ns, entry.idle) = (PuState::Free, now, false);
-        entry.last = Some(Former { slot: owner, app: self.apps[owner.index()].id });
-        let next = entry.next;
-        self.apps[owner.index()].held.insert(pu);
-        self.account_for(owner, now);
-        let account = self.account_mut(owner);
-        account.owned.remove(pu);
-        account.leaving.remove(pu);
-        account.on -= 1;
-        self.mark(owner);
-        self.wrote(pu);
-        self.changed(owner);
-        if let Some(slot) = next {
-            self.take(pu, slot, now);
+/// Stops those that have nothing after the decision, if they have been told where they are or if they have not. What
+/// they were vacating passes on. Returns how many.
+fn stop(site: &mut Site, confined: bool, told: bool, actions: &mut Vec<Action>) -> usize {
+    let (mut at, before) = (0, actions.len());
+    for index in 0..site.ledger.started().len() {
+        let slot = site.ledger.started()[index];
+        let its_turn = is_next(site.among.order(), &mut at, slot);
+        let (app, account) = (site.ledger.app(slot), site.ledger.account(slot));
+        let runs = app.allocation == 0 && !account.activity.stopped && told == (account.sent.epoch > 0);
+        if runs && stops_without(site, slot, its_turn, confined) {
+            actions.push(Action::Stop { app: app.id });
+            site.ledger.stop(slot, site.now);
         }
     }
+    actions.len() - before
 }

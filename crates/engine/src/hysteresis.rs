@@ -1,21 +1,17 @@
-//! Not every difference is worth a move. Knows nothing of which processors would move.
+//! Not every difference is worth a move.
 //!
-//! A share is a whole number, the right share usually is not: several roundings are equally fair. A processor that would pass between two
-//! running applications, neither of which the event is about, stays where it is if the present counts of both are the right share rounded
-//! up or down. Arrivals, departures, requests and every larger difference take effect at once.
+//! A share is a whole number, the right share usually is not: several roundings are equally fair. A processor that
+//! would pass between two running applications, neither of which the event is about, stays where it is if the
+//! present counts of both are the right share rounded up or down. Arrivals, departures, requests and every larger
+//! difference take effect at once.
 
-use crate::ledger::Ledger;
+use crate::site::Site;
 use numaestro_policy::{Shares, Slot};
 
 /// Puts back pairs of counts that differ from the present ones by rounding only.
-pub(crate) fn keep_roundings(
-    ledger: &Ledger,
-    order: &[Slot],
-    capacity: u32,
-    subject: Option<Slot>,
-    shares: &mut Shares,
-) {
-    let settled = |slot: Slot| Some(slot) != subject && !ledger.account(slot).sequential;
+pub(crate) fn keep_roundings(site: &Site, subject: Option<Slot>, shares: &mut Shares) {
+    let (ledger, order, capacity) = (&site.ledger, site.among.order(), site.among.capacity());
+    let settled = |slot: Slot| Some(slot) != subject && !ledger.activity(slot).sequential;
     let bounded = |slot: Slot| {
         let app = ledger.app(slot);
         app.allocation >= app.min && app.allocation <= app.cap(capacity)

@@ -15,18 +15,22 @@
 //! engine.recycle(&mut actions);
 //! ```
 //!
-//! Reading order: `engine` (what an event leads to), `decision` (counts, places), `turns`, `worklist` and `threads` (who runs now), `arrival` and `life` (what happens to applications),
-//! `admission` and `queue` (who may start), `ledger`, `handover` and `vacating` (who owns what, and how a processor changes hands), `guests`
-//! (more applications than processors), `targets` (what applications are told), `advice` (what one would be told), `invariants` (G1–G7).
+//! Reading order: `engine` (what an event leads to), `site` (what it is decided about), then the stages of a decision:
+//! `arrivals` and `life` (what happens to applications), `group` and `admission` (who takes part, who may start), `turns`,
+//! `worklist` and `threads` (who runs now), `division` and `parties` (how many), `placement` (which ones), `handover` and
+//! `guests` (it is carried out), `targets` (what applications are told), `invariants` (G1–G7). Below them all is the `ledger`.
 
 mod account;
 mod admission;
 mod advice;
-mod arrival;
-mod decision;
+mod arrivals;
+mod changes;
+mod clock;
+mod division;
 mod engine;
 mod event;
 mod filling;
+mod group;
 mod guests;
 mod handover;
 mod hysteresis;
@@ -34,16 +38,19 @@ mod invariants;
 pub mod journal;
 mod ledger;
 mod life;
-mod memory;
+mod participants;
 mod parties;
-mod presence;
+mod party;
+mod placement;
 mod queue;
-mod reports;
+mod regime;
 mod settings;
+mod site;
 mod snapshot;
 mod targets;
 mod threads;
 mod turns;
+mod unmanaged;
 mod vacating;
 mod worklist;
 

@@ -1,104 +1,125 @@
-//! What happens to an application between its arrival and its end: it wants another number of processors, works alone, waits, is there for
-//! its children only. Knows nothing of what it will get.
+//! What happens to an application between its arrival and its end: it wants another number of processors, works
+//! alone, waits, is there for its children only. What follows from that for its processors is decided later.
 
-use crate::engine::Engine;
+use crate::account::Phase;
+use crate::admission::Admission;
+use crate::changes::Changes;
 use crate::event::Action;
-use crate::guests::{Guests, uses_changed};
-use crate::ledger::Phase;
+use crate::site::Site;
 use numaestro_policy::Slot;
 
-impl Engine {
-    pub(crate) fn depart(&mut self, slot: Slot) -> bool {
-        self.only_queue = self.ledger.account(slot).phase == Phase::Waiting;
-        Guests::forget(&mut self.ledger, slot);
-        self.ledger.leave(slot, self.now);
-        self.subject = None;
-        true
-    }
+/// It is gone.
+pub(crate) fn depart(site: &mut Site, admission: &mut Admission, slot: Slot) -> Changes {
+    let waited = site.ledger.account(slot).phase == Phase::Waiting;
+    admission.remove(&site.ledger, slot);
+    site.ledger.leave(slot, site.now);
+    site.threads.forget(slot);
+    if waited { Changes::QUEUE } else { Changes::GROUP }
+}
 
-    pub(crate) fn request(&mut self, slot: Slot, processors: u32, actions: &mut Vec<Action>) -> bool {
-        let account = self.ledger.account_mut(slot);
-        if account.limits.request == processors {
-            return false;
-        }
-        account.limits.request = processors;
-        let before = account.phase;
-        match (before, processors) {
-            (Phase::Wrapper, 0) | (Phase::Gone, _) => return false,
-            (_, 0) => self.wrap(slot, actions),
-            (Phase::Wrapper, _) => {
-                self.ledger.account_mut(slot).phase = Phase::Running;
-                self.ledger.regrouped = true;
-                self.ledger.mark(slot);
-                self.ledger.changed(slot);
-            }
-            (Phase::Waiting, _) => self.only_queue = true,
-            (Phase::Running, _) => {}
-        }
-        self.refresh_wish(slot);
-        true
+/// It wants another number of processors.
+pub(crate) fn request(
+    site: &mut Site,
+    admission: &mut Admission,
+    slot: Slot,
+    processors: u32,
+    actions: &mut Vec<Action>,
+) -> Changes {
+    let phase = site.ledger.account(slot).phase;
+    let limits = &mut site.ledger.activity_mut(slot).limits;
+    if std::mem::replace(&mut limits.request, processors) == processors {
+        return Changes::NONE;
     }
+    let changes = match (phase, processors) {
+        (Phase::Wrapper, 0) | (Phase::Gone, _) => return Changes::NONE,
+        (Phase::Waiting | Phase::Running, 0) => wrap(site, admission, slot, actions),
+        (Phase::Wrapper, 1..) => {
+            site.ledger.set_phase(slot, Phase::Running);
+            Changes::GROUP
+        }
+        (Phase::Waiting, 1..) => Changes::QUEUE,
+        (Phase::Running, 1..) => Changes::DIVISION,
+    };
+    clamp_wish(site, admission, slot);
+    changes
+}
 
-    /// It holds nothing of its own from now on; its children do.
-    pub(crate) fn wrap(&mut self, slot: Slot, actions: &mut Vec<Action>) {
-        self.ledger.account_mut(slot).blocked = false;
-        Guests::forget(&mut self.ledger, slot);
-        self.ledger.give_up_all(slot, self.now);
-        if self.ledger.apps[slot.index()].home.take().is_some() {
-            self.ledger.news.homes.push(slot);
-        }
-        if self.ledger.account(slot).phase == Phase::Waiting {
-            if let Some(at) = self.ledger.place_in_queue(slot) {
-                self.ledger.queue.remove(at);
-            }
-            self.ledger.start(slot, Phase::Wrapper, self.now);
-            actions.push(Action::Start { app: self.ledger.app(slot).id });
-        }
-        let account = self.ledger.account_mut(slot);
-        (account.phase, account.pinned) = (Phase::Wrapper, false);
-        self.ledger.regrouped = true;
-        self.ledger.mark(slot);
+/// It holds nothing of its own from now on; its children do.
+pub(crate) fn wrap(site: &mut Site, admission: &mut Admission, slot: Slot, actions: &mut Vec<Action>) -> Changes {
+    let ledger = &mut site.ledger;
+    ledger.activity_mut(slot).blocked = false;
+    ledger.remove_guests(slot);
+    ledger.give_up_all(slot, site.now);
+    ledger.set_home(slot, None);
+    ledger.pin(slot, false);
+    if ledger.account(slot).phase == Phase::Waiting {
+        admission.remove(ledger, slot);
+        ledger.start(slot, Phase::Wrapper, site.now);
+        actions.push(Action::Start { app: ledger.app(slot).id });
+    } else {
+        ledger.set_phase(slot, Phase::Wrapper);
     }
+    Changes::GROUP
+}
 
-    pub(crate) fn sequential(&mut self, slot: Slot, sequential: bool) -> bool {
-        let allocation = self.ledger.app(slot).allocation;
-        let account = self.ledger.account_mut(slot);
-        let changed = account.sequential != sequential;
-        let was_blocked = std::mem::take(&mut account.blocked);
-        account.sequential = sequential;
-        if changed {
-            account.parallel_count = allocation;
-        }
-        let decides = (changed || was_blocked) && account.phase == Phase::Running;
-        self.reclaims = decides && !sequential;
-        self.ledger.regrouped |= was_blocked;
-        if changed || was_blocked {
-            self.ledger.mark(slot);
-            self.refresh_wish(slot);
-        }
-        if was_blocked {
-            uses_changed(&mut self.ledger, slot);
-        }
-        decides
+/// It works alone, or in parallel again.
+pub(crate) fn set_sequential(site: &mut Site, admission: &mut Admission, slot: Slot, sequential: bool) -> Changes {
+    let allocation = site.ledger.app(slot).allocation;
+    let phase = site.ledger.account(slot).phase;
+    let activity = site.ledger.activity_mut(slot);
+    let was_blocked = std::mem::take(&mut activity.blocked);
+    let changed = std::mem::replace(&mut activity.sequential, sequential) != sequential;
+    if changed {
+        activity.parallel_count = allocation;
     }
+    if changed || was_blocked {
+        site.ledger.mark(slot);
+        clamp_wish(site, admission, slot);
+    }
+    if was_blocked {
+        site.ledger.mark_hosts(slot);
+    }
+    let decides = (changed || was_blocked) && phase == Phase::Running;
+    let reclaims = decides && !sequential;
+    Changes { reclaims, regrouped: was_blocked, ..Changes::division_if(decides) }
+}
 
-    /// Who has a claim to keep what it has, or has nothing of its own, stays as it is.
-    pub(crate) fn blocked(&mut self, slot: Slot) -> bool {
-        let allocation = self.ledger.app(slot).allocation;
-        let account = self.ledger.account_mut(slot);
-        // One that has been stopped said so before.
-        let nothing = allocation == 0 && !account.stopped;
-        if account.phase != Phase::Running || account.pinned || account.blocked || nothing {
-            return false;
-        }
-        if !account.sequential {
-            account.parallel_count = allocation;
-        }
-        (account.sequential, account.blocked) = (true, true);
-        self.ledger.regrouped = true;
-        self.ledger.mark(slot);
-        self.ledger.lend_all(slot, self.now);
-        self.refresh_wish(slot);
-        true
+/// It waits for something outside. One that has a claim to keep what it has, or has nothing of its own, stays as
+/// it is.
+pub(crate) fn block(site: &mut Site, slot: Slot) -> Changes {
+    let allocation = site.ledger.app(slot).allocation;
+    let account = site.ledger.account(slot);
+    let (phase, pinned) = (account.phase, account.pinned);
+    let activity = site.ledger.activity_mut(slot);
+    // One that has been stopped said so before.
+    let nothing = allocation == 0 && !activity.stopped;
+    if phase != Phase::Running || pinned || activity.blocked || nothing {
+        return Changes::NONE;
     }
+    if !activity.sequential {
+        activity.parallel_count = allocation;
+    }
+    (activity.sequential, activity.blocked) = (true, true);
+    site.ledger.mark(slot);
+    site.ledger.lend_all(slot, site.now);
+    site.clamp_wish(slot);
+    Changes::GROUP
+}
+
+/// The shell can stop it, or cannot.
+pub(crate) fn set_stoppable(site: &mut Site, slot: Slot, stoppable: bool) -> Changes {
+    let activity = site.ledger.activity_mut(slot);
+    let changed = std::mem::replace(&mut activity.unstoppable, !stoppable) == stoppable;
+    if changed && !stoppable {
+        // It has never been stopped, or goes on by itself.
+        activity.stopped = false;
+        site.ledger.mark(slot);
+    }
+    Changes::division_if(changed)
+}
+
+/// Its wishes have changed; it may be in the queue.
+fn clamp_wish(site: &mut Site, admission: &mut Admission, slot: Slot) {
+    site.clamp_wish(slot);
+    admission.note_wish(&site.ledger, slot);
 }

@@ -1,7 +1,7 @@
-//! The machine is shared among parties before it is shared among applications. Knows nothing of users and groups, nor of any policy's rules.
+//! The machine is shared among parties before it is shared among applications.
 //!
-//! **Terms**: *want* of an application: its cap without parties; *part* of a party: what its applications may have together; *present* is a party
-//! that has an application in the present division.
+//! **Terms**: *want* of an application: its cap without parties; *part* of a party: what its applications may have
+//! together; *present* is a party that has an application in the present division.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,65 +13,52 @@
 //! the share part divides under these bounds; what it leaves unused is lowered, and all of it done again, four times at most
 //! ```
 //!
-//! Where turns are taken, what rounding leaves, and minimums that do not fit, go by who has waited longest instead of by weight and remainder.
+//! Where turns are taken, those that have waited longest come first when something is left by rounding or minimums
+//! do not fit; weight and remainder decide elsewhere.
 //!
-//! A minimum counts within its party's part only: a minimum that is more than the whole part is lowered to it, so that nobody takes from others by asking
-//! for much. In the middle of a turn whose counts hold, what everybody has is its minimum.
+//! A minimum counts within its party's part only: a minimum that is more than the whole part is lowered to it, so
+//! that nobody takes from others by asking for much. In the middle of a turn whose counts hold, what everybody has
+//! is its minimum.
 //!
-//! One party without limits, or none: no bound at all, and nothing here costs anything. Where processors have no owners (`linux24`, `sgi-mp`) there is
-//! nothing to divide, and parties mean nothing.
+//! One party without limits, or none: no bound at all, and nothing here costs anything. Where processors have no
+//! owners (`linux24`, `sgi-mp`) there is nothing to divide, and parties mean nothing.
 
 mod rooms;
 
-use crate::engine::Engine;
 use crate::filling::{Vessel, fill};
 use crate::ledger::Ledger;
-use numaestro_policy::{Party, Slot};
+use crate::site::Site;
+use numaestro_policy::{Party, Shares, Slot};
+pub(crate) use rooms::Rooms;
 use std::cmp::Reverse;
 
-/// Divisions in one decision, at most.
+/// Divisions among parties in one division among applications, at most.
 const ROUNDS_MAX: u32 = 4;
 
 /// What is known of the parties in the present division, and buffers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parties {
-    /// One of them has limits.
-    limited: bool,
     /// Applications are bounded by what their parties are entitled to, as of the latest division.
-    pub in_force: bool,
-    rooms: Vec<Room>,
+    in_force: bool,
+    rooms: Rooms,
     /// Parties, as they are filled.
     parts: Vec<Vessel>,
     /// Those that take part, by party, the heaviest first.
     members: Vec<Member>,
     /// The same, as they are filled.
     vessels: Vec<Vessel>,
-    /// The most that a share part has wanted to give, by slot.
+    /// By slot: the most that a share part has wanted to give.
     lowered: Vec<u32>,
-    /// What bounds those in `order` as of the latest decision, while others are tried beside them.
-    noted: Vec<Bounds>,
-    /// Turns so far, where they are taken, and the latest one at the end of which they had processors: by slot, and by party.
-    turns: u64,
-    served: Vec<u64>,
-    served_by_party: Vec<u64>,
+    /// What bounds applications as of the latest decision, while others are tried beside them.
+    kept: Kept,
+    served: Served,
 }
 
-/// One party in the present division.
-#[derive(Debug, Clone, Copy, Default)]
-struct Room {
-    /// Processors it may have in this division at most.
-    most: u32,
-    /// Processors kept for it in this division.
-    reserved: u32,
-    /// What it has in the division that is looked at.
-    count: u32,
-}
-
-impl Room {
-    /// Processors that nobody else can have.
-    fn held(&self) -> u32 {
-        self.count.max(self.reserved)
-    }
+/// What bounds those that take part, in their order.
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    in_force: bool,
+    bounds: Vec<Bounds>,
 }
 
 /// What its party's part of the machine does to one application.
@@ -79,6 +66,15 @@ impl Room {
 struct Bounds {
     entitled: u32,
     min: u32,
+}
+
+/// Turns so far, where they are taken, and the latest one at the end of which they had processors.
+#[derive(Debug, Clone, Default)]
+struct Served {
+    turns: u64,
+    /// By slot.
+    apps: Vec<u64>,
+    parties: Vec<u64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -92,200 +88,123 @@ struct Member {
     kept: u32,
 }
 
-impl Engine {
-    /// Other parties from now on.
-    pub(crate) fn regroup_parties(&mut self, parties: &[Party]) -> bool {
-        if self.settings.parties == parties {
-            return false;
-        }
-        self.settings.parties.clear();
-        self.settings.parties.extend_from_slice(parties);
-        self.note_parties();
-        for app in &mut self.ledger.apps {
-            app.party = known_party(parties, app.party);
-        }
-        self.wishes_stale = true;
-        // Counts do not hold beyond new limits.
-        self.forget_turn();
-        true
+impl Parties {
+    /// Whether applications are bounded by what their parties are entitled to, as of the latest division.
+    pub(crate) fn are_in_force(&self) -> bool {
+        self.in_force
     }
 
-    /// Takes down what does not change from decision to decision.
-    pub(crate) fn note_parties(&mut self) {
-        let parties = &self.settings.parties;
-        self.parties.limited = parties.iter().any(|party| party.most < u32::MAX || party.reserved > 0);
-        self.parties.in_force = false;
+    /// Other parties share the machine: until the next division nobody is bounded.
+    pub(crate) fn lift(&mut self) {
+        self.in_force = false;
     }
 
-    /// The most that an application of this party can ever have.
-    pub(crate) fn most_of(&self, party: u32) -> u32 {
-        self.settings.parties.get(party as usize).map_or(u32::MAX, |party| party.most.max(1))
-    }
-
-    /// Divides under the bounds of parties, again while what one may have and does not use could be used by others.
-    pub(crate) fn divide(&mut self) {
-        if !self.parties_matter() {
-            self.divide_by_share();
-            return;
-        }
-        self.parties.lowered.clear();
-        self.parties.lowered.resize(self.ledger.apps.len(), u32::MAX);
-        for _ in 0..ROUNDS_MAX {
-            self.entitle();
-            self.divide_by_share();
-            self.clip_to_parties();
-            if !self.lower_unused() {
-                return;
-            }
-        }
-    }
-
-    /// Notes what bounds those in `order`, before others are tried beside them: a trial divides, and a division sets new bounds.
-    pub(crate) fn note_bounds(&mut self) {
-        let Parties { noted, .. } = &mut self.parties;
+    /// Keeps what bounds those that take part, before others are tried beside them: a trial divides, and a division
+    /// sets new bounds.
+    pub(crate) fn keep_bounds(&mut self, site: &Site) {
         let bounds = |&slot: &Slot| {
-            let app = &self.ledger.apps[slot.index()];
+            let app = site.ledger.app(slot);
             Bounds { entitled: app.entitled, min: app.min }
         };
-        noted.clear();
-        if !self.settings.parties.is_empty() {
-            noted.extend(self.order.iter().map(bounds));
+        self.kept.in_force = self.in_force;
+        self.kept.bounds.clear();
+        if !site.settings.parties.is_empty() {
+            self.kept.bounds.extend(site.among.order().iter().map(bounds));
         }
     }
 
-    /// Nobody was started: what was noted holds again. Dividing anew would not do, because a division also goes by what everybody has by now.
-    pub(crate) fn restore_bounds(&mut self) {
-        for (&slot, bounds) in self.order.iter().zip(&self.parties.noted) {
-            let app = &mut self.ledger.apps[slot.index()];
-            (app.entitled, app.min) = (bounds.entitled, bounds.min);
+    /// Nobody was started: what was kept holds again. Dividing anew would not do, because a division also goes by
+    /// what everybody has by now.
+    pub(crate) fn restore_bounds(&mut self, site: &mut Site) {
+        self.in_force = self.kept.in_force;
+        for (&slot, bounds) in site.among.order().iter().zip(&self.kept.bounds) {
+            site.ledger.entitle(slot, bounds.entitled, bounds.min);
         }
     }
 
     /// Whether there is anything to divide among parties. If not, nobody is bounded.
-    fn parties_matter(&mut self) -> bool {
-        if self.settings.parties.is_empty() || !self.policy.share.space_shares() {
-            self.parties.in_force = false;
+    pub(crate) fn apply(&mut self, site: &mut Site) -> bool {
+        if site.settings.parties.is_empty() || !site.regime.owns() {
+            self.in_force = false;
             return false;
         }
-        let party = |slot: &Slot| self.ledger.app(*slot).party;
-        let alike = self.order.windows(2).all(|two| party(&two[0]) == party(&two[1]));
-        let matter = self.parties.limited || !alike;
-        if !matter {
-            for index in 0..self.order.len() {
-                let slot = self.order[index];
-                let min = self.minimum(slot);
-                let app = &mut self.ledger.apps[slot.index()];
-                (app.entitled, app.min) = (u32::MAX, min);
+        let (order, ledger) = (site.among.order(), &mut site.ledger);
+        let alike = order.windows(2).all(|two| ledger.app(two[0]).party == ledger.app(two[1]).party);
+        self.in_force = are_limited(&site.settings.parties) || !alike;
+        if !self.in_force {
+            for &slot in order {
+                ledger.entitle(slot, u32::MAX, minimum(ledger, slot));
             }
+            return false;
         }
-        self.parties.in_force = matter;
-        matter
+        self.lowered.clear();
+        self.lowered.resize(ledger.apps().len(), u32::MAX);
+        true
     }
 
-    /// The user's minimum.
-    fn minimum(&self, slot: Slot) -> u32 {
-        let account = self.ledger.account(slot);
-        if account.sequential { 1 } else { account.limits.min }
-    }
-
-    /// Sets what every application in `order` is entitled to.
-    fn entitle(&mut self) {
-        self.list_members();
-        self.open_rooms();
-        self.divide_among_parties();
-        for (member, vessel) in self.parties.members.iter().zip(&self.parties.vessels) {
-            let app = &mut self.ledger.apps[member.slot.index()];
-            app.entitled = vessel.got;
-            if vessel.got > 0 {
-                app.min = app.min.min(vessel.got);
-            }
+    /// Sets what every application that takes part is entitled to. `hold`: what everybody has is its minimum.
+    pub(crate) fn entitle(&mut self, site: &mut Site, hold: bool) {
+        self.list_members(site, hold);
+        self.rooms.open(site);
+        self.divide_among_parties(site);
+        for (member, vessel) in self.members.iter().zip(&self.vessels) {
+            let min = site.ledger.app(member.slot).min;
+            let min = if vessel.got > 0 { min.min(vessel.got) } else { min };
+            site.ledger.entitle(member.slot, vessel.got, min);
         }
     }
 
     /// Who takes part, with what it wants whatever its party.
-    fn list_members(&mut self) {
-        let turns = self.policy.turns.stops();
-        self.parties.members.clear();
-        for index in 0..self.order.len() {
-            let slot = self.order[index];
-            let min = self.minimum(slot);
-            let lowered = self.parties.lowered.get(slot.index()).copied().unwrap_or(u32::MAX);
-            let app = &mut self.ledger.apps[slot.index()];
-            (app.entitled, app.min) = (u32::MAX, min);
-            let possible = app.has_its_minimum(self.capacity, self.capacity);
-            let want = if possible { app.cap(self.capacity).min(lowered) } else { 0 };
-            let kept = if self.work_list.is_some() { app.allocation.min(want) } else { 0 };
-            let rank = if turns { self.parties.served.get(slot.index()).copied().unwrap_or(0) } else { 0 };
-            self.parties.members.push(Member { party: app.party as usize, slot, rank, want, kept });
+    fn list_members(&mut self, site: &mut Site, hold: bool) {
+        let (ledger, capacity, turns) = (&mut site.ledger, site.among.capacity(), site.regime.stops());
+        self.members.clear();
+        for &slot in site.among.order() {
+            ledger.entitle(slot, u32::MAX, minimum(ledger, slot));
+            let app = ledger.app(slot);
+            let possible = app.has_its_minimum(capacity, capacity);
+            let want = if possible { app.cap(capacity).min(self.lowered[slot.index()]) } else { 0 };
+            let kept = if hold { app.allocation.min(want) } else { 0 };
+            let rank = if turns { self.served.apps.get(slot.index()).copied().unwrap_or(0) } else { 0 };
+            self.members.push(Member { party: app.party as usize, slot, rank, want, kept });
         }
-        let apps = &self.ledger.apps;
         let key = |member: &Member| {
-            let app = &apps[member.slot.index()];
+            let app = ledger.app(member.slot);
             (member.party, member.rank, Reverse(app.weight_milli), app.id)
         };
-        self.parties.members.sort_unstable_by_key(key);
-    }
-
-    /// Limits of each party in this division: those that keep what they have from a former manager's time count already.
-    fn open_rooms(&mut self) {
-        let mut rooms = std::mem::take(&mut self.parties.rooms);
-        rooms.clear();
-        let room = |party: &Party| Room { most: party.most.max(1), reserved: party.reserved.min(party.most), count: 0 };
-        rooms.extend(self.settings.parties.iter().map(room));
-        if self.ledger.some.pinned {
-            for &slot in &self.ledger.started {
-                let app = self.ledger.app(slot);
-                if self.ledger.account(slot).pinned {
-                    let room = &mut rooms[app.party as usize];
-                    room.most = room.most.saturating_sub(app.allocation);
-                    room.reserved = room.reserved.saturating_sub(app.allocation);
-                }
-            }
-        }
-        let mut left = self.capacity;
-        for room in &mut rooms {
-            // With fewer processors than are reserved, the first in the list have theirs.
-            room.reserved = room.reserved.min(left);
-            left -= room.reserved;
-        }
-        self.parties.rooms = rooms;
+        self.members.sort_unstable_by_key(key);
     }
 
     /// Parts of parties, and of them what each member has; again for those that cannot use all of their part.
-    fn divide_among_parties(&mut self) {
-        let turns = self.policy.turns.stops();
-        let Parties { rooms, parts, members, vessels, served_by_party, .. } = &mut self.parties;
-        let rank = |party: usize| if turns { served_by_party.get(party).copied().unwrap_or(0) } else { 0 };
+    fn divide_among_parties(&mut self, site: &Site) {
+        let turns = site.regime.stops();
+        let Self { rooms, parts, members, vessels, served, .. } = self;
+        let rank = |party: usize| if turns { served.parties.get(party).copied().unwrap_or(0) } else { 0 };
         parts.clear();
         let open = |(party, known): (usize, &Party)| Vessel::new(known.weight_milli, 0, 0, 0, rank(party));
-        parts.extend(self.settings.parties.iter().enumerate().map(open));
+        parts.extend(site.settings.parties.iter().enumerate().map(open));
         for member in &*members {
-            let (room, part) = (&mut rooms[member.party], &mut parts[member.party]);
-            room.count += member.kept;
-            part.cap = part.cap.saturating_add(member.want).min(room.most);
-            part.has += self.ledger.apps[member.slot.index()].allocation;
+            rooms.add(member.party as u32, member.kept);
+            let part = &mut parts[member.party];
+            part.cap = part.cap.saturating_add(member.want).min(rooms.of(member.party as u32).most);
+            part.has += site.ledger.app(member.slot).allocation;
         }
         for _ in 0..ROUNDS_MAX {
-            let mut pool = self.capacity;
-            for (part, room) in parts.iter_mut().zip(&*rooms) {
+            let mut pool = site.among.capacity();
+            for (part, room) in parts.iter_mut().zip(rooms.each()) {
                 pool -= room.reserved - room.reserved.min(part.cap);
                 part.floor = room.held().min(part.cap);
             }
             if parts.iter().map(|part| part.floor).sum::<u32>() > pool {
-                parts.iter_mut().zip(&*rooms).for_each(|(part, room)| part.floor = room.reserved.min(part.cap));
+                parts.iter_mut().zip(rooms.each()).for_each(|(part, room)| part.floor = room.reserved.min(part.cap));
             }
             fill(pool, parts);
             vessels.clear();
             let mut short = false;
-            let mut begin = 0;
-            while begin < members.len() {
-                let party = members[begin].party;
-                let len = members[begin..].iter().take_while(|member| member.party == party).count();
-                let part = &mut parts[party];
-                let used = divide_one(&self.ledger, part.got, &members[begin..][..len], vessels);
+            for members in members.chunk_by(|one, other| one.party == other.party) {
+                let part = &mut parts[members[0].party];
+                let used = divide_one(&site.ledger, part.got, members, vessels);
                 short |= used < part.got;
                 part.cap = part.cap.min(if used < part.got { used } else { u32::MAX });
-                begin += len;
             }
             if !short {
                 return;
@@ -294,27 +213,29 @@ impl Engine {
     }
 
     /// Nobody has more than it is entitled to, whatever a share part lets them keep.
-    fn clip_to_parties(&mut self) {
-        for &slot in &self.order {
-            let entitled = self.ledger.app(slot).entitled;
-            if self.shares.count(slot) > entitled {
-                self.shares.set(slot, entitled);
-                self.shares.set_exact(slot, u64::from(entitled), 1);
+    pub(crate) fn clip(site: &Site, shares: &mut Shares) {
+        for &slot in site.among.order() {
+            let entitled = site.ledger.app(slot).entitled;
+            if shares.count(slot) > entitled {
+                shares.set(slot, entitled);
+                shares.set_exact(slot, u64::from(entitled), 1);
             }
         }
     }
 
     /// What the share part leaves to those who do not want it is to be others'. False if there is nothing to do.
-    fn lower_unused(&mut self) -> bool {
-        self.count_parties();
-        if self.not_held() == 0 || !self.order.iter().any(|&slot| self.is_starved(slot)) {
+    pub(crate) fn lower_unused(&mut self, site: &Site, shares: &Shares) -> bool {
+        self.rooms.count(site, shares);
+        let order = site.among.order();
+        let all_held = self.rooms.held() >= site.among.capacity();
+        if all_held || !order.iter().any(|&slot| self.is_starved(site, shares, slot)) {
             return false;
         }
         let mut lowered = false;
-        for &slot in &self.order {
-            let (count, entitled) = (self.shares.count(slot), self.ledger.app(slot).entitled);
-            if count < entitled {
-                self.parties.lowered[slot.index()] = count;
+        for &slot in order {
+            let count = shares.count(slot);
+            if count < site.ledger.app(slot).entitled {
+                self.lowered[slot.index()] = count;
                 lowered = true;
             }
         }
@@ -322,16 +243,87 @@ impl Engine {
     }
 
     /// It has all that it is entitled to, could use more, and its party may have more.
-    fn is_starved(&self, slot: Slot) -> bool {
-        let app = self.ledger.app(slot);
-        let room = &self.parties.rooms[app.party as usize];
-        self.shares.count(slot) == app.entitled && app.entitled < app.wanted(self.capacity) && room.count < room.most
+    fn is_starved(&self, site: &Site, shares: &Shares, slot: Slot) -> bool {
+        let (app, capacity) = (site.ledger.app(slot), site.among.capacity());
+        let room = self.rooms.of(app.party);
+        shares.count(slot) == app.entitled && app.entitled < app.wanted(capacity) && room.count < room.most
+    }
+
+    /// What parties have in a division; none where they do not matter.
+    pub(crate) fn count(&mut self, site: &Site, shares: &Shares) -> Option<&mut Rooms> {
+        if !self.in_force {
+            return None;
+        }
+        self.rooms.count(site, shares);
+        Some(&mut self.rooms)
+    }
+
+    /// A turn has ended. Where a part is too small for all who would run, those who have waited longest are first
+    /// in the next.
+    pub(crate) fn end_turn(&mut self, site: &Site) {
+        if !self.in_force {
+            return;
+        }
+        let Served { turns, apps, parties } = &mut self.served;
+        *turns += 1;
+        apps.resize(site.ledger.apps().len(), 0);
+        parties.resize(site.settings.parties.len(), 0);
+        for &slot in site.ledger.started() {
+            let app = site.ledger.app(slot);
+            if app.allocation > 0 {
+                apps[slot.index()] = *turns;
+                parties[app.party as usize] = *turns;
+            }
+        }
+    }
+
+    /// Whether counts can hold: what each application would keep is within the limits of its party.
+    pub(crate) fn allow(&mut self, site: &Site, kept: impl Iterator<Item = (Slot, u32)>) -> bool {
+        if !are_limited(&site.settings.parties) {
+            return true;
+        }
+        self.rooms.open(site);
+        for (slot, kept) in kept {
+            self.rooms.add(site.ledger.app(slot).party, kept);
+        }
+        let within = self.rooms.each().iter().all(|room| room.count <= room.most);
+        within && self.rooms.held() <= site.among.capacity()
+    }
+
+    /// P1: no party has more than its most. P2: nobody has what is reserved for others. P3: what the share part
+    /// would give is given, within that, if it is to give `everything`.
+    pub(crate) fn check(&mut self, site: &Site, shares: &Shares, everything: bool) {
+        if !self.in_force {
+            return;
+        }
+        let (order, capacity) = (site.among.order(), site.among.capacity());
+        self.rooms.open(site);
+        for &slot in order {
+            let app = site.ledger.app(slot);
+            self.rooms.add(app.party, app.allocation);
+        }
+        for (party, room) in self.rooms.each().iter().enumerate() {
+            assert!(room.count <= room.most, "P1: party {party} has {} of {}", room.count, room.most);
+        }
+        let held = self.rooms.held();
+        assert!(held <= capacity, "P2: {held} of {capacity} are held, {:?}", self.rooms);
+        if cfg!(debug_assertions) && everything && held < capacity {
+            let starved = |&&slot: &&Slot| site.ledger.app(slot).allocation > 0 && self.is_starved(site, shares, slot);
+            let starved = order.iter().find(starved).map(|&slot| site.ledger.app(slot).id);
+            assert!(starved.is_none(), "P3: {held} of {capacity} are held, {starved:?} wants more");
+        }
     }
 }
 
-/// An index that there is.
-pub(crate) fn known_party(parties: &[Party], party: u32) -> u32 {
-    if (party as usize) < parties.len() { party } else { 0 }
+/// One of them has limits.
+fn are_limited(parties: &[Party]) -> bool {
+    parties.iter().any(|party| party.most < u32::MAX || party.reserved > 0)
+}
+
+/// The user's minimum.
+fn minimum(ledger: &Ledger, slot: Slot) -> u32 {
+    let activity = ledger.activity(slot);
+    if activity.sequential { 1 } else { activity.limits.min }
 }
 
 /// Appends what each member has of its party's part. Returns the sum.

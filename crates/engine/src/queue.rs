@@ -1,5 +1,5 @@
-//! The queue of those that wait, in order of arrival: one piece of memory to look through, cheap to leave at both ends. Knows nothing of who
-//! may start.
+//! The queue of those that wait, in order of arrival: one piece of memory to look through, cheap to leave at
+//! both ends.
 
 use numaestro_policy::{Slot, Waiting};
 
@@ -19,9 +19,9 @@ impl Queue {
         &self.entries[self.head..]
     }
 
-    /// Everybody, to be written anew; not the order.
-    pub(crate) fn waiting_mut(&mut self) -> &mut [Waiting] {
-        &mut self.entries[self.head..]
+    /// An entry needs so many processors from now on.
+    pub(crate) fn set_processors(&mut self, at: usize, processors: u32) {
+        self.entries[self.head + at].processors = processors;
     }
 
     pub(crate) fn len(&self) -> usize {

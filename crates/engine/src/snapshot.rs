@@ -1,9 +1,10 @@
-//! Everything there is to see, as owned data. Knows nothing of how it is shown.
+//! Everything there is to see, as owned data.
 
-use crate::engine::Engine;
+use crate::account::Phase;
+use crate::admission::Admission;
 use crate::event::{Class, Nanos};
-use crate::ledger::Phase;
-use numaestro_policy::{AppId, PuState, Slot};
+use crate::site::Site;
+use numaestro_policy::{AppId, Policy, PuState, Slot};
 use numaestro_topology::{PuId, PuSet};
 
 /// What an application is doing.
@@ -124,54 +125,64 @@ pub struct Snapshot {
     pub work_list: Vec<AppId>,
 }
 
-impl Engine {
-    /// Everything there is to see. Allocates; not for the hot path.
-    pub fn snapshot(&self) -> Snapshot {
-        let queue = self.ledger.queue.waiting().iter().map(|waiting| waiting.app);
-        let mut arrival = self.ledger.started.clone();
-        arrival.extend(queue.clone());
-        let id = |&slot: &Slot| self.ledger.app(slot).id;
-        arrival.sort_unstable_by_key(id);
+/// What is shown.
+pub(crate) struct Shown<'a> {
+    pub site: &'a Site,
+    pub policy: &'a Policy,
+    pub admission: &'a Admission,
+}
+
+impl Shown<'_> {
+    /// Everything there is to see. `unmanaged`: processors.
+    pub(crate) fn all(&self, unmanaged: u32, decisions: u64) -> Snapshot {
+        let ledger = &self.site.ledger;
+        let queue = self.admission.waiting().iter().map(|waiting| waiting.app);
+        let mut arrival: Vec<Slot> = ledger.started().iter().copied().chain(queue.clone()).collect();
+        ledger.sort(&mut arrival);
+        let id = |&slot: &Slot| ledger.app(slot).id;
         let lacks = |slot: &&Slot| {
-            let (app, account) = (self.ledger.app(**slot), self.ledger.account(**slot));
-            account.phase == Phase::Running && app.allocation < app.request.min(app.max)
+            let app = ledger.app(**slot);
+            ledger.account(**slot).phase == Phase::Running && app.allocation < app.request.min(app.max)
         };
         Snapshot {
-            now: self.now,
+            now: self.site.now,
             policy: self.policy.to_string(),
-            usable: self.ledger.usable.clone(),
-            unmanaged: self.unmanaged,
-            decisions: self.decisions,
-            apps: arrival.iter().map(|&slot| self.app_snapshot(slot)).collect(),
-            pus: (0..self.ledger.pus.len() as u32).map(|pu| self.pu_snapshot(PuId(pu))).collect(),
+            usable: ledger.usable().clone(),
+            unmanaged,
+            decisions,
+            apps: arrival.iter().map(|&slot| self.app(slot)).collect(),
+            pus: (0..ledger.pus().len() as u32).map(|pu| self.pu(PuId(pu))).collect(),
             queue: queue.map(|slot| id(&slot)).collect(),
             work_list: arrival.iter().filter(lacks).map(id).collect(),
         }
     }
 
-    pub(crate) fn app_snapshot(&self, slot: Slot) -> AppSnapshot {
-        let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+    /// One application.
+    pub(crate) fn app(&self, slot: Slot) -> AppSnapshot {
+        let (app, account) = (self.site.ledger.app(slot), self.site.ledger.account(slot));
+        let (activity, sent) = (&account.activity, &account.sent);
+        let limits = activity.limits;
         AppSnapshot {
             app: app.id,
             state: match account.phase {
                 Phase::Waiting | Phase::Gone => AppState::Waiting,
                 Phase::Wrapper => AppState::Wrapper,
-                Phase::Running if account.stopped => AppState::Stopped,
-                Phase::Running if account.blocked => AppState::Blocked,
-                Phase::Running if account.sequential => AppState::Sequential,
+                Phase::Running if activity.stopped => AppState::Stopped,
+                Phase::Running if activity.blocked => AppState::Blocked,
+                Phase::Running if activity.sequential => AppState::Sequential,
                 Phase::Running => AppState::Running,
             },
             class: app.class,
-            request: account.limits.request,
-            min: account.limits.min,
-            max: account.limits.max,
-            weight_milli: account.limits.weight_milli,
-            count: account.sent.count,
-            pus: account.sent.pus.clone(),
-            shared: account.sent.shared,
-            lent: account.sent.lent,
-            epoch: account.sent.epoch,
-            adopted: account.adopted,
+            request: limits.request,
+            min: limits.min,
+            max: limits.max,
+            weight_milli: limits.weight_milli,
+            count: sent.count,
+            pus: sent.pus.clone(),
+            shared: sent.shared,
+            lent: sent.lent,
+            epoch: sent.epoch,
+            adopted: sent.adopted,
             position: self.position(slot),
             why: self.why(slot),
         }
@@ -179,13 +190,14 @@ impl Engine {
 
     /// Its place in the queue, counted from 1; 0 = not in it.
     fn position(&self, slot: Slot) -> u32 {
-        self.ledger.place_in_queue(slot).map_or(0, |at| at as u32 + 1)
+        self.admission.place(&self.site.ledger, slot).map_or(0, |at| at as u32 + 1)
     }
 
-    fn pu_snapshot(&self, pu: PuId) -> PuSnapshot {
-        let entry = &self.ledger.pus[pu.index()];
-        let id = |slot: Slot| self.ledger.app(slot).id;
-        let guests = self.ledger.started.iter().filter(|&&slot| self.ledger.account(slot).guest_of.contains(pu));
+    fn pu(&self, pu: PuId) -> PuSnapshot {
+        let ledger = &self.site.ledger;
+        let entry = ledger.pu(pu);
+        let id = |slot: Slot| ledger.app(slot).id;
+        let guests = ledger.started().iter().filter(|&&slot| ledger.account(slot).guest_of.contains(pu));
         PuSnapshot {
             pu,
             state: entry.state,
@@ -197,26 +209,27 @@ impl Engine {
 
     /// One sentence.
     fn why(&self, slot: Slot) -> String {
-        let (app, account) = (self.ledger.app(slot), self.ledger.account(slot));
+        let (app, account) = (self.site.ledger.app(slot), self.site.ledger.account(slot));
+        let activity = &account.activity;
         let share = self.policy.share.info().name;
-        let (running, capacity) = (self.order.len(), self.capacity);
+        let (running, capacity) = (self.site.among.order().len(), self.site.among.capacity());
         match account.phase {
             Phase::Gone => String::new(),
-            Phase::Waiting if account.limits.wait == Some(true) => {
+            Phase::Waiting if activity.limits.wait == Some(true) => {
                 format!("waits, as wished, for processors of its own: number {} in the queue", self.position(slot))
             }
             Phase::Waiting => format!("waits for processors of its own: number {} in the queue", self.position(slot)),
             Phase::Wrapper => "its children run; it holds no processors itself".to_owned(),
             Phase::Running if account.pinned => "keeps what it had when the manager was started again".to_owned(),
-            Phase::Running if account.stopped => {
+            Phase::Running if activity.stopped => {
                 let turns = self.policy.turns.info().name;
                 format!("stopped until its turn: {running} applications have processors now, by turns={turns}")
             }
-            Phase::Running if account.blocked => {
+            Phase::Running if activity.blocked => {
                 "it waits for something outside: its processors are lent until it opens a parallel region".to_owned()
             }
-            Phase::Running if account.team > 0 && app.allocation == 0 => {
-                format!("share={share} gives nobody processors: {} threads wherever they like", account.team)
+            Phase::Running if activity.team > 0 && app.allocation == 0 => {
+                format!("share={share} gives nobody processors: {} threads wherever they like", activity.team)
             }
             Phase::Running if app.allocation == 0 && app.entitled == 0 => {
                 "its user's part is taken by the user's other programs: it shares with them".to_owned()
@@ -227,11 +240,11 @@ impl Engine {
             Phase::Running if app.allocation == 0 => {
                 format!("{running} applications on {capacity} processors: it shares with others, balanced by weight")
             }
-            Phase::Running if account.sequential && app.allocation < account.parallel_count => {
+            Phase::Running if activity.sequential && app.allocation < activity.parallel_count => {
                 format!(
                     "sequential: {} of its {} processors are lent",
-                    account.parallel_count - app.allocation,
-                    account.parallel_count
+                    activity.parallel_count - app.allocation,
+                    activity.parallel_count
                 )
             }
             Phase::Running if account.owned.is_empty() && account.sent.epoch == 0 => {

@@ -1,30 +1,73 @@
-//! The threads that policies of threads choose among. Knows nothing of which of them run.
+//! The threads that policies of threads choose among.
 //!
-//! Which of its threads runs on which processor is an application's own business. The best that is known: one thread is on each of
-//! its processors, and it stays there as long as that is the application's.
+//! Which of its threads runs on which processor is an application's own business. The best that is known: one
+//! thread is on each of its processors, and it stays there as long as that is the application's.
 
-use crate::account::{Account, Vp};
-use crate::engine::Engine;
-use numaestro_policy::Thread;
-use numaestro_topology::PuSet;
+use crate::ledger::Ledger;
+use numaestro_policy::{Slot, Thread};
+use numaestro_topology::{PuId, PuSet};
 
-impl Engine {
-    /// Writes down the threads of all in `order`, if anybody wants to choose among them.
-    pub(crate) fn list_threads(&mut self) {
-        self.threads.clear();
-        if !self.policy.turns.chooses_threads() {
-            return;
+/// What is known of the threads of each application.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Threads {
+    /// Those of all that take part, by order of arrival and number.
+    listed: Vec<Thread>,
+    /// By slot and virtual processor.
+    known: Vec<Vec<Vp>>,
+    /// A buffer.
+    taken: PuSet,
+}
+
+/// What is known of one thread.
+#[derive(Debug, Clone, Copy, Default)]
+struct Vp {
+    /// Latest bus-transaction rate, transactions per millisecond.
+    rate: Option<u32>,
+    /// Rates so far.
+    samples: u32,
+    /// Where it ran last.
+    last: Option<PuId>,
+}
+
+impl Threads {
+    /// Those of all that take part, if somebody chooses among them.
+    pub(crate) fn listed(&self) -> &[Thread] {
+        &self.listed
+    }
+
+    /// The application is gone.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        if let Some(known) = self.known.get_mut(slot.index()) {
+            known.clear();
         }
-        for &slot in &self.ledger.started {
-            self.ledger.apps[slot.index()].thread_count = 0;
-        }
-        for &slot in &self.order {
-            let (app, account) = (&mut self.ledger.apps[slot.index()], &mut self.ledger.accounts[slot.index()]);
-            (app.first_thread, app.thread_count) = (self.threads.len() as u32, app.threads());
-            if account.vps.len() != app.thread_count as usize {
-                account.vps.resize(app.thread_count as usize, Vp::default());
+    }
+
+    /// Rates of an application's threads, of which there are so many; the last rate is that of all the others.
+    pub(crate) fn sampled(&mut self, slot: Slot, threads: u32, rates: &[Option<u32>]) {
+        let Some(&last) = rates.last() else { return };
+        for (vp, known) in known_of(&mut self.known, slot, threads).iter_mut().enumerate() {
+            if let Some(rate) = rates.get(vp).copied().unwrap_or(last) {
+                (known.rate, known.samples) = (Some(rate), known.samples.wrapping_add(1));
             }
-            find(account, &mut self.taken);
+        }
+    }
+
+    /// Nobody chooses among threads.
+    pub(crate) fn clear(&mut self) {
+        self.listed.clear();
+    }
+
+    /// Lists the threads of all in `order`.
+    pub(crate) fn list(&mut self, ledger: &mut Ledger, order: &[Slot]) {
+        self.listed.clear();
+        for index in 0..ledger.started().len() {
+            ledger.set_threads(ledger.started()[index], 0, 0);
+        }
+        for &slot in order {
+            let count = ledger.app(slot).threads();
+            ledger.set_threads(slot, self.listed.len() as u32, count);
+            let known = known_of(&mut self.known, slot, count);
+            find(&ledger.account(slot).owned, known, &mut self.taken);
             let thread = |(vp, known): (usize, &Vp)| Thread {
                 app: slot,
                 vp: vp as u32,
@@ -32,14 +75,23 @@ impl Engine {
                 rate: known.rate,
                 samples: known.samples,
             };
-            self.threads.extend(account.vps.iter().enumerate().map(thread));
+            self.listed.extend(known.iter().enumerate().map(thread));
         }
     }
 }
 
+/// What is known of an application that has so many threads.
+fn known_of(known: &mut Vec<Vec<Vp>>, slot: Slot, threads: u32) -> &mut [Vp] {
+    if known.len() <= slot.index() {
+        known.resize_with(slot.index() + 1, Vec::new);
+    }
+    let known = &mut known[slot.index()];
+    known.resize(threads as usize, Vp::default());
+    known
+}
+
 /// Where the threads of one application are. `taken` is a buffer.
-fn find(account: &mut Account, taken: &mut PuSet) {
-    let Account { owned, vps, .. } = account;
+fn find(owned: &PuSet, vps: &mut [Vp], taken: &mut PuSet) {
     if owned.is_empty() {
         return;
     }

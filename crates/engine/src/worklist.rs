@@ -1,4 +1,4 @@
-//! What happens to processors that are released before a turn ends: they go to the work-list, one by one. Knows nothing of who releases them.
+//! What happens to processors that are released before a turn ends: they go to the work-list, one by one.
 //!
 //! **Source**: Martorell et al. 2000, §3.4 and §5.2: between two quanta nothing is taken from anybody, and a processor that its application
 //! gives back visits the list of those that want more than they have.
@@ -18,21 +18,23 @@
 use numaestro_policy::{Search, Shares, Slot, Turn, View};
 
 /// In the middle of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WorkList {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkList<'a> {
     /// Processors that the division at the beginning of the turn left over.
     pub left_over: u32,
+    /// Whose turn it is, and whose the next one.
+    pub turn: &'a Turn,
 }
 
-impl WorkList {
+impl WorkList<'_> {
     /// Sets the count of everybody in `view.order`: those of this turn, and those of the next that may be given what is released.
-    pub(crate) fn divide(self, view: &View<'_>, turn: &Turn, shares: &mut Shares) {
+    pub(crate) fn divide(self, view: &View<'_>, shares: &mut Shares) {
         for &slot in view.order {
             let app = view.app(slot);
             shares.set(slot, app.allocation.min(app.cap(view.capacity)));
         }
         let mut released = view.capacity.saturating_sub(shares.total()).saturating_sub(self.left_over);
-        for &slot in turn.running.iter().chain(&turn.next) {
+        for &slot in self.turn.running.iter().chain(&self.turn.next) {
             if released == 0 {
                 return;
             }

@@ -1,0 +1,104 @@
+//! An application arrives: is its wish possible, and what does it bring along?
+
+use crate::account::{Limits, Phase};
+use crate::admission::Admission;
+use crate::changes::Changes;
+use crate::event::{Action, Wish};
+use crate::life;
+use crate::party::{known_party, most_of};
+use crate::site::Site;
+use numaestro_policy::{AppId, PuState, Slot};
+use numaestro_topology::{NumaNodeId, PuSet};
+
+/// Largest weight, so that sums of products stay far from overflow.
+const WEIGHT_MILLI_MAX: u32 = 1_000_000;
+
+/// Who has arrived so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arrivals {
+    newest: Option<AppId>,
+}
+
+impl Arrivals {
+    /// The latest arrival that was not refused.
+    pub(crate) fn newest(&self) -> Option<AppId> {
+        self.newest
+    }
+
+    /// An application arrives. `recovering`: what it claims it keeps for a while.
+    pub(crate) fn arrive(
+        &mut self,
+        site: &mut Site,
+        admission: &mut Admission,
+        (id, wish): (AppId, &Wish),
+        recovering: bool,
+        actions: &mut Vec<Action>,
+    ) -> Changes {
+        let party = known_party(&site.settings.parties, wish.party);
+        if let Some(reason) = self.objection(site, id, wish, party) {
+            actions.push(Action::Refuse { app: Some(id), reason });
+            return Changes::NONE;
+        }
+        self.newest = Some(id);
+        let limits = Limits {
+            request: wish.request,
+            min: wish.min.max(1),
+            max: wish.max.max(1),
+            weight_milli: wish.weight_milli.clamp(1, WEIGHT_MILLI_MAX),
+            wait: wish.wait,
+            estimate_ns: wish.estimate_ns,
+        };
+        let slot = site.ledger.enter(id, wish.class, limits);
+        site.ledger.set_origin(slot, party, wish.memory);
+        site.clamp_wish(slot);
+        let changes = match &wish.claim {
+            _ if wish.request == 0 => life::wrap(site, admission, slot, actions),
+            Some(claimed) => claim(site, slot, claimed, wish.home, recovering, actions),
+            None => {
+                admission.push(&site.ledger, slot);
+                Changes::QUEUE
+            }
+        };
+        Changes { subject: Some(slot), ..changes }
+    }
+
+    fn objection(&self, site: &Site, id: AppId, wish: &Wish, party: u32) -> Option<String> {
+        let usable = site.ledger.usable().len() as u32;
+        let most = most_of(&site.settings.parties, party);
+        if self.newest.is_some_and(|newest| id <= newest) {
+            Some(format!("application {id} has arrived already"))
+        } else if wish.max == 0 || wish.min > wish.max {
+            Some(format!("at least {} and at most {} processors contradict each other", wish.min, wish.max))
+        } else if wish.min > usable {
+            Some(format!("at least {} processors are wanted, but only {usable} can be given", wish.min))
+        } else if wish.min > most {
+            Some(format!("at least {} processors are wanted, but its party may have {most} at most", wish.min))
+        } else {
+            None
+        }
+    }
+}
+
+/// It runs already, on these, and calls this node its home: it keeps those that nobody else has.
+fn claim(
+    site: &mut Site,
+    slot: Slot,
+    claimed: &PuSet,
+    home: Option<NumaNodeId>,
+    recovering: bool,
+    actions: &mut Vec<Action>,
+) -> Changes {
+    for pu in claimed.iter().filter(|pu| pu.index() < site.machine.pu_count()) {
+        let entry = site.ledger.pu(pu);
+        if matches!(entry.state, PuState::Free | PuState::Unmanaged) && entry.next.is_none() {
+            site.ledger.assign(pu, Some(slot), site.now);
+        }
+    }
+    site.ledger.set_home(slot, home.filter(|home| home.index() < site.machine.numa_nodes().len()));
+    site.ledger.start(slot, Phase::Running, site.now);
+    let app = site.ledger.app(slot);
+    actions.push(Action::Start { app: app.id });
+    let pinned = recovering && app.allocation > 0;
+    site.ledger.pin(slot, pinned);
+    Changes::GROUP
+}

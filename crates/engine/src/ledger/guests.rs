@@ -1,0 +1,107 @@
+//! Who runs on processors that others own. Whether a processor has guests decides what its owner and its
+//! other guests are told, so each change marks them.
+
+use super::Ledger;
+use crate::account::Phase;
+use numaestro_policy::{PuState, Slot};
+use numaestro_topology::{PuId, PuSet};
+
+/// Whether guests may run there.
+pub(crate) fn is_place(state: PuState) -> bool {
+    matches!(state, PuState::Free | PuState::Owned | PuState::Leaving)
+}
+
+impl Ledger {
+    /// An application is a guest on one more processor.
+    pub(crate) fn add_guest(&mut self, slot: Slot, pu: PuId) {
+        self.accounts[slot.index()].guest_of.insert(pu);
+        self.pus[pu.index()].guests += 1;
+        self.guest_changed(slot, pu);
+    }
+
+    /// It is not a guest there any more.
+    pub(crate) fn remove_guest(&mut self, slot: Slot, pu: PuId) {
+        self.accounts[slot.index()].guest_of.remove(pu);
+        self.pus[pu.index()].guests -= 1;
+        self.guest_changed(slot, pu);
+    }
+
+    /// It is a guest nowhere.
+    pub(crate) fn remove_guests(&mut self, slot: Slot) {
+        let mut left = std::mem::take(&mut self.accounts[slot.index()].guest_of);
+        if !left.is_empty() {
+            self.mark(slot);
+            self.changed(slot);
+            for pu in &left {
+                self.pus[pu.index()].guests -= 1;
+                self.mark_owners(pu);
+            }
+            self.mark_guests(|guest_of| guest_of.intersects(&left));
+        }
+        // Its memory is used again.
+        left.clear();
+        self.accounts[slot.index()].guest_of = left;
+    }
+
+    /// It is a guest on every processor there is, where nobody owns any.
+    pub(crate) fn add_guest_everywhere(&mut self, slot: Slot) {
+        let places = self.pus.iter().filter(|pu| is_place(pu.state)).count();
+        if self.account(slot).guest_of.len() == places {
+            return;
+        }
+        for index in 0..self.pus.len() {
+            let pu = PuId(index as u32);
+            if is_place(self.pus[index].state) && self.accounts[slot.index()].guest_of.insert(pu) {
+                self.pus[index].guests += 1;
+                self.written.pus.push(pu);
+                self.mark(slot);
+            }
+        }
+    }
+
+    /// Whether a guest uses the processors it is on has changed: their owners may have to be told.
+    pub(crate) fn mark_hosts(&mut self, slot: Slot) {
+        let on = std::mem::take(&mut self.accounts[slot.index()].guest_of);
+        for pu in &on {
+            self.mark_owners(pu);
+        }
+        self.accounts[slot.index()].guest_of = on;
+    }
+
+    /// Whether a guest of this processor uses it: one that waits for something outside does not.
+    pub(crate) fn runs_a_guest(&self, pu: PuId) -> bool {
+        let uses = |&slot: &Slot| {
+            let account = self.account(slot);
+            account.phase == Phase::Running && account.guest_of.contains(pu) && !account.activity.blocked
+        };
+        self.pu(pu).guests > 0 && self.started.iter().any(uses)
+    }
+
+    /// Everybody on this processor may have to be told whether it is shared.
+    fn guest_changed(&mut self, slot: Slot, pu: PuId) {
+        self.mark(slot);
+        self.changed(slot);
+        self.mark_owners(pu);
+        if self.pus[pu.index()].guests > 0 {
+            self.mark_guests(|guest_of| guest_of.contains(pu));
+        }
+    }
+
+    fn mark_owners(&mut self, pu: PuId) {
+        self.written.pus.push(pu);
+        let entry = self.pus[pu.index()];
+        for owner in [entry.owner, entry.next].into_iter().flatten() {
+            self.mark(owner);
+        }
+    }
+
+    fn mark_guests(&mut self, there: impl Fn(&PuSet) -> bool) {
+        for index in 0..self.started.len() {
+            let other = self.started[index];
+            let account = self.account(other);
+            if account.phase == Phase::Running && there(&account.guest_of) {
+                self.mark(other);
+            }
+        }
+    }
+}
