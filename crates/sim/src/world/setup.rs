@@ -60,6 +60,6 @@ impl Model {
 }
 
 /// What a machine with these buses can feed a policy.
-pub(super) fn host(buses: &[Bus]) -> Needs {
+pub fn host(buses: &[Bus]) -> Needs {
     Needs { requests: true, speedup: true, bandwidth: !buses.is_empty(), page_control: true, preemption: true }
 }

@@ -1,14 +1,14 @@
-//! Ready threads that may run on every processor, best first: one heap of all, and one for each processor of those that ran there last. A thread knows its
-//! places in both, so that taking it out costs as little as putting it in. Knows nothing of why one is better.
+//! Ready threads that may run on every processor, best first: one heap of all, and one for each processor of those that ran there
+//! last. A thread knows its places in both, so that taking it out costs as little as putting it in.
 
 use super::thread::NONE;
 
 /// What orders threads: lower is better; ties go to the one that waits longest.
-pub(super) type Key = (u64, u64);
+pub type Key = (u64, u64);
 
 /// The heaps.
 #[derive(Debug, Default)]
-pub(super) struct Ready {
+pub struct Ready {
     /// All, then those of each processor.
     heaps: Vec<Vec<u32>>,
     /// By thread: its key, the heap of its processor (0 = none), and its places in the heap of all and in that one.

@@ -8,7 +8,7 @@ use crate::speedup::Curve;
 
 /// The source of one application's draws.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Draws(u64);
+pub struct Draws(u64);
 
 /// The entity that draws for the team as a whole.
 const TEAM: u64 = (1 << 20) - 1;
@@ -68,7 +68,7 @@ impl Draws {
 
 /// What every thread of a team has in common in one iteration.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Share {
+pub struct Share {
     /// An even part of divided work, nanoseconds.
     pub each: f64,
     /// n / S(n).

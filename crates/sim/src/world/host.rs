@@ -1,0 +1,27 @@
+//! What a program has around it: the clock, the operating system, the log, and the way to the engine. A plain record of rooms, so that a
+//! program's steps can be functions of one application and of what is around it.
+
+use super::clock::Clock;
+use super::log::{Line, Log};
+use super::os::Os;
+use super::shell::Outbox;
+use crate::machine::Costs;
+
+/// See the file's header.
+#[derive(Debug)]
+pub struct Host {
+    pub clock: Clock,
+    pub os: Os,
+    pub log: Log,
+    pub outbox: Outbox,
+    pub costs: Costs,
+    /// Processors that the manager may give.
+    pub usable: usize,
+}
+
+impl Host {
+    /// Notes a line of the log.
+    pub fn note(&mut self, line: Line, job: u64, thread: u32, value: u32) {
+        self.log.note(self.clock.now(), line, job, thread, value);
+    }
+}
