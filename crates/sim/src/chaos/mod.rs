@@ -13,47 +13,27 @@
 // Whatever happens gives a verdict, even where none can be bad.
 #![allow(clippy::unnecessary_wraps)]
 
+mod agenda;
 mod calm;
 mod faults;
 mod ledger;
 mod life;
+mod options;
 mod plan;
 mod program;
 mod shell;
 mod stage;
+mod steps;
 mod trace;
 mod upsets;
+mod whereabouts;
 
 use crate::Nanos;
 pub use faults::{Fault, Faults};
+pub use options::{Listener, Options, Planted};
 pub use plan::Plan;
-use stage::Stage;
+use stage::{Stage, Verdict};
 use std::fmt;
-
-/// A mistake made on purpose, to see that it is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Planted {
-    /// None.
-    #[default]
-    Nothing,
-    /// The shell never says that an application is gone.
-    DepartUnsaid,
-    /// Applications are said to have carried out what they have not.
-    AdoptedTooEarly,
-    /// What is said to be carried out is not written down by the second ledger.
-    AdoptedForgotten,
-}
-
-/// How a run is to be.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Faults that are off whatever the seed says.
-    pub without: Vec<Fault>,
-    /// The run ends after so many steps, and nothing is asked of it then.
-    pub steps: Option<u64>,
-    /// For tests of these runs themselves.
-    pub planted: Planted,
-}
 
 /// A run in which nothing was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,43 +78,31 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What is told of a run while it goes on.
-pub trait Listener {
-    /// Whether [`Self::trace`] is to be called.
-    fn wants_trace(&self) -> bool {
-        false
-    }
-
-    /// One line, in fixed columns: time, the shell's clock, what (`>`: the engine wants it; `!`: a fault), application, the rest.
-    fn trace(&mut self, line: &str) {
-        let _ = line;
-    }
-
-    /// Called at every step: how many there were, for those who want to know where an engine's panic happened.
-    fn step(&mut self, step: u64) {
-        let _ = step;
-    }
-}
-
-impl Listener for () {}
-
 /// One run, from its seed.
 ///
 /// # Errors
 /// What is wrong. Invariants that the engine checks itself panic.
 pub fn run(seed: u64, options: &Options, listener: &mut dyn Listener) -> Result<Summary, Failure> {
     let mut stage = Stage::new(seed, options, listener);
-    let about = stage.about();
-    let outcome = stage.play();
-    let failed = |what| Failure { seed, about: about.clone(), step: stage.steps, at: stage.now, what };
-    outcome.map_err(failed)?;
+    let about = stage.plan.about(&stage.faults);
+    let outcome = play(&mut stage);
+    let (step, at) = (stage.agenda.steps(), stage.agenda.now());
+    outcome.map_err(|what| Failure { seed, about: about.clone(), step, at, what })?;
     Ok(Summary {
-        steps: stage.steps,
-        events: stage.events,
-        actions: stage.acted,
-        faults: stage.struck,
-        ended: stage.ended,
-        settled_ns: stage.settled_ns,
+        steps: step,
+        events: stage.counts.events,
+        actions: stage.counts.actions,
+        faults: stage.faults.struck(),
+        ended: stage.counts.ended,
+        settled_ns: stage.counts.settled_ns,
         about,
     })
+}
+
+/// Chaos, then calm.
+fn play(stage: &mut Stage<'_>) -> Verdict {
+    steps::expect_everything(stage);
+    upsets::start_manager(stage)?;
+    steps::until(stage, stage.plan.chaos_ns)?;
+    if stage.is_cut() { Ok(()) } else { calm::come_right(stage) }
 }

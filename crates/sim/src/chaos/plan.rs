@@ -1,5 +1,6 @@
 //! What one run is made of, drawn from its seed: machine, policy, settings, programs. Knows nothing of what happens to it.
 
+use super::faults::Faults;
 use crate::Nanos;
 use crate::random::{Purpose, Stream};
 use numaestro_engine::{Class, Engine, Needs, Settings, Wish};
@@ -54,6 +55,13 @@ impl Plan {
         let programs = 1 + draws.below(most);
         let chaos_ns = [20 * MS, 200 * MS, 1000 * MS, 6000 * MS][draws.below(4) as usize];
         Self { seed, description, machine, settings, programs, chaos_ns, draws }
+    }
+
+    /// Machine, policy, faults: one line.
+    pub(super) fn about(&self, faults: &Faults) -> String {
+        let Self { description, settings, programs, .. } = self;
+        let faults = faults.describe();
+        format!("machine `{description}`, policy `{}`, {programs} programs, faults {faults}", settings.policy)
     }
 
     /// Another policy that can be used here.
