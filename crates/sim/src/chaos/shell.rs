@@ -33,7 +33,7 @@ pub(super) fn say(stage: &mut Stage<'_>, event: Event) {
 /// Something else than what was said.
 fn garble(stage: &mut Stage<'_>, event: &Event) -> Event {
     stage.faults.count();
-    let (of, pus, newest) = (event_app(event), stage.plan.machine.pu_count() as u32, stage.manager.newest as u32);
+    let (of, pus, newest) = (trace::event(event).1, stage.plan.machine.pu_count() as u32, stage.manager.newest as u32);
     let stream = stage.faults.stream(Fault::Wrong);
     // Mostly about the same program, else about any, or about one that never was.
     let any = AppId(u64::from(stream.below(newest + 2)));
@@ -86,7 +86,7 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
         return Ok(());
     }
     stage.note(what, app, &rest);
-    believe(stage, event);
+    believe(stage, app, event);
     let forgets = stage.options.planted == Planted::AdoptedForgotten && matches!(event, Event::Adopted { .. });
     if !forgets {
         stage.manager.ledger.hear(event);
@@ -114,11 +114,11 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
 }
 
 /// What it means for the truth that the engine hears this.
-fn believe(stage: &mut Stage<'_>, event: &Event) {
+fn believe(stage: &mut Stage<'_>, app: Option<AppId>, event: &Event) {
     if let Event::Depart { app } = event {
         stage.manager.by_id.remove(app);
     }
-    let Some(program) = event_app(event).and_then(|app| stage.manager.by_id.get(&app)) else { return };
+    let Some(program) = app.and_then(|app| stage.manager.by_id.get(&app)) else { return };
     let program = &mut stage.programs[*program];
     match event {
         // It is said to have left what it has not.
@@ -287,32 +287,4 @@ pub(super) fn nobody_else_on(stage: &Stage<'_>, index: usize, pus: &PuSet) -> Ve
         }
     }
     Ok(())
-}
-
-/// Whom an event is about.
-fn event_app(event: &Event) -> Option<AppId> {
-    match event {
-        Event::Arrive { app, .. }
-        | Event::Depart { app }
-        | Event::Request { app, .. }
-        | Event::Demand { app, .. }
-        | Event::Class { app, .. }
-        | Event::Adopted { app, .. }
-        | Event::Sequential { app }
-        | Event::Blocked { app }
-        | Event::Speedup { app, .. }
-        | Event::Bandwidth { app, .. }
-        | Event::Memory { app, .. }
-        | Event::Unstoppable { app }
-        | Event::Stoppable { app }
-        | Event::Parallel { app } => Some(*app),
-        Event::Saturation { .. }
-        | Event::FreeMemory { .. }
-        | Event::Parties { .. }
-        | Event::Offline { .. }
-        | Event::Online { .. }
-        | Event::Unmanaged { .. }
-        | Event::Timer
-        | Event::Policy { .. } => None,
-    }
 }

@@ -41,7 +41,8 @@ pub(super) fn strike(stage: &mut Stage<'_>, fault: Fault) -> Verdict {
         }
         Fault::Restart => kill_manager(stage),
         Fault::Policy => return switch(stage),
-        _ => {}
+        // These strike when something is said or done.
+        Fault::Late | Fault::Lost | Fault::Repeated | Fault::Wrong | Fault::Action | Fault::Never => {}
     }
     Ok(())
 }

@@ -6,11 +6,9 @@
 use super::outbox::Outbox;
 use crate::Nanos;
 use crate::program::Asks;
+use numaestro_contract::{Phase, PhaseTold, SAID_MIN_NS};
 use numaestro_engine::{AppId, Event};
 use numaestro_topology::{PuId, PuSet};
-
-/// Shorter phases are not told: whoever watches a program would not have noticed them.
-const TOLD_NS: Nanos = 100_000;
 
 /// Where an application is.
 #[derive(Debug, Clone)]
@@ -30,17 +28,6 @@ pub struct Change {
     pub resized: bool,
 }
 
-/// How many threads of an application have something to do, as far as the engine is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Concurrency {
-    /// Several.
-    Parallel,
-    /// One.
-    Sequential,
-    /// None: it waits for something outside.
-    Blocked,
-}
-
 /// The notices of one application.
 #[derive(Debug)]
 pub struct Notices {
@@ -52,8 +39,7 @@ pub struct Notices {
     processors: u32,
     /// Said last: processors that are idle.
     idle: PuSet,
-    /// Said last.
-    concurrency: Concurrency,
+    phase: PhaseTold,
     /// Largest number of processors that it has asked for.
     widest: u32,
     /// Latest target; 0: none yet.
@@ -78,7 +64,7 @@ impl Notices {
             most: most.max(1),
             processors: request,
             idle: PuSet::new(),
-            concurrency: Concurrency::Parallel,
+            phase: PhaseTold::default(),
             widest: request,
             epoch: 0,
             count: 0,
@@ -179,12 +165,7 @@ impl Notices {
     /// A serial phase of so many nanoseconds begins.
     pub fn serial(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once if length > TOLD_NS => {
-                if self.concurrency != Concurrency::Sequential {
-                    self.concurrency = Concurrency::Sequential;
-                    out.say(Event::Sequential { app: self.id });
-                }
-            }
+            Asks::Once if length > SAID_MIN_NS => _ = self.enter(Phase::Sequential, out),
             Asks::Once | Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
@@ -193,10 +174,7 @@ impl Notices {
     /// It begins to wait for something outside, for so many nanoseconds.
     pub fn pause(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once if length > TOLD_NS => {
-                self.concurrency = Concurrency::Blocked;
-                out.say(Event::Blocked { app: self.id });
-            }
+            Asks::Once if length > SAID_MIN_NS => _ = self.enter(Phase::Blocked, out),
             Asks::Once | Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
@@ -204,21 +182,15 @@ impl Notices {
 
     /// What it waited for has come.
     pub fn resume(&mut self, out: &mut Outbox) {
-        if self.concurrency == Concurrency::Blocked {
-            self.parallel(out);
+        if self.phase.phase() == Phase::Blocked {
+            self.enter(Phase::Parallel, out);
         }
     }
 
     /// It is about to use so many processors. True if it asked for them, and so has to wait for the answer.
     pub fn fork(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) -> bool {
         match self.asks {
-            Asks::Once => {
-                let asks = self.concurrency != Concurrency::Parallel;
-                if asks {
-                    self.parallel(out);
-                }
-                asks
-            }
+            Asks::Once => self.enter(Phase::Parallel, out),
             Asks::Runnable | Asks::Creation => self.demand(processors, own, out),
         }
     }
@@ -260,8 +232,11 @@ impl Notices {
         news
     }
 
-    fn parallel(&mut self, out: &mut Outbox) {
-        self.concurrency = Concurrency::Parallel;
-        out.say(Event::Parallel { app: self.id });
+    /// It is in a phase. True if that is news.
+    fn enter(&mut self, phase: Phase, out: &mut Outbox) -> bool {
+        let news = self.phase.change(self.id, phase);
+        let is_news = news.is_some();
+        news.into_iter().for_each(|event| out.say(event));
+        is_news
     }
 }
