@@ -1,4 +1,5 @@
-//! The agenda of a run: real time, the shell's clock beside it, what will happen, and when the shell's timer goes off.
+//! The agenda of a run: real time, the shell's clock beside it, all that will happen, and the
+//! shell's timer.
 
 use super::faults::Fault;
 use crate::Nanos;
@@ -6,7 +7,8 @@ use numaestro_engine::Event;
 use numaestro_topology::PuId;
 use std::collections::BTreeMap;
 
-/// Steps of a run before it is said never to come to rest: seven times what the longest of the first ten thousand needs (6,686; seed 1903).
+/// Steps of a run before it is said never to come to rest: seven times what the longest of the
+/// first ten thousand needs (6,686; seed 1903).
 const STEPS_MAX: u64 = 50_000;
 /// The shell has been up for so many nanoseconds: its clock can go back for days.
 const EPOCH_NS: i64 = 1 << 50;
@@ -141,7 +143,8 @@ impl Agenda {
         Ok(Some(what))
     }
 
-    /// Sets the shell's timer to what the engine wants; `late` says by how many nanoseconds it misses that.
+    /// Sets the shell's timer to what the engine wants; `late` says by how many nanoseconds it
+    /// misses that.
     pub fn set_timer(&mut self, deadline: Option<Nanos>, late: impl FnOnce() -> Nanos) {
         if deadline != self.deadline {
             self.deadline = deadline;

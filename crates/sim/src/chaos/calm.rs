@@ -1,4 +1,5 @@
-//! Calm: faults stop, what was lost is said again, and everything must come right within bounds. Knows no policy.
+//! Calm: faults stop, what was lost is said again, and everything must come right within bounds.
+//! Knows no policy.
 
 use super::faults::{LATE_MAX_NS, REJOIN_MAX_NS};
 use super::program::{Doing, Style};
@@ -8,7 +9,8 @@ use crate::Nanos;
 use numaestro_engine::{AppState, Event, PuState, Snapshot};
 use numaestro_topology::PuSet;
 
-/// Rounds of two grace times (to be told, to be forced) until everything has settled: what one vacates may let the next one move.
+/// Rounds of two grace times (to be told, to be forced) until everything has settled: what one
+/// vacates may let the next one move.
 const ROUNDS: u64 = 32;
 /// Rounds until what is said again is no news.
 const AGAIN_ROUNDS: u32 = 4;
@@ -87,7 +89,8 @@ fn settle(stage: &mut Stage<'_>) -> Verdict {
         }
     }
     stage.agenda.pass(begin + bound);
-    // Programs that look at their pages seldom do it now. What is said again may be news: a guest cannot lend what it has only now.
+    // Programs that look at their pages seldom do it now. What is said again may be news: a guest
+    // cannot lend what it has only now.
     for _ in 0..AGAIN_ROUNDS {
         moves = stage.counts.moves;
         repeat(stage)?;
@@ -109,7 +112,8 @@ fn searches(stage: &Stage<'_>) -> bool {
     stage.manager.engine.as_ref().is_some_and(|engine| engine.policy().needs().speedup)
 }
 
-/// Whether new targets come for ever: at every end of a turn, and whenever a search tries another number.
+/// Whether new targets come for ever: at every end of a turn, and whenever a search tries another
+/// number.
 fn goes_on_and_on(stage: &Stage<'_>) -> bool {
     takes_turns(stage) || searches(stage)
 }

@@ -1,8 +1,10 @@
-//! What can go wrong between programs, shell and engine, and how often. Knows nothing of what follows from it.
+//! What can go wrong between programs, shell and engine, and how often. Knows nothing of what
+//! follows from it.
 //!
-//! Swarm testing (Groce et al. 2012, "Swarm testing"): each run has some faults on and others off, each with a rate of its own, because runs with
-//! everything on hide what happens when only one thing goes wrong. Every fault draws from a stream of its own, so that switching one off
-//! leaves the draws of the others as they were.
+//! Swarm testing (Groce et al. 2012, "Swarm testing"): each run has some faults on and others off,
+//! each with a rate of its own, because runs with everything on hide what happens when only one
+//! thing goes wrong. Every fault draws from a stream of its own, so that switching one off leaves
+//! the draws of the others as they were.
 
 use crate::Nanos;
 use crate::random::{Purpose, Stream};
@@ -21,7 +23,8 @@ pub enum Fault {
     Lost,
     /// Notices come twice.
     Repeated,
-    /// Notices say what is not so: counts, epochs, processors and classes that make no sense, policies that do not exist.
+    /// Notices say what is not so: counts, epochs, processors and classes that make no sense,
+    /// policies that do not exist.
     Wrong,
     /// A `Target` or `Force` does not reach the program.
     Action,

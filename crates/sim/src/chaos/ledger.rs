@@ -1,8 +1,9 @@
-//! What was promised to whom: a second ledger, kept from events and actions alone. Knows nothing of the engine's own, nor of where threads
-//! really are.
+//! What was promised to whom: a second ledger, kept from events and actions alone. Knows nothing of
+//! the engine's own, nor of where threads really are.
 //!
-//! The promise: whoever is given processors that are not shared is alone on them. Until an application has said that it carried a target
-//! out, or has been forced to it and had its grace time once more, it may be anywhere where an earlier target put it.
+//! The promise: whoever is given processors that are not shared is alone on them. Until an
+//! application has said that it carried a target out, or has been forced to it and had its grace
+//! time once more, it may be anywhere where an earlier target put it.
 
 use crate::Nanos;
 use numaestro_engine::{Action, AppId, Class, Event};
@@ -39,12 +40,14 @@ impl Entry {
         self.targets.last()
     }
 
-    /// Where it is a guest by now, it may have lost what was idle: then it does not come back by being said to be busy.
+    /// Where it is a guest by now, it may have lost what was idle: then it does not come back by
+    /// being said to be busy.
     fn say_idle(&mut self, idle: &PuSet) {
         let guest = self.latest().filter(|told| told.shared);
         let before = guest.map(|told| self.idle.intersection(&told.pus)).unwrap_or_default();
         self.idle = idle.union(&before);
-        // What it has been told to leave, and says that it has left, is left, whatever it says later.
+        // What it has been told to leave, and says that it has left, is left, whatever it says
+        // later.
         if !self.targets.is_empty() {
             let left = idle.difference(&self.told);
             self.targets.iter_mut().for_each(|told| told.pus.subtract(&left));
@@ -97,7 +100,8 @@ impl Ledger {
             Event::Depart { app } => _ = self.entries.remove(app),
             Event::Class { app, class } => self.with(*app, |entry| {
                 if entry.folds {
-                    // While it was folded at once, old targets did not count; they must not come back.
+                    // While it was folded at once, old targets did not count; they must not come
+                    // back.
                     let past = entry.targets.len().saturating_sub(1);
                     entry.targets.drain(..past);
                 }

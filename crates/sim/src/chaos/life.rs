@@ -1,5 +1,5 @@
-//! The lives of programs: they arrive, look at their pages, do now this and now that, end or die, and come again to a new manager. Knows
-//! nothing of what the engine makes of it.
+//! The lives of programs: they arrive, look at their pages, do now this and now that, end or die,
+//! and come again to a new manager. Knows nothing of what the engine makes of it.
 
 use super::agenda::Happening;
 use super::faults::Fault;

@@ -1,14 +1,18 @@
-//! Chaos runs: the engine between programs and a shell of which anything may fail, then calm, in which everything must come right.
+//! Chaos runs: the engine between programs and a shell of which anything may fail, then calm, in
+//! which everything must come right.
 //!
-//! In the way of `TigerBeetle`'s VOPR and `FoundationDB`'s simulation (Zhou et al. 2021, §4): a seed determines machine, policy, programs and faults
-//! ([`plan`], [`faults`]). While things go wrong, safety is checked after every event: the engine's own invariants, what it has promised ([`ledger`])
-//! and where threads really are. Then all faults stop, notices that were lost are said again, and within a bound that is stated the
-//! allocation must be stable, everybody must have processors or a place in the queue, everybody must come to its end, and in the end every
+//! In the way of `TigerBeetle`'s VOPR and `FoundationDB`'s simulation (Zhou et al. 2021, §4): a
+//! seed determines machine, policy, programs and faults ([`plan`], [`faults`]). While things go
+//! wrong, safety is checked after every event: the engine's own invariants, what it has promised
+//! ([`ledger`]) and where threads really are. Then all faults stop, notices that were lost are said
+//! again, and within a bound that is stated the allocation must be stable, everybody must have
+//! processors or a place in the queue, everybody must come to its end, and in the end every
 //! processor must be free.
 //!
-//! The shell here does what the manager does, failures included: a program that cannot be woken is forced when its grace time is over; a
-//! move that the system refuses counts as done; after the manager's death programs come again with what they have.
-//! It knows no policy, and no memory or barriers: those are the [`crate::world`]'s.
+//! The shell here does what the manager does, failures included: a program that cannot be woken is
+//! forced when its grace time is over; a move that the system refuses counts as done; after the
+//! manager's death programs come again with what they have. It knows no policy, and no memory or
+//! barriers: those are the [`crate::world`]'s.
 
 // Whatever happens gives a verdict, even where none can be bad.
 #![allow(clippy::unnecessary_wraps)]

@@ -34,12 +34,14 @@ pub trait Listener {
         false
     }
 
-    /// One line, in fixed columns: time, the shell's clock, what (`>`: the engine wants it; `!`: a fault), application, the rest.
+    /// One line, in fixed columns: time, the shell's clock, what (`>`: the engine wants it; `!`: a
+    /// fault), application, the rest.
     fn trace(&mut self, line: &str) {
         let _ = line;
     }
 
-    /// Called at every step: how many there were, for those who want to know where an engine's panic happened.
+    /// Called at every step: how many there were, for those who want to know where an engine's
+    /// panic happened.
     fn step(&mut self, step: u64) {
         let _ = step;
     }

@@ -1,4 +1,5 @@
-//! A program as it really is, whatever anybody has been told of it: where its threads are, how far its work is, and what it says.
+//! A program as it really is, whatever anybody has been told of it: its places, its work and its
+//! notices.
 
 use super::whereabouts::Whereabouts;
 use crate::Nanos;
@@ -6,14 +7,14 @@ use crate::random::{Purpose, Stream};
 use numaestro_engine::{AppId, Class, Wish};
 use numaestro_topology::PuSet;
 
-/// What it does when it changes what it does.
+/// How it changes its activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// Parallel regions and sequential phases.
     Regions,
     /// The same, and in sequential phases it waits for something outside.
     Blocks,
-    /// Asks for what it can use now, and says what it does not use.
+    /// Asks for processors that it can use now, and names those that it does not use.
     Demands,
     /// Asks for another number of processors.
     Requests,
@@ -23,7 +24,7 @@ pub(super) enum Style {
     Steady,
 }
 
-/// What it is doing.
+/// Its activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Parallel,
@@ -80,7 +81,8 @@ impl Work {
         self.version += 1;
     }
 
-    /// Its clock, started or stopped. Gives when and with which version its end has to be expected anew.
+    /// Its clock, started or stopped. Gives when and with which version its end has to be expected
+    /// anew.
     pub fn reckon(&mut self, now: Nanos, gets_on: bool) -> Option<(Nanos, u32)> {
         if gets_on == self.since.is_some() {
             return None;
@@ -116,7 +118,8 @@ pub(super) struct Program {
     /// Nanoseconds from being told to having done it; `None`: never by itself.
     pub slowness: Option<Nanos>,
     pub draws: Stream,
-    /// Where its pages are, as last said (empty: it has not been said), and what that is drawn from.
+    /// Where its pages are, as last said (empty: it has not been said), and what that is drawn
+    /// from.
     pub memory: (Vec<u64>, Stream),
 }
 
@@ -172,7 +175,8 @@ impl Program {
         self.alive && !self.is_stopped() && runs
     }
 
-    /// What is said of the memory of so many nodes: none, some gigabytes, or more than there is anywhere.
+    /// What is said of the memory of so many nodes: none, some gigabytes, or more than there is
+    /// anywhere.
     pub fn draw_bytes(&mut self, nodes: u32) -> Vec<u64> {
         let node = |draws: &mut Stream| match draws.below(10) {
             0..3 => 0,
@@ -182,7 +186,8 @@ impl Program {
         (0..nodes).map(|_| node(&mut self.memory.1)).collect()
     }
 
-    /// Where it may be although it was promised to nobody else and did nothing that excuses it. What is stopped runs nowhere.
+    /// Where it may be although it was promised to nobody else and did nothing that excuses it.
+    /// What is stopped runs nowhere.
     pub fn answers_for(&self, offline: &PuSet) -> PuSet {
         if self.is_stopped() { PuSet::new() } else { self.places.unexcused().difference(offline) }
     }

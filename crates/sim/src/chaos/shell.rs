@@ -1,4 +1,5 @@
-//! The shell: what was said reaches the engine, and what the engine wants is done, if nothing goes wrong. Knows no policy.
+//! The shell: events reach the engine and its actions are carried out, unless a fault strikes. It
+//! knows no policy.
 
 use super::agenda::Happening;
 use super::faults::Fault;
@@ -14,7 +15,8 @@ const NOTICE_NS: u64 = 5_000;
 /// Events of the shell's own that may follow from one before they are said never to end.
 const AT_ONCE_MAX: u32 = 1000;
 
-/// A program, or the system, says something to the shell: it may be garbled, lost, late and repeated.
+/// A program, or the system, says something to the shell: it may be garbled, lost, late and
+/// repeated.
 pub(super) fn say(stage: &mut Stage<'_>, event: Event) {
     let event = if stage.faults.strikes(Fault::Wrong) { garble(stage, &event) } else { event };
     if stage.faults.strikes(Fault::Lost) {
@@ -30,7 +32,7 @@ pub(super) fn say(stage: &mut Stage<'_>, event: Event) {
     stage.agenda.after(NOTICE_NS + late, Happening::Notice(event));
 }
 
-/// Something else than what was said.
+/// Another event instead of this one.
 fn garble(stage: &mut Stage<'_>, event: &Event) -> Event {
     stage.faults.count();
     let (of, pus, newest) = (trace::event(event).1, stage.plan.machine.pu_count() as u32, stage.manager.newest as u32);
@@ -113,7 +115,7 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
     Ok(())
 }
 
-/// What it means for the truth that the engine hears this.
+/// The truth about programs changes where the engine is told something wrong.
 fn believe(stage: &mut Stage<'_>, app: Option<AppId>, event: &Event) {
     if let Event::Depart { app } = event {
         stage.manager.by_id.remove(app);
@@ -190,7 +192,8 @@ fn carry_out(stage: &mut Stage<'_>, action: &Action) -> Verdict {
     Ok(())
 }
 
-/// Stops a program, if the system lets it be stopped: what is being debugged, say, cannot be.
+/// Stops a program, if the system allows it: a program that is being debugged, say, cannot be
+/// stopped.
 fn stop(stage: &mut Stage<'_>, index: usize, app: AppId) {
     if stage.faults.strikes(Fault::Action) {
         stage.note_fault("! unstopped", Some(app), "");
@@ -275,7 +278,8 @@ fn refused(stage: &mut Stage<'_>, index: usize, app: AppId) {
     }
 }
 
-/// Nobody's threads are where this program is promised to be alone, but for reasons that are not the engine's.
+/// Nobody's threads are where this program is promised to be alone, but for reasons that are not
+/// the engine's.
 pub(super) fn nobody_else_on(stage: &Stage<'_>, index: usize, pus: &PuSet) -> Verdict {
     let managed = |program: &&Program| program.alive && program.app.is_some();
     let others = stage.programs.iter().enumerate().filter(|(other, _)| *other != index);

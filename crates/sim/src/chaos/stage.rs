@@ -1,5 +1,6 @@
-//! The stage of a run: who is on it and what is around them. A plain record; what happens on it are functions of `shell`, `life`, `upsets`
-//! and `calm`, in this order: each calls those before it only.
+//! The stage of a run: its programs, its manager and the machine around them. A plain record; the
+//! events on it are functions of `shell`, `life`, `upsets` and `calm`, in this order: each calls
+//! those before it only.
 
 use super::agenda::{Agenda, Happening};
 use super::faults::Faults;
@@ -13,7 +14,7 @@ use numaestro_engine::{AppId, Engine, Event};
 use numaestro_topology::PuSet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is right, or what is wrong.
+/// Nothing is wrong, or one sentence about the mistake.
 pub(super) type Verdict = Result<(), String>;
 
 /// The manager: an engine, and what its shell keeps beside it.
@@ -31,7 +32,7 @@ pub(super) struct Manager {
     pub newest: u64,
 }
 
-/// What has happened so far.
+/// Counts of the run so far.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     /// Events that the engine was given.
@@ -46,7 +47,7 @@ pub(super) struct Counts {
     pub settled_ns: u64,
 }
 
-/// What of the machine there is for programs.
+/// The part of the machine that programs can use.
 #[derive(Debug, Default)]
 pub(super) struct Supply {
     pub offline: PuSet,

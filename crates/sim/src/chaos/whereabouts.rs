@@ -1,4 +1,5 @@
-//! Where a program's threads really are, what its page says, and where it may be although somebody else is promised to be alone there.
+//! The real places of a program's threads beside its page, and its excuses for places that somebody
+//! else was promised to have alone.
 
 use numaestro_topology::{PuId, PuSet};
 
@@ -18,8 +19,9 @@ pub(super) struct Whereabouts {
     seen: u32,
     /// Where its threads may run.
     placed: PuSet,
-    /// Where it may be although somebody else is promised to be alone there, through no fault of the engine's: it said that it was not, the
-    /// system refused to move it, it was a guest, or the engine has never heard of it.
+    /// Where it may be although somebody else is promised to be alone there, through no fault of
+    /// the engine's: it said that it was not, the system refused to move it, it was a guest, or the
+    /// engine has never heard of it.
     excused: PuSet,
     /// What it has told the engine to be idle, and has not been given since.
     idle: PuSet,
@@ -74,7 +76,7 @@ impl Whereabouts {
         self.excused.insert(pu);
     }
 
-    /// It says that these are idle: what it has been told to leave it may not have left.
+    /// It says that these are idle. It may still be on those that it was told to leave.
     pub fn say_idle(&mut self, idle: &PuSet) {
         if let Some(page) = &self.page {
             self.excused.or_with(&idle.difference(&page.pus));

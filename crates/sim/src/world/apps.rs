@@ -1,4 +1,5 @@
-//! The applications that are there, by place and by their number for the engine. Places are used again.
+//! The applications that are there, by place and by their number for the engine. Places are used
+//! again.
 
 use super::app::App;
 use numaestro_engine::AppId;

@@ -1,4 +1,4 @@
-//! What arrives, and when: the workload's applications, each as it is on this machine.
+//! The arrivals of a workload: each application at its time, as it is on this machine.
 
 use crate::Nanos;
 use crate::machine::Model;
@@ -62,7 +62,7 @@ impl Arrivals {
         Some(arrival)
     }
 
-    /// The program as it is on this machine, if only its transaction rates are known.
+    /// The program on this machine: one of which only transaction rates are known is converted.
     pub fn on(&mut self, program: Arc<Program>, model: &Model) -> Arc<Program> {
         if !program.has_rates() {
             return program;
@@ -86,7 +86,7 @@ impl Arrivals {
     }
 }
 
-/// What a program wishes when it arrives.
+/// The wish of a program that arrives.
 pub fn wish(program: &Program, estimate_ns: Option<Nanos>) -> Wish {
     let request = match program.asks {
         Asks::Once => program.processors.max(1),

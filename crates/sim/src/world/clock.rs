@@ -1,11 +1,12 @@
-//! The clock: what comes next, and when. It merges two sources, because they change in different ways: a [`queue`](super::queue) of
-//! events with fixed times, and [`slots`](super::slots) of completions whose times move with every change of pace.
+//! The clock: the next event and its time. It merges two sources, because they change in different
+//! ways: a [`queue`](super::queue) of events with fixed times, and [`slots`](super::slots) of
+//! completions whose times move with every change of pace.
 
 use super::queue::{Happening, Key, Queue, Rank};
 use super::slots::Slots;
 use crate::Nanos;
 
-/// What comes next.
+/// The next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// What a processor does just now has ended.

@@ -1,7 +1,8 @@
-//! What hardware counters would say: how many transactions each thread has made per time on a processor since they were read last.
+//! Hardware counters: the transactions of each thread per time on a processor since the last
+//! reading.
 //!
-//! They are read at the end of every turn, just before the engine is asked who runs in the next. A thread that has run for less than
-//! [`LEAST_NS`] since then keeps what it has until the next reading.
+//! They are read at the end of every turn, just before the engine decides about the next. A thread
+//! that has run for less than [`LEAST_NS`] since then keeps its counts until the next reading.
 
 use super::app::App;
 use super::os::Os;

@@ -1,5 +1,6 @@
-//! What a program has around it: the clock, the operating system, the log, and the way to the engine. A plain record of rooms, so that a
-//! program's steps can be functions of one application and of what is around it.
+//! The surroundings of a program: the clock, the operating system, the log, and the way to the
+//! engine. A plain record of rooms, so that the steps of a program are functions of one application
+//! and its host.
 
 use super::clock::Clock;
 use super::log::{Line, Log};

@@ -1,4 +1,5 @@
-//! The event log: one line for each event, and a fingerprint that is the same whether or not anybody wants the lines.
+//! The event log: one line for each event, and a fingerprint that is the same whether or not
+//! anybody wants the lines.
 
 use super::observer::Observer;
 use crate::Nanos;

@@ -1,11 +1,12 @@
 //! The event loop: a modelled machine, the applications on it, and the engine that manages them.
 //!
-//! [`World::step`] takes the next event, lets the application that it is about go on, gives the engine what was said, carries out what it
-//! decides, and computes the keys of processors whose work or pace has changed. Simultaneous events happen in the order of
-//! [`queue::Rank`].
+//! [`World::step`] takes the next event, lets its application go on, gives the engine the events
+//! that follow, carries out its actions, and computes the keys of processors whose work or pace has
+//! changed. Simultaneous events happen in the order of [`queue::Rank`].
 //!
-//! Rooms, lower ones first: `clock` (what comes next), `os` (threads, processors, memory), `shell` (the engine, and what is owed to it),
-//! `app` (the parts of an application), `program` (what applications do), this file. A room calls those below it only.
+//! Rooms, lower ones first: `clock` (the next event), `os` (threads, processors, memory), `shell`
+//! (the engine, and what is owed to it), `app` (the parts of an application), `program` (their
+//! behaviour), this file. A room calls those below it only.
 
 mod app;
 mod apps;
@@ -99,7 +100,8 @@ impl World {
         Ok(world)
     }
 
-    /// The next event and all that follows from it at once. False if there is none, or none before the end.
+    /// The next event and all that follows from it at once. False if there is none, or none before
+    /// the end.
     pub fn step(&mut self, observer: &mut dyn Observer) -> bool {
         self.host.log.keep(observer.wants_log());
         self.host.os.cpus().watch(observer.wants_runs());
@@ -138,7 +140,8 @@ impl World {
         self.shell.engine()
     }
 
-    /// The engine's settings as they are in force: the scenario's, what the host can feed, and the machine's reserved processors.
+    /// The engine's settings as they are in force: the scenario's, what the host can feed, and the
+    /// machine's reserved processors.
     pub fn settings(&self) -> &Settings {
         self.engine().settings()
     }
@@ -157,7 +160,7 @@ impl World {
         }
     }
 
-    /// Something happens: whoever it is about goes on.
+    /// An event happens: its application goes on.
     fn happen(&mut self, due: Due) {
         let Self { host, apps, .. } = self;
         match due {
@@ -214,7 +217,7 @@ impl World {
         }
     }
 
-    /// An application has ended: what it had is free, and its stream goes on.
+    /// An application has ended: its processors are free, and its stream goes on.
     fn end(&mut self, slot: u32) {
         let Self { host, apps, .. } = self;
         let (app, now) = (apps.at(slot), host.clock.now());
@@ -236,7 +239,7 @@ impl World {
         self.arrivals.go_on(stream, &mut self.host.clock);
     }
 
-    /// Gives the engine all that was said, and carries out what it says.
+    /// Gives the engine all events that wait, and carries out its actions.
     fn feed(&mut self) {
         if self.host.outbox.is_silent() && self.host.outbox.waiting() == 0 {
             return;
@@ -245,7 +248,8 @@ impl World {
             self.say_memory();
             let now = self.host.clock.now();
             let Some(event) = self.host.outbox.next_event() else {
-                // All that was asked has been decided: whoever waits for it goes on, and may ask again.
+                // The engine has decided everything: applications that wait for it go on, and may
+                // ask again.
                 if self.host.outbox.waiting() == 0 || !self.shell.is_prompt() {
                     break;
                 }
@@ -282,7 +286,7 @@ impl World {
         }
     }
 
-    /// What was decided some time ago reaches applications.
+    /// Earlier actions reach their applications.
     fn decision_arrives(&mut self) {
         let now = self.host.clock.now();
         let actions = self.shell.reached(now);
@@ -295,7 +299,8 @@ impl World {
         }
     }
 
-    /// A time has come at which the engine once wanted to be asked: what was measured in a turn that ends belongs to it, and is said first.
+    /// The engine's timer goes off, if it is still wanted. Measurements of a turn that ends belong
+    /// to that turn, so they are said first.
     fn deadline_comes(&mut self) {
         let Self { host, apps, shell, counters, .. } = self;
         let Some(timer) = shell.timer(host.clock.now()) else { return };
@@ -313,7 +318,7 @@ impl World {
         }
     }
 
-    /// Before anything else the engine is told where pages are, if the policy looks at that.
+    /// The engine hears first where pages are, if the policy uses that.
     fn say_memory(&mut self) {
         let Self { host, apps, shell, .. } = self;
         if host.outbox.is_silent() || !shell.wants_memory() {
@@ -327,7 +332,8 @@ impl World {
         }
     }
 
-    /// Notes whose number of processors is being searched for, and whose has been found.
+    /// Notes for each application whether its number of processors is being searched for or has
+    /// been found.
     fn note_searches(&mut self, now: Nanos) {
         if !self.shell.wants_speedups() {
             return;
@@ -369,7 +375,7 @@ impl World {
         self.host.os.check(apps);
     }
 
-    /// Tells the observer what it wants to know of the event.
+    /// Tells the observer of the event, as far as it wants.
     fn report(&mut self, observer: &mut dyn Observer) {
         self.host.log.show(observer);
         for (at, event, actions) in self.shell.journal() {

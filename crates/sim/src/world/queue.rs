@@ -1,6 +1,6 @@
-//! The queue of events that happen at a time of their own. They are ordered by (time, class, sequence), so that no two are ever equal:
-//! the order of simultaneous events is part of the simulator's contract. What ends on a processor is not here but in
-//! [`super::slots`].
+//! The queue of events that happen at a time of their own. They are ordered by (time, class,
+//! sequence), so that no two are ever equal: the order of simultaneous events is part of the
+//! simulator's contract. What ends on a processor is not here but in [`super::slots`].
 
 use crate::Nanos;
 use std::cmp::Reverse;
@@ -26,7 +26,8 @@ pub enum Rank {
     Decision = 6,
 }
 
-/// Time and class in one number that orders as the pair does. Times stay below 2^61 ns, which is 73 years.
+/// Time and class in one number that orders as the pair does. Times stay below 2^61 ns, which is 73
+/// years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key(u64);
 

@@ -1,5 +1,6 @@
-//! One completion slot for each processor, and for each application that is only a curve, as a tournament tree. A change of pace
-//! changes one key and leaves nothing stale behind, which a heap of events would.
+//! One completion slot for each processor, and for each application that is only a curve, as a
+//! tournament tree. A change of pace changes one key and leaves nothing stale behind, which a heap
+//! of events would.
 
 use super::queue::Key;
 

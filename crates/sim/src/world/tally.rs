@@ -1,4 +1,4 @@
-//! What was decided, counted: actions by kind, and how many applications ran at once.
+//! Counts of a run: actions by kind, applications at once, jobs that have ended.
 
 use super::os::Usage;
 use crate::Nanos;
@@ -44,7 +44,7 @@ impl Tally {
         self.level(now);
     }
 
-    /// An application has ended, of which this is known besides what its threads have used.
+    /// An application has ended, with this record, and this usage of its threads.
     pub fn end(&mut self, now: Nanos, record: &JobRecord, usage: Usage, costs: &Costs) {
         self.jobs.push(JobRecord {
             ended: now,
@@ -81,7 +81,7 @@ impl Tally {
         &self.jobs[shown..]
     }
 
-    /// Its part of what was measured so far.
+    /// Its part of the outcome so far.
     pub fn outcome(&self) -> Outcome {
         Outcome {
             jobs: self.jobs.clone(),

@@ -1,4 +1,5 @@
-//! An application that is only a speedup curve: work W is done at rate S(n) on n processors, dW/dt = S(n(t)) (logs, allocation studies).
+//! An application that is only a speedup curve: work W is done at rate S(n) on n processors, dW/dt
+//! = S(n(t)) (logs, allocation studies).
 
 use crate::Nanos;
 
@@ -61,7 +62,7 @@ impl Curve {
         }
     }
 
-    /// Takes what was done since the last time. Gives how long that was.
+    /// Accounts for the work since the last time. Gives the time that has passed, nanoseconds.
     pub fn advance(&mut self, now: Nanos) -> Nanos {
         let elapsed = now - std::mem::replace(&mut self.marked, now);
         let stalled = elapsed.min(self.stall);
@@ -70,7 +71,8 @@ impl Curve {
         elapsed
     }
 
-    /// Its part is done; the next one has this length. Gives the work of the one before and how long it took; `None`: all is done.
+    /// Its part is done; the next one has this length. Gives the work of the one before and how
+    /// long it took; `None`: all is done.
     pub fn next_part(&mut self, now: Nanos, part: Nanos) -> Option<(Nanos, Nanos)> {
         if self.rest == 0 {
             self.left = 0;

@@ -1,4 +1,5 @@
-//! What an application draws: one stream for each (phase, iteration, thread), so that no draw depends on the order in which threads run.
+//! The random draws of an application: one stream for each (phase, iteration, thread), so that no
+//! draw depends on the order in which threads run.
 
 use crate::Nanos;
 use crate::dist::Dist;
@@ -39,7 +40,8 @@ impl Draws {
         dist.draw_whole(&mut self.stream(phase, task, 0))
     }
 
-    /// What divided work comes to in one iteration, nanoseconds in all; 0 where each thread has its own.
+    /// The total of divided work in one iteration, nanoseconds in all; 0 where each thread has its
+    /// own.
     pub fn total(self, phase: u64, iteration: u32, work: &Work) -> f64 {
         match work {
             Work::Divided(Dist::Constant(total), _) => *total,
@@ -66,7 +68,7 @@ impl Draws {
     }
 }
 
-/// What every thread of a team has in common in one iteration.
+/// The common part of every thread of a team in one iteration.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
     /// An even part of divided work, nanoseconds.

@@ -1,5 +1,6 @@
-//! An application: where it is in its program, its threads, its places, what it owes the engine. A plain record of parts, each of which
-//! keeps its own state and its own rules; what an application *does* are the functions of `program`.
+//! An application: its place in its program, its threads, their places, its notices to the engine.
+//! A plain record of parts, each of which keeps its own state and its own rules; the behaviour of
+//! applications is in `program`.
 
 mod cursor;
 mod curve;
@@ -22,7 +23,7 @@ pub use region::{Region, Tasks};
 pub use search::Searched;
 pub use watch::{Errors, Watch};
 
-/// What an application does.
+/// The activity of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// Has no processor yet.
@@ -48,7 +49,7 @@ impl Activity {
     }
 }
 
-/// What has to wait until a stopped application goes on.
+/// A step that waits until a stopped application goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deferred {
     Meeting,

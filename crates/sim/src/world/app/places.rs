@@ -1,4 +1,5 @@
-//! Where an application's threads belong: its processors as told, and how its threads are spread over them.
+//! The places of an application's threads: its processors as told, and the spread of its threads
+//! over them.
 
 use super::super::os::Thread;
 use numaestro_topology::{PuId, PuSet};
@@ -22,7 +23,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// It is told its processors. Whether its threads float, and whether anything but their order is new, says the caller.
+    /// It is told its processors. Whether its threads float, and whether anything but their order
+    /// is new, says the caller.
     pub fn allot(&mut self, pus: &PuSet, floats: bool, changed: bool) {
         self.list.clear();
         self.list.extend(pus.iter());
@@ -70,8 +72,8 @@ impl Places {
         !self.moved && self.spread == size
     }
 
-    /// Spreads threads evenly, those of a team of `size` (0: of none). Those that are well where they are stay. Gives the others, each with
-    /// its processor.
+    /// Spreads threads evenly, those of a team of `size` (0: of none). Those that are well where
+    /// they are stay. Gives the others, each with its processor.
     pub fn spread<'t>(&mut self, size: u32, threads: impl Iterator<Item = (u32, &'t Thread)> + Clone) -> &[(u32, u32)] {
         (self.moved, self.spread) = (false, size);
         let Self { list, floats, load, moves, .. } = self;
@@ -88,7 +90,8 @@ impl Places {
         }
         let mut at = 0;
         for (_, pu) in moves.iter_mut() {
-            // Rising levels of load from the first processor on: the least loaded, of equals the first.
+            // Rising levels of load from the first processor on: the least loaded, of equals the
+            // first.
             let level = load.iter().copied().min().unwrap_or(0);
             while load.get(at).is_none_or(|&load| load > level) {
                 at = if at + 1 < load.len() { at + 1 } else { 0 };

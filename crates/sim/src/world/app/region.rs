@@ -1,11 +1,11 @@
-//! What a team has in common: a parallel region with its meetings, a set of tasks, and the program's lock. Numbers only; which thread
-//! runs where is the operating system's.
+//! The common state of a team: a parallel region with its meetings and its lock, or a set of tasks.
+//! Numbers only; threads and processors are the operating system's.
 
 use super::super::os::NONE;
 use crate::program::Wait;
 use std::collections::VecDeque;
 
-/// A parallel region, or what is left of the one before.
+/// A parallel region, or the rest of the one before.
 #[derive(Debug)]
 pub struct Region {
     /// Threads of the team.
@@ -92,7 +92,8 @@ impl Region {
         self.arrived = 0;
     }
 
-    /// A thread has come to the meeting. Whether it is the last one, and whether the region is over then.
+    /// A thread has come to the meeting. Whether it is the last one, and whether the region is over
+    /// then.
     pub fn arrive(&mut self) -> (bool, bool) {
         self.arrived += 1;
         (self.arrived == self.size, self.iteration + 1 == self.iterations)

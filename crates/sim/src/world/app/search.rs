@@ -1,4 +1,5 @@
-//! How long an application's number of processors has been searched for, and whether it had been found.
+//! How long an application's number of processors has been searched for, and whether it had been
+//! found.
 
 use crate::Nanos;
 use numaestro_engine::Search;

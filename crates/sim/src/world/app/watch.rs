@@ -1,11 +1,15 @@
-//! A program that measures its own speedup while it runs: iterations of a loop are timed, and what comes out is said to the engine.
+//! A program that measures its own speedup while it runs: iterations of a loop are timed, and what
+//! comes out is said to the engine.
 //!
-//! An iteration is one round of the innermost `repeat` of the program (if there are several of that depth, they should be alike); in a
-//! program without any, one meeting of a region. Its time is that of its regions and serial phases; pauses, and phases for which
-//! the program has asked for fewer processors (input and output between two parallel parts), do not count, because they are not what
-//! is to be sped up. It counts if the processors were the same from its beginning to its end and it was not stopped.
+//! An iteration is one round of the innermost `repeat` of the program (if there are several of that
+//! depth, they should be alike); in a program without any, one meeting of a region. Its time is
+//! that of its regions and serial phases; pauses, and phases for which the program has asked for
+//! fewer processors (input and output between two parallel parts), do not count, because they are
+//! not what is to be sped up. It counts if the processors were the same from its beginning to its
+//! end and it was not stopped.
 //!
-//! A program that is only a curve knows what its work takes on one processor: its speedup is the work done per time.
+//! A program that is only a curve knows its work in time on one processor, so its speedup is that
+//! work per elapsed time.
 
 use crate::Nanos;
 use crate::program::{Analyzer, Body, Phase, Program};
@@ -78,7 +82,7 @@ impl Watch {
         self.disturbed = true;
     }
 
-    /// Its processors have changed: what is timed now means nothing.
+    /// Its processors have changed: the present timing means nothing.
     pub fn disturb_if_timed(&mut self) {
         self.disturbed |= self.since.is_some();
     }
@@ -116,8 +120,8 @@ impl Watch {
         }
     }
 
-    /// It has gone from one phase to another, in terms of [`super::Cursor::round`]: perhaps from one round of its loop to the next, or into
-    /// the loop. True if an iteration has ended.
+    /// It has gone from one phase to another, in terms of [`super::Cursor::round`]: perhaps from
+    /// one round of its loop to the next, or into the loop. True if an iteration has ended.
     pub fn steps(&mut self, before: (u32, u32), after: (u32, u32)) -> bool {
         if self.depth == 0 {
             return false;
@@ -141,7 +145,7 @@ impl Watch {
         (!disturbed && elapsed > 0).then(|| work as f64 / elapsed as f64)
     }
 
-    /// What is reported where this speedup was measured, thousandths.
+    /// The report of a measured speedup, thousandths: with its error.
     pub fn report(&mut self, mut speedup: f64) -> u32 {
         let Errors { noise, seed, job } = self.errors;
         self.reports += 1;

@@ -1,4 +1,5 @@
-//! Conservation, checked at every event where that is wanted: no time, work, processor or thread is lost or there twice.
+//! Conservation, checked at every event where that is wanted: no time, work, processor or thread is
+//! lost or there twice.
 
 use super::processors::Processors;
 use super::queues::Queues;
@@ -6,10 +7,10 @@ use super::tenant::Tenant;
 use super::thread::{NONE, State};
 use numaestro_topology::PuSet;
 
-/// Checks that time and work are conserved, and that processors, threads and queues agree, for all applications: their teams, and whether they share their processors.
+/// Checks that time and work are conserved, and that processors, threads and queues agree, for all
+/// applications: their teams, and whether they share their processors.
 ///
-/// # Panics
-/// If they do not, which is a mistake in the world.
+/// # Panics If they do not, which is a mistake in the world.
 pub fn check<'a>(cpus: &Processors, queues: &Queues, apps: impl Iterator<Item = (u32, &'a [u32], bool)>) {
     let pus = cpus.pus();
     pus.check();

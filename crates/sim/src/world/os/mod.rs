@@ -1,10 +1,11 @@
 //! The modelled operating system: threads get processors, keep them for a slice, and give them up.
 //!
-//! Programs say what a thread is to do and where it may run; [`Queues`] says who is next; [`Processors`] say what it costs and how far it
-//! has come. Nothing here calls a program: the end of a thread's work is an answer ([`Os::stage_ended`]), so that whoever asked decides
-//! what follows.
+//! Programs give threads work and places; [`Queues`] choose the next thread; [`Processors`] keep
+//! costs and progress. Nothing here calls a program: the end of a thread's work is an answer
+//! ([`Os::stage_ended`]), and the caller decides about the next step.
 //!
-//! Reading order: `thread`, `pus` (accounts), `space` (pages and references), `processors`, `queues`, this file.
+//! Reading order: `thread`, `pus` (accounts), `space` (pages and references), `processors`,
+//! `queues`, this file.
 
 mod checks;
 mod processors;
@@ -54,12 +55,13 @@ impl Os {
         self.cpus.advance(now);
     }
 
-    /// What each processor did, and each channel carried, until now.
+    /// Times of processors and use of channels until now.
     pub fn used(&self) -> (Vec<PuTime>, Vec<ChannelUse>) {
         self.cpus.used()
     }
 
-    /// An application arrives at a place, with its number in the workload, the working set of each thread in lines, and its memory.
+    /// An application arrives at a place, with its number in the workload, the working set of each
+    /// thread in lines, and its memory.
     pub fn enter(&mut self, app: u32, (id, job): (AppId, u64), footprint: u64, data: &[Data]) {
         self.cpus.enter(app, Tenant::new(id, job, footprint), data);
     }
@@ -70,7 +72,7 @@ impl Os {
         self.cpus.leave(app);
     }
 
-    /// What an application's threads have used.
+    /// The usage of an application's threads.
     pub fn usage(&self, app: u32) -> Usage {
         let (overhead_ns, spin_ns) = self.cpus.pus().lost(app);
         Usage { overhead_ns, spin_ns, ..self.cpus.tenant(app).usage }
@@ -86,7 +88,7 @@ impl Os {
         self.cpus.spaces()
     }
 
-    /// Threads, to be told what they owe.
+    /// Threads, to be told of costs.
     pub fn threads(&mut self) -> &mut Threads {
         self.cpus.threads()
     }
@@ -117,7 +119,7 @@ impl Os {
         thread.pu != NONE && !self.cpus.may_run(id, thread.pu)
     }
 
-    /// Where threads of a team that have something to do are.
+    /// Processors of those threads of a team that have something to do.
     pub fn busy<'a>(&'a self, team: &'a [u32]) -> impl Iterator<Item = PuId> + Clone + 'a {
         let threads = team.iter().map(|&id| self.thread(id));
         threads.filter(|thread| thread.doing != Doing::Nothing && thread.pu != NONE).map(|thread| PuId(thread.pu))
@@ -223,7 +225,8 @@ impl Os {
         }
     }
 
-    /// An application is stopped: its threads stay where they are in their work, and what they had is free at once.
+    /// An application is stopped: its threads stay where they are in their work, and their
+    /// processors are free at once.
     pub fn stop(&mut self, app: u32, team: &[u32]) {
         self.cpus.tenant_mut(app).stopped = true;
         let mut freed = std::mem::take(&mut self.freed);
@@ -245,12 +248,12 @@ impl Os {
         self.freed = freed;
     }
 
-    /// A stopped application may run again; [`Self::release`] lets its threads go on. False if it was not stopped.
+    /// A stopped application may run again, but for its threads. False if it was not stopped.
     pub fn unstop(&mut self, app: u32) -> bool {
         std::mem::take(&mut self.cpus.tenant_mut(app).stopped)
     }
 
-    /// A thread that was held goes on at a cost: where it ran last if that is its own again, else on `pu`.
+    /// A thread that was held goes on, at a cost: where it ran last if it still may, else on `pu`.
     pub fn release(&mut self, id: u32, pu: Option<PuId>, cost: Nanos) {
         if self.thread(id).state != State::Held {
             return;
@@ -281,7 +284,7 @@ impl Os {
         }
     }
 
-    /// The slice of whoever runs on a processor has ended.
+    /// The slice of the running thread on a processor has ended.
     pub fn slice_ended(&mut self, pu: u32) {
         if !self.queues.is_empty(pu) {
             let id = self.take_off(pu);
@@ -296,7 +299,7 @@ impl Os {
         self.queues.set_slice(&mut self.cpus, pu);
     }
 
-    /// The event is over: what it has changed changes when stages end.
+    /// The event is over: processors that it has touched get new times of completion.
     pub fn settle(&mut self, slots: &mut Slots) {
         self.cpus.settle(slots);
     }
@@ -346,7 +349,7 @@ impl Os {
         }
     }
 
-    /// A thread that waits takes a processor from whoever runs there.
+    /// A thread that waits takes a processor from the running thread.
     fn preempt(&mut self, pu: u32, id: u32) {
         let other = self.take_off(pu);
         self.queues.put(&mut self.cpus, other);
@@ -389,7 +392,7 @@ impl Os {
         id
     }
 
-    /// Checks that time and work are conserved, for all applications: their teams, and whether they share their processors; see [`checks`].
+    /// See [`checks`]: by application its place, its team, and whether it shares its processors.
     pub fn check<'a>(&self, apps: impl Iterator<Item = (u32, &'a [u32], bool)>) {
         checks::check(&self.cpus, &self.queues, apps);
     }

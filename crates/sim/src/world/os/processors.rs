@@ -1,7 +1,7 @@
 //! Threads on processors: which one works where, at which pace, with which caches and pages.
 //!
-//! A thread that gets a processor owes a switch, perhaps a migration, and the lines that its cache has lost; what it refers to decides how
-//! fast it works. [`Pus`] keeps the accounts; this file knows what a thread costs.
+//! A thread that gets a processor owes a switch, perhaps a migration, and the lines that its cache
+//! has lost; its references decide its pace. [`Pus`] keeps the accounts; this file knows the costs.
 
 use super::pus::{Pus, Stage};
 use super::space::{Meeting, Spaces};
@@ -17,7 +17,7 @@ use crate::world::slots::Slots;
 use numaestro_topology::{PuId, PuSet};
 use std::sync::Arc;
 
-/// What a thread has come to the end of.
+/// The end of a thread's stage that others have to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// Its work.
@@ -36,7 +36,7 @@ pub struct Processors {
     threads: Threads,
     tenants: Vec<Tenant>,
     repaced: Vec<PuId>,
-    /// Who has come where since it was taken last, if anybody wants to know.
+    /// Threads that have come and gone since this was taken last, if anybody wants to know.
     occupancy: Option<Vec<(PuId, Occupant)>>,
 }
 
@@ -68,7 +68,7 @@ impl Processors {
         }
     }
 
-    /// Who has come where since it was taken last.
+    /// Threads that have come and gone since this was taken last.
     pub fn occupancy(&mut self) -> impl Iterator<Item = (PuId, Occupant)> {
         self.occupancy.iter_mut().flat_map(|noted| noted.drain(..))
     }
@@ -156,7 +156,7 @@ impl Processors {
         self.pus.begin(pu, Stage::Idle, Nanos::MAX);
     }
 
-    /// Whoever runs there begins what it has to do next.
+    /// The thread that runs there begins its next stage.
     pub(super) fn begin_stage(&mut self, pu: u32) {
         self.pus.account(pu);
         if self.pus.stage(pu) == Stage::Work {
@@ -183,7 +183,7 @@ impl Processors {
         self.pus.begin(pu, stage, left);
     }
 
-    /// What runs there works no more just now: its demand ends, and its references are counted.
+    /// The thread there stops its work for now: its demand ends, and its references are counted.
     fn stop_work(&mut self, pu: u32) {
         let left = self.pus.left(pu);
         let thread = self.threads.get_mut(self.pus.running(pu));
@@ -232,7 +232,7 @@ impl Processors {
         tenant.usage.children_away += u32::from(place(pu) != place(self.threads[tenant.master].pu));
     }
 
-    /// What a cache has lost while the thread was away is refilled before it works on.
+    /// Lines that the cache has lost while the thread was away are refilled before it works on.
     fn owe_reload(&mut self, pu: u32, id: u32) {
         let thread = self.threads.get_mut(id);
         let tenant = &mut self.tenants[thread.app as usize];
@@ -251,7 +251,7 @@ impl Processors {
         }
     }
 
-    /// Takes the running thread off. It is nowhere then: the caller says what becomes of it. Gives it and its time there.
+    /// Takes the running thread off; it is nowhere then. Gives it and its time there, nanoseconds.
     pub(super) fn unseat(&mut self, pu: u32) -> (u32, Nanos) {
         self.pus.account(pu);
         let (stage, left) = (self.pus.stage(pu), self.pus.left(pu));
@@ -261,7 +261,7 @@ impl Processors {
         let (id, ran) = self.pus.unseat(pu);
         let thread = self.threads.get_mut(id);
         match stage {
-            // What was added meanwhile is owed beside what is left.
+            // Costs added meanwhile are owed beside the rest.
             Stage::Overhead => thread.overhead = left,
             Stage::Reload => thread.reload = left,
             Stage::Spin => thread.spin = left,
@@ -276,7 +276,7 @@ impl Processors {
         (id, ran)
     }
 
-    /// The stage there has ended. The thread goes on to its next one, unless it has come to the end of what is given.
+    /// The stage there has ended. The next one begins, unless others have to know of the end.
     pub(super) fn stage_ended(&mut self, pu: u32) -> Option<Ended> {
         self.pus.end(pu);
         let id = self.pus.running(pu);
@@ -302,8 +302,8 @@ impl Processors {
         let thread = &self.threads[id];
         let pu = thread.pu;
         if thread.state == State::Running && self.pus.stage(pu) == Stage::Work {
-            // It was moved in the instant in which its work ended and has begun a stage of nothing, whose end would be taken for that of
-            // the new work.
+            // It was moved in the instant in which its work ended and has begun a stage of nothing,
+            // whose end would be taken for that of the new work.
             self.pus.account(pu);
             self.end_work(pu);
         }
@@ -312,8 +312,8 @@ impl Processors {
         self.tenants[thread.app as usize].usage.given += work;
     }
 
-    /// A thread begins a phase, with this part of its data: the pages that it touches are placed, and its pace has to be asked for. One
-    /// that floats touches them where it will run.
+    /// A thread begins a phase, with this part of its data: the pages that it touches are placed,
+    /// and its pace has to be asked for. One that floats touches them where it will run.
     pub fn prepare(&mut self, id: u32, part: u32) {
         let thread = self.threads.get_mut(id);
         (thread.part, thread.unpaced) = (part, true);
@@ -330,7 +330,7 @@ impl Processors {
         self.threads.get_mut(id).overhead += self.spaces.touch(&mut self.memory, app, part, PuId(pu), PuId(master));
     }
 
-    /// Asks what a thread's references cost where it is.
+    /// Asks for the pace of a thread where it is.
     fn pace(&mut self, id: u32, pu: u32) {
         if self.threads[id].floats {
             self.touch_pages(id, pu);
@@ -340,7 +340,8 @@ impl Processors {
         thread.unpaced = false;
     }
 
-    /// A curve is on `pus` from now on, instead of on its set. True if another one is on a processor that it leaves or comes to.
+    /// A curve is on `pus` from now on, instead of on its set. True if another one is on a
+    /// processor that it leaves or comes to.
     pub fn occupy(&mut self, app: u32, pus: &PuSet) -> bool {
         let Tenant { id, job, set, .. } = &self.tenants[app as usize];
         let left = set.iter().filter(|&pu| !pus.contains(pu)).map(|pu| (pu, false));
@@ -355,8 +356,8 @@ impl Processors {
         shared
     }
 
-    /// Reads a thread's counters: transactions per millisecond on a processor since the last reading. `None`, and they go on, if it has
-    /// run for less than `least` nanoseconds.
+    /// Reads a thread's counters: transactions per millisecond on a processor since the last
+    /// reading. `None`, and they go on, if it has run for less than `least` nanoseconds.
     pub fn read_counters(&mut self, id: u32, least: i64) -> Option<f64> {
         let (mut moved, mut ran) = (0.0, 0);
         let (state, pu) = (self.threads[id].state, self.threads[id].pu);
@@ -373,12 +374,13 @@ impl Processors {
         if time < least {
             return None;
         }
-        // What the running segment and the time since it got its processor add later has been read already.
+        // What the running segment and the time since it got its processor add later has been read
+        // already.
         (thread.moved, thread.ran) = (-moved, -ran);
         Some(all.max(0.0) * 1e6 / time as f64)
     }
 
-    /// The event is over: what it has changed changes when stages end.
+    /// The event is over: processors that it has touched get new times of completion.
     pub(super) fn settle(&mut self, slots: &mut Slots) {
         self.repaced.clear();
         self.repaced.extend_from_slice(self.memory.changed());
@@ -390,7 +392,7 @@ impl Processors {
         self.pus.settle(slots, |pu| self.memory.rate(pu));
     }
 
-    /// What each processor did, and each channel carried, until now.
+    /// Times of processors and use of channels until now.
     pub fn used(&self) -> (Vec<PuTime>, Vec<ChannelUse>) {
         (self.pus.times(), self.memory.channel_use(self.pus.now()))
     }

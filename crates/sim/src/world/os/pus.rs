@@ -1,8 +1,10 @@
-//! The accounts of processors: which thread each has, which stage of it, how far that has come, and what all of its time went to.
+//! The accounts of processors: the thread on each, its stage and progress, and the use of all time
+//! so far.
 //!
-//! What runs goes through stages: it pays overheads, refills its cache, then works or waits. Each stage ends at its processor's slot of
-//! the clock; a slice that ends earlier comes first. Accounts are brought up to date only where something changes, so that an event
-//! costs the same on a machine of any size.
+//! What runs goes through stages: it pays overheads, refills its cache, then works or waits. Each
+//! stage ends at its processor's slot of the clock; a slice that ends earlier comes first. Accounts
+//! are brought up to date only where something changes, so that an event costs the same on a
+//! machine of any size.
 
 use super::thread::NONE;
 use crate::Nanos;
@@ -11,7 +13,7 @@ use crate::world::queue::{Key, Rank};
 use crate::world::slots::Slots;
 use numaestro_topology::{PuId, PuSet};
 
-/// What a processor does.
+/// The stage of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stage {
@@ -33,7 +35,7 @@ pub enum Stage {
 struct Pu {
     /// Everything before this time is accounted for, nanoseconds.
     marked: Nanos,
-    /// What is left of the stage at that time, nanoseconds; `Nanos::MAX` = no end.
+    /// The rest of the stage at that time, nanoseconds; `Nanos::MAX` = no end.
     left: Nanos,
     /// Progress per elapsed nanosecond.
     rate: f64,
@@ -44,7 +46,7 @@ struct Pu {
     running: u32,
     /// Application of that thread.
     app: u32,
-    /// Who ran last: its `born`, because places of threads are used again.
+    /// The thread that ran last: its `born`, because places of threads are used again.
     last: u32,
     /// Applications that are only curves, on it.
     curves: u16,
@@ -79,7 +81,7 @@ impl Pu {
         }
     }
 
-    /// Where the time goes that it spends in its stage.
+    /// The account of the time in its stage.
     fn booked<'t>(&self, time: &'t mut PuTime) -> &'t mut Nanos {
         match self.stage {
             Stage::Idle if self.curves == 0 => &mut time.idle,
@@ -97,7 +99,8 @@ pub struct Pus {
     now: Nanos,
     entries: Vec<Pu>,
     times: Vec<PuTime>,
-    /// By application: what its threads lost to costs of the system and to waiting, nanoseconds.
+    /// By application: time that its threads lost to costs of the system and to waiting,
+    /// nanoseconds.
     lost: Vec<(Nanos, Nanos)>,
     /// Processors without a thread, as bits.
     idle: Vec<u64>,
@@ -141,12 +144,12 @@ impl Pus {
         self.entries[pu as usize].taken
     }
 
-    /// What the processor does.
+    /// Its stage.
     pub fn stage(&self, pu: u32) -> Stage {
         self.entries[pu as usize].stage
     }
 
-    /// What was left of that when its accounts were brought up to date, nanoseconds.
+    /// The rest of that stage when its accounts were brought up to date last, nanoseconds.
     pub fn left(&self, pu: u32) -> Nanos {
         self.entries[pu as usize].left
     }
@@ -163,7 +166,8 @@ impl Pus {
         self.lost[app as usize] = (0, 0);
     }
 
-    /// What an application's threads lost to costs of the system and to waiting on processors, nanoseconds.
+    /// Time that an application's threads lost to costs of the system and to waiting on processors,
+    /// nanoseconds.
     pub fn lost(&self, app: u32) -> (Nanos, Nanos) {
         self.lost[app as usize]
     }
@@ -210,7 +214,8 @@ impl Pus {
         self.entries[pu as usize].left = 0;
     }
 
-    /// A thread of an application gets an idle processor, with its birth. True if another one ran there last.
+    /// A thread of an application gets an idle processor, with its birth. True if another one ran
+    /// there last.
     pub fn seat(&mut self, pu: u32, id: u32, app: u32, born: u32) -> bool {
         let entry = &mut self.entries[pu as usize];
         debug_assert!(entry.running == NONE, "thread {id} on PU {pu}");
@@ -243,7 +248,8 @@ impl Pus {
         self.entries[pu as usize].slice_end = at;
     }
 
-    /// Somebody else wants the processor: if its slice has no end, it ends when its thread has had it for so long.
+    /// Somebody else wants the processor: if its slice has no end, it ends when its thread has had
+    /// it for so long.
     pub fn limit_slice(&mut self, pu: u32, slice: Nanos) {
         let entry = &mut self.entries[pu as usize];
         if entry.slice_end == Nanos::MAX {
@@ -269,7 +275,8 @@ impl Pus {
         pus.iter().map(|pu| 1.0 / f64::from(curves(pu).max(1))).sum::<f64>() / pus.len().max(1) as f64
     }
 
-    /// Computes the keys of processors that the event has touched; `rate` is how fast those work that do.
+    /// Computes the keys of processors that the event has touched; `rate` is how fast those work
+    /// that do.
     pub fn settle(&mut self, slots: &mut Slots, rate: impl Fn(PuId) -> f64) {
         while let Some(pu) = self.touched.pop() {
             let entry = &mut self.entries[pu as usize];
@@ -282,7 +289,7 @@ impl Pus {
         }
     }
 
-    /// What each processor did until now.
+    /// Times of each processor until now.
     pub fn times(&self) -> Vec<PuTime> {
         let until_now = |(pu, time): (&Pu, &PuTime)| {
             let mut time = *time;

@@ -1,14 +1,17 @@
-//! Who is next on a processor that several threads may use: the queues and priorities of the modelled operating system.
+//! The next thread on a processor that several threads may use: the queues and priorities of the
+//! modelled operating system.
 //!
-//! Threads that are bound to a processor wait in its queue. Which of them it takes, and where threads wait that may run on every
-//! processor, is the system's choice:
+//! Threads that are bound to a processor wait in its queue. Which of them it takes, and where
+//! threads wait that may run on every processor, is the system's choice:
 //! * round robin: those wait in one queue; the one that waits longest runs; a slice is one quantum.
-//! * Linux 2.4 (Love 2003, ch. 3 of the first edition; `kernel/sched.c`): they wait in one queue; every thread has a counter of time left
-//!   in this epoch. The largest "goodness" runs: the counter, and a bonus where it ran last. When all ready counters are 0 every
-//!   thread's becomes a quantum plus half of what it had left.
-//! * IRIX (as Martorell et al. 2000, §6 describe what they measured): each waits where it ran last, and elsewhere only a processor
-//!   without work takes it; priority decays with processor time used lately, counted in quanta, which halves in every two of them; a
-//!   new one has the best priority for one quantum and takes a processor from whoever has used most.
+//! * Linux 2.4 (Love 2003, ch. 3 of the first edition; `kernel/sched.c`): they wait in one queue;
+//!   every thread has a counter of time left in this epoch. The largest "goodness" runs: the
+//!   counter, and a bonus where it ran last. When all ready counters are 0 every thread's becomes a
+//!   quantum plus half of what it had left.
+//! * IRIX (as Martorell et al. 2000, §6 describe what they measured): each waits where it ran last,
+//!   and elsewhere only a processor without work takes it; priority decays with processor time used
+//!   lately, counted in quanta, which halves in every two of them; a new one has the best priority
+//!   for one quantum and takes a processor from the thread that has used most.
 
 use super::processors::Processors;
 use super::ready::Ready;
@@ -19,12 +22,13 @@ use crate::world::queue::{Key, Rank};
 use crate::world::slots::Slots;
 use numaestro_topology::PuId;
 
-/// Linux 2.4's `PROC_CHANGE_PENALTY` is 15 ticks where a full counter has about 10: in tenths of a quantum.
+/// Linux 2.4's `PROC_CHANGE_PENALTY` is 15 ticks where a full counter has about 10: in tenths of a
+/// quantum.
 const LINUX_BONUS_TENTHS: Nanos = 15;
 /// IRIX: quanta in which the time used lately halves.
 const HALF_LIFE: Nanos = 2;
 
-/// What the system knows of a thread.
+/// The account of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Account {
     /// Behind it in its processor's queue.
@@ -187,7 +191,8 @@ impl Queues {
         self.bound(pu).map(|id| (self.rank(cpus, id, pu), id)).min_by_key(|(rank, _)| *rank)
     }
 
-    /// IRIX: a processor without work takes the thread that waits longest elsewhere and may run here.
+    /// IRIX: a processor without work takes the thread that waits longest elsewhere and may run
+    /// here.
     fn steal(&self, cpus: &Processors, pu: u32) -> Option<u32> {
         if self.waiting == 0 {
             return None;
@@ -210,7 +215,8 @@ impl Queues {
             }
             System::Irix if account.favoured > 0 => 0,
             System::Irix => {
-                // Whoever runs has used what has not been charged yet, and is better by a quantum where it is.
+                // A running thread has used time that is not charged yet, and is better by a
+                // quantum where it is.
                 let pus = cpus.pus();
                 let uncharged = if pus.running(pu) == id { pus.now() - pus.taken(pu) } else { 0 };
                 let used = (self.used_lately(id, pus.now()) + uncharged) / self.quantum.max(1);
@@ -220,8 +226,8 @@ impl Queues {
         (rank, account.queued)
     }
 
-    /// IRIX: where a thread that floats is to wait, and whether it is better than whoever runs there: it waits where it ran last, a new
-    /// one where somebody has used most.
+    /// IRIX: where a thread that floats is to wait, and whether it is better than the running
+    /// thread: it waits where it ran last, a new one where somebody has used most.
     pub fn waits_at(&self, cpus: &Processors, id: u32) -> Option<(u32, bool)> {
         let thread = cpus.thread(id);
         if !thread.floats || self.system != System::Irix {
@@ -278,7 +284,8 @@ impl Queues {
         }
     }
 
-    /// Linux 2.4: a thread that keeps its processor because nobody else wants it begins a new epoch of its own.
+    /// Linux 2.4: a thread that keeps its processor because nobody else wants it begins a new epoch
+    /// of its own.
     pub fn renew(&mut self, id: u32) {
         let account = &mut self.accounts[id as usize];
         if self.system == System::Linux24 && account.counter == 0 {
@@ -293,7 +300,7 @@ impl Queues {
         account.counter >> halvings.min(63)
     }
 
-    /// Linux 2.4: notes when whoever runs there has used its time up.
+    /// Linux 2.4: notes when the running thread has used its time up.
     pub fn note_time_left(&mut self, cpus: &Processors, pu: u32) {
         if self.system == System::Linux24 {
             let key = match self.accounts.get(cpus.pus().running(pu) as usize) {
@@ -312,7 +319,8 @@ impl Queues {
         }
     }
 
-    /// The slice of a thread that has just got a processor: without end where nobody else can want it.
+    /// The slice of a thread that has just got a processor: without end where nobody else can want
+    /// it.
     pub fn set_slice(&self, cpus: &mut Processors, pu: u32) {
         let id = cpus.pus().running(pu);
         let moves = cpus.thread(id).floats && self.system != System::Irix;
@@ -321,8 +329,8 @@ impl Queues {
         cpus.pus_mut().end_slice_at(pu, end);
     }
 
-    /// Linux 2.4: the processor whose thread is worse than this one by most: that with least time left, or that where this one ran last,
-    /// which is a bonus for both.
+    /// Linux 2.4: the processor whose thread is worse than this one by most: that with least time
+    /// left, or that where this one ran last, which is a bonus for both.
     pub fn worst_for(&self, cpus: &Processors, id: u32) -> Option<u32> {
         let counter = self.accounts[id as usize].counter;
         let soonest = self.runs_until.first();
@@ -343,7 +351,8 @@ impl Queues {
         (gain > 0 && cpus.may_run(id, worst)).then_some(worst)
     }
 
-    /// Somebody waits for any processor: every slice has an end. Those that begin while somebody waits have one anyway.
+    /// Somebody waits for any processor: every slice has an end. Those that begin while somebody
+    /// waits have one anyway.
     pub fn limit_everybody(&self, cpus: &mut Processors) {
         if self.floating.len() != 1 {
             return;
@@ -358,7 +367,7 @@ impl Queues {
     }
 }
 
-/// What orders threads that wait for any processor.
+/// The order of threads that wait for any processor.
 fn place(system: System, account: &Account) -> (u64, u64) {
     let rank = match system {
         System::Linux24 if account.counter == 0 => Nanos::MAX,

@@ -1,5 +1,6 @@
-//! Ready threads that may run on every processor, best first: one heap of all, and one for each processor of those that ran there
-//! last. A thread knows its places in both, so that taking it out costs as little as putting it in.
+//! Ready threads that may run on every processor, best first: one heap of all, and one for each
+//! processor of those that ran there last. A thread knows its places in both, so that taking it out
+//! costs as little as putting it in.
 
 use super::thread::NONE;
 
@@ -11,7 +12,8 @@ pub type Key = (u64, u64);
 pub struct Ready {
     /// All, then those of each processor.
     heaps: Vec<Vec<u32>>,
-    /// By thread: its key, the heap of its processor (0 = none), and its places in the heap of all and in that one.
+    /// By thread: its key, the heap of its processor (0 = none), and its places in the heap of all
+    /// and in that one.
     of: Vec<(Key, u32, [u32; 2])>,
 }
 

@@ -1,9 +1,11 @@
-//! Address spaces: where each application's pages are to go, and what its present phase refers to. A thread's pace and its page faults
-//! follow from that and from where it runs, so that the scheduler needs to know no program.
+//! Address spaces: the home of each application's pages, and the references of its present phase. A
+//! thread's pace and its page faults follow from both and from its processor, so that the scheduler
+//! needs to know no program.
 //!
-//! Pages whose home has moved follow it if that is worth it. The mover is the manager's: a thread of its own that moves a page in
-//! `page_move` and works beside the program; what it does becomes visible when the team meets. The program pays as much again,
-//! divided among its threads: they find pages gone and addresses translated anew.
+//! Pages whose home has moved follow it if that is worth it. The mover is the manager's: a thread
+//! of its own that moves a page in `page_move` and works beside the program; its work becomes
+//! visible when the team meets. The program pays as much again, divided among its threads: they
+//! find pages gone and addresses translated anew.
 
 use crate::Nanos;
 use crate::machine::Model;
@@ -94,7 +96,7 @@ impl Spaces {
         self.entries[app as usize].partners = partners;
     }
 
-    /// Whether what its threads refer to depends on the size of its team.
+    /// Whether the references of its threads depend on the size of its team.
     pub fn shares(&self, app: u32) -> bool {
         self.entries[app as usize].refs.iter().any(|refs| refs.sharing > 0.0)
     }
@@ -114,7 +116,8 @@ impl Spaces {
         (space.home, space.homed, space.moved) = (home, now, None);
     }
 
-    /// A thread on `pu` touches what its phase refers to; `master` is where its master is. Gives what page faults cost.
+    /// A thread on `pu` touches the data of its phase; `master` is the processor of its master.
+    /// Gives the cost of page faults, nanoseconds.
     pub fn touch(&mut self, memory: &mut Memory, app: u32, part: u32, pu: PuId, master: PuId) -> Nanos {
         let space = &mut self.entries[app as usize];
         if space.refs.is_empty() {
@@ -136,13 +139,13 @@ impl Spaces {
         placed * self.model.costs.page_fault_ns
     }
 
-    /// What a thread's references cost on a processor.
+    /// The pace of a thread on a processor.
     pub fn pace(&self, memory: &mut Memory, app: u32, part: u32, pu: PuId) -> Pace {
         let space = &self.entries[app as usize];
         memory.pace_among(space.memory, &space.refs, (part, 0), space.partners, pu)
     }
 
-    /// Its team meets: what the mover has done meanwhile. Gives the pages that have moved.
+    /// Its team meets: the work of the mover becomes visible. Gives the pages that have moved.
     pub fn follow(&mut self, memory: &mut Memory, app: u32, meeting: Meeting) -> u64 {
         let space = &mut self.entries[app as usize];
         let page_ns = self.model.costs.page_move_ns;
@@ -176,7 +179,8 @@ impl Spaces {
         moved
     }
 
-    /// Takes the place of an application whose pages have changed since it was taken last; `None`: there is no other.
+    /// Takes the place of an application whose pages have changed since it was taken last; `None`:
+    /// there is no other.
     pub fn take_changed(&mut self) -> Option<u32> {
         while let Some(app) = self.changed.pop() {
             // Its place may have been taken by somebody else.

@@ -1,10 +1,10 @@
-//! An application as the operating system knows it: its processors, and what its threads have used.
+//! An application as the operating system knows it: its processors, and the usage of its threads.
 
 use crate::Nanos;
 use numaestro_engine::AppId;
 use numaestro_topology::PuSet;
 
-/// What the threads of one application have used.
+/// The usage of one application's threads.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
     /// Time on processors, nanoseconds.

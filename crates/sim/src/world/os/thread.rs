@@ -1,4 +1,5 @@
-//! A thread: what it does, where it is, and what it still has to do. [`Threads`] keeps their places, which are used again.
+//! A thread: its work, its place and its debts. [`Threads`] keeps all of them; their places are
+//! used again.
 
 use crate::Nanos;
 use crate::memory::Pace;
@@ -7,7 +8,7 @@ use std::ops::Index;
 /// No thread, no processor, no application.
 pub const NONE: u32 = u32::MAX;
 
-/// What a thread is to the scheduler.
+/// The state of a thread for the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Has not run yet.
@@ -29,7 +30,7 @@ impl State {
     }
 }
 
-/// What a thread does with a processor.
+/// The use that a thread makes of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
     /// Nothing: parked in its application's pool.
@@ -48,7 +49,7 @@ pub enum Doing {
     Meet,
     /// Waits for the lock.
     Lock,
-    /// Waits for what the engine says to what it asked.
+    /// Waits for the engine's answer.
     Answer,
 }
 
@@ -66,7 +67,8 @@ pub struct Thread {
     pub app: u32,
     /// 0 is the master.
     pub number: u32,
-    /// Threads before it in the whole run, modulo 2³²: unlike its place, no other thread gets it after its end.
+    /// Threads before it in the whole run, modulo 2³²: unlike its place, no other thread gets it
+    /// after its end.
     pub born: u32,
     pub state: State,
     pub doing: Doing,
@@ -78,7 +80,7 @@ pub struct Thread {
     pub pu: u32,
     /// Where it ran last.
     pub last_pu: u32,
-    /// What it refers to as its own part.
+    /// The number of its own part of the data.
     pub part: u32,
     /// Work to do, nanoseconds at full speed.
     pub left: Nanos,
@@ -142,7 +144,7 @@ impl Threads {
     /// One more of an application, parked.
     pub(super) fn spawn(&mut self, app: u32, number: u32) -> u32 {
         let thread = Thread::new(app, number, self.born);
-        // `NONE` is who ran last where nobody has run.
+        // `NONE` means that nobody has run there.
         self.born = (self.born + 1) % NONE;
         if let Some(id) = self.free.pop() {
             self.entries[id as usize] = thread;
@@ -157,7 +159,7 @@ impl Threads {
         self.get_mut(id).overhead += cost;
     }
 
-    /// What its references cost has changed.
+    /// The cost of its references has changed.
     pub fn unpace(&mut self, id: u32) {
         self.get_mut(id).unpaced = true;
     }

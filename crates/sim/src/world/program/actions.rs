@@ -1,8 +1,9 @@
-//! What the engine wants of an application: a target, to be moved whatever it does, to stop, to go on.
+//! Actions of the engine on one application: a target, a forced move, a stop, the end of a stop.
 //!
-//! A thread of a stopped application that had or wanted a processor is held; one that would wake up meanwhile (its team meets, its pause
-//! ends) is held from then on, because a stopped process hears nothing. When the application goes on, every thread is put back where
-//! it ran last if that is its own again (`allocate_cpu` of Martorell et al. 2000, figure 3).
+//! A thread of a stopped application that had or wanted a processor is held; one that would wake up
+//! meanwhile (its team meets, its pause ends) is held from then on, because a stopped process hears
+//! nothing. When the application goes on, every thread is put back where it ran last if that is its
+//! own again (`allocate_cpu` of Martorell et al. 2000, figure 3).
 
 use super::{curve, phases, place, tasks, team};
 use crate::program::{Body, Vacates};
@@ -12,7 +13,7 @@ use crate::world::log::Line;
 use numaestro_engine::{Action, AppId};
 use numaestro_topology::PuSet;
 
-/// What has followed beyond the application.
+/// The effects of an action beyond its application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effect {
     /// It has started.
@@ -37,7 +38,7 @@ pub fn addressee(action: &Action) -> Option<AppId> {
     }
 }
 
-/// An application does what the engine wants of it.
+/// An action is carried out on its application.
 pub fn carry_out(app: &mut App, host: &mut Host, action: &Action) -> Effect {
     match action {
         Action::Start { .. } | Action::Wait { .. } => {}
@@ -100,7 +101,8 @@ fn begin(app: &mut App, host: &mut Host) {
     }
 }
 
-/// Its threads leave what is not theirs any more: at once, or when the program comes to it.
+/// Its threads leave processors that are not theirs any more: at once, or when the program comes to
+/// it.
 fn leave(app: &mut App, host: &mut Host) {
     let floats = app.places.floats();
     let unbound = app.team.iter().any(|&id| host.os.thread(id).floats != floats);
@@ -121,7 +123,8 @@ fn force(app: &mut App, host: &mut Host, epoch: u32) {
     place::settle(app, host);
 }
 
-/// It does not run until it is let go on. Its processors are free at once. True if other curves have other parts of them.
+/// It does not run until it is let go on. Its processors are free at once. True if other curves
+/// have other parts of them.
 fn stop(app: &mut App, host: &mut Host) -> bool {
     if host.os.is_stopped(app.slot) || app.activity == Activity::Over {
         return false;
@@ -153,7 +156,8 @@ fn let_go_on(app: &mut App, host: &mut Host) {
         place::spread(app, host);
     }
     for (number, &id) in app.team.iter().enumerate() {
-        // One that waits between two regions is on no processor of its own; the next region spreads it.
+        // One that waits between two regions is on no processor of its own; the next region spreads
+        // it.
         host.os.release(id, app.places.nth(number), cost);
     }
     place::recover(app, host);

@@ -1,5 +1,6 @@
-//! Applications that are only a speedup curve. Where several of them share a processor each has its part of it, and the speedup is that of
-//! n processors times the mean part. Threads of other applications on the same processor are not in their way.
+//! Applications that are only a speedup curve. Where several of them share a processor each has its
+//! part of it, and the speedup is that of n processors times the mean part. Threads of other
+//! applications on the same processor are not in their way.
 
 use super::measure;
 use crate::program::Body;
@@ -9,7 +10,8 @@ use crate::world::log::Line;
 use crate::world::queue::{Happening, Key, Rank};
 use numaestro_topology::PuSet;
 
-/// Its processors change, to `pus`; its set has not yet. True if that changes the parts of other curves.
+/// Its processors change, to `pus`; its set has not yet. True if that changes the parts of other
+/// curves.
 pub fn change(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     advance(app, host);
     let Body::Curve { work, resize_ns, .. } = &app.program.body else { return false };
@@ -37,7 +39,8 @@ pub fn go_on(app: &mut App, host: &mut Host, cost: u64) {
     rate_own(app, host);
 }
 
-/// Somebody has come to processors of other curves, or left them: its part changes though its set does not.
+/// Somebody has come to processors of other curves, or left them: its part changes though its set
+/// does not.
 pub fn rate_again(app: &mut App, host: &mut Host) {
     if app.activity == Activity::Curve {
         advance(app, host);

@@ -1,4 +1,5 @@
-//! A team is brought together before its region or its tasks begin: processors are asked for, and threads created.
+//! A team is brought together before its region or its tasks begin: processors are asked for, and
+//! threads created.
 
 use super::{region, tasks, team};
 use crate::program::{Asks, Phase, Wait};
@@ -32,14 +33,14 @@ fn ask(app: &mut App, host: &mut Host, processors: u32) -> bool {
     app.notices.fork(processors, team::own(&host.os, app.slot, &app.team), &mut host.outbox)
 }
 
-/// Its master waits on its processor until what the engine says has arrived.
+/// Its master waits on its processor for the engine's answer.
 fn await_answer(app: &mut App, host: &mut Host) {
     app.activity = Activity::Forking;
     host.outbox.await_answer(app.slot);
     host.os.wait(app.team[0], Doing::Answer, Wait::Spin);
 }
 
-/// What the engine says to what it asked has been carried out.
+/// The engine's answer has been carried out.
 pub fn answered(app: &mut App, host: &mut Host) {
     if app.activity != Activity::Forking || host.os.thread(app.team[0]).doing != Doing::Answer {
         return;

@@ -1,4 +1,4 @@
-//! A program times its own iterations, and says what comes out.
+//! A program times its own iterations and reports its speedup.
 
 use crate::world::app::App;
 use crate::world::host::Host;
@@ -27,7 +27,8 @@ pub fn round(app: &mut App, host: &mut Host) {
     }
 }
 
-/// A meeting has come, which ends an iteration of a program without outer loop. True if it is one, so that the next part begins.
+/// A meeting has come, which ends an iteration of a program without outer loop. True if it is one,
+/// so that the next part begins.
 pub fn meeting(app: &mut App, host: &mut Host) -> bool {
     let counts = app.watch.is_on() && app.watch.has_no_loop();
     if counts {

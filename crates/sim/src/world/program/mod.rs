@@ -1,7 +1,8 @@
-//! What applications do: functions of one application and of what is around it.
+//! The behaviour of applications: functions of one application and of its host.
 //!
-//! Each file uses those above it only: `team` (threads come and go), `place` (where they are), `measure` (what they time), `tasks`,
-//! `region`, `fork` (a team is brought together), `curve`, `phases` (from one phase to the next), `actions` (what the engine wants).
+//! Each file uses those above it only: `team` (threads come and go), `place` (their processors),
+//! `measure` (timed iterations), `tasks`, `region`, `fork` (a team is brought together), `curve`,
+//! `phases` (from one phase to the next), `actions` (of the engine).
 
 mod actions;
 mod curve;

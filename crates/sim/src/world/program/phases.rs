@@ -1,4 +1,5 @@
-//! An application goes through its phases, and from one thing that its threads have ended to the next.
+//! An application goes from phase to phase, and from the end of a segment of work to the next
+//! segment.
 
 use super::{fork, measure, place, region, tasks, team};
 use crate::Nanos;
@@ -94,7 +95,7 @@ pub fn meeting(app: &mut App, host: &mut Host) {
     }
 }
 
-/// What the engine says to what it asked has been carried out.
+/// The engine's answer has been carried out.
 pub fn answered(app: &mut App, host: &mut Host) {
     if !defers(app, host, Deferred::Answer) {
         fork::answered(app, host);

@@ -1,15 +1,16 @@
-//! Where an application's threads are: they are spread over its processors, and leave what is not its own any more.
+//! Where an application's threads are: they are spread over its processors, and leave processors
+//! that are not its own any more.
 //!
-//! In a team with more threads than processors, a virtual processor that would wait for its team gives its processor to one that was left
-//! without ("stolen"), so that nobody waits for a preempted partner (Martorell et al. 2000, §3.2 and figure 4). Only programs that can do
-//! so.
+//! In a team with more threads than processors, a virtual processor that would wait for its team
+//! gives its processor to one that was left without ("stolen"), so that nobody waits for a
+//! preempted partner (Martorell et al. 2000, §3.2 and figure 4). Only programs that can do so.
 
 use crate::world::app::{Activity, App};
 use crate::world::host::Host;
 use crate::world::log::Line;
 use crate::world::os::{Doing, State};
 
-/// What it was told last is done, if it has not been: nothing holds its threads where they are.
+/// Its latest target is carried out, if it has not been: nothing holds its threads where they are.
 pub fn settle(app: &mut App, host: &mut Host) {
     if app.places.have_moved() {
         spread(app, host);
@@ -65,7 +66,8 @@ pub fn spread(app: &mut App, host: &mut Host) {
     }
 }
 
-/// A thread that waits for its team gives its processor to one of its application that has work and none.
+/// A thread that waits for its team gives its processor to one of its application that has work and
+/// none.
 pub fn hand_over(app: &App, host: &mut Host, id: u32) {
     if !app.program.recovers || app.team.len() <= app.places.list().len() && !app.notices.is_shared() {
         return;

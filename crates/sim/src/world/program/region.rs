@@ -1,5 +1,5 @@
-//! Teams: iterations, meetings and the lock, simulated thread by thread. A preempted partner or holder stalls the others because nobody
-//! releases them; there is no formula.
+//! Teams: iterations, meetings and the lock, simulated thread by thread. A preempted partner or
+//! holder stalls the others because nobody releases them; there is no formula.
 
 use super::{measure, place, team};
 use crate::program::{Asks, Phase, Vacates, Wait};
@@ -98,7 +98,8 @@ fn arrive(app: &mut App, host: &mut Host, id: u32) {
     place::leave_one(app, host);
 }
 
-/// The team goes on: to the next iteration, resized if it was told so, or out of the region. True if the region is over.
+/// The team goes on: to the next iteration, resized if it was told so, or out of the region. True
+/// if the region is over.
 pub fn meeting(app: &mut App, host: &mut Host) -> bool {
     let size = app.region.size();
     host.log.count(u64::from(size));

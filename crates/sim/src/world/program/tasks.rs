@@ -1,5 +1,5 @@
-//! Tasks: a number of threads forked at once; the processors of the application take them first come first served. A runner is the
-//! thread that takes tasks on one processor.
+//! Tasks: a number of threads forked at once; the processors of the application take them first
+//! come first served. A runner is the thread that takes tasks on one processor.
 
 use super::{place, team};
 use crate::program::Phase;
@@ -26,7 +26,8 @@ pub fn start_runners(app: &mut App, host: &mut Host) {
     let count = app.notices.count();
     for at in 0..count as usize {
         let floats = app.places.floats();
-        // Where nobody owns processors, the count says how many run; else every processor of its own may.
+        // Where nobody owns processors, the count says how many run; else every processor of its
+        // own may.
         if app.tasks.left() == 0 || floats && app.tasks.running() >= count {
             break;
         }
@@ -51,7 +52,8 @@ fn take(app: &mut App, host: &mut Host, id: u32) {
     host.os.run(id, Doing::Task, work);
 }
 
-/// A task has ended: its thread takes the next one, or leaves its processor idle. True if that was the last one.
+/// A task has ended: its thread takes the next one, or leaves its processor idle. True if that was
+/// the last one.
 pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     app.tasks.end();
     let (left, running) = (app.tasks.left(), app.tasks.running());
@@ -82,8 +84,8 @@ fn say_runnable(app: &mut App, host: &mut Host) {
     app.notices.runnable(threads, team::own(&host.os, app.slot, &app.team), &mut host.outbox);
 }
 
-/// Threads outside move to processors of its own that have nothing to do even though all that can start has been started; when none is
-/// outside, it has done what it was told.
+/// Threads outside move to processors of its own that have nothing to do even though all that can
+/// start has been started; when none is outside, it has done what it was told.
 pub fn slide(app: &mut App, host: &mut Host) {
     let mut outside = place::outside(app, host);
     if outside > 0 {
@@ -102,7 +104,8 @@ pub fn slide(app: &mut App, host: &mut Host) {
     }
 }
 
-/// The same, if tasks of it run where it has been told not to be: what it was left of its idle processors is for those.
+/// The same, if it has tasks on processors that it was told to leave: they move to its idle
+/// processors that are left.
 pub fn slide_if_waiting(app: &mut App, host: &mut Host) {
     if app.notices.owes() && app.activity == Activity::Tasks {
         slide(app, host);

@@ -19,7 +19,8 @@ pub fn spawn(app: &mut App, host: &mut Host) -> u32 {
     id
 }
 
-/// The processor of a thread that is being created: a program that asks for each thread has just got it; others spread their threads later.
+/// The processor of a thread that is being created: a program that asks for each thread has just
+/// got it; others spread their threads later.
 fn place_of_new(app: &App, host: &Host, number: u32) -> u32 {
     let mut own = app.places.list().iter().map(|pu| pu.0);
     if number == 0 {
@@ -57,7 +58,7 @@ pub fn set_partners(app: &App, host: &mut Host) {
     host.os.spaces().set_partners(app.slot, app.region.partners());
 }
 
-/// What it has, and where its threads are that have something to do.
+/// Its processors, and those of its threads that have something to do.
 pub fn own<'a>(os: &'a Os, app: u32, team: &'a [u32]) -> Allocation<'a, impl Iterator<Item = PuId>> {
     Allocation { set: os.set(app), busy: os.busy(team) }
 }

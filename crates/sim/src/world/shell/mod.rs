@@ -1,8 +1,10 @@
-//! The shell around the engine: it gives the engine what was said, as the daemon would, and gives back what is to be done.
+//! The shell around the engine: events of applications go in, as the daemon would say them, and
+//! actions come out.
 //!
-//! What applications say waits in an [`Outbox`] until the present event is over; then the engine is asked, and what it decides is carried
-//! out at once or after the machine's `decision_ns`. What follows from that (`Adopted` ...) is said in the same way, as in the
-//! daemon's loop. What has to be said for one application, and when, are its [`Notices`].
+//! Events wait in an [`Outbox`] until the present event of the clock is over; then the engine
+//! decides, and its actions are carried out at once or after the machine's `decision_ns`.
+//! Applications answer actions (`Adopted` ...) through the same outbox, as in the daemon's loop.
+//! [`Notices`] hold the rules by which an application's events are said.
 
 mod notices;
 mod outbox;
@@ -17,14 +19,14 @@ pub use outbox::Outbox;
 /// An event, when it was heard, and what was decided.
 pub type Heard = (Nanos, Event, Vec<Action>);
 
-/// What follows from the engine's timer.
+/// The engine's timer has gone off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timer {
-    /// A turn ends: what was measured in it is said before the engine is asked about the next one.
+    /// A turn ends: its measurements are said before the engine is asked about the next one.
     pub ends_turn: bool,
 }
 
-/// What the engine is asked for.
+/// See the file's header.
 #[derive(Debug)]
 pub struct Shell {
     engine: Engine,
@@ -82,7 +84,7 @@ impl Shell {
         self.journal.iter_mut().flat_map(|heard| heard.drain(..))
     }
 
-    /// What is said at the beginning: what each bus carries at most, if the policy looks at that.
+    /// Says the capacity of each bus, if the policy uses it.
     pub fn begin(&self, out: &mut Outbox) {
         if self.engine.policy().needs().bandwidth {
             let buses = (0..).zip(&self.engine.settings().buses);
@@ -111,7 +113,7 @@ impl Shell {
         view.order.iter().map(move |&slot| (view.app(slot).id, view.app(slot).search))
     }
 
-    /// The engine hears of something. Gives what it decides; [`Self::done`] follows.
+    /// The engine hears of an event. Gives its actions; [`Self::done`] follows.
     pub fn hear(&mut self, now: Nanos, event: Event) -> Vec<Action> {
         self.events += 1;
         let mut actions = std::mem::take(&mut self.actions);
@@ -123,24 +125,25 @@ impl Shell {
         actions
     }
 
-    /// What the engine decided has been carried out.
+    /// These actions have been carried out.
     pub fn done(&mut self, mut actions: Vec<Action>) {
         self.engine.recycle(&mut actions);
         self.actions = actions;
     }
 
-    /// Whether what the engine decides reaches applications at once.
+    /// Whether actions reach applications at once.
     pub fn is_prompt(&self) -> bool {
         self.latency == 0
     }
 
-    /// What the engine decided reaches applications later.
+    /// These actions reach applications later.
     pub fn put_off(&mut self, now: Nanos, mut actions: Vec<Action>) {
         self.decided.extend(actions.drain(..).map(|action| (now + self.latency, action)));
         self.actions = actions;
     }
 
-    /// All was heard: those that wait are answered when what was decided reaches them. Gives when that is, if anybody waits for anything.
+    /// The engine has heard everything: applications that wait get their answers together with
+    /// their actions. Gives the time of that, if there is anything.
     pub fn answer_later(&mut self, now: Nanos, out: &mut Outbox) -> Option<Nanos> {
         if self.is_prompt() || out.waiting() == 0 && self.decided.is_empty() {
             return None;
@@ -169,7 +172,8 @@ impl Shell {
         if std::mem::replace(&mut self.deadline, deadline) == deadline { None } else { deadline }
     }
 
-    /// A time has come at which the engine once wanted to be asked. `None`: it does not want that any more.
+    /// A time has come at which the engine once wanted to be asked. `None`: it does not want that
+    /// any more.
     pub fn timer(&mut self, now: Nanos) -> Option<Timer> {
         self.deadline.take_if(|at| *at <= now)?;
         Some(Timer { ends_turn: self.engine.turn_ends().is_some_and(|at| at <= now) })

@@ -1,7 +1,8 @@
-//! What the shell owes the engine for one application: when a phase counts as sequential or blocked, what it could use and what of its
-//! own is idle, when it has adopted a target, and what follows an action.
+//! The shell's notices to the engine about one application: its phases, its demand and idle
+//! processors, its adopted targets, and its duties after an action.
 //!
-//! These rules know numbers and sets only: no threads, no clock, no machine. Facts come in, events go out.
+//! Facts come in and events go out. The rules know numbers and sets only, no threads, clock or
+//! machine, so that they can move into the contract that both shells share.
 
 use super::outbox::Outbox;
 use crate::Nanos;
@@ -19,7 +20,7 @@ pub struct Allocation<'a, B> {
     pub busy: B,
 }
 
-/// What a target changes.
+/// The change that a target brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
     /// It is the first one.
@@ -50,7 +51,7 @@ pub struct Notices {
     shared: bool,
     /// It still has to say `Adopted`.
     owes: bool,
-    /// What it has been told to leave since it last said that all of that is left.
+    /// Processors that it was told to leave since it last had left all of them.
     leaving: PuSet,
     scratch: PuSet,
 }
@@ -187,7 +188,8 @@ impl Notices {
         }
     }
 
-    /// It is about to use so many processors. True if it asked for them, and so has to wait for the answer.
+    /// It is about to use so many processors. True if it asked for them, and so has to wait for the
+    /// answer.
     pub fn fork(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) -> bool {
         match self.asks {
             Asks::Once => self.enter(Phase::Parallel, out),
@@ -204,7 +206,8 @@ impl Notices {
 
     /// It could use so many processors now. True if that, or which of its own are idle, is news.
     ///
-    /// Idle is what of its own has nothing to run, and what it has been told to leave and has left although it has not left all of it.
+    /// Idle are processors of its own on which it has nothing to run, and processors that it was
+    /// told to leave and has left already.
     pub fn demand(
         &mut self,
         processors: u32,
@@ -220,7 +223,8 @@ impl Notices {
         }
         busy.for_each(|pu| _ = idle.remove(pu));
         if processors as usize >= set.len() {
-            // What is ready is about to run on them; threads that have been created wait there for those that have not.
+            // What is ready is about to run on them; threads that have been created wait there for
+            // those that have not.
             idle.subtract(set);
         }
         let news = self.processors != processors || self.idle != *idle;

@@ -1,5 +1,6 @@
-//! What was said to the engine and not yet heard, and who waits for an answer. It is a value of its own, because programs write into it
-//! while they run and the engine is asked only when the event is over.
+//! Events that the engine has not heard yet, and applications that wait for its answer. Programs
+//! write here while they run; the engine is asked only when the event of the clock is over, so the
+//! two never call each other.
 
 use numaestro_engine::Event;
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Outbox {
     events: VecDeque<Event>,
-    /// Applications whose masters wait for what the engine says.
+    /// Applications whose masters wait for the engine's answer.
     waiting: VecDeque<u32>,
 }
 
@@ -23,7 +24,7 @@ impl Outbox {
         self.events.push_front(event);
     }
 
-    /// An application waits for what the engine says to all that was said so far.
+    /// An application waits for the engine's answer to all events so far.
     pub fn await_answer(&mut self, app: u32) {
         self.waiting.push_back(app);
     }
@@ -38,12 +39,12 @@ impl Outbox {
         self.waiting.len()
     }
 
-    /// What the engine hears next.
+    /// The next event for the engine.
     pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Who is answered next.
+    /// The next application that gets its answer.
     pub fn next_waiting(&mut self) -> Option<u32> {
         self.waiting.pop_front()
     }
