@@ -226,7 +226,21 @@ impl Timeline {
             }
             Event::Policy { policy } => add(None, Kind::Policy, 1, policy.clone()),
             Event::Timer => add(None, Kind::Turn, 1, none()),
-            _ => {}
+            // The snapshot shows what follows from these.
+            Event::Class { .. }
+            | Event::Adopted { .. }
+            | Event::Sequential { .. }
+            | Event::Blocked { .. }
+            | Event::Parallel { .. }
+            | Event::Saturation { .. }
+            | Event::Memory { .. }
+            | Event::FreeMemory { .. }
+            | Event::Parties { .. }
+            | Event::Unstoppable { .. }
+            | Event::Stoppable { .. }
+            | Event::Offline { .. }
+            | Event::Online { .. }
+            | Event::Unmanaged { .. } => {}
         }
         for action in actions {
             match action {
@@ -236,7 +250,7 @@ impl Timeline {
                 Action::Stop { app } => add(Some(app.0), Kind::Stop, 1, none()),
                 Action::Continue { app } => add(Some(app.0), Kind::Continue, 1, none()),
                 Action::Force { app, pus, .. } => add(Some(app.0), Kind::Force, 1, pus.to_string()),
-                _ => {}
+                Action::Start { .. } | Action::Wait { .. } | Action::Pages { .. } | Action::Refuse { .. } => {}
             }
         }
     }

@@ -1,10 +1,18 @@
-//! What can go wrong between programs, shell and engine, and how often. Knows nothing of what follows from it.
+//! What can go wrong between programs, shell and engine, and how often. Knows nothing of what
+//! follows from it.
 //!
-//! Swarm testing (Groce et al. 2012, "Swarm testing"): each run has some faults on and others off, each with a rate of its own, because runs with
-//! everything on hide what happens when only one thing goes wrong. Every fault draws from a stream of its own, so that switching one off
-//! leaves the draws of the others as they were.
+//! Swarm testing (Groce et al. 2012, "Swarm testing"): each run has some faults on and others off,
+//! each with a rate of its own, because runs with everything on hide what happens when only one
+//! thing goes wrong. Every fault draws from a stream of its own, so that switching one off leaves
+//! the draws of the others as they were.
 
+use crate::Nanos;
 use crate::random::{Purpose, Stream};
+
+/// No notice is later than this, nanoseconds.
+pub(super) const LATE_MAX_NS: Nanos = 2_000_000_000;
+/// Nobody needs longer to find a new manager, if it does at all, nanoseconds.
+pub(super) const REJOIN_MAX_NS: Nanos = 3_000_000_000;
 
 /// One kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,7 +23,8 @@ pub enum Fault {
     Lost,
     /// Notices come twice.
     Repeated,
-    /// Notices say what is not so: counts, epochs, processors and classes that make no sense, policies that do not exist.
+    /// Notices say what is not so: counts, epochs, processors and classes that make no sense,
+    /// policies that do not exist.
     Wrong,
     /// A `Target` or `Force` does not reach the program.
     Action,
@@ -88,6 +97,7 @@ pub struct Faults {
     /// By fault; 0 = off.
     milli: [u32; Fault::ALL.len()],
     streams: Vec<Stream>,
+    struck: u64,
 }
 
 impl Faults {
@@ -102,13 +112,36 @@ impl Faults {
                 milli[fault as usize] = rate;
             }
         }
-        Self { milli, streams }
+        Self { milli, streams, struck: 0 }
     }
 
     /// Whether it goes wrong this time.
     pub fn strikes(&mut self, fault: Fault) -> bool {
         let drawn = self.streams[fault as usize].below(1000);
         drawn < self.milli[fault as usize]
+    }
+
+    /// Something has gone wrong.
+    pub fn count(&mut self) {
+        self.struck += 1;
+    }
+
+    /// How often something has gone wrong.
+    pub fn struck(&self) -> u64 {
+        self.struck
+    }
+
+    /// By how many nanoseconds something is late that is late.
+    pub fn lateness(&mut self) -> Nanos {
+        self.count();
+        let stream = self.stream(Fault::Late);
+        let mean = [1e4, 1e6, 2e7, 3e8][stream.below(4) as usize];
+        ((stream.exponential() * mean) as Nanos).min(LATE_MAX_NS)
+    }
+
+    /// By how many nanoseconds something is late; mostly it is not.
+    pub fn maybe_late(&mut self) -> Nanos {
+        if self.strikes(Fault::Late) { self.lateness() } else { 0 }
     }
 
     /// Thousandths; 0 = off.

@@ -1,8 +1,9 @@
-//! What was promised to whom: a second ledger, kept from events and actions alone. Knows nothing of the engine's own, nor of where threads
-//! really are.
+//! What was promised to whom: a second ledger, kept from events and actions alone. Knows nothing of
+//! the engine's own, nor of where threads really are.
 //!
-//! The promise: whoever is given processors that are not shared is alone on them. Until an application has said that it carried a target
-//! out, or has been forced to it and had its grace time once more, it may be anywhere where an earlier target put it.
+//! The promise: whoever is given processors that are not shared is alone on them. Until an
+//! application has said that it carried a target out, or has been forced to it and had its grace
+//! time once more, it may be anywhere where an earlier target put it.
 
 use crate::Nanos;
 use numaestro_engine::{Action, AppId, Class, Event};
@@ -39,12 +40,14 @@ impl Entry {
         self.targets.last()
     }
 
-    /// Where it is a guest by now, it may have lost what was idle: then it does not come back by being said to be busy.
+    /// Where it is a guest by now, it may have lost what was idle: then it does not come back by
+    /// being said to be busy.
     fn say_idle(&mut self, idle: &PuSet) {
         let guest = self.latest().filter(|told| told.shared);
         let before = guest.map(|told| self.idle.intersection(&told.pus)).unwrap_or_default();
         self.idle = idle.union(&before);
-        // What it has been told to leave, and says that it has left, is left, whatever it says later.
+        // What it has been told to leave, and says that it has left, is left, whatever it says
+        // later.
         if !self.targets.is_empty() {
             let left = idle.difference(&self.told);
             self.targets.iter_mut().for_each(|told| told.pus.subtract(&left));
@@ -93,55 +96,93 @@ impl Ledger {
 
     /// What the engine is about to hear.
     pub fn hear(&mut self, event: &Event) {
-        let (Event::Depart { app }
-        | Event::Class { app, .. }
-        | Event::Demand { app, .. }
-        | Event::Request { app, .. }
-        | Event::Unstoppable { app }
-        | Event::Adopted { app, .. }) = event
-        else {
-            return;
-        };
-        let Some(entry) = self.entries.get_mut(app) else { return };
         match event {
             Event::Depart { app } => _ = self.entries.remove(app),
-            Event::Class { class, .. } => {
+            Event::Class { app, class } => self.with(*app, |entry| {
                 if entry.folds {
-                    // While it was folded at once, old targets did not count; they must not come back.
+                    // While it was folded at once, old targets did not count; they must not come
+                    // back.
                     let past = entry.targets.len().saturating_sub(1);
                     entry.targets.drain(..past);
                 }
                 entry.folds = *class == Class::Fold;
-            }
-            Event::Demand { idle, .. } => entry.say_idle(idle),
-            Event::Unstoppable { .. } => entry.stopped = false,
-            // A wrapper holds nothing: it has no threads that would have to leave.
-            Event::Request { processors: 0, .. } => {
-                entry.targets.iter_mut().for_each(|told| told.pus.clear());
-                entry.told.clear();
-            }
-            Event::Adopted { epoch, .. } if entry.latest().is_some_and(|told| *epoch <= told.epoch) => {
-                entry.adopted = entry.adopted.max(*epoch);
-            }
-            _ => {}
+            }),
+            Event::Demand { app, idle, .. } => self.with(*app, |entry| entry.say_idle(idle)),
+            Event::Unstoppable { app } => self.with(*app, |entry| entry.stopped = false),
+            Event::Request { app, processors } => self.with(*app, |entry| {
+                if *processors == 0 {
+                    // A wrapper holds nothing: it has no threads that would have to leave.
+                    entry.targets.iter_mut().for_each(|told| told.pus.clear());
+                    entry.told.clear();
+                }
+            }),
+            Event::Adopted { app, epoch } => self.with(*app, |entry| {
+                if entry.latest().is_some_and(|told| *epoch <= told.epoch) {
+                    entry.adopted = entry.adopted.max(*epoch);
+                }
+            }),
+            Event::Arrive { .. }
+            | Event::Sequential { .. }
+            | Event::Blocked { .. }
+            | Event::Parallel { .. }
+            | Event::Speedup { .. }
+            | Event::Bandwidth { .. }
+            | Event::Saturation { .. }
+            | Event::Memory { .. }
+            | Event::FreeMemory { .. }
+            | Event::Parties { .. }
+            | Event::Stoppable { .. }
+            | Event::Offline { .. }
+            | Event::Online { .. }
+            | Event::Unmanaged { .. }
+            | Event::Timer
+            | Event::Policy { .. } => {}
+        }
+    }
+
+    fn with(&mut self, app: AppId, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.get_mut(&app) {
+            change(entry);
         }
     }
 
     /// What the engine has heard, once it is known whether it refused it.
     pub fn heard(&mut self, event: &Event, refused: bool) {
         match event {
-            Event::Arrive { app, wish } if !refused => {
-                self.entries.entry(*app).or_default().folds = wish.class == Class::Fold;
+            Event::Arrive { app, wish } => {
+                if !refused {
+                    self.entries.entry(*app).or_default().folds = wish.class == Class::Fold;
+                }
             }
-            Event::Offline { pu } if !refused && pu.index() < self.pus => {
-                self.offline.insert(*pu);
-                for entry in self.entries.values_mut() {
-                    entry.targets.iter_mut().for_each(|told| _ = told.pus.remove(*pu));
-                    entry.told.remove(*pu);
+            Event::Offline { pu } => {
+                if !refused && pu.index() < self.pus {
+                    self.offline.insert(*pu);
+                    for entry in self.entries.values_mut() {
+                        entry.targets.iter_mut().for_each(|told| _ = told.pus.remove(*pu));
+                        entry.told.remove(*pu);
+                    }
                 }
             }
             Event::Online { pu } => _ = self.offline.remove(*pu),
-            _ => {}
+            Event::Depart { .. }
+            | Event::Request { .. }
+            | Event::Demand { .. }
+            | Event::Class { .. }
+            | Event::Adopted { .. }
+            | Event::Sequential { .. }
+            | Event::Blocked { .. }
+            | Event::Parallel { .. }
+            | Event::Speedup { .. }
+            | Event::Bandwidth { .. }
+            | Event::Saturation { .. }
+            | Event::Memory { .. }
+            | Event::FreeMemory { .. }
+            | Event::Parties { .. }
+            | Event::Unstoppable { .. }
+            | Event::Stoppable { .. }
+            | Event::Unmanaged { .. }
+            | Event::Timer
+            | Event::Policy { .. } => {}
         }
     }
 

@@ -1,5 +1,7 @@
-//! What one run is made of, drawn from its seed: machine, policy, settings, programs. Knows nothing of what happens to it.
+//! What one run is made of, drawn from its seed: machine, policy, settings, programs. Knows nothing
+//! of what happens to it.
 
+use super::faults::Faults;
 use crate::Nanos;
 use crate::random::{Purpose, Stream};
 use numaestro_engine::{Class, Engine, Needs, Settings, Wish};
@@ -56,12 +58,19 @@ impl Plan {
         Self { seed, description, machine, settings, programs, chaos_ns, draws }
     }
 
+    /// Machine, policy, faults: one line.
+    pub(super) fn about(&self, faults: &Faults) -> String {
+        let Self { description, settings, programs, .. } = self;
+        let faults = faults.describe();
+        format!("machine `{description}`, policy `{}`, {programs} programs, faults {faults}", settings.policy)
+    }
+
     /// Another policy that can be used here.
     pub fn policy(&mut self) -> String {
         policy(&mut self.draws, &self.machine, &self.settings)
     }
 
-    /// Other parties, or none any more: what an administrator may say at any time.
+    /// Other parties, or none any more, as an administrator may say at any time.
     pub fn other_parties(&mut self) -> Vec<Party> {
         parties(&mut self.draws, self.machine.pu_count() as u32)
     }
@@ -106,7 +115,8 @@ fn buses(machine: &Machine, draws: &mut Stream) -> Vec<Bus> {
     machine.numa_nodes().iter().map(|node| bus(&node.pus)).collect()
 }
 
-/// None in half of all runs; else up to five, with limits and reserves or without. Some of them have no program, and some programs no party that there is.
+/// None in half of all runs; else up to five, with limits and reserves or without. Some of them
+/// have no program, and some programs no party that there is.
 fn parties(draws: &mut Stream, pus: u32) -> Vec<Party> {
     let count = draws.below(11).saturating_sub(5);
     let mut party = |_| Party {

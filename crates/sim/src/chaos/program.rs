@@ -1,18 +1,20 @@
-//! A program as it really is, whatever anybody has been told of it. Knows nothing of who else there is.
+//! A program as it really is, whatever anybody has been told of it: its places, its work and its
+//! notices.
 
+use super::whereabouts::Whereabouts;
 use crate::Nanos;
 use crate::random::{Purpose, Stream};
 use numaestro_engine::{AppId, Class, Wish};
 use numaestro_topology::PuSet;
 
-/// What it does when it changes what it does.
+/// How it changes its activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// Parallel regions and sequential phases.
     Regions,
     /// The same, and in sequential phases it waits for something outside.
     Blocks,
-    /// Asks for what it can use now, and says what it does not use.
+    /// Asks for processors that it can use now, and names those that it does not use.
     Demands,
     /// Asks for another number of processors.
     Requests,
@@ -22,7 +24,7 @@ pub(super) enum Style {
     Steady,
 }
 
-/// What it is doing.
+/// Its activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Parallel,
@@ -31,60 +33,94 @@ pub(super) enum Doing {
     Wrapping,
 }
 
-/// What its page says.
-#[derive(Debug, Clone)]
-pub(super) struct Page {
-    pub epoch: u32,
-    pub pus: PuSet,
-    pub shared: bool,
+/// Whether the manager has let it start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// It has heard nothing.
+    Unheard,
+    /// It has this place in the queue.
+    Waits(u32),
+    /// It has.
+    Started,
+}
+
+/// Whether it is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// It runs.
+    No,
+    /// It is to go on, but still stopped.
+    Ending,
+    Stopped,
+}
+
+/// How far its work is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    /// Nanoseconds that it still has to run.
+    left: Nanos,
+    /// Since when it runs, nanoseconds.
+    since: Option<Nanos>,
+    /// Which of its expected ends counts.
+    version: u32,
+}
+
+impl Work {
+    /// Nanoseconds that it still has to run, as far as they are accounted for.
+    pub fn left(self) -> Nanos {
+        self.left
+    }
+
+    /// Whether it is this expected end that counts.
+    pub fn ends_with(self, version: u32) -> bool {
+        self.version == version
+    }
+
+    /// No end counts any more.
+    pub fn cease(&mut self) {
+        self.version += 1;
+    }
+
+    /// Its clock, started or stopped. Gives when and with which version its end has to be expected
+    /// anew.
+    pub fn reckon(&mut self, now: Nanos, gets_on: bool) -> Option<(Nanos, u32)> {
+        if gets_on == self.since.is_some() {
+            return None;
+        }
+        if let Some(since) = self.since.take() {
+            self.left = self.left.saturating_sub(now - since);
+        }
+        self.since = gets_on.then_some(now);
+        self.version += 1;
+        gets_on.then_some((now + self.left, self.version))
+    }
 }
 
 /// A program.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 pub(super) struct Program {
     /// By which number the present manager knows it; `None`: not, or not yet.
     pub app: Option<AppId>,
     pub alive: bool,
+    /// It runs without a manager: that refused it, or was killed.
+    pub alone: bool,
+    pub admission: Admission,
+    pub halt: Halt,
     pub wish: Wish,
     pub style: Style,
     pub doing: Doing,
     /// How the manager believes it can be steered.
     pub class: Class,
-    pub page: Option<Page>,
-    /// Latest epoch of its page that it (or somebody from outside) has carried out.
-    pub seen: u32,
-    /// Where its threads may run.
-    pub placed: PuSet,
-    /// Where it may be although somebody else is promised to be alone there, through no fault of the engine's: it said that it was not, the
-    /// system refused to move it, it was a guest, or the engine has never heard of it.
-    pub excused: PuSet,
-    /// What it has told the engine to be idle, and has not been given since.
-    pub idle: PuSet,
-    /// It runs without a manager: that refused it, or was killed.
-    pub alone: bool,
-    /// It has really been stopped, and has not gone on since.
-    pub stopped: bool,
-    /// The manager wants it to run, if it is stopped still.
-    pub goes_on: bool,
-    pub started: bool,
-    /// Its place in the queue as last told; 0 = none.
-    pub position: u32,
     /// The processors it wants now.
     pub wants: u32,
-    /// Nanoseconds that it still has to run.
-    pub left: Nanos,
-    /// Since when it runs.
-    pub running: Option<Nanos>,
-    /// Which of its expected ends counts.
-    pub version: u32,
+    pub places: Whereabouts,
+    pub work: Work,
     /// Nanoseconds from being told to having done it; `None`: never by itself.
     pub slowness: Option<Nanos>,
-    /// Where its pages are, as last said; empty: it has not been said.
-    pub bytes: Vec<u64>,
     pub draws: Stream,
-    /// For what is said of memory.
-    pub memory: Stream,
+    /// Where its pages are, as last said (empty: it has not been said), and what that is drawn
+    /// from.
+    pub memory: (Vec<u64>, Stream),
 }
 
 impl Program {
@@ -106,90 +142,53 @@ impl Program {
         Self {
             app: None,
             alive: true,
+            alone: false,
+            admission: Admission::Unheard,
+            halt: Halt::No,
             style,
             doing: Doing::Parallel,
             class: wish.class,
-            page: None,
-            seen: 0,
-            placed: PuSet::new(),
-            excused: PuSet::new(),
-            idle: PuSet::new(),
-            alone: false,
-            stopped: false,
-            goes_on: true,
-            started: false,
-            position: 0,
             wants: wish.request,
             wish,
-            left,
-            running: None,
-            version: 0,
+            places: Whereabouts::default(),
+            work: Work { left, since: None, version: 0 },
             slowness: (!never).then_some(slowness),
-            bytes: Vec::new(),
             draws,
-            memory: Stream::new(seed, Purpose::Program, 2 << 32 | u64::from(number)),
+            memory: (Vec::new(), Stream::new(seed, Purpose::Program, 2 << 32 | u64::from(number))),
         }
+    }
+
+    /// Whether it has really been stopped, and has not gone on since.
+    pub fn is_stopped(&self) -> bool {
+        self.halt != Halt::No
+    }
+
+    /// Its place in the queue; 0 = none.
+    pub fn position(&self) -> u32 {
+        if let Admission::Waits(position) = self.admission { position } else { 0 }
     }
 
     /// Whether it gets on: it has a processor, needs none of its own, or runs without a manager.
     pub fn gets_on(&self, offline: &PuSet) -> bool {
-        let waits_for_children = self.started && self.doing == Doing::Wrapping;
-        self.alive && !self.stopped && (self.alone || waits_for_children || !self.placed.is_subset(offline))
+        let waits_for_children = self.admission == Admission::Started && self.doing == Doing::Wrapping;
+        let runs = self.alone || waits_for_children || !self.places.placed().is_subset(offline);
+        self.alive && !self.is_stopped() && runs
     }
 
-    /// The clock of its work, started or stopped. True if another end has to be expected.
-    pub fn reckon(&mut self, now: Nanos, gets_on: bool) -> bool {
-        if let Some(since) = self.running.take() {
-            self.left = self.left.saturating_sub(now - since);
-        }
-        self.running = gets_on.then_some(now);
-        self.version += 1;
-        gets_on
-    }
-
-    /// It, or somebody from outside, moves its threads.
-    pub fn move_to(&mut self, epoch: u32, pus: &PuSet, shared: bool) {
-        self.seen = self.seen.max(epoch);
-        self.placed.clone_from(pus);
-        self.excused.and_with(pus);
-        if !shared {
-            self.excused.clear();
-        }
-    }
-
-    /// Its page is written.
-    pub fn publish(&mut self, epoch: u32, pus: &PuSet, shared: bool) {
-        let lost = self.idle.difference(pus);
-        self.excused.or_with(&lost);
-        self.idle.subtract(&lost);
-        if shared {
-            self.excused.or_with(pus);
-        } else {
-            let before = self.page.take().map(|page| page.pus).unwrap_or_default();
-            self.idle.subtract(&pus.difference(&before));
-            self.excused.subtract(pus);
-        }
-        self.page = Some(Page { epoch, pus: pus.clone(), shared });
-    }
-
-    /// What is said of the memory of so many nodes: none, some gigabytes, or more than there is anywhere.
+    /// What is said of the memory of so many nodes: none, some gigabytes, or more than there is
+    /// anywhere.
     pub fn draw_bytes(&mut self, nodes: u32) -> Vec<u64> {
         let node = |draws: &mut Stream| match draws.below(10) {
             0..3 => 0,
             3..9 => u64::from(1 + draws.below(8)) << 30,
             _ => u64::MAX,
         };
-        (0..nodes).map(|_| node(&mut self.memory)).collect()
+        (0..nodes).map(|_| node(&mut self.memory.1)).collect()
     }
 
-    /// Where it may be although it was promised to nobody else and did nothing that excuses it. What is stopped runs nowhere.
+    /// Where it may be although it was promised to nobody else and did nothing that excuses it.
+    /// What is stopped runs nowhere.
     pub fn answers_for(&self, offline: &PuSet) -> PuSet {
-        if self.stopped {
-            return PuSet::new();
-        }
-        let mut there = self.placed.difference(&self.excused);
-        there.subtract(&self.idle);
-        there.subtract(offline);
-        there
+        if self.is_stopped() { PuSet::new() } else { self.places.unexcused().difference(offline) }
     }
 }

@@ -1,4 +1,5 @@
-//! The trace: one line for each event and each action, in fixed columns. Knows nothing of where it goes.
+//! The trace: one line for each event and each action, in fixed columns. Knows nothing of where it
+//! goes.
 
 use crate::Nanos;
 use numaestro_engine::{Action, AppId, Event};

@@ -1,12 +1,14 @@
-//! The event log: one line for each event, and a fingerprint that is the same whether or not anybody wants the lines.
+//! The event log: one line for each event, and a fingerprint that is the same whether or not
+//! anybody wants the lines.
 
+use super::observer::Observer;
 use crate::Nanos;
 use std::fmt::Write;
 
 /// What a line is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Line {
+pub enum Line {
     Arrive = 1,
     Start = 2,
     Segment = 3,
@@ -46,17 +48,17 @@ impl Line {
 
 /// One line: time, what, job, thread, processor (or a number that the kind says).
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
-    pub at: Nanos,
-    pub line: Line,
-    pub job: u64,
-    pub thread: u32,
-    pub value: u32,
+struct Entry {
+    at: Nanos,
+    line: Line,
+    job: u64,
+    thread: u32,
+    value: u32,
 }
 
 impl Entry {
     /// Its text, in fixed columns, into a buffer that is used again.
-    pub fn write(&self, text: &mut String) {
+    fn write(&self, text: &mut String) {
         text.clear();
         let (at, name) = (self.at, self.line.name());
         let _ = write!(text, "{at:>18} {name:<8} {:>8} {:>6} {:>6}", self.job, self.thread, self.value);
@@ -65,7 +67,7 @@ impl Entry {
 
 /// FNV-1a over the fields of all lines, taken as 64-bit words.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fingerprint(pub u64);
+struct Fingerprint(u64);
 
 impl Default for Fingerprint {
     fn default() -> Self {
@@ -75,12 +77,64 @@ impl Default for Fingerprint {
 
 impl Fingerprint {
     /// Takes a line in.
-    pub fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &Entry) {
         let place = u64::from(entry.thread) << 32 | u64::from(entry.value);
         for word in [entry.at, entry.job << 8 | entry.line as u64, place] {
             self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01B3);
             // Words leave high bits that FNV's multiplication never brings down.
             self.0 ^= self.0 >> 32;
         }
+    }
+}
+
+/// The log of one run.
+#[derive(Debug, Default)]
+pub struct Log {
+    fingerprint: Fingerprint,
+    /// Lines that nobody has been shown, if anybody wants them.
+    lines: Option<Vec<Entry>>,
+    text: String,
+    /// Events of threads so far.
+    events: u64,
+}
+
+impl Log {
+    /// Whether lines are kept for [`Self::show`].
+    pub fn keep(&mut self, wanted: bool) {
+        if wanted != self.lines.is_some() {
+            self.lines = wanted.then(Vec::new);
+        }
+    }
+
+    /// So many events of threads have happened.
+    pub fn count(&mut self, events: u64) {
+        self.events += events;
+    }
+
+    /// Events of threads so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// One line.
+    pub fn note(&mut self, at: Nanos, line: Line, job: u64, thread: u32, value: u32) {
+        let entry = Entry { at, line, job, thread, value };
+        self.fingerprint.add(&entry);
+        if let Some(lines) = &mut self.lines {
+            lines.push(entry);
+        }
+    }
+
+    /// Shows the lines that nobody has been shown.
+    pub fn show(&mut self, observer: &mut dyn Observer) {
+        for entry in self.lines.iter_mut().flat_map(|lines| lines.drain(..)) {
+            entry.write(&mut self.text);
+            observer.log(&self.text);
+        }
+    }
+
+    /// The same for equal runs.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint.0
     }
 }

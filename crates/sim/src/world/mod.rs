@@ -1,55 +1,46 @@
-//! The event loop: processors, threads, barriers, the operating system's scheduler, and the engine's shell. Knows no policy.
+//! The event loop: a modelled machine, the applications on it, and the engine that manages them.
 //!
-//! [`World::step`] takes the next event, changes states, lets the engine decide about what was said ([`shell`]), and computes the keys of
-//! processors whose work or pace has changed ([`processor`]). Simultaneous events happen in the order of [`queue::Rank`].
+//! [`World::step`] takes the next event, lets its application go on, gives the engine the events
+//! that follow, carries out its actions, and computes the keys of processors whose work or pace has
+//! changed. Simultaneous events happen in the order of [`queue::Rank`].
 //!
-//! Reading order: `thread`, `processor`, `system` (who runs), `phases`, `region`, `tasks` (what programs do), `places` (where threads go when
-//! they are told), `curve` (programs that have no threads), `shell`.
+//! Rooms, lower ones first: `clock` (the next event), `os` (threads, processors, memory), `shell`
+//! (the engine, and what is owed to it), `app` (the parts of an application), `program` (their
+//! behaviour), this file. A room calls those below it only.
 
-mod analyzer;
 mod app;
-mod buses;
-mod checks;
-mod curve;
-mod draws;
-mod folded;
-mod irix;
-mod levels;
+mod apps;
+mod arrivals;
+mod clock;
+mod counters;
+mod host;
 mod log;
 mod observer;
-mod pages;
-mod phases;
-mod places;
-mod processor;
+mod os;
+mod program;
 mod queue;
-mod ready;
-mod region;
 mod setup;
 mod shell;
 mod slots;
-mod stop;
-mod system;
-mod tasks;
-mod thread;
+mod tally;
 
 use crate::Nanos;
 use crate::machine::Model;
-use crate::memory::Memory;
-use crate::outcome::{JobRecord, Outcome, PuTime};
-use crate::program::Program;
+use crate::outcome::{JobRecord, Outcome};
 use crate::workload::{Arrival, Source};
-use app::App;
-use levels::Levels;
-use log::{Entry, Fingerprint, Line};
-use numaestro_engine::{Action, AppId, Engine, Event, Rejected, Settings};
-use numaestro_topology::{PuId, PuSet};
-use processor::{Pu, Stage};
-use queue::{EventQueue, Happening, Heap, Key};
-use ready::Ready;
-use slots::Slots;
-use std::collections::{BTreeMap, VecDeque};
+use app::{App, Draws, Errors, Watch};
+use apps::Apps;
+use arrivals::Arrivals;
+use clock::{Clock, Due};
+use counters::Counters;
+use host::Host;
+use log::{Line, Log};
+use numaestro_engine::{Action, Engine, Event, Rejected, Settings};
+use os::Os;
+use queue::{Happening, Rank};
+use shell::{Notices, Outbox, Shell};
 use std::sync::Arc;
-use thread::Thread;
+use tally::Tally;
 
 pub use observer::{Observer, Occupant};
 pub use setup::{Noise, Setup};
@@ -60,77 +51,13 @@ pub struct World {
     model: Arc<Model>,
     seed: u64,
     noise: Noise,
-    until: Option<Nanos>,
     checks: bool,
-    engine: Engine,
-    source: Box<dyn Source>,
-    memory: Memory,
-    now: Nanos,
-    queue: Heap,
-    slots: Slots,
-    pus: Vec<Pu>,
-    times: Vec<PuTime>,
-    /// Processors without a thread, as bits.
-    idle: Vec<u64>,
-    /// Processors that the engine may give.
-    usable: usize,
-    threads: Vec<Thread>,
-    free_threads: Vec<u32>,
-    /// Birth of the next thread.
-    born: u32,
-    /// Ready threads that are bound to no processor.
-    floating: Ready,
-    /// Threads that may run anywhere and wait in the queue of one processor.
-    waiting: usize,
-    /// By processor: when the thread that runs there has used its time up (Linux 2.4).
-    runs_until: Slots,
-    /// Threads that became ready so far.
-    queued: u64,
-    apps: Vec<App>,
-    free_apps: Vec<u32>,
-    by_id: BTreeMap<AppId, u32>,
-    newest: u64,
-    names: BTreeMap<String, Arc<str>>,
-    arrivals: Vec<Option<(Arrival, bool)>>,
-    free_arrivals: Vec<u32>,
-    /// Said to the engine, not yet heard.
-    events: VecDeque<Event>,
-    actions: Vec<Action>,
-    /// Applications whose masters wait for what the engine says.
-    answers: Vec<u32>,
-    /// Decided, and when it reaches applications.
-    decided: VecDeque<(Nanos, Action)>,
-    /// The same for those that wait for it.
-    asked: VecDeque<(Nanos, u32)>,
-    deadline: Option<Nanos>,
-    /// Processors whose keys have to be computed.
-    touched: Vec<u32>,
-    repaced: Vec<PuId>,
-    /// Applications whose pages are elsewhere than the engine knows.
-    resettled: Vec<u32>,
-    movers: Vec<u32>,
-    load: Vec<u32>,
-    freed: Vec<u32>,
-    scratch: PuSet,
-    jobs: Vec<JobRecord>,
-    /// Jobs that the observer has seen.
-    shown: usize,
-    lines: Option<Vec<Entry>>,
-    journal: Option<Vec<(Nanos, Event, Vec<Action>)>>,
-    occupancy: Vec<(PuId, Occupant)>,
-    watched: bool,
-    text: String,
-    fingerprint: Fingerprint,
-    thread_events: u64,
-    engine_events: u64,
-    refusals: u64,
-    levels: Levels,
-    /// Rates read so far.
-    samples: u64,
-    /// Programs of which only rates are known, and what they are here.
-    converted: Vec<(Arc<Program>, Arc<Program>)>,
-    /// Policies still to be switched to, the last one first.
-    switches: Vec<(Nanos, String)>,
+    host: Host,
+    apps: Apps,
+    arrivals: Arrivals,
+    shell: Shell,
+    counters: Counters,
+    tally: Tally,
 }
 
 impl World {
@@ -147,83 +74,46 @@ impl World {
         settings.host = setup::host(&settings.buses);
         let usable = model.topology.allowed().difference(&settings.reserved).len();
         let engine = Engine::new(model.topology.clone(), settings, seed)?;
-        let count = model.topology.pu_count();
-        let mut idle = vec![u64::MAX; count.div_ceil(64)];
-        if count % 64 > 0 {
-            idle[count / 64] = (1 << (count % 64)) - 1;
-        }
+        let host = Host {
+            clock: Clock::new(model.topology.pu_count(), until),
+            os: Os::new(Arc::clone(&model), contention),
+            log: Log::default(),
+            outbox: Outbox::default(),
+            costs: model.costs,
+            usable,
+        };
         let mut world = Self {
             seed,
             noise,
-            until,
             checks,
-            engine,
-            source,
-            memory: Memory::new(Arc::clone(&model), contention),
+            host,
+            apps: Apps::default(),
+            arrivals: Arrivals::new(source),
+            shell: Shell::new(engine, model.costs.decision_ns, switches),
+            counters: Counters::new(noise.rates, seed),
+            tally: Tally::default(),
             model,
-            now: 0,
-            queue: Heap::default(),
-            slots: Slots::new(count),
-            pus: vec![Pu::default(); count],
-            times: vec![PuTime::default(); count],
-            idle,
-            usable,
-            threads: Vec::new(),
-            free_threads: Vec::new(),
-            born: 0,
-            floating: Ready::new(count),
-            waiting: 0,
-            runs_until: Slots::new(count),
-            queued: 0,
-            apps: Vec::new(),
-            free_apps: Vec::new(),
-            by_id: BTreeMap::new(),
-            newest: 0,
-            names: BTreeMap::new(),
-            arrivals: Vec::new(),
-            free_arrivals: Vec::new(),
-            events: VecDeque::new(),
-            actions: Vec::new(),
-            answers: Vec::new(),
-            decided: VecDeque::new(),
-            asked: VecDeque::new(),
-            deadline: None,
-            touched: Vec::new(),
-            repaced: Vec::new(),
-            resettled: Vec::new(),
-            movers: Vec::new(),
-            load: Vec::new(),
-            freed: Vec::new(),
-            scratch: PuSet::with_capacity(count),
-            jobs: Vec::new(),
-            shown: 0,
-            lines: None,
-            journal: None,
-            occupancy: Vec::new(),
-            watched: false,
-            text: String::new(),
-            fingerprint: Fingerprint::default(),
-            thread_events: 0,
-            engine_events: 0,
-            refusals: 0,
-            levels: Levels::default(),
-            samples: 0,
-            converted: Vec::new(),
-            switches: switches.into_iter().rev().collect(),
         };
-        world.say_saturations();
+        world.shell.begin(&mut world.host.outbox);
         world.expect_switch();
-        world.fetch();
+        world.arrivals.fetch(&mut world.host.clock);
         Ok(world)
     }
 
-    /// The next event and all that follows from it at once. False if there is none, or none before the end.
+    /// The next event and all that follows from it at once. False if there is none, or none before
+    /// the end.
     pub fn step(&mut self, observer: &mut dyn Observer) -> bool {
-        self.lines = if observer.wants_log() { Some(self.lines.take().unwrap_or_default()) } else { None };
-        self.journal = if observer.wants_journal() { Some(self.journal.take().unwrap_or_default()) } else { None };
-        self.watched = observer.wants_runs();
-        if !self.happen() {
-            return false;
+        self.host.log.keep(observer.wants_log());
+        self.host.os.cpus().watch(observer.wants_runs());
+        self.shell.keep_journal(observer.wants_journal());
+        let due = self.host.clock.next();
+        self.host.os.advance(self.host.clock.now());
+        let Some(due) = due else { return false };
+        self.happen(due);
+        self.feed();
+        self.host.os.settle(self.host.clock.slots());
+        if self.checks {
+            self.check();
         }
         self.report(observer);
         true
@@ -237,136 +127,267 @@ impl World {
 
     /// The clock.
     pub fn now(&self) -> Nanos {
-        self.now
+        self.host.clock.now()
     }
 
     /// Events of threads so far.
     pub fn events(&self) -> u64 {
-        self.thread_events
+        self.host.log.events()
     }
 
     /// The engine.
     pub fn engine(&self) -> &Engine {
-        &self.engine
+        self.shell.engine()
     }
 
-    /// The engine's settings as they are in force: the scenario's, what the host can feed, and the machine's reserved processors.
+    /// The engine's settings as they are in force: the scenario's, what the host can feed, and the
+    /// machine's reserved processors.
     pub fn settings(&self) -> &Settings {
-        self.engine.settings()
+        self.engine().settings()
     }
 
     /// What was measured so far.
     pub fn outcome(&self) -> Outcome {
-        let pus = self.pus.iter().zip(&self.times).map(|(pu, time)| {
-            let (mut time, rest) = (*time, self.now - pu.marked);
-            match pu.stage {
-                Stage::Idle if pu.curves > 0 => time.work += rest,
-                Stage::Idle => time.idle += rest,
-                Stage::Overhead => time.overhead += rest,
-                Stage::Reload => time.reload += rest,
-                Stage::Work => time.work += rest,
-                Stage::Spin => time.spin += rest,
-            }
-            time
-        });
+        let (pus, channels) = self.host.os.used();
         Outcome {
-            end: self.now,
-            jobs: self.jobs.clone(),
-            pus: pus.collect(),
-            channels: self.memory.channel_use(self.now),
-            thread_events: self.thread_events,
-            engine_events: self.engine_events,
-            refusals: self.refusals,
-            decisions: self.levels.decisions,
-            levels: self.levels.over_time.clone(),
-            fingerprint: self.fingerprint.0,
+            end: self.now(),
+            pus,
+            channels,
+            thread_events: self.events(),
+            engine_events: self.shell.events(),
+            fingerprint: self.host.log.fingerprint(),
+            ..self.tally.outcome()
         }
     }
 
-    fn happen(&mut self) -> bool {
-        let (slot, queued) = (self.slots.first(), self.queue.first());
-        let key = slot.min(queued);
-        if key == Key::NEVER {
-            return false;
-        }
-        if let Some(until) = self.until.filter(|&until| key.at() > until) {
-            self.now = self.now.max(until);
-            self.memory.advance(self.now);
-            return false;
-        }
-        assert!(key.at() >= self.now, "the clock goes back");
-        self.now = key.at();
-        self.memory.advance(self.now);
-        if slot <= queued {
-            let index = self.slots.winner();
-            match index.checked_sub(self.pus.len()) {
-                None if slot.is_slice() => {
-                    self.thread_events += 1;
-                    self.note_slice(index as u32);
-                    self.slice_ended(index as u32);
+    /// An event happens: its application goes on.
+    fn happen(&mut self, due: Due) {
+        let Self { host, apps, .. } = self;
+        match due {
+            Due::Stage(pu) => {
+                if let Some(id) = host.os.stage_ended(pu) {
+                    program::segment_ended(apps.at(host.os.thread(id).app), host, id);
                 }
-                None => self.stage_ended(index as u32),
-                Some(app) => self.curve_ended(app as u32),
             }
-        } else {
-            match self.queue.pop() {
-                Some(Happening::Meeting(app)) => self.meeting(app),
-                Some(Happening::End(app)) => self.end(app),
-                Some(Happening::Arrival(place)) => self.arrive(place),
-                Some(Happening::Resume(app)) => self.resume(app),
-                Some(Happening::Deadline) => self.deadline_comes(),
-                Some(Happening::Switch) => self.switch_policy(),
-                Some(Happening::Decision) => self.decision_arrives(),
-                None => {}
+            Due::Slice(pu) => {
+                let thread = host.os.thread(host.os.running(pu));
+                let job = apps.at(thread.app).record.job;
+                host.log.count(1);
+                host.note(Line::Slice, job, thread.number, pu);
+                host.os.slice_ended(pu);
+            }
+            Due::Curve(app) => {
+                if program::part_ended(apps.at(app), host) {
+                    self.crowd(app);
+                }
+            }
+            Due::Queued(Happening::Meeting(app)) => program::meeting(apps.at(app), host),
+            Due::Queued(Happening::Resume(app)) => program::resume(apps.at(app), host),
+            Due::Queued(Happening::End(app)) => self.end(app),
+            Due::Queued(Happening::Arrival(place)) => self.arrive(place),
+            Due::Queued(Happening::Deadline) => self.deadline_comes(),
+            Due::Queued(Happening::Switch) => {
+                self.shell.switch(&mut host.outbox);
+                self.expect_switch();
+            }
+            Due::Queued(Happening::Decision) => self.decision_arrives(),
+        }
+    }
+
+    /// An application arrives.
+    fn arrive(&mut self, place: u32) {
+        let Self { host, apps, arrivals, .. } = self;
+        let Some(arrival) = arrivals.take(place, &mut host.clock) else { return };
+        let Arrival { job, stream, program, estimate_ns, .. } = arrival;
+        let (slot, id) = apps.next();
+        let name = arrivals.name_of(&program);
+        let record = JobRecord { job, program: name, stream, arrived: host.clock.now(), ..JobRecord::default() };
+        let program = arrivals.on(program, &self.model);
+        let wish = arrivals::wish(&program, estimate_ns);
+        let stoppable = program.stoppable;
+        let notices = Notices::new(id, program.asks, wish.request, program.processors);
+        let errors = Errors { noise: self.noise.speedups, seed: self.seed, job };
+        let watch = Watch::new(self.shell.wants_speedups(), &program, errors);
+        host.os.enter(slot, (id, job), program.footprint_lines, &program.data);
+        apps.enter(App::new(slot, program, record, Draws::new(self.seed, job), (notices, watch)));
+        host.note(Line::Arrive, job, 0, 0);
+        host.outbox.say(Event::Arrive { app: id, wish });
+        if !stoppable {
+            host.outbox.say(Event::Unstoppable { app: id });
+        }
+    }
+
+    /// An application has ended: its processors are free, and its stream goes on.
+    fn end(&mut self, slot: u32) {
+        let Self { host, apps, .. } = self;
+        let (app, now) = (apps.at(slot), host.clock.now());
+        host.note(Line::End, app.record.job, 0, 0);
+        host.outbox.say(Event::Depart { app: app.notices.id() });
+        app.record.searching_ns += app.searched.end(now);
+        self.tally.end(now, &app.record, host.os.usage(slot), &host.costs);
+        self.remove(slot);
+    }
+
+    /// Takes an application out of the world.
+    fn remove(&mut self, slot: u32) {
+        let app = self.apps.at(slot);
+        app.activity = app::Activity::Over;
+        let stream = app.record.stream;
+        self.host.os.leave(slot, &app.team);
+        app.team.clear();
+        self.apps.leave(slot);
+        self.arrivals.go_on(stream, &mut self.host.clock);
+    }
+
+    /// Gives the engine all events that wait, and carries out its actions.
+    fn feed(&mut self) {
+        if self.host.outbox.is_silent() && self.host.outbox.waiting() == 0 {
+            return;
+        }
+        loop {
+            self.say_memory();
+            let now = self.host.clock.now();
+            let Some(event) = self.host.outbox.next_event() else {
+                // The engine has decided everything: applications that wait for it go on, and may
+                // ask again.
+                if self.host.outbox.waiting() == 0 || !self.shell.is_prompt() {
+                    break;
+                }
+                for _ in 0..self.host.outbox.waiting() {
+                    if let Some(app) = self.host.outbox.next_waiting() {
+                        program::answered(self.apps.at(app), &mut self.host);
+                    }
+                }
+                continue;
+            };
+            let demands = if let Event::Demand { app, .. } = &event { Some(*app) } else { None };
+            let actions = self.shell.hear(now, event);
+            self.tally.count(&actions);
+            self.note_searches(now);
+            if !self.shell.is_prompt() {
+                self.shell.put_off(now, actions);
+                continue;
+            }
+            for action in &actions {
+                self.carry_out(action);
+            }
+            self.shell.done(actions);
+            if let Some(app) = demands.and_then(|app| self.apps.get(app)) {
+                program::slide_if_waiting(app, &mut self.host);
             }
         }
-        self.feed();
-        self.settle();
-        if self.checks {
-            self.check();
+        let Self { host, shell, .. } = self;
+        let now = host.clock.now();
+        if let Some(at) = shell.answer_later(now, &mut host.outbox) {
+            host.clock.expect(at, Rank::Decision, Happening::Decision);
         }
-        true
-    }
-
-    /// Notes a line of the log.
-    fn note(&mut self, line: Line, app: u32, thread: u32, value: u32) {
-        let entry = Entry { at: self.now, line, job: self.apps[app as usize].record.job, thread, value };
-        self.fingerprint.add(&entry);
-        if let Some(lines) = &mut self.lines {
-            lines.push(entry);
+        if let Some(at) = shell.new_deadline() {
+            host.clock.expect(at, Rank::Deadline, Happening::Deadline);
         }
     }
 
-    fn note_slice(&mut self, pu: u32) {
-        let thread = &self.threads[self.pus[pu as usize].running as usize];
-        let (app, number) = (thread.app, thread.number);
-        self.note(Line::Slice, app, number, pu);
+    /// Earlier actions reach their applications.
+    fn decision_arrives(&mut self) {
+        let now = self.host.clock.now();
+        let actions = self.shell.reached(now);
+        for action in &actions {
+            self.carry_out(action);
+        }
+        self.shell.done(actions);
+        while let Some(app) = self.shell.answered(now) {
+            program::answered(self.apps.at(app), &mut self.host);
+        }
     }
 
-    /// Tells the observer what it wants to know of the event.
+    /// The engine's timer goes off, if it is still wanted. Measurements of a turn that ends belong
+    /// to that turn, so they are said first.
+    fn deadline_comes(&mut self) {
+        let Self { host, apps, shell, counters, .. } = self;
+        let Some(timer) = shell.timer(host.clock.now()) else { return };
+        if timer.ends_turn && shell.wants_rates() {
+            for app in apps.iter() {
+                counters.read(&mut host.os, app).into_iter().for_each(|event| host.outbox.say(event));
+            }
+        }
+        host.outbox.say(Event::Timer);
+    }
+
+    fn expect_switch(&mut self) {
+        if let Some(at) = self.shell.next_switch() {
+            self.host.clock.expect(at, Rank::Deadline, Happening::Switch);
+        }
+    }
+
+    /// The engine hears first where pages are, if the policy uses that.
+    fn say_memory(&mut self) {
+        let Self { host, apps, shell, .. } = self;
+        if host.outbox.is_silent() || !shell.wants_memory() {
+            return;
+        }
+        while let Some(slot) = host.os.spaces().take_changed() {
+            if apps.is_there(slot) {
+                let bytes = host.os.cpus().bytes(slot);
+                host.outbox.say_first(Event::Memory { app: apps.at(slot).notices.id(), bytes });
+            }
+        }
+    }
+
+    /// Notes for each application whether its number of processors is being searched for or has
+    /// been found.
+    fn note_searches(&mut self, now: Nanos) {
+        if !self.shell.wants_speedups() {
+            return;
+        }
+        for (id, search) in self.shell.searches() {
+            if let Some(app) = self.apps.get(id) {
+                app.record.searching_ns += app.searched.note(now, search);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, action: &Action) {
+        let Self { host, apps, tally, .. } = self;
+        let Some(app) = program::addressee(action).and_then(|app| apps.get(app)) else { return };
+        let slot = app.slot;
+        let effect = program::carry_out(app, host, action);
+        if effect.started {
+            tally.start(host.clock.now());
+        }
+        if effect.crowds {
+            self.crowd(slot);
+        }
+        if effect.refused {
+            self.tally.refuse();
+            self.remove(slot);
+        }
+    }
+
+    /// A curve has come to processors of others, or left them.
+    fn crowd(&mut self, slot: u32) {
+        for app in self.apps.iter_mut().filter(|app| app.slot != slot) {
+            program::rate_again(app, &mut self.host);
+        }
+    }
+
+    /// Time, processors, threads and work are conserved, and no processor has two owners.
+    fn check(&self) {
+        let apps = self.apps.iter().map(|app| (app.slot, &app.team[..], app.notices.is_shared()));
+        self.host.os.check(apps);
+    }
+
+    /// Tells the observer of the event, as far as it wants.
     fn report(&mut self, observer: &mut dyn Observer) {
-        if let Some(lines) = &mut self.lines {
-            for entry in lines.drain(..) {
-                entry.write(&mut self.text);
-                observer.log(&self.text);
+        self.host.log.show(observer);
+        for (at, event, actions) in self.shell.journal() {
+            if let Event::Arrive { app, .. } = &event
+                && let Some(program) = self.apps.program(*app)
+            {
+                observer.arrives(*app, program);
             }
+            observer.journal(at, &event, &actions);
         }
-        if let Some(journal) = &mut self.journal {
-            for (at, event, actions) in journal.drain(..) {
-                if let Event::Arrive { app, .. } = &event
-                    && let Some(&index) = self.by_id.get(app)
-                {
-                    observer.arrives(*app, &self.apps[index as usize].record.program);
-                }
-                observer.journal(at, &event, &actions);
-            }
-        }
-        for (pu, what) in self.occupancy.drain(..) {
-            observer.runs(self.now, pu, what);
-        }
-        for job in &self.jobs[self.shown..] {
-            observer.ended(job);
-        }
-        self.shown = self.jobs.len();
+        let now = self.host.clock.now();
+        self.host.os.cpus().occupancy().for_each(|(pu, what)| observer.runs(now, pu, what));
+        self.tally.ended().iter().for_each(|job| observer.ended(job));
     }
 }

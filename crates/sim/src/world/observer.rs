@@ -25,7 +25,8 @@ pub trait Observer {
         false
     }
 
-    /// An application of this program arrives; [`Self::journal`] follows with the event. Only if a journal is wanted.
+    /// An application of this program arrives; [`Self::journal`] follows with the event. Only if a
+    /// journal is wanted.
     fn arrives(&mut self, app: AppId, program: &str) {
         let _ = (app, program);
     }

@@ -1,7 +1,6 @@
-//! The queue of events that happen at a time of their own. Knows nothing of what they mean.
-//!
-//! Events are ordered by (time, class, sequence): the order of simultaneous events is part of the simulator's contract, and no two events are
-//! ever equal. What ends on a processor is not here but in [`super::slots`].
+//! The queue of events that happen at a time of their own. They are ordered by (time, class,
+//! sequence), so that no two are ever equal: the order of simultaneous events is part of the
+//! simulator's contract. What ends on a processor is not here but in [`super::slots`].
 
 use crate::Nanos;
 use std::cmp::Reverse;
@@ -10,7 +9,7 @@ use std::collections::BinaryHeap;
 /// What comes first at the same nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub(super) enum Rank {
+pub enum Rank {
     /// A segment of work, a pause, or a limit of spinning ends.
     Segment = 0,
     /// A meeting releases its team.
@@ -27,9 +26,10 @@ pub(super) enum Rank {
     Decision = 6,
 }
 
-/// Time and class in one number that orders as the pair does. Times stay below 2^61 ns, which is 73 years.
+/// Time and class in one number that orders as the pair does. Times stay below 2^61 ns, which is 73
+/// years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(u64);
+pub struct Key(u64);
 
 impl Key {
     /// Later than everything.
@@ -53,7 +53,7 @@ impl Key {
 
 /// Something that happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Happening {
+pub enum Happening {
     /// The team of this application goes on.
     Meeting(u32),
     /// It has nothing more to do.
@@ -70,34 +70,27 @@ pub(super) enum Happening {
     Switch,
 }
 
-/// A queue of events. A trait so that another shape (radix heap, calendar) can be tried against this one.
-pub(super) trait EventQueue {
-    /// Adds an event; of equal time and class, the one that was added first comes first.
-    fn push(&mut self, at: Nanos, rank: Rank, what: Happening);
-    /// The key of the first one.
-    fn first(&self) -> Key;
-    /// Takes the first one.
-    fn pop(&mut self) -> Option<Happening>;
-}
-
-/// A binary heap.
+/// A binary heap of events.
 #[derive(Debug, Default)]
-pub(super) struct Heap {
+pub struct Queue {
     heap: BinaryHeap<Reverse<(Key, u64, Happening)>>,
     pushed: u64,
 }
 
-impl EventQueue for Heap {
-    fn push(&mut self, at: Nanos, rank: Rank, what: Happening) {
+impl Queue {
+    /// Adds an event; of equal time and class, the one that was added first comes first.
+    pub fn push(&mut self, at: Nanos, rank: Rank, what: Happening) {
         self.pushed += 1;
         self.heap.push(Reverse((Key::new(at, rank), self.pushed, what)));
     }
 
-    fn first(&self) -> Key {
+    /// The key of the first one.
+    pub fn first(&self) -> Key {
         self.heap.peek().map_or(Key::NEVER, |Reverse((key, ..))| *key)
     }
 
-    fn pop(&mut self) -> Option<Happening> {
+    /// Takes the first one.
+    pub fn pop(&mut self) -> Option<Happening> {
         self.heap.pop().map(|Reverse((_, _, what))| what)
     }
 }
@@ -108,7 +101,7 @@ mod tests {
 
     #[test]
     fn time_then_class_then_order() {
-        let mut heap = Heap::default();
+        let mut heap = Queue::default();
         heap.push(5, Rank::Decision, Happening::Decision);
         heap.push(5, Rank::Meeting, Happening::Meeting(2));
         heap.push(5, Rank::Meeting, Happening::Meeting(1));

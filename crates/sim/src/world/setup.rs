@@ -11,7 +11,8 @@ use std::sync::Arc;
 pub struct Setup {
     /// The machine.
     pub model: Arc<Model>,
-    /// The engine's settings. What the host can feed is filled in, and the machine's reserved processors are added.
+    /// The engine's settings. What the host can feed is filled in, and the machine's reserved
+    /// processors are added.
     pub settings: Settings,
     /// Determines every draw.
     pub seed: u64,
@@ -27,7 +28,8 @@ pub struct Setup {
     pub switches: Vec<(Nanos, String)>,
 }
 
-/// How far what programs and counters measure is off: standard deviations, as shares of what is measured.
+/// How far what programs and counters measure is off: standard deviations, as shares of what is
+/// measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Noise {
     /// Of speedups.
@@ -37,7 +39,8 @@ pub struct Noise {
 }
 
 impl Setup {
-    /// A machine, the default policy, seed 1, max-min contention; nothing is checked, off, or switched.
+    /// A machine, the default policy, seed 1, max-min contention; nothing is checked, off, or
+    /// switched.
     pub fn new(model: Arc<Model>) -> Self {
         Self {
             model,
@@ -53,13 +56,14 @@ impl Setup {
 }
 
 impl Model {
-    /// What this machine can feed a policy: everything, but bus-transaction rates only where it has buses.
+    /// What this machine can feed a policy: everything, but bus-transaction rates only where it has
+    /// buses.
     pub fn host(&self) -> Needs {
         host(&self.buses())
     }
 }
 
 /// What a machine with these buses can feed a policy.
-pub(super) fn host(buses: &[Bus]) -> Needs {
+pub fn host(buses: &[Bus]) -> Needs {
     Needs { requests: true, speedup: true, bandwidth: !buses.is_empty(), page_control: true, preemption: true }
 }

@@ -1,11 +1,12 @@
-//! One completion slot for each processor (and each application that is only a curve), as a tournament tree: a change of pace changes a key
-//! and leaves nothing stale behind. Knows nothing of what completes.
+//! One completion slot for each processor, and for each application that is only a curve, as a
+//! tournament tree. A change of pace changes one key and leaves nothing stale behind, which a heap
+//! of events would.
 
 use super::queue::Key;
 
 /// The tree. Leaves are at `size..2 * size`; every inner node holds the lower key of its two.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub struct Slots {
     keys: Vec<Key>,
     size: usize,
 }

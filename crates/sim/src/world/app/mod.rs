@@ -1,0 +1,109 @@
+//! An application: its place in its program, its threads, their places, its notices to the engine.
+//! A plain record of parts, each of which keeps its own state and its own rules; the behaviour of
+//! applications is in `program`.
+
+mod cursor;
+mod curve;
+mod draws;
+mod places;
+mod region;
+mod search;
+mod watch;
+
+use super::shell::Notices;
+use crate::outcome::JobRecord;
+use crate::program::Program;
+use std::sync::Arc;
+
+pub use cursor::Cursor;
+pub use curve::Curve;
+pub use draws::{Draws, Share};
+pub use places::Places;
+pub use region::{Region, Tasks};
+pub use search::Searched;
+pub use watch::{Errors, Watch};
+
+/// The activity of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// Has no processor yet.
+    Waiting,
+    /// Between phases.
+    Between,
+    Serial,
+    /// Its master asks the engine, or creates threads.
+    Forking,
+    Region,
+    Tasks,
+    Pause,
+    /// Only a curve.
+    Curve,
+    /// Nothing more to do.
+    Over,
+}
+
+impl Activity {
+    /// Whether it is work that several threads share.
+    pub const fn is_parallel(self) -> bool {
+        matches!(self, Self::Region | Self::Tasks)
+    }
+}
+
+/// A step that waits until a stopped application goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deferred {
+    Meeting,
+    Resume,
+    Answer,
+}
+
+/// An application.
+#[derive(Debug)]
+pub struct App {
+    /// Its place, the same in every room.
+    pub slot: u32,
+    pub program: Arc<Program>,
+    pub record: JobRecord,
+    pub draws: Draws,
+    pub activity: Activity,
+    pub deferred: Option<Deferred>,
+    pub cursor: Cursor,
+    pub region: Region,
+    pub tasks: Tasks,
+    /// Threads by number; the master first.
+    pub team: Vec<u32>,
+    pub places: Places,
+    pub notices: Notices,
+    pub curve: Curve,
+    pub watch: Watch,
+    pub searched: Searched,
+}
+
+impl App {
+    /// One that has just arrived.
+    pub fn new(
+        slot: u32,
+        program: Arc<Program>,
+        record: JobRecord,
+        draws: Draws,
+        (notices, watch): (Notices, Watch),
+    ) -> Self {
+        Self {
+            slot,
+            program,
+            record,
+            draws,
+            activity: Activity::Waiting,
+            deferred: None,
+            cursor: Cursor::default(),
+            region: Region::default(),
+            tasks: Tasks::default(),
+            team: Vec::new(),
+            places: Places::default(),
+            notices,
+            curve: Curve::default(),
+            watch,
+            searched: Searched::default(),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The clock: the next event and its time. It merges two sources, because they change in different
+//! ways: a [`queue`](super::queue) of events with fixed times, and [`slots`](super::slots) of
+//! completions whose times move with every change of pace.
+
+use super::queue::{Happening, Key, Queue, Rank};
+use super::slots::Slots;
+use crate::Nanos;
+
+/// The next event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// What a processor does just now has ended.
+    Stage(u32),
+    /// The slice of the thread on a processor has ended.
+    Slice(u32),
+    /// An application that is only a curve has done its part.
+    Curve(u32),
+    /// An event with a fixed time.
+    Queued(Happening),
+}
+
+/// Time, and everything that will happen.
+#[derive(Debug)]
+pub struct Clock {
+    now: Nanos,
+    /// When the run is cut off.
+    until: Option<Nanos>,
+    queue: Queue,
+    /// Completions on processors by their numbers, then those of curves by their applications'.
+    slots: Slots,
+    pus: usize,
+}
+
+impl Clock {
+    /// At time 0, for this many processors.
+    pub fn new(pus: usize, until: Option<Nanos>) -> Self {
+        Self { now: 0, until, queue: Queue::default(), slots: Slots::new(pus), pus }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Something will happen, now at the earliest.
+    pub fn expect(&mut self, at: Nanos, rank: Rank, what: Happening) {
+        self.queue.push(at.max(self.now), rank, what);
+    }
+
+    /// A curve completes then.
+    pub fn complete_curve(&mut self, app: u32, key: Key) {
+        let slot = self.pus + app as usize;
+        self.slots.reach(slot);
+        self.slots.set(slot, key);
+    }
+
+    /// The completions on processors, by processor.
+    pub fn slots(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+
+    /// Goes on to what comes next. `None`: there is nothing, or nothing before the end of the run.
+    ///
+    /// # Panics
+    /// If the next event is in the past, which is a mistake in the world.
+    pub fn next(&mut self) -> Option<Due> {
+        let (slot, queued) = (self.slots.first(), self.queue.first());
+        let key = slot.min(queued);
+        if key == Key::NEVER {
+            return None;
+        }
+        if let Some(until) = self.until.filter(|&until| key.at() > until) {
+            self.now = self.now.max(until);
+            return None;
+        }
+        assert!(key.at() >= self.now, "the clock goes back");
+        self.now = key.at();
+        if queued < slot {
+            return self.queue.pop().map(Due::Queued);
+        }
+        let index = self.slots.winner();
+        Some(match index.checked_sub(self.pus) {
+            Some(app) => Due::Curve(app as u32),
+            None if slot.is_slice() => Due::Slice(index as u32),
+            None => Due::Stage(index as u32),
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! Tasks: a number of threads forked at once; the processors of the application take them first
+//! come first served. A runner is the thread that takes tasks on one processor.
+
+use super::{place, team};
+use crate::program::Phase;
+use crate::world::app::{Activity, App};
+use crate::world::host::Host;
+use crate::world::os::Doing;
+
+/// Its processors begin to take tasks.
+pub fn begin(app: &mut App, host: &mut Host) {
+    app.activity = Activity::Tasks;
+    // The team of a region before this may still wait for the next one.
+    team::park(app, host, 1);
+    let master = app.team[0];
+    place::settle(app, host);
+    take(app, host, master);
+    start_runners(app, host);
+}
+
+/// Every processor that has none gets a runner, while there are tasks.
+pub fn start_runners(app: &mut App, host: &mut Host) {
+    if app.activity != Activity::Tasks {
+        return;
+    }
+    let count = app.notices.count();
+    for at in 0..count as usize {
+        let floats = app.places.floats();
+        // Where nobody owns processors, the count says how many run; else every processor of its
+        // own may.
+        if app.tasks.left() == 0 || floats && app.tasks.running() >= count {
+            break;
+        }
+        let Some(pu) = app.places.nth(at) else { break };
+        if !floats && host.os.busy(&app.team).any(|busy| busy == pu) {
+            continue;
+        }
+        let idle = app.team.iter().copied().find(|&id| host.os.thread(id).doing == Doing::Nothing);
+        let id = idle.unwrap_or_else(|| team::spawn(app, host));
+        host.os.place(id, pu.0, floats);
+        app.places.scatter();
+        take(app, host, id);
+    }
+}
+
+/// A thread takes the next task.
+fn take(app: &mut App, host: &mut Host, id: u32) {
+    let Some(Phase::Tasks { work, .. }) = app.cursor.phase(&app.program) else { return };
+    let number = app.tasks.take();
+    let work = app.draws.task(app.cursor.entered(), number, work);
+    host.os.cpus().prepare(id, number);
+    host.os.run(id, Doing::Task, work);
+}
+
+/// A task has ended: its thread takes the next one, or leaves its processor idle. True if that was
+/// the last one.
+pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
+    app.tasks.end();
+    let (left, running) = (app.tasks.left(), app.tasks.running());
+    let surplus = app.places.floats() && running >= app.notices.count();
+    if left > 0 && !surplus && !host.os.is_outside(id) {
+        take(app, host, id);
+        say_runnable(app, host);
+        return false;
+    }
+    if left == 0 && running == 0 {
+        place::settle(app, host);
+        // The master joins; it goes on where it was last.
+        if host.os.thread(id).number > 0 {
+            host.os.park(id);
+        }
+        return true;
+    }
+    host.os.park(id);
+    place::leave_one(app, host);
+    start_runners(app, host);
+    say_runnable(app, host);
+    false
+}
+
+/// How many processors it could use, if it says so.
+fn say_runnable(app: &mut App, host: &mut Host) {
+    let threads = app.tasks.left() + app.tasks.running();
+    app.notices.runnable(threads, team::own(&host.os, app.slot, &app.team), &mut host.outbox);
+}
+
+/// Threads outside move to processors of its own that have nothing to do even though all that can
+/// start has been started; when none is outside, it has done what it was told.
+pub fn slide(app: &mut App, host: &mut Host) {
+    let mut outside = place::outside(app, host);
+    if outside > 0 {
+        start_runners(app, host);
+        app.places.find_idle(host.os.set(app.slot), host.os.busy(&app.team));
+        for &id in &app.team {
+            if place::is_outside(host, id) {
+                let Some(pu) = app.places.take_idle() else { break };
+                host.os.move_to(id, pu.0, false);
+                outside -= 1;
+            }
+        }
+    }
+    if outside == 0 {
+        place::adopt(app, host);
+    }
+}
+
+/// The same, if it has tasks on processors that it was told to leave: they move to its idle
+/// processors that are left.
+pub fn slide_if_waiting(app: &mut App, host: &mut Host) {
+    if app.notices.owes() && app.activity == Activity::Tasks {
+        slide(app, host);
+    }
+}

@@ -1,0 +1,193 @@
+//! The shell around the engine: events of applications go in, as the daemon would say them, and
+//! actions come out.
+//!
+//! Events wait in an [`Outbox`] until the present event of the clock is over; then the engine
+//! decides, and its actions are carried out at once or after the machine's `decision_ns`.
+//! Applications answer actions (`Adopted` ...) through the same outbox, as in the daemon's loop.
+//! [`Notices`] hold the rules by which an application's events are said.
+
+mod notices;
+mod outbox;
+
+use crate::Nanos;
+use numaestro_engine::{Action, AppId, Engine, Event, Search};
+use std::collections::VecDeque;
+
+pub use notices::{Allocation, Notices};
+pub use outbox::Outbox;
+
+/// An event, when it was heard, and what was decided.
+pub type Heard = (Nanos, Event, Vec<Action>);
+
+/// The engine's timer has gone off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timer {
+    /// A turn ends: its measurements are said before the engine is asked about the next one.
+    pub ends_turn: bool,
+}
+
+/// See the file's header.
+#[derive(Debug)]
+pub struct Shell {
+    engine: Engine,
+    /// From an event to the moment when what the engine decided reaches applications, nanoseconds.
+    latency: Nanos,
+    actions: Vec<Action>,
+    /// Decided, and when it reaches applications.
+    decided: VecDeque<(Nanos, Action)>,
+    /// Applications that wait for that, likewise.
+    answered: VecDeque<(Nanos, u32)>,
+    /// When the engine wants to be asked again, as expected last.
+    deadline: Option<Nanos>,
+    /// Policies still to be switched to, the last one first.
+    switches: Vec<(Nanos, String)>,
+    /// Events heard so far.
+    events: u64,
+    journal: Option<Vec<Heard>>,
+}
+
+impl Shell {
+    /// Around an engine. It switches to these policies at these times, in order.
+    pub fn new(engine: Engine, latency: Nanos, switches: Vec<(Nanos, String)>) -> Self {
+        Self {
+            engine,
+            latency,
+            actions: Vec::new(),
+            decided: VecDeque::new(),
+            answered: VecDeque::new(),
+            deadline: None,
+            switches: switches.into_iter().rev().collect(),
+            events: 0,
+            journal: None,
+        }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Events heard so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Whether a journal is kept for [`Self::journal`].
+    pub fn keep_journal(&mut self, wanted: bool) {
+        if wanted != self.journal.is_some() {
+            self.journal = wanted.then(Vec::new);
+        }
+    }
+
+    /// What was heard and decided since this was taken last.
+    pub fn journal(&mut self) -> impl Iterator<Item = Heard> {
+        self.journal.iter_mut().flat_map(|heard| heard.drain(..))
+    }
+
+    /// Says the capacity of each bus, if the policy uses it.
+    pub fn begin(&self, out: &mut Outbox) {
+        if self.engine.policy().needs().bandwidth {
+            let buses = (0..).zip(&self.engine.settings().buses);
+            buses.for_each(|(bus, what)| out.say(Event::Saturation { bus, rate: what.saturation }));
+        }
+    }
+
+    /// Whether the policy looks at speedups.
+    pub fn wants_speedups(&self) -> bool {
+        self.engine.policy().needs().speedup
+    }
+
+    /// Whether the policy looks at transaction rates.
+    pub fn wants_rates(&self) -> bool {
+        self.engine.policy().needs().bandwidth
+    }
+
+    /// Whether the policy looks at where pages are.
+    pub fn wants_memory(&self) -> bool {
+        self.engine.policy().placement.reads_memory()
+    }
+
+    /// How far the search for each application's number of processors has come.
+    pub fn searches(&self) -> impl Iterator<Item = (AppId, Search)> {
+        let view = self.engine.view();
+        view.order.iter().map(move |&slot| (view.app(slot).id, view.app(slot).search))
+    }
+
+    /// The engine hears of an event. Gives its actions; [`Self::done`] follows.
+    pub fn hear(&mut self, now: Nanos, event: Event) -> Vec<Action> {
+        self.events += 1;
+        let mut actions = std::mem::take(&mut self.actions);
+        actions.clear();
+        self.engine.step(now, &event, &mut actions);
+        if let Some(journal) = &mut self.journal {
+            journal.push((now, event, actions.clone()));
+        }
+        actions
+    }
+
+    /// These actions have been carried out.
+    pub fn done(&mut self, mut actions: Vec<Action>) {
+        self.engine.recycle(&mut actions);
+        self.actions = actions;
+    }
+
+    /// Whether actions reach applications at once.
+    pub fn is_prompt(&self) -> bool {
+        self.latency == 0
+    }
+
+    /// These actions reach applications later.
+    pub fn put_off(&mut self, now: Nanos, mut actions: Vec<Action>) {
+        self.decided.extend(actions.drain(..).map(|action| (now + self.latency, action)));
+        self.actions = actions;
+    }
+
+    /// The engine has heard everything: applications that wait get their answers together with
+    /// their actions. Gives the time of that, if there is anything.
+    pub fn answer_later(&mut self, now: Nanos, out: &mut Outbox) -> Option<Nanos> {
+        if self.is_prompt() || out.waiting() == 0 && self.decided.is_empty() {
+            return None;
+        }
+        let at = now + self.latency;
+        self.answered.extend(std::iter::from_fn(|| out.next_waiting()).map(|app| (at, app)));
+        Some(at)
+    }
+
+    /// The actions that have reached their applications by now; [`Self::done`] follows.
+    pub fn reached(&mut self, now: Nanos) -> Vec<Action> {
+        let mut actions = std::mem::take(&mut self.actions);
+        let next = || self.decided.pop_front_if(|(at, _)| *at <= now);
+        actions.extend(std::iter::from_fn(next).map(|(_, action)| action));
+        actions
+    }
+
+    /// The next application that has its answer by now.
+    pub fn answered(&mut self, now: Nanos) -> Option<u32> {
+        self.answered.pop_front_if(|(at, _)| *at <= now).map(|(_, app)| app)
+    }
+
+    /// When the engine wants to be asked again, if that is another time than this said last.
+    pub fn new_deadline(&mut self) -> Option<Nanos> {
+        let deadline = self.engine.deadline();
+        if std::mem::replace(&mut self.deadline, deadline) == deadline { None } else { deadline }
+    }
+
+    /// A time has come at which the engine once wanted to be asked. `None`: it does not want that
+    /// any more.
+    pub fn timer(&mut self, now: Nanos) -> Option<Timer> {
+        self.deadline.take_if(|at| *at <= now)?;
+        Some(Timer { ends_turn: self.engine.turn_ends().is_some_and(|at| at <= now) })
+    }
+
+    /// When the policy is switched next.
+    pub fn next_switch(&self) -> Option<Nanos> {
+        self.switches.last().map(|(at, _)| *at)
+    }
+
+    /// The administrator switches the policy.
+    pub fn switch(&mut self, out: &mut Outbox) {
+        if let Some((_, policy)) = self.switches.pop() {
+            out.say(Event::Policy { policy });
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The shell's notices to the engine about one application: its phases, its demand and idle
+//! processors, its adopted targets, and its duties after an action.
+//!
+//! Facts come in and events go out. The rules know numbers and sets only, no threads, clock or
+//! machine, so that they can move into the contract that both shells share.
+
+use super::outbox::Outbox;
+use crate::Nanos;
+use crate::program::Asks;
+use numaestro_contract::{Phase, PhaseTold, SAID_MIN_NS};
+use numaestro_engine::{AppId, Event};
+use numaestro_topology::{PuId, PuSet};
+
+/// Where an application is.
+#[derive(Debug, Clone)]
+pub struct Allocation<'a, B> {
+    /// Its processors.
+    pub set: &'a PuSet,
+    /// Where its threads are that have something to do.
+    pub busy: B,
+}
+
+/// The change that a target brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change {
+    /// It is the first one.
+    pub first: bool,
+    /// It names another number of threads than the one before.
+    pub resized: bool,
+}
+
+/// The notices of one application.
+#[derive(Debug)]
+pub struct Notices {
+    id: AppId,
+    asks: Asks,
+    /// Most processors that it could ever use.
+    most: u32,
+    /// Said last: processors that it could use.
+    processors: u32,
+    /// Said last: processors that are idle.
+    idle: PuSet,
+    phase: PhaseTold,
+    /// Largest number of processors that it has asked for.
+    widest: u32,
+    /// Latest target; 0: none yet.
+    epoch: u32,
+    /// Threads that it should have.
+    count: u32,
+    /// Others run on some of its processors.
+    shared: bool,
+    /// It still has to say `Adopted`.
+    owes: bool,
+    /// Processors that it was told to leave since it last had left all of them.
+    leaving: PuSet,
+    scratch: PuSet,
+}
+
+impl Notices {
+    /// Of an application that arrives, wants so many processors, and could use at most so many.
+    pub fn new(id: AppId, asks: Asks, request: u32, most: u32) -> Self {
+        Self {
+            id,
+            asks,
+            most: most.max(1),
+            processors: request,
+            idle: PuSet::new(),
+            phase: PhaseTold::default(),
+            widest: request,
+            epoch: 0,
+            count: 0,
+            shared: false,
+            owes: false,
+            leaving: PuSet::new(),
+            scratch: PuSet::new(),
+        }
+    }
+
+    /// Its number for the engine.
+    pub fn id(&self) -> AppId {
+        self.id
+    }
+
+    /// Latest target; 0: none yet.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Threads that it should have.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether others run on some of its processors.
+    pub fn is_shared(&self) -> bool {
+        self.shared
+    }
+
+    /// Whether it still has to leave something.
+    pub fn owes(&self) -> bool {
+        self.owes
+    }
+
+    /// Whether it wants all that it ever did.
+    pub fn wants_most(&self) -> bool {
+        self.processors >= self.widest
+    }
+
+    /// Whether it wants another number of processors than this.
+    pub fn wants_other(&self, processors: u32) -> bool {
+        self.processors != processors
+    }
+
+    /// It is told which processors are its own instead of those that it had.
+    pub fn target(&mut self, epoch: u32, count: u32, shared: bool, had: &PuSet, pus: &PuSet) -> Change {
+        let first = self.epoch == 0;
+        let count = count.max(1);
+        let resized = !first && self.count != count;
+        self.owes |= !had.is_subset(pus);
+        (self.epoch, self.count, self.shared) = (epoch, count, shared);
+        self.leaving.or_with(had);
+        self.leaving.subtract(pus);
+        // Nothing has been said yet of what it has just been given.
+        self.idle.and_with(had);
+        Change { first, resized }
+    }
+
+    /// It is told that in the very moment in which it ends: nothing follows.
+    pub fn target_at_end(&mut self, epoch: u32, shared: bool) {
+        (self.epoch, self.shared) = (epoch, shared);
+    }
+
+    /// It is moved whatever it does, and then has to say that it was.
+    pub fn force(&mut self) {
+        self.owes = true;
+    }
+
+    /// It is stopped: it has left all that it had.
+    pub fn stop(&mut self) {
+        self.owes = false;
+        self.leaving.clear();
+    }
+
+    /// None of its threads is where it has been told not to be. True if that had to be said.
+    pub fn adopt(&mut self, out: &mut Outbox) -> bool {
+        let owed = std::mem::take(&mut self.owes);
+        if owed {
+            self.leaving.clear();
+            out.say(Event::Adopted { app: self.id, epoch: self.epoch });
+        }
+        owed
+    }
+
+    /// From here on it wants another number of processors.
+    pub fn request(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
+        self.widest = self.widest.max(processors);
+        match self.asks {
+            Asks::Once | Asks::Creation => {
+                self.processors = processors;
+                out.say(Event::Request { app: self.id, processors: processors.max(1) });
+            }
+            Asks::Runnable => _ = self.demand(processors, own, out),
+        }
+    }
+
+    /// A serial phase of so many nanoseconds begins.
+    pub fn serial(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
+        match self.asks {
+            Asks::Once if length > SAID_MIN_NS => _ = self.enter(Phase::Sequential, out),
+            Asks::Once | Asks::Creation => {}
+            Asks::Runnable => _ = self.demand(1, own, out),
+        }
+    }
+
+    /// It begins to wait for something outside, for so many nanoseconds.
+    pub fn pause(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
+        match self.asks {
+            Asks::Once if length > SAID_MIN_NS => _ = self.enter(Phase::Blocked, out),
+            Asks::Once | Asks::Creation => {}
+            Asks::Runnable => _ = self.demand(1, own, out),
+        }
+    }
+
+    /// What it waited for has come.
+    pub fn resume(&mut self, out: &mut Outbox) {
+        if self.phase.phase() == Phase::Blocked {
+            self.enter(Phase::Parallel, out);
+        }
+    }
+
+    /// It is about to use so many processors. True if it asked for them, and so has to wait for the
+    /// answer.
+    pub fn fork(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) -> bool {
+        match self.asks {
+            Asks::Once => self.enter(Phase::Parallel, out),
+            Asks::Runnable | Asks::Creation => self.demand(processors, own, out),
+        }
+    }
+
+    /// The number of its runnable threads is now this, if it says so.
+    pub fn runnable(&mut self, threads: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
+        if self.asks != Asks::Once {
+            self.demand(threads, own, out);
+        }
+    }
+
+    /// It could use so many processors now. True if that, or which of its own are idle, is news.
+    ///
+    /// Idle are processors of its own on which it has nothing to run, and processors that it was
+    /// told to leave and has left already.
+    pub fn demand(
+        &mut self,
+        processors: u32,
+        own: Allocation<'_, impl Iterator<Item = PuId>>,
+        out: &mut Outbox,
+    ) -> bool {
+        let Allocation { set, busy } = own;
+        let processors = processors.clamp(1, self.most);
+        let idle = &mut self.scratch;
+        idle.clone_from(set);
+        if self.owes {
+            idle.or_with(&self.leaving);
+        }
+        busy.for_each(|pu| _ = idle.remove(pu));
+        if processors as usize >= set.len() {
+            // What is ready is about to run on them; threads that have been created wait there for
+            // those that have not.
+            idle.subtract(set);
+        }
+        let news = self.processors != processors || self.idle != *idle;
+        if news {
+            self.processors = processors;
+            self.idle.clone_from(idle);
+            out.say(Event::Demand { app: self.id, processors, idle: idle.clone() });
+        }
+        news
+    }
+
+    /// It is in a phase. True if that is news.
+    fn enter(&mut self, phase: Phase, out: &mut Outbox) -> bool {
+        let news = self.phase.change(self.id, phase);
+        let is_news = news.is_some();
+        news.into_iter().for_each(|event| out.say(event));
+        is_news
+    }
+}
