@@ -88,9 +88,9 @@ impl Bandwidth {
         sensing.saturations(changed)
     }
 
-    /// Whether the turn that ends at this time has not been sampled yet; from now on it has.
-    pub(crate) fn begin_sampling(&mut self, turn_end_ns: u64) -> bool {
-        self.sensing.as_mut().is_some_and(|sensing| sensing.begin_sampling(turn_end_ns))
+    /// Rates are needed, and are sampled at the end of every turn.
+    pub(crate) fn is_sensing(&self) -> bool {
+        self.sensing.is_some()
     }
 
     /// Samples these applications.

@@ -17,7 +17,6 @@ use numaestro_topology::{CpuSet, Machine};
 use crate::bandwidth;
 use crate::config::Config;
 use crate::metrics::Histogram;
-use crate::obligations;
 
 /// The policy that takes over when another one has failed.
 pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
@@ -194,7 +193,6 @@ impl ContainedEngine {
             self.settings.parties.clone_from(parties);
         }
         let begun = Instant::now();
-        let now = obligations::time_of(event, now, self.engine.turn_ends());
         let engine = &mut self.engine;
         // A broken engine is not looked at again: `Failed` leads to a new one.
         let outcome = catch_unwind(AssertUnwindSafe(|| engine.step(now, event, actions)));

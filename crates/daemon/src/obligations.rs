@@ -1,53 +1,8 @@
-//! What the shell owes the engine, as pure rules: to which turn a measurement belongs, how many
-//! processors are asked for, and when a target counts as adopted. When a program counts as
-//! sequential or blocked is in `obligations/phase.rs`.
-//!
-//! These rules hold for every shell, so nothing here knows Linux, a clock or a component.
+//! What the manager owes the engine beside what `numaestro-contract` says for every shell, as pure rules: how
+//! many processors are asked for, and when a target counts as adopted. Nothing here knows Linux, a clock or a
+//! component.
 
-pub(crate) mod phase;
-
-use numaestro_engine::Event;
 use numaestro_topology::{CpuSet, Machine, PuSet};
-
-/// Whether an event reports a measurement. A measurement belongs to the turn in which it was made.
-fn is_measurement(event: &Event) -> bool {
-    match event {
-        Event::Bandwidth { .. } | Event::Saturation { .. } => true,
-        Event::Arrive { .. }
-        | Event::Depart { .. }
-        | Event::Request { .. }
-        | Event::Demand { .. }
-        | Event::Class { .. }
-        | Event::Adopted { .. }
-        | Event::Sequential { .. }
-        | Event::Blocked { .. }
-        | Event::Parallel { .. }
-        | Event::Speedup { .. }
-        | Event::Memory { .. }
-        | Event::FreeMemory { .. }
-        | Event::Parties { .. }
-        | Event::Unstoppable { .. }
-        | Event::Stoppable { .. }
-        | Event::Offline { .. }
-        | Event::Online { .. }
-        | Event::Unmanaged { .. }
-        | Event::Timer
-        | Event::Policy { .. } => false,
-    }
-}
-
-/// The time, nanoseconds, at which the engine is told of an event: a measurement is told while its
-/// turn lasts, so that it does not end the turn.
-pub(crate) fn time_of(event: &Event, now_ns: u64, turn_ends_ns: Option<u64>) -> u64 {
-    let end = turn_ends_ns.filter(|_| is_measurement(event));
-    end.map_or(now_ns, |end| now_ns.min(end.saturating_sub(1)))
-}
-
-/// The end, nanoseconds, of the turn that an event would end. The engine is told the measurements
-/// of that turn before the event.
-pub(crate) fn turn_ended_by(event: &Event, now_ns: u64, turn_ends_ns: Option<u64>) -> Option<u64> {
-    turn_ends_ns.filter(|end| !is_measurement(event) && *end <= now_ns)
-}
 
 /// Processors to ask for on behalf of a program without a page. A program that is alone would be
 /// held to what it needed while it was starting, so its activity counts only while others contend.
@@ -204,21 +159,7 @@ impl Allocation {
 
 #[cfg(test)]
 mod tests {
-    use numaestro_policy::AppId;
-
     use super::*;
-
-    #[test]
-    fn a_measurement_belongs_to_the_turn_that_it_was_made_in() {
-        let measured = Event::Bandwidth { app: AppId(1), rates: Vec::new() };
-        assert_eq!(time_of(&measured, 120, Some(100)), 99);
-        assert_eq!(time_of(&measured, 80, Some(100)), 80);
-        assert_eq!(time_of(&measured, 120, None), 120);
-        assert_eq!(time_of(&Event::Timer, 120, Some(100)), 120);
-        assert_eq!(turn_ended_by(&Event::Timer, 120, Some(100)), Some(100));
-        assert_eq!(turn_ended_by(&Event::Timer, 80, Some(100)), None);
-        assert_eq!(turn_ended_by(&measured, 120, Some(100)), None);
-    }
 
     #[test]
     fn activity_counts_only_while_others_contend() {

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use numaestro_contract::{Look, Phase, PhaseWatch};
 use numaestro_engine::Event;
 use numaestro_host::memory::SharedPage;
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
 
-use crate::obligations::phase::{Phase, Regions, Seen};
 use crate::timers::Due;
 use crate::wakeups::Wakeups;
 
@@ -38,22 +38,20 @@ pub(crate) struct Subject<'a> {
     pub(crate) lacks: bool,
 }
 
-impl Subject<'_> {
-    fn could_lend(&self, phase: Option<&Phase>) -> bool {
-        let owns = self.processors.is_some() && !self.shared;
-        self.page.is_some() && self.runs && (owns || phase.is_some_and(Phase::is_sequential))
-    }
+/// The engine counts on it as one that lends.
+fn is_told(watch: &PhaseWatch) -> bool {
+    watch.told() != Phase::Parallel
+}
 
-    fn phases_are_likely(&self, phase: Option<&Phase>, now_ns: u64) -> bool {
-        now_ns.saturating_sub(self.arrived_ns) < LIKELY_NS
-            || phase.is_some_and(|phase| phase.was_seen_within(now_ns, LIKELY_NS))
-    }
+/// A sequential or blocked phase was found less than `ns` ago.
+fn was_seen_within(watch: &PhaseWatch, now_ns: u64, ns: u64) -> bool {
+    watch.seen_ns().is_some_and(|seen| now_ns.saturating_sub(seen) < ns)
 }
 
 /// See the file's header.
 #[derive(Debug, Default)]
 pub(crate) struct Phases {
-    by_app: BTreeMap<u64, Phase>,
+    by_app: BTreeMap<u64, PhaseWatch>,
     /// Time between two looks, nanoseconds; 0 while there are none.
     interval_ns: u64,
 }
@@ -61,7 +59,7 @@ pub(crate) struct Phases {
 impl Phases {
     /// The engine counts on this application as one that lends.
     pub(crate) fn is_sequential(&self, app: u64) -> bool {
-        self.by_app.get(&app).is_some_and(Phase::is_sequential)
+        self.by_app.get(&app).is_some_and(is_told)
     }
 
     /// It could use more processors of its own than it has.
@@ -70,7 +68,8 @@ impl Phases {
     }
 
     fn could_lend(&self, subject: &Subject<'_>) -> bool {
-        subject.could_lend(self.by_app.get(&subject.app))
+        let owns = subject.processors.is_some() && !subject.shared;
+        subject.page.is_some() && subject.runs && (owns || self.is_sequential(subject.app))
     }
 
     /// An application lacks what another one could lend.
@@ -82,16 +81,15 @@ impl Phases {
     }
 
     fn are_likely(&self, subjects: &[Subject<'_>], now_ns: u64) -> bool {
-        subjects.iter().any(|subject| {
-            let phase = self.by_app.get(&subject.app);
-            subject.could_lend(phase) && subject.phases_are_likely(phase, now_ns)
-        })
+        let is_young = |subject: &Subject<'_>| now_ns.saturating_sub(subject.arrived_ns) < LIKELY_NS;
+        let seen = |app| self.by_app.get(&app).is_some_and(|watch| was_seen_within(watch, now_ns, LIKELY_NS));
+        subjects.iter().any(|subject| self.could_lend(subject) && (is_young(subject) || seen(subject.app)))
     }
 
     /// A program that was parallel again before it could be told may not have said so: it is looked
     /// at some times more.
     fn lent_just_now(&self, now_ns: u64) -> bool {
-        self.by_app.values().any(|phase| phase.is_sequential() && phase.was_seen_within(now_ns, JUST_NOW_NS))
+        self.by_app.values().any(|watch| is_told(watch) && was_seen_within(watch, now_ns, JUST_NOW_NS))
     }
 
     /// Begins or ends looking, as the latest decisions make it necessary.
@@ -116,16 +114,13 @@ impl Phases {
         for subject in subjects {
             let Some(page) = subject.page.filter(|_| self.could_lend(subject)) else { continue };
             let report = page.report();
-            let said = Regions { opened: report.regions, inside: report.in_region };
             let several = subject.processors.is_some_and(|count| count >= 2);
-            let phase = self.by_app.entry(subject.app).or_default();
-            let app = AppId(subject.app);
-            match phase.look(said, now, several, || procfs::cpu_time_ns(subject.pid).ok()) {
-                Seen::Sequential if of_use => events.push(Event::Sequential { app }),
-                Seen::Blocked if of_use => events.push(Event::Blocked { app }),
-                Seen::Sequential | Seen::Blocked => phase.take_back(),
-                Seen::Parallel => events.push(Event::Parallel { app }),
-                Seen::Nothing => {}
+            let look = Look { regions: report.regions, in_region: report.in_region, several };
+            let watch = self.by_app.entry(subject.app).or_default();
+            match watch.look(look, now, || procfs::cpu_time_ns(subject.pid).ok()) {
+                Some(Phase::Sequential | Phase::Blocked) if !of_use => {}
+                Some(phase) => events.extend(watch.tell(AppId(subject.app), phase)),
+                None => {}
             }
         }
         let doubled = (self.interval_ns * 2).clamp(INTERVAL_NS_MIN, INTERVAL_NS_MAX);
@@ -138,24 +133,26 @@ impl Phases {
 
     /// The program says that it is parallel again.
     pub(crate) fn parallel_again(&mut self, app: u64) -> Option<Event> {
-        let told = self.by_app.get_mut(&app).is_some_and(Phase::end);
-        told.then_some(Event::Parallel { app: AppId(app) })
+        self.by_app.get_mut(&app)?.says_parallel(AppId(app))
     }
 
     /// Its page has a new target. A program that entered a region just before has not said that it
     /// is parallel: it is looked at soon.
     pub(crate) fn targeted(&mut self, app: u64, lent: bool, wakeups: &mut Wakeups) {
-        let Some(phase) = self.by_app.get_mut(&app) else { return };
+        let Some(watch) = self.by_app.get_mut(&app) else { return };
         if !lent {
-            phase.take_back();
-        } else if phase.is_sequential() {
+            // The engine counts on it no more, and need not be told.
+            watch.tell(AppId(app), Phase::Parallel);
+        } else if is_told(watch) {
             wakeups.set_earlier(Due::Phases, monotonic_ns() + INTERVAL_NS_MIN);
         }
     }
 
     /// The engine begins anew and counts on no lender.
     pub(crate) fn begin_anew(&mut self) {
-        self.by_app.values_mut().for_each(Phase::take_back);
+        for (app, watch) in &mut self.by_app {
+            watch.tell(AppId(*app), Phase::Parallel);
+        }
     }
 
     /// What was seen of it says nothing any more: it was stopped, has a new page, or has gone.

@@ -15,13 +15,13 @@ mod renewal;
 mod sensors;
 mod takeover;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::Result;
 use numaestro_abi::control::Reply;
-use numaestro_engine::{Advice, Event, Wish};
+use numaestro_contract::{Feed, Next};
+use numaestro_engine::{Action, Advice, Event, Wish};
 use numaestro_host::{monotonic_ns, procfs};
 use tracing::warn;
 
@@ -30,7 +30,6 @@ use crate::config::Config;
 use crate::cpusets::Cpusets;
 use crate::engine::{ContainedEngine, StepTimes};
 use crate::machine::Site;
-use crate::obligations;
 use crate::programs::Programs;
 use crate::quota::Allowed;
 use crate::wakeups::Wakeups;
@@ -62,7 +61,7 @@ pub(crate) struct Shell {
     site: Site,
     engine: ContainedEngine,
     /// What the engine is told next.
-    events: VecDeque<Event>,
+    events: Feed,
     programs: Programs,
     sensors: Sensors,
     actuators: Actuators,
@@ -88,7 +87,7 @@ impl Shell {
             config,
             site,
             engine,
-            events: VecDeque::new(),
+            events: Feed::default(),
             programs: Programs::new(),
             sensors,
             actuators,
@@ -201,27 +200,22 @@ impl Shell {
 
     /// Tells the engine an event, and all that follows from it.
     pub(crate) fn feed(&mut self, event: Event) {
-        self.events.push_back(event);
+        self.events.push(event);
         self.settle();
     }
 
     /// Tells the engine every event that waits, and has done what it says.
     fn settle(&mut self) {
         let mut actions = Vec::new();
-        while let Some(event) = self.next_event() {
-            actions.clear();
-            if let Event::Arrive { app, .. } = &event
-                && let Some(entry) = self.programs.get(app.0)
-            {
-                self.engine.arrives(&entry.name);
-            }
-            match self.engine.step(monotonic_ns(), &event, &mut actions) {
-                Ok(()) => {
-                    // The end of a turn that changes nothing cannot be seen.
-                    self.outcome.changed |= event != Event::Timer || !actions.is_empty();
-                    actions.drain(..).for_each(|action| self.carry_out(action));
+        loop {
+            let turn_ends = self.engine.turn_ends().filter(|_| self.sensors.bandwidth.is_sensing());
+            match self.events.next(monotonic_ns(), turn_ends) {
+                Some(Next::Measure) => {
+                    let measured = self.sample();
+                    self.events.measured(measured);
                 }
-                Err(failed) => self.begin_anew(&event, &failed.message),
+                Some(Next::Step { at, event }) => self.step(at, &event, &mut actions),
+                None => break,
             }
             if self.events.is_empty() {
                 self.watch();
@@ -229,18 +223,20 @@ impl Shell {
         }
     }
 
-    /// The next event. If it would end a turn, the measurements of that turn come first.
-    fn next_event(&mut self) -> Option<Event> {
-        let next = self.events.pop_front()?;
-        let ended = obligations::turn_ended_by(&next, monotonic_ns(), self.engine.turn_ends());
-        if ended.is_some_and(|end| self.sensors.bandwidth.begin_sampling(end)) {
-            self.events.push_front(next);
-            for event in self.sample().into_iter().rev() {
-                self.events.push_front(event);
-            }
-            return self.events.pop_front();
+    fn step(&mut self, at: u64, event: &Event, actions: &mut Vec<Action>) {
+        if let Event::Arrive { app, .. } = event
+            && let Some(entry) = self.programs.get(app.0)
+        {
+            self.engine.arrives(&entry.name);
         }
-        Some(next)
+        match self.engine.step(at, event, actions) {
+            Ok(()) => {
+                // The end of a turn that changes nothing cannot be seen.
+                self.outcome.changed |= *event != Event::Timer || !actions.is_empty();
+                actions.drain(..).for_each(|action| self.carry_out(action));
+            }
+            Err(failed) => self.begin_anew(event, &failed.message),
+        }
     }
 
     /// Samples the bus-transaction rates of every application that has processors.
@@ -304,7 +300,7 @@ impl Shell {
         warn!(position = self.engine.position(), ?event, message, "the policy failed; going on with {next}");
         if let Err(cause) = self.engine.fall_back(&self.site.machine) {
             warn!("{cause:#}; ending");
-            self.events.clear();
+            self.events = Feed::default();
             self.failed = true;
             return;
         }

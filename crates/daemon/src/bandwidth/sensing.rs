@@ -96,9 +96,7 @@ pub(crate) struct Sensing {
     teams: BTreeMap<u64, Team>,
     /// The latest of every application.
     samples: BTreeMap<u64, Sample>,
-    /// When the latest turn that was sampled ended, nanoseconds.
-    turn_end_ns: u64,
-    /// When it was sampled, nanoseconds.
+    /// When the latest turn was sampled, nanoseconds.
     sampled_ns: u64,
     probe_at_ns: u64,
 }
@@ -130,7 +128,6 @@ impl Sensing {
             ways: buses.iter().map(|bus| Way::new(bus, machine, usable)).collect(),
             teams: BTreeMap::new(),
             samples: BTreeMap::new(),
-            turn_end_ns: 0,
             sampled_ns: now_ns,
             probe_at_ns: 0,
         }
@@ -226,11 +223,6 @@ impl Sensing {
     pub(crate) fn saturations(&self, buses: Vec<u32>) -> Vec<Event> {
         let event = |bus: u32| Event::Saturation { bus, rate: self.ways[bus as usize].saturation.rate() };
         buses.into_iter().map(event).collect()
-    }
-
-    /// Whether the turn that ends at this time has not been sampled yet; from now on it has.
-    pub(crate) fn begin_sampling(&mut self, turn_end_ns: u64) -> bool {
-        std::mem::replace(&mut self.turn_end_ns, turn_end_ns) != turn_end_ns
     }
 
     /// The turn that ends now.

@@ -56,7 +56,7 @@ impl Shell {
             if !entry.is_wrapper() {
                 self.place(app);
             }
-            self.events.push_back(Event::Adopted { app: AppId(app), epoch });
+            self.events.push(Event::Adopted { app: AppId(app), epoch });
         }
         self.watch_pages(app);
         self.answer_run(app);
@@ -68,7 +68,7 @@ impl Shell {
         info!(app, epoch, %cpus, "did not move in time; moved from outside");
         entry.allocation.carried_out(epoch);
         self.place_on(app, &cpus);
-        self.events.push_back(Event::Adopted { app: AppId(app), epoch });
+        self.events.push(Event::Adopted { app: AppId(app), epoch });
     }
 
     /// Moves an application's processes to its target.

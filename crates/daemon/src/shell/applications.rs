@@ -177,7 +177,7 @@ impl Shell {
         if before == processors {
             return;
         }
-        self.events.push_back(Event::Request { app: AppId(app), processors });
+        self.events.push(Event::Request { app: AppId(app), processors });
         if processors > before {
             // It may want what others hold without need.
             for other in self.programs.numbers().into_iter().filter(|other| *other != app) {
@@ -230,7 +230,7 @@ impl Shell {
 
     pub(super) fn remove(&mut self, app: u64) {
         let Some(gone) = self.forget(app) else { return };
-        self.events.push_back(Event::Depart { app: AppId(app) });
+        self.events.push(Event::Depart { app: AppId(app) });
         if let Some(wrapper) = gone.wrapper {
             self.unwrap_from(wrapper);
         }

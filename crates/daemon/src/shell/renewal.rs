@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use numaestro_contract::Feed;
 use numaestro_engine::Event;
 use numaestro_policy::{AppId, PuState};
 use numaestro_topology::{CpuSet, PuId};
@@ -139,7 +140,7 @@ impl Shell {
     /// Tells a fresh engine of every application, and of the processors that it has: those that it
     /// owned, where that is known, else those that it was told.
     pub(super) fn everybody_claims(&mut self, owned: Option<&BTreeMap<u64, CpuSet>>) {
-        self.events.clear();
+        self.events = Feed::default();
         self.sensors.phases.begin_anew();
         self.actuators.pages.begin_anew(&self.site.machine);
         for app in self.programs.iter_mut() {
@@ -162,7 +163,7 @@ impl Shell {
             } else {
                 self.arrival_again(app, request.max(1), claim)
             };
-            self.events.push_back(event);
+            self.events.push(event);
         }
         self.events.extend(later);
     }
