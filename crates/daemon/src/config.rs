@@ -1,6 +1,7 @@
 //! What the manager can be told, with its defaults. It must not know where the text came from.
 
 mod load;
+mod reload;
 pub(crate) mod rules;
 mod sections;
 mod users;
@@ -12,6 +13,7 @@ use numaestro_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
 pub use load::{Loaded, Source};
+pub(crate) use sections::Place;
 pub use sections::{Cgroups, Entitlement, Memory, Metrics, Rule, Service};
 
 /// The manager's settings.
@@ -26,9 +28,11 @@ pub struct Config {
     pub cpus: String,
     /// Processors kept out, Linux list.
     pub reserved: String,
-    /// Milliseconds a program has to vacate processors before it is folded from outside. 1 to 10 000.
+    /// Milliseconds a program has to vacate processors before it is folded from outside. 1 to 10
+    /// 000.
     pub grace_ms: u32,
-    /// Seconds after the last application until the manager ends; 0 in a file: never, which is `None` here.
+    /// Seconds after the last application until the manager ends; 0 in a file: never, which is
+    /// `None` here.
     pub idle_exit_s: Option<u32>,
     /// File for the engine's journal.
     pub journal: Option<PathBuf>,
@@ -36,9 +40,11 @@ pub struct Config {
     pub seed: u64,
     /// Look for load that is not managed, and leave processors to it.
     pub unmanaged: bool,
-    /// What to log, as `NUMAESTRO_LOG`, which goes before it; empty: warnings, and for the system's manager what it does.
+    /// What to log, as `NUMAESTRO_LOG`, which goes before it; empty: warnings, and for the system's
+    /// manager what it does.
     pub log: String,
-    /// For tests: a file or pipe of transaction rates that is believed before everything that is measured.
+    /// For tests: a file or pipe of transaction rates that is believed before everything that is
+    /// measured.
     pub inject_rates: Option<PathBuf>,
     /// Whether this is the manager of all users of the machine.
     #[serde(skip)]
@@ -141,7 +147,10 @@ impl Config {
         }
         self.metrics.check()?;
         self.check_users()?;
-        crate::cpusets::validate(self)?;
+        if self.memory.strict && self.cgroups == Cgroups::Off {
+            let problem = "memory.strict binds memory by cgroups, and cgroups = \"off\" forbids them".to_owned();
+            return wrong("memory.strict", problem);
+        }
         if self.policy.trim().is_empty() {
             return wrong("policy", "expected a policy such as equi, found nothing".to_owned());
         }

@@ -1,25 +1,31 @@
-//! Connections: accepting them, their limits, their buffers. One bad peer costs itself its connection and nobody anything else.
-//! It must not know what is said.
+//! Connections: accepting them, their limits, their buffers. One bad peer costs itself its
+//! connection and nobody anything else.
+//!
+//! A connection gives whole messages, packets or lines, and takes bytes to send. When one ends that
+//! has asked for a program and has not been answered, its application is *abandoned*.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use numaestro_abi::control::Reply;
 use numaestro_host::poll::{Interest, Ready};
-use numaestro_host::socket::{self, Received, Sort};
-use numaestro_host::{HostError, monotonic_ns};
+use numaestro_host::socket::{self, Listener, Received, Sort, Spare};
+use numaestro_host::{HostError, PidFd, monotonic_ns};
 use tracing::warn;
 
-use crate::manager::{Manager, token};
-use crate::rights::{Role, Who};
+use crate::rights::{Refusal, Rights, Role, Who};
+use crate::service::Sockets;
 use crate::timers::Due;
+use crate::wakeups::{Wakeups, token};
 use crate::wire;
 
 /// Longest control line.
-pub(crate) const LINE_BYTES_MAX: usize = 64 * 1024;
-/// What a slow reader may owe before it is dropped: an administrator, or the manager's own user. Others a quarter of it.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+/// What a slow reader may owe before it is dropped: an administrator, or the manager's own user.
+/// Others a quarter of it.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Messages of one connection, or connections of one listener, before others get their turn.
-const BUDGET: usize = 64;
+/// Reads of one connection, or connections of one listener, before others get their turn.
+pub(crate) const BUDGET: usize = 64;
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 4096;
 /// When descriptors have run out: how long not to accept, unless one becomes free earlier.
@@ -27,53 +33,94 @@ const PAUSE_NS: u64 = 100_000_000;
 
 /// One peer.
 #[derive(Debug)]
-pub(crate) struct Connection {
-    pub(crate) fd: OwnedFd,
-    pub(crate) who: Who,
+struct Connection {
+    fd: OwnedFd,
+    who: Who,
     sort: Sort,
     input: Vec<u8>,
     output: Vec<u8>,
     /// It gets a status after every change.
-    pub(crate) watching: bool,
+    watching: bool,
     /// The application it asked for with `run` and that has not been answered.
-    pub(crate) asked: Option<u64>,
+    asked: Option<u64>,
     /// To be closed once everything is sent.
-    pub(crate) closing: bool,
+    closing: bool,
 }
 
-impl Connection {
-    /// Nothing is waiting to be sent.
-    pub(crate) fn is_flushed(&self) -> bool {
-        self.output.is_empty()
+/// What one read has brought.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// Whole messages, in order.
+    pub(crate) messages: Vec<Vec<u8>>,
+    /// A line that follows them is longer than a line may be.
+    pub(crate) too_long: bool,
+}
+
+/// See the file's header.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    sockets: Sockets,
+    accepting: bool,
+    /// A descriptor that is kept so that one peer can be told when there is none left.
+    spare: Spare,
+    open: BTreeMap<u64, Connection>,
+    next: u64,
+    /// Applications whose command has gone.
+    abandoned: Vec<u64>,
+}
+
+impl Connections {
+    pub(crate) fn new(sockets: Sockets, wakeups: &Wakeups) -> Result<Self, HostError> {
+        let (open, abandoned) = (BTreeMap::new(), Vec::new());
+        let connections = Self { sockets, accepting: true, spare: Spare::new(), open, next: 0, abandoned };
+        connections.listen(wakeups)?;
+        Ok(connections)
     }
-}
 
-impl Manager {
-    /// Accepts those who wait, up to the budget.
-    pub(crate) fn accept(&mut self, sort: Sort) {
+    fn listen(&self, wakeups: &Wakeups) -> Result<(), HostError> {
+        let attach = wakeups.watch(&self.sockets.attach, token::ATTACH, Interest::Read);
+        let control = wakeups.watch(&self.sockets.control, token::CONTROL, Interest::Read);
+        attach.and(control)
+    }
+
+    fn listener(&self, sort: Sort) -> &Listener {
+        if sort == Sort::Packets { &self.sockets.attach } else { &self.sockets.control }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The sockets stay when the manager ends: they were passed to it.
+    pub(crate) fn sockets_stay(&self) -> bool {
+        self.sockets.stay
+    }
+
+    /// Accepts one that waits.
+    pub(crate) fn accept(&mut self, sort: Sort, wakeups: &mut Wakeups) -> Option<OwnedFd> {
         if !self.accepting {
-            return;
+            return None;
         }
-        for _ in 0..BUDGET {
-            let listener = if sort == Sort::Packets { &self.attach } else { &self.control };
-            match listener.accept() {
-                Ok(Some(fd)) => self.admit(fd, sort),
-                Ok(None) => return,
-                Err(cause) => {
-                    self.refuse_one(sort, &cause);
-                    return;
-                }
+        match self.listener(sort).accept() {
+            Ok(accepted) => accepted,
+            Err(cause) => {
+                self.pause(sort, &cause, wakeups);
+                None
             }
         }
     }
 
-    /// No descriptor is left: with the spare one, one peer is told by a close; then there is a pause.
-    fn refuse_one(&mut self, sort: Sort, cause: &HostError) {
+    /// No descriptor is left: with the spare one, one peer is told by a close; then there is a
+    /// pause.
+    fn pause(&mut self, sort: Sort, cause: &HostError, wakeups: &mut Wakeups) {
         warn!("cannot accept: {cause}");
         if cause.is_out_of_descriptors() {
             self.spare.release();
-            let listener = if sort == Sort::Packets { &self.attach } else { &self.control };
-            if let Ok(Some(fd)) = listener.accept() {
+            if let Ok(Some(fd)) = self.listener(sort).accept() {
                 if sort == Sort::Packets {
                     let text = "the manager has no descriptors left";
                     let answer = wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, text);
@@ -83,214 +130,244 @@ impl Manager {
             }
             self.spare.refill();
         }
-        let _ = self.poller.remove(self.attach.as_fd());
-        let _ = self.poller.remove(self.control.as_fd());
+        wakeups.forget(&self.sockets.attach);
+        wakeups.forget(&self.sockets.control);
         self.accepting = false;
-        self.timers.set(Due::Accept, monotonic_ns() + PAUSE_NS);
+        wakeups.set(Due::Accept, monotonic_ns() + PAUSE_NS);
     }
 
     /// Accepts again after a pause.
-    pub(crate) fn resume_accepting(&mut self) {
+    pub(crate) fn resume(&mut self, wakeups: &mut Wakeups) {
         if self.accepting {
             return;
         }
-        let attach = self.poller.add(self.attach.as_fd(), token::ATTACH, Interest::Read);
-        let control = self.poller.add(self.control.as_fd(), token::CONTROL, Interest::Read);
-        if let Err(cause) = attach.and(control) {
+        if let Err(cause) = self.listen(wakeups) {
             warn!("cannot accept again: {cause}");
-            self.timers.set(Due::Accept, monotonic_ns() + PAUSE_NS);
+            wakeups.set(Due::Accept, monotonic_ns() + PAUSE_NS);
             return;
         }
-        self.timers.clear(Due::Accept);
+        wakeups.clear(Due::Accept);
         self.accepting = true;
     }
 
-    fn admit(&mut self, fd: OwnedFd, sort: Sort) {
-        let Ok(peer) = socket::peer(fd.as_fd()) else { return };
-        let who = self.who_is(peer, fd.as_fd());
-        if let Err(refusal) = self.may_connect(who) {
-            warn!(uid = peer.uid, "{}", refusal.reason);
-            let answer = match sort {
-                Sort::Packets => wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, &refusal.reason),
-                Sort::Stream => line_of(&refusal),
-            };
-            let _ = socket::send_some(fd.as_fd(), &answer);
-            return;
-        }
-        if self.connections.len() >= CONNECTIONS_MAX {
+    /// Takes an accepted peer in.
+    pub(crate) fn admit(&mut self, fd: OwnedFd, who: Who, sort: Sort, wakeups: &mut Wakeups) -> Option<u64> {
+        if self.open.len() >= CONNECTIONS_MAX {
             // The oldest that has not asked for anything is the least worth.
-            let idle = self.connections.iter().find(|(_, other)| other.asked.is_none() && !other.watching);
-            let Some(oldest) = idle.map(|(number, _)| *number) else { return };
-            self.hang_up(oldest);
+            let idle = self.open.iter().find(|(_, other)| other.asked.is_none() && !other.watching);
+            let oldest = idle.map(|(number, _)| *number)?;
+            self.hang_up(oldest, wakeups);
         }
-        let number = self.connection_next;
-        self.connection_next += 1;
-        if let Err(cause) = self.poller.add(fd.as_fd(), token::CONNECTION + number, Interest::Read) {
+        let number = self.next;
+        self.next += 1;
+        if let Err(cause) = wakeups.watch(&fd, token::CONNECTION + number, Interest::Read) {
             warn!("cannot watch a connection: {cause}");
-            return;
+            return None;
         }
-        let connection = Connection {
-            fd,
-            who,
-            sort,
-            input: Vec::new(),
-            output: Vec::new(),
-            watching: false,
-            asked: None,
-            closing: false,
+        let (input, output) = (Vec::new(), Vec::new());
+        let connection = Connection { fd, who, sort, input, output, watching: false, asked: None, closing: false };
+        self.open.insert(number, connection);
+        Some(number)
+    }
+
+    /// Tells a peer that is not taken in why.
+    pub(crate) fn turn_away(fd: BorrowedFd<'_>, sort: Sort, refusal: &Refusal) {
+        let answer = match sort {
+            Sort::Packets => wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, &refusal.reason),
+            Sort::Stream => line_of(&Reply::Refused { reason: refusal.reason.clone(), hint: refusal.hint.clone() }),
         };
-        self.connections.insert(number, connection);
-        self.timers.clear(Due::Idle);
-        // Most peers have spoken before they are accepted: no need to sleep in between.
-        self.read(number);
+        let _ = socket::send_some(fd, &answer);
     }
 
-    /// The poller has something to say about a connection.
-    pub(crate) fn connection_ready(&mut self, number: u64, event: Ready) {
+    /// The poller has something to say about a connection; true if there is something to read.
+    pub(crate) fn ready(&mut self, number: u64, event: Ready, wakeups: &mut Wakeups) -> bool {
         if event.writable {
-            self.flush(number);
+            self.flush(number, wakeups);
         }
-        if event.readable {
-            self.read(number);
-        }
+        event.readable
     }
 
-    fn read(&mut self, number: u64) {
-        for _ in 0..BUDGET {
-            let Some(connection) = self.connections.get_mut(&number) else { return };
-            if connection.closing {
-                // What it still says does not matter; its end does.
-                let mut rest = [0; 4096];
-                if !matches!(
-                    socket::receive(connection.fd.as_fd(), &mut rest),
-                    Ok(Received::Packet(..) | Received::Nothing)
-                ) {
-                    self.hang_up(number);
-                }
-                return;
-            }
-            let more = match connection.sort {
-                Sort::Packets => self.read_packet(number),
-                Sort::Stream => self.read_lines(number),
-            };
-            if !more {
-                return;
-            }
-        }
-    }
-
-    fn read_packet(&mut self, number: u64) -> bool {
-        let Some(connection) = self.connections.get_mut(&number) else { return false };
-        let mut packet = [0; wire::BUFFER_BYTES];
-        match socket::receive(connection.fd.as_fd(), &mut packet) {
-            Ok(Received::Packet(length, _)) => {
-                let peer = connection.who.peer;
-                self.packet(number, peer, &packet[..length]);
-                true
-            }
-            Ok(Received::Nothing) => false,
-            Ok(Received::Closed) | Err(_) => {
-                self.hang_up(number);
-                false
-            }
-        }
-    }
-
-    fn read_lines(&mut self, number: u64) -> bool {
-        let Some(connection) = self.connections.get_mut(&number) else { return false };
+    /// Reads once. `None`: there is nothing more to read for now.
+    pub(crate) fn read(&mut self, number: u64, wakeups: &mut Wakeups) -> Option<Heard> {
+        let connection = self.open.get_mut(&number)?;
         let mut bytes = [0; 16 * 1024];
-        match socket::receive(connection.fd.as_fd(), &mut bytes) {
-            Ok(Received::Packet(length, _)) => connection.input.extend(&bytes[..length]),
-            Ok(Received::Nothing) => return false,
+        let room = match connection.sort {
+            Sort::Packets => &mut bytes[..wire::BUFFER_BYTES],
+            Sort::Stream => &mut bytes[..],
+        };
+        match socket::receive(connection.fd.as_fd(), room) {
+            // What it still says does not matter; its end does.
+            Ok(Received::Packet(..) | Received::Nothing) if connection.closing => None,
+            Ok(Received::Packet(length, _)) => Some(connection.take_in(&bytes[..length])),
+            Ok(Received::Nothing) => None,
             Ok(Received::Closed) | Err(_) => {
-                self.hang_up(number);
-                return false;
+                self.hang_up(number, wakeups);
+                None
             }
         }
-        self.take_lines(number);
-        true
     }
 
-    fn take_lines(&mut self, number: u64) {
-        while let Some(connection) = self.connections.get_mut(&number) {
-            let end = connection.input.iter().position(|byte| *byte == b'\n');
-            if end.unwrap_or(connection.input.len()) > LINE_BYTES_MAX {
-                self.refuse(number, "the line is longer than 65536 bytes", "");
-                self.close_after_flush(number);
-                return;
-            }
-            let Some(end) = end else { return };
-            let mut line: Vec<u8> = connection.input.drain(..=end).collect();
-            line.pop();
-            self.line(number, &line);
-        }
+    /// Sends one line.
+    pub(crate) fn reply(&mut self, number: u64, reply: &Reply, wakeups: &mut Wakeups) {
+        self.write(number, &line_of(reply), wakeups);
     }
 
     /// Sends bytes to a stream, now or when there is room.
-    pub(crate) fn write(&mut self, number: u64, bytes: &[u8]) {
-        let Some(connection) = self.connections.get_mut(&number) else { return };
+    fn write(&mut self, number: u64, bytes: &[u8], wakeups: &mut Wakeups) {
+        let Some(connection) = self.open.get_mut(&number) else { return };
         let most = if connection.who.role == Role::Admin { OUTPUT_BYTES_MAX } else { OUTPUT_BYTES_MAX / 4 };
         if connection.output.len() + bytes.len() > most {
-            self.hang_up(number);
+            self.hang_up(number, wakeups);
             return;
         }
-        let was_flushed = connection.is_flushed();
+        let was_flushed = connection.output.is_empty();
         connection.output.extend(bytes);
-        self.flush(number);
-        if let Some(connection) = self.connections.get(&number)
+        self.flush(number, wakeups);
+        if let Some(connection) = self.open.get(&number)
             && was_flushed
-            && !connection.is_flushed()
+            && !connection.output.is_empty()
         {
-            let _ = self.poller.change(connection.fd.as_fd(), token::CONNECTION + number, Interest::ReadWrite);
+            let _ = wakeups.change(&connection.fd, token::CONNECTION + number, Interest::ReadWrite);
         }
     }
 
-    fn flush(&mut self, number: u64) {
-        let Some(connection) = self.connections.get_mut(&number) else { return };
+    fn flush(&mut self, number: u64, wakeups: &mut Wakeups) {
+        let Some(connection) = self.open.get_mut(&number) else { return };
         while !connection.output.is_empty() {
             match socket::send_some(connection.fd.as_fd(), &connection.output) {
                 Ok(0) => return,
                 Ok(sent) => drop(connection.output.drain(..sent)),
                 Err(_) => {
-                    self.hang_up(number);
+                    self.hang_up(number, wakeups);
                     return;
                 }
             }
         }
         if connection.closing {
-            self.hang_up(number);
+            self.hang_up(number, wakeups);
         } else {
-            let _ = self.poller.change(connection.fd.as_fd(), token::CONNECTION + number, Interest::Read);
+            let _ = wakeups.change(&connection.fd, token::CONNECTION + number, Interest::Read);
         }
+    }
+
+    /// Sends one packet, perhaps with a descriptor.
+    pub(crate) fn send(
+        &self,
+        number: u64,
+        packet: &[u8],
+        descriptor: Option<BorrowedFd<'_>>,
+    ) -> Option<Result<(), HostError>> {
+        let connection = self.open.get(&number)?;
+        Some(socket::send(connection.fd.as_fd(), packet, descriptor))
     }
 
     /// No more is read; the connection ends when everything is sent.
-    pub(crate) fn close_after_flush(&mut self, number: u64) {
-        let Some(connection) = self.connections.get_mut(&number) else { return };
+    pub(crate) fn close_after_flush(&mut self, number: u64, wakeups: &mut Wakeups) {
+        let Some(connection) = self.open.get_mut(&number) else { return };
         connection.closing = true;
         connection.input = Vec::new();
-        if connection.is_flushed() {
-            self.hang_up(number);
+        if connection.output.is_empty() {
+            self.hang_up(number, wakeups);
         }
     }
 
-    /// Ends a connection at once. A `run` that still waited for its answer leaves the queue.
-    pub(crate) fn hang_up(&mut self, number: u64) {
-        let Some(connection) = self.connections.remove(&number) else { return };
-        let _ = self.poller.remove(connection.fd.as_fd());
+    /// Ends a connection at once.
+    pub(crate) fn hang_up(&mut self, number: u64, wakeups: &mut Wakeups) {
+        let Some(connection) = self.open.remove(&number) else { return };
+        wakeups.forget(&connection.fd);
         drop(connection.fd);
-        if let Some(app) = connection.asked {
-            self.depart(app);
+        self.abandoned.extend(connection.asked);
+        self.resume(wakeups);
+    }
+
+    /// Ends all connections.
+    pub(crate) fn close(&mut self) {
+        self.open.clear();
+    }
+
+    /// Applications whose command has gone, since the last time.
+    pub(crate) fn take_abandoned(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.abandoned)
+    }
+
+    /// The peer of a connection from which messages are still taken.
+    pub(crate) fn who(&self, number: u64) -> Option<Who> {
+        self.open.get(&number).filter(|connection| !connection.closing).map(|connection| connection.who)
+    }
+
+    pub(crate) fn sort(&self, number: u64) -> Option<Sort> {
+        self.open.get(&number).map(|connection| connection.sort)
+    }
+
+    /// The process at the other end.
+    pub(crate) fn process(&self, number: u64, pid: u32) -> Option<Result<PidFd, HostError>> {
+        Some(PidFd::of_peer(self.open.get(&number)?.fd.as_fd(), pid))
+    }
+
+    /// The application it asked for and that has not been answered.
+    pub(crate) fn asked(&self, number: u64) -> Option<u64> {
+        self.open.get(&number)?.asked
+    }
+
+    /// It asks for this application, or has been answered.
+    pub(crate) fn set_asked(&mut self, number: u64, app: Option<u64>) {
+        if let Some(connection) = self.open.get_mut(&number) {
+            connection.asked = app;
         }
-        self.resume_accepting();
-        self.consider_idle();
+    }
+
+    /// It gets a status after every change from now on.
+    pub(crate) fn watch(&mut self, number: u64) {
+        if let Some(connection) = self.open.get_mut(&number) {
+            connection.watching = true;
+        }
+    }
+
+    pub(crate) fn are_watching(&self) -> bool {
+        self.open.values().any(|connection| connection.watching)
+    }
+
+    /// Those that watch and have taken the last status already.
+    pub(crate) fn ready_watchers(&self) -> Vec<u64> {
+        let ready = |connection: &Connection| connection.watching && connection.output.is_empty();
+        self.open.iter().filter(|(_, connection)| ready(connection)).map(|(number, _)| *number).collect()
+    }
+
+    /// The users of all connections.
+    pub(crate) fn uids(&self) -> impl Iterator<Item = u32> {
+        self.open.values().map(|connection| connection.who.peer.uid)
+    }
+
+    /// There are other administrators from now on.
+    pub(crate) fn renew_roles(&mut self, rights: &Rights) {
+        for connection in self.open.values_mut() {
+            connection.who = rights.who_is(connection.who.peer, connection.fd.as_fd());
+        }
     }
 }
 
-/// A refusal as one line.
-fn line_of(refusal: &crate::rights::Refusal) -> Vec<u8> {
-    let reply = Reply::Refused { reason: refusal.reason.clone(), hint: refusal.hint.clone() };
-    let mut line = serde_json::to_vec(&reply).unwrap_or_default();
+impl Connection {
+    /// The messages that are whole with these bytes.
+    fn take_in(&mut self, bytes: &[u8]) -> Heard {
+        if self.sort == Sort::Packets {
+            return Heard { messages: vec![bytes.to_vec()], too_long: false };
+        }
+        self.input.extend(bytes);
+        let mut heard = Heard::default();
+        loop {
+            let end = self.input.iter().position(|byte| *byte == b'\n');
+            heard.too_long = end.unwrap_or(self.input.len()) > LINE_BYTES_MAX;
+            let Some(end) = end.filter(|_| !heard.too_long) else { return heard };
+            let mut line: Vec<u8> = self.input.drain(..=end).collect();
+            line.pop();
+            heard.messages.push(line);
+        }
+    }
+}
+
+/// A reply as one line.
+fn line_of(reply: &Reply) -> Vec<u8> {
+    let mut line = serde_json::to_vec(reply).unwrap_or_default();
     line.push(b'\n');
     line
 }

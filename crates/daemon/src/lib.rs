@@ -1,47 +1,43 @@
 //! The manager: the engine's shell on Linux.
 //!
-//! `manager.rs` is the place to start: one thread that sleeps until something happens, turns it into an event for the engine, and carries out
-//! the actions. What happens comes from `attach.rs` (programs), `rules.rs` (programs nobody has started here), `control.rs` (people), the ends of
-//! processes, and four observers that run
-//! only while they can matter: `demand.rs`, `phases.rs`, `foreign.rs`, `bandwidth.rs`. What is done is in `actions.rs` and
-//! `stops.rs`.
-//!
-//! It must not know how a decision is taken (the engine does), nor how Linux is spoken to (`numaestro-host` does).
+//! `manager.rs` is the place to start: the loop. `shell.rs` tells the engine what the sensors saw
+//! and has the actuators do what the engine says; `front.rs` speaks with programs and people. What
+//! a shell owes the engine stands in `obligations.rs`. How Linux is spoken to is `numaestro-host`'s
+//! affair.
 
-mod actions;
-mod advice;
-mod app;
-mod attach;
 mod bandwidth;
-mod brain;
 mod config;
 mod connection;
-mod control;
 mod cpusets;
 mod demand;
-mod endings;
+mod engine;
 mod folding;
 mod foreign;
+mod front;
 mod glob;
 mod guard;
+mod label;
 mod machine;
 mod manager;
-mod measuring;
 mod metrics;
-mod nodes;
+mod obligations;
 mod pages;
 mod phases;
+mod programs;
 mod quota;
-mod reload;
+mod released;
 mod rights;
 mod rules;
 mod service;
+mod shared_pages;
+mod shell;
 mod start;
 mod state;
-mod status;
 mod stops;
 mod timers;
+mod trees;
 mod users;
+mod wakeups;
 mod whole;
 mod wire;
 

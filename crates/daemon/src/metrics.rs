@@ -1,7 +1,9 @@
-//! `[metrics]`: an OpenMetrics page over HTTP, on loopback or a Unix socket, served by the manager's one thread.
+//! `[metrics]`: an OpenMetrics page over HTTP, on loopback or a Unix socket, served by the
+//! manager's one thread.
 //!
-//! A scraper costs at most one page and [`PATIENCE_NS`]: who has not sent a whole request or taken the whole answer by then is cut off. Of more
-//! than [`PEERS_MAX`] at once, the oldest that has not asked for anything is. Nothing here ever waits. It must not know what the numbers mean (`figures.rs`).
+//! A scraper costs at most one page and [`PATIENCE_NS`]: one that has not sent a whole request or
+//! taken the whole answer by then is cut off. Of more than [`PEERS_MAX`] at once, the oldest that
+//! has not asked for anything is. Nothing here ever waits.
 
 mod figures;
 mod format;
@@ -9,7 +11,7 @@ mod http;
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -20,10 +22,11 @@ use numaestro_host::monotonic_ns;
 use numaestro_host::poll::{Interest, Ready};
 use tracing::warn;
 
-use crate::config::{ConfigError, Metrics as Settings};
-use crate::manager::{Manager, token};
+use crate::config::{Metrics as Settings, Place};
 use crate::timers::Due;
+use crate::wakeups::{Wakeups, token};
 
+pub(crate) use figures::Figures;
 pub(crate) use format::Histogram;
 use http::{Asked, response, understand};
 
@@ -35,39 +38,6 @@ const PATIENCE_NS: u64 = 5_000_000_000;
 const BUDGET: usize = 64;
 /// Longest request head.
 const REQUEST_BYTES_MAX: usize = 8 * 1024;
-
-impl Settings {
-    /// What is wrong with them, if anything is. Also what the manager listens at.
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        match self.listen.as_deref().map(Place::parse) {
-            Some(Err(problem)) => Err(ConfigError { file: String::new(), field: "metrics.listen", problem }),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Where scrapers come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
-impl Place {
-    fn parse(text: &str) -> Result<Self, String> {
-        let wanted = "expected 127.0.0.1:PORT, [::1]:PORT or the absolute path of a socket";
-        if text.starts_with('/') {
-            return Ok(Self::Unix(PathBuf::from(text)));
-        }
-        let address: SocketAddr = text.parse().map_err(|_| format!("{wanted}, found `{text}`"))?;
-        if !address.ip().is_loopback() {
-            return Err(format!(
-                "{wanted}, found `{text}`: everybody on the network could read who works on this machine"
-            ));
-        }
-        Ok(Self::Tcp(address))
-    }
-}
 
 #[derive(Debug)]
 enum Listener {
@@ -181,8 +151,10 @@ struct Peer {
     stream: Stream,
     until_ns: u64,
     request: Vec<u8>,
-    /// What is left of the answer; `None` while it is not known what is wanted.
+    /// The rest of the answer; `None` while the request is not whole.
     answer: Option<Vec<u8>>,
+    /// It wants the page with its body.
+    body: bool,
     /// It has said that nothing more comes.
     ended: bool,
 }
@@ -198,119 +170,142 @@ pub(crate) struct Endpoint {
     next: u64,
 }
 
-impl Manager {
-    /// Opens the endpoint that the configuration asks for, closes one that it does not ask for any more, and leaves alone one that stays. That
-    /// it cannot be opened is no reason to be without a manager.
-    pub(crate) fn configure_metrics(&mut self) {
-        let wanted = self.config.metrics.listen.as_deref().and_then(|text| Place::parse(text).ok());
-        if wanted == self.service.metrics.place && wanted.is_some() == self.service.metrics.listener.is_some() {
+impl Endpoint {
+    /// Opens the endpoint that the configuration asks for, closes one that it does not ask for any
+    /// more, and leaves alone one that stays. That it cannot be opened is no reason to be without a
+    /// manager.
+    pub(crate) fn configure(&mut self, settings: &Settings, wakeups: &mut Wakeups) {
+        let wanted = settings.place().and_then(Result::ok);
+        if wanted == self.place && wanted.is_some() == self.listener.is_some() {
             return;
         }
         // What was open ends with its descriptors; the poller forgets those by itself.
-        self.service.metrics = Endpoint { next: self.service.metrics.next, ..Endpoint::default() };
-        self.timers.clear(Due::Metrics);
+        *self = Self { next: self.next, ..Self::default() };
+        wakeups.clear(Due::Metrics);
         let Some(place) = wanted else { return };
         match Listener::open(&place) {
             Ok(listener) => {
-                let watched = self.poller.add(listener.as_fd(), token::METRICS, Interest::Read);
-                self.service.metrics.accepting = watched.is_ok();
-                self.service.metrics.listener = Some(listener);
-                self.service.metrics.place = Some(place);
+                self.accepting = wakeups.watch(&listener, token::METRICS, Interest::Read).is_ok();
+                (self.listener, self.place) = (Some(listener), Some(place));
             }
             Err(cause) => warn!("no metrics: {cause:#}"),
         }
     }
 
-    /// The poller has something to say about the endpoint or one of its scrapers.
-    pub(crate) fn metrics_ready(&mut self, event: Ready) {
+    /// The poller has something to say about the endpoint or one of its scrapers. Gives a scraper
+    /// that asks for the page: [`Self::answer`] comes next.
+    pub(crate) fn ready(&mut self, event: Ready, wakeups: &mut Wakeups) -> Option<u64> {
         match event.token - token::METRICS {
-            0 => self.accept_scrapers(),
-            number => self.serve(number),
+            0 => self.accept(wakeups),
+            number => self.serve(number, wakeups),
         }
     }
 
-    fn accept_scrapers(&mut self) {
+    /// Lets scrapers in, up to the first that asks for the page: it is answered before others come,
+    /// who could push it out.
+    fn accept(&mut self, wakeups: &mut Wakeups) -> Option<u64> {
         for _ in 0..BUDGET {
-            let Some(listener) = &self.service.metrics.listener else { return };
+            let Some(listener) = &self.listener else { break };
             match listener.accept() {
-                Ok(stream) => self.admit_scraper(stream),
-                Err(cause) if cause.kind() == ErrorKind::WouldBlock => return,
+                Ok(stream) => {
+                    let asking = self.admit(stream, wakeups);
+                    if asking.is_some() {
+                        return asking;
+                    }
+                }
+                Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
                 Err(cause) if matches!(cause.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
                 // No descriptors: not to be asked again and again.
                 Err(_) => {
-                    let _ = self.poller.remove(listener.as_fd());
-                    self.service.metrics.accepting = false;
-                    self.timers.set_if_unset(Due::Metrics, monotonic_ns() + PATIENCE_NS);
-                    return;
+                    wakeups.forget(listener);
+                    self.accepting = false;
+                    wakeups.set_if_unset(Due::Metrics, monotonic_ns() + PATIENCE_NS);
+                    break;
                 }
             }
         }
+        None
     }
 
-    fn admit_scraper(&mut self, stream: Stream) {
-        let endpoint = &mut self.service.metrics;
-        if endpoint.peers.len() >= PEERS_MAX {
-            let silent = endpoint.peers.iter().find(|(_, peer)| peer.answer.is_none()).map(|(number, _)| *number);
-            let oldest = silent.or_else(|| endpoint.peers.keys().next().copied());
-            oldest.map(|number| endpoint.peers.remove(&number));
+    fn admit(&mut self, stream: Stream, wakeups: &mut Wakeups) -> Option<u64> {
+        if self.peers.len() >= PEERS_MAX {
+            let silent = self.peers.iter().find(|(_, peer)| peer.answer.is_none()).map(|(number, _)| *number);
+            let oldest = silent.or_else(|| self.peers.keys().next().copied());
+            oldest.map(|number| self.peers.remove(&number));
         }
-        endpoint.next += 1;
-        let number = endpoint.next;
-        if self.poller.add(stream.as_fd(), token::METRICS + number, Interest::Read).is_err() {
-            return;
+        self.next += 1;
+        let number = self.next;
+        if wakeups.watch(&stream, token::METRICS + number, Interest::Read).is_err() {
+            return None;
         }
         let until_ns = monotonic_ns() + PATIENCE_NS;
-        let peer = Peer { stream, until_ns, request: Vec::new(), answer: None, ended: false };
-        endpoint.peers.insert(number, peer);
-        self.timers.set_if_unset(Due::Metrics, until_ns);
-        self.serve(number);
+        let peer = Peer { stream, until_ns, request: Vec::new(), answer: None, body: true, ended: false };
+        self.peers.insert(number, peer);
+        wakeups.set_if_unset(Due::Metrics, until_ns);
+        self.serve(number, wakeups)
     }
 
     /// Cuts off those whose time is over.
-    pub(crate) fn end_slow_scrapers(&mut self) {
+    pub(crate) fn end_slow_scrapers(&mut self, wakeups: &mut Wakeups) {
         let now = monotonic_ns();
-        let endpoint = &mut self.service.metrics;
         // Closing takes them out of the poller.
-        endpoint.peers.retain(|_, peer| peer.until_ns > now);
-        if let Some(listener) = endpoint.listener.as_ref().filter(|_| !endpoint.accepting) {
-            endpoint.accepting = self.poller.add(listener.as_fd(), token::METRICS, Interest::Read).is_ok();
+        self.peers.retain(|_, peer| peer.until_ns > now);
+        if let Some(listener) = self.listener.as_ref().filter(|_| !self.accepting) {
+            self.accepting = wakeups.watch(listener, token::METRICS, Interest::Read).is_ok();
         }
-        let next = endpoint.peers.values().map(|peer| peer.until_ns).min();
-        let again = (!endpoint.accepting && endpoint.listener.is_some()).then_some(now + PATIENCE_NS);
+        let next = self.peers.values().map(|peer| peer.until_ns).min();
+        let again = (!self.accepting && self.listener.is_some()).then_some(now + PATIENCE_NS);
         if let Some(at) = next.or(again) {
-            self.timers.set(Due::Metrics, at);
+            wakeups.set(Due::Metrics, at);
         }
     }
 
-    fn serve(&mut self, number: u64) {
-        let Some(mut peer) = self.service.metrics.peers.remove(&number) else { return };
-        // One that has ended gets what its socket has room for: its end would be reported again and again.
-        if peer.read_request(|target| self.answer(target)) && peer.write_answer() && !peer.ended {
-            let interest = if peer.answer.as_ref().is_some_and(|rest| !rest.is_empty()) {
-                Interest::ReadWrite
-            } else {
-                Interest::Read
-            };
-            if self.poller.change(peer.stream.as_fd(), token::METRICS + number, interest).is_ok() {
-                self.service.metrics.peers.insert(number, peer);
-            }
+    /// Goes on with one scraper; gives it if it asks for the page.
+    fn serve(&mut self, number: u64, wakeups: &Wakeups) -> Option<u64> {
+        match self.peers.get_mut(&number)?.read_request() {
+            Progress::Gone => drop(self.peers.remove(&number)),
+            Progress::Asks => return Some(number),
+            Progress::Reads => self.go_on(number, wakeups),
+        }
+        None
+    }
+
+    /// Answers a scraper with the page.
+    pub(crate) fn answer(&mut self, number: u64, page: &str, wakeups: &Wakeups) {
+        if let Some(peer) = self.peers.get_mut(&number) {
+            peer.answer = Some(response("200 OK", format::CONTENT_TYPE, page, peer.body));
+            self.go_on(number, wakeups);
         }
     }
 
-    fn answer(&self, request: &Asked<'_>) -> Vec<u8> {
-        match request {
-            Asked::Page { body } => {
-                let page = self.metrics_page();
-                response("200 OK", format::CONTENT_TYPE, &page, *body)
+    /// Writes what there is room for, and waits for more of the request or more room.
+    fn go_on(&mut self, number: u64, wakeups: &Wakeups) {
+        let Some(mut peer) = self.peers.remove(&number) else { return };
+        // One that has ended gets what its socket has room for: its end would be reported again and
+        // again.
+        if peer.write_answer() && !peer.ended {
+            let writes = peer.answer.as_ref().is_some_and(|rest| !rest.is_empty());
+            let interest = if writes { Interest::ReadWrite } else { Interest::Read };
+            if wakeups.change(&peer.stream, token::METRICS + number, interest).is_ok() {
+                self.peers.insert(number, peer);
             }
-            Asked::Wrong { status, hint } => response(status, "text/plain; charset=utf-8", hint, true),
         }
     }
 }
 
+/// How far the request of a scraper has come.
+enum Progress {
+    /// It has gone without one.
+    Gone,
+    /// Its request is not whole, or has been answered.
+    Reads,
+    /// It asks for the page.
+    Asks,
+}
+
 impl Peer {
-    /// Reads what has come; when the head of the request is complete, `answer` makes the answer. False: it has gone.
-    fn read_request(&mut self, answer: impl FnOnce(&Asked<'_>) -> Vec<u8>) -> bool {
+    /// Reads what has come. A request that is none is answered when its head is complete.
+    fn read_request(&mut self) -> Progress {
         let mut bytes = [0; 4096];
         // Each time a bounded amount: the rest is reported again.
         for _ in 0..4 {
@@ -324,22 +319,31 @@ impl Peer {
                 Ok(length) => self.request.extend_from_slice(&bytes[..length]),
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
                 Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return false,
+                Err(_) => return Progress::Gone,
             }
             if self.answer.is_none() && self.request.len() > REQUEST_BYTES_MAX {
                 break;
             }
         }
-        if self.answer.is_none() {
-            let complete = self.request.windows(4).any(|bytes| bytes == b"\r\n\r\n");
-            if complete {
-                self.answer = Some(answer(&understand(&self.request)));
-            } else if self.request.len() > REQUEST_BYTES_MAX {
-                let status = "431 Request Header Fields Too Large";
-                self.answer = Some(answer(&Asked::Wrong { status, hint: "the request is too long\n" }));
+        let too_long =
+            Asked::Wrong { status: "431 Request Header Fields Too Large", hint: "the request is too long\n" };
+        let complete = self.request.windows(4).any(|bytes| bytes == b"\r\n\r\n");
+        let asked = match self.answer {
+            None if complete => understand(&self.request),
+            None if self.request.len() > REQUEST_BYTES_MAX => too_long,
+            None if self.ended => return Progress::Gone,
+            _ => return Progress::Reads,
+        };
+        match asked {
+            Asked::Page { body } => {
+                self.body = body;
+                Progress::Asks
+            }
+            Asked::Wrong { status, hint } => {
+                self.answer = Some(response(status, "text/plain; charset=utf-8", hint, true));
+                Progress::Reads
             }
         }
-        self.answer.is_some() || !self.ended
     }
 
     /// Writes what there is room for. False: it has gone.
@@ -354,28 +358,11 @@ impl Peer {
                 Err(_) => return false,
             }
             if rest.is_empty() {
-                // The peer closes when it has read it: closing first could take the last bytes away from it.
+                // The peer closes when it has read it: closing first could take the last bytes away
+                // from it.
                 self.stream.finish();
             }
         }
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_machine_is_listened_to() {
-        let check = |text: &str| Settings { listen: Some(text.to_owned()) }.check();
-        for good in ["127.0.0.1:9464", "[::1]:9464", "/run/numaestro/metrics", "127.0.0.1:0"] {
-            assert_eq!(check(good), Ok(()), "{good}");
-        }
-        for bad in ["0.0.0.0:9464", "192.168.1.1:9464", "9464", "localhost:9464", "run/metrics", ""] {
-            let problem = check(bad).unwrap_err();
-            assert_eq!(problem.field, "metrics.listen");
-            assert!(problem.problem.contains("expected 127.0.0.1:PORT"), "{problem}");
-        }
     }
 }

@@ -1,16 +1,17 @@
-//! What the groups above a program allow it, whoever has set that up: processor time (`cpu.max`) and processors (cpusets). A program is not told more than it
-//! can use there, and people are told why. It must not know who gets the rest.
+//! The sensor of what the cgroups above a program allow it: processor time (`cpu.max`) and
+//! processors (cpusets), whoever has set that up. A program is not told more than it can use there,
+//! and people are told why.
 //!
-//! Read when a program arrives or attaches, and again when one of the files is written.
+//! It reads when a program arrives or attaches, and again when one of the files is written.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use numaestro_host::HostError;
 use numaestro_host::cgroup::{Hierarchies, Limits};
 use numaestro_topology::CpuSet;
 
-use crate::app::App;
-use crate::manager::Manager;
-
-/// See the file's header.
+/// What one program is allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Processors that are of any use; `None`: any number.
@@ -20,18 +21,15 @@ pub(crate) struct Allowed {
     /// The processors that others confine it to, if those are not all of ours.
     pub(crate) cpus: Option<CpuSet>,
     /// Files that say so.
-    pub(crate) files: Vec<std::path::PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
 }
 
 impl Allowed {
-    /// Of a process, among processors that are ours to give.
-    pub(crate) fn of(
-        hierarchies: &Hierarchies,
-        pid: u32,
-        usable: &CpuSet,
-        confined_by_us: bool,
-    ) -> Result<Self, HostError> {
-        let limits = Limits::of(hierarchies, pid, None)?;
+    /// Of a process, among processors that are ours to give. `confined_by_us`: its cpuset is a
+    /// group that the manager has made.
+    pub(crate) fn of_process(pid: u32, usable: &CpuSet, confined_by_us: bool) -> Result<Self, HostError> {
+        let hierarchies = Hierarchies::read();
+        let limits = Limits::of(&hierarchies, pid, None)?;
         let mut allowed = Self { files: limits.files, ..Self::default() };
         let mut reasons = Vec::new();
         if let Some(quota) = limits.quota
@@ -55,51 +53,46 @@ impl Allowed {
         allowed.why = reasons.join("; ");
         Ok(allowed)
     }
-}
 
-impl App {
-    /// What is asked of the engine where it would like to have this many: not more than it may use.
-    pub(crate) fn within_limits(&self, processors: u32) -> u32 {
-        processors.min(self.allowed.most.unwrap_or(u32::MAX))
+    /// So many of these processors as are of any use.
+    pub(crate) fn within(&self, processors: u32) -> u32 {
+        processors.min(self.most.unwrap_or(u32::MAX))
     }
 
-    /// Others keep it away from all the processors it was told.
-    pub(crate) fn kept_away(&self) -> Option<String> {
-        let (target, cpus) = (self.target.as_ref()?, self.allowed.cpus.as_ref()?);
-        (!target.cpus.intersects(cpus)).then(|| format!("it cannot be on {}: {}", target.cpus, self.allowed.why))
+    /// Others keep it away from all of these processors: why.
+    pub(crate) fn keeps_away_from(&self, cpus: &CpuSet) -> Option<String> {
+        let allowed = self.cpus.as_ref()?;
+        (!cpus.intersects(allowed)).then(|| format!("it cannot be on {cpus}: {}", self.why))
     }
 }
 
-impl Manager {
-    /// Reads what a program is allowed. The engine is not told.
-    pub(crate) fn read_limits(&mut self, app: u64) {
-        let hierarchies = Hierarchies::read();
-        let usable = self.usable.clone();
-        if let Some(entry) = self.apps.get_mut(&app)
-            && let by_us = self.cpusets.is_ours(entry.pid())
-            && let Ok(allowed) = Allowed::of(&hierarchies, entry.pid(), &usable, by_us)
-        {
-            entry.allowed = allowed;
+/// See the file's header.
+#[derive(Debug, Default)]
+pub(crate) struct Quotas {
+    by_app: BTreeMap<u64, Allowed>,
+    /// What is said of an application that has not been read.
+    unknown: Allowed,
+}
+
+impl Quotas {
+    /// Reads what an application is allowed. What cannot be read stays as it was.
+    pub(crate) fn look(&mut self, app: u64, pid: u32, usable: &CpuSet, confined_by_us: bool) {
+        if let Ok(allowed) = Allowed::of_process(pid, usable, confined_by_us) {
+            self.by_app.insert(app, allowed);
         }
     }
 
-    /// One of the files has been written, or may have been: everybody's limits, and what follows from them.
-    pub(crate) fn read_all_limits(&mut self) {
-        let apps: Vec<u64> = self.apps.keys().copied().collect();
-        for app in apps {
-            let before = self.apps.get(&app).and_then(|entry| entry.allowed.most);
-            self.read_limits(app);
-            let Some(entry) = self.apps.get(&app) else { continue };
-            let most = entry.allowed.most;
-            if most == before || entry.is_wrapper() || entry.request == 0 {
-                continue;
-            }
-            tracing::info!(app, why = entry.allowed.why, "may use another number of processors");
-            let wish = entry.wish;
-            self.ask_for(app, wish);
-            self.consider_demand(app);
-        }
-        self.watch_files();
-        self.changed();
+    pub(crate) fn of(&self, app: u64) -> &Allowed {
+        self.by_app.get(&app).unwrap_or(&self.unknown)
+    }
+
+    /// Files that say so, of all applications.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        self.by_app.values().flat_map(|allowed| &allowed.files).map(PathBuf::as_path)
+    }
+
+    /// An application has gone.
+    pub(crate) fn forget(&mut self, app: u64) {
+        self.by_app.remove(&app);
     }
 }

@@ -1,8 +1,9 @@
-//! Being a service: sockets that were opened before us, signs of life, one line of status, what is counted for the metrics page.
-//! It must not know which service manager there is; without any, nothing here costs more than a look at an option.
+//! Being a service: sockets that were opened before us, signs of life, one line of status. Without
+//! a service manager, nothing here costs more than a look at an option.
 //!
-//! The sign of life comes from the event loop itself: a loop that hangs gives none, and the service manager ends it and starts another one,
-//! which takes over from the state file. Programs do not notice: nothing of theirs hangs on the manager's life.
+//! The sign of life comes from the event loop itself: a loop that hangs gives none, and the service
+//! manager ends it and starts another one, which takes over from the state file. Programs do not
+//! notice: nothing of theirs hangs on the manager's life.
 
 use anyhow::Result;
 use numaestro_host::listen::{self, Inherited};
@@ -13,9 +14,8 @@ use numaestro_host::{HostError, monotonic_ns};
 use tracing::{debug, warn};
 
 use crate::config::Config;
-use crate::manager::Manager;
-use crate::metrics::{Endpoint, Histogram};
 use crate::timers::Due;
+use crate::wakeups::Wakeups;
 
 /// The line of status follows changes after this time.
 const STATUS_DELAY_NS: u64 = 1_000_000_000;
@@ -24,17 +24,10 @@ const STATUS_DELAY_NS: u64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Service {
     notifier: Option<Notifier>,
-    /// Half of what the service manager waits for a sign of life at most.
+    /// Half of what the service manager waits for a sign of life at most, nanoseconds.
     alive_ns: Option<u64>,
-    /// The sockets stay when we end.
-    pub(crate) sockets_stay: bool,
     /// The line of status that was told last.
     told: String,
-    pub(crate) metrics: Endpoint,
-    /// Times of the engine's steps.
-    pub(crate) steps: Histogram,
-    /// Memory of programs, of all that there have been, that was moved to other nodes.
-    pub(crate) moved_bytes: u64,
 }
 
 /// The two sockets of the directory.
@@ -92,11 +85,11 @@ impl Sockets {
 }
 
 impl Service {
-    /// What the environment says.
-    pub(crate) fn new(sockets_stay: bool) -> Self {
+    /// As the environment says.
+    pub(crate) fn from_environment() -> Self {
         let notifier = Notifier::from_environment();
         let alive_ns = notify::watchdog_ns().filter(|_| notifier.is_some()).map(|ns| ns / 2);
-        Self { notifier, alive_ns, sockets_stay, ..Self::default() }
+        Self { notifier, alive_ns, told: String::new() }
     }
 
     fn tell(&self, text: &str) {
@@ -107,56 +100,44 @@ impl Service {
             debug!("{cause}");
         }
     }
-}
 
-impl Manager {
     /// Everything is set up: whoever waits for us may go on.
-    pub(crate) fn service_is_ready(&mut self) {
-        self.service.told = self.status_line();
-        self.service.tell(&format!("READY=1\nSTATUS={}", self.service.told));
-        self.show_life();
+    pub(crate) fn ready(&mut self, line: String, wakeups: &mut Wakeups) {
+        self.tell(&format!("READY=1\nSTATUS={line}"));
+        self.told = line;
+        self.show_life(wakeups);
     }
 
     /// The configuration is about to be read again.
-    pub(crate) fn service_reloads(&self) {
-        self.service.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_ns() / 1000));
+    pub(crate) fn reloads(&self) {
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", monotonic_ns() / 1000));
     }
 
     /// The end begins.
-    pub(crate) fn service_stops(&self) {
-        self.service.tell("STOPPING=1\nSTATUS=giving everything back");
+    pub(crate) fn ends(&self) {
+        self.tell("STOPPING=1\nSTATUS=giving everything back");
     }
 
     /// A sign of life, if somebody wants one, and the time of the next.
-    pub(crate) fn show_life(&mut self) {
-        if let Some(after) = self.service.alive_ns {
-            self.service.tell("WATCHDOG=1");
-            self.timers.set(Due::Life, monotonic_ns() + after);
+    pub(crate) fn show_life(&mut self, wakeups: &mut Wakeups) {
+        if let Some(after) = self.alive_ns {
+            self.tell("WATCHDOG=1");
+            wakeups.set(Due::Life, monotonic_ns() + after);
         }
     }
 
     /// Something has changed that the line of status may say.
-    pub(crate) fn consider_status_line(&mut self) {
-        if self.service.notifier.is_some() {
-            self.timers.set_if_unset(Due::Line, monotonic_ns() + STATUS_DELAY_NS);
+    pub(crate) fn changed(&self, wakeups: &mut Wakeups) {
+        if self.notifier.is_some() {
+            wakeups.set_if_unset(Due::Line, monotonic_ns() + STATUS_DELAY_NS);
         }
     }
 
     /// Tells the line of status if it is another one.
-    pub(crate) fn tell_status_line(&mut self) {
-        let line = self.status_line();
-        if line != self.service.told {
-            self.service.tell(&format!("STATUS={line}"));
-            self.service.told = line;
+    pub(crate) fn tell_line(&mut self, line: String) {
+        if line != self.told {
+            self.tell(&format!("STATUS={line}"));
+            self.told = line;
         }
-    }
-
-    fn status_line(&self) -> String {
-        let ledger = self.brain.snapshot();
-        let taken = ledger.pus.iter().filter(|known| known.owner.is_some()).count();
-        let (programs, waiting) = (self.apps.len() - ledger.queue.len().min(self.apps.len()), ledger.queue.len());
-        let queue = if waiting > 0 { format!(", {waiting} waiting") } else { String::new() };
-        let word = if programs == 1 { "program" } else { "programs" };
-        format!("{programs} {word} on {taken} of {} processors{queue}; policy {}", self.usable.len(), ledger.policy)
     }
 }

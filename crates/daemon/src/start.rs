@@ -78,7 +78,8 @@ impl Connection {
     }
 }
 
-/// Connects to the manager of `dir`, starting `exe daemon --dir DIR` if there is none. Any number of callers at once start one manager.
+/// Connects to the manager of `dir`, starting `exe daemon --dir DIR` if there is none. Any number
+/// of callers at once start one manager.
 ///
 /// The connection has been tried: while it is open, the manager does not end by itself.
 pub fn ensure_running(dir: &Path, exe: &Path) -> Result<Connection> {
@@ -127,7 +128,8 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
     command.env_remove("LD_PRELOAD");
     let mut ready = detach::spawn_detached(command, log).context("cannot start the manager")?;
     let mut line = [0; 16];
-    // An end without a line: it did not start, or another one is there already; the next connection tells.
+    // An end without a line: it did not start, or another one is there already; the next connection
+    // tells.
     let _ = ready.read(&mut line);
     Ok(())
 }
@@ -141,7 +143,8 @@ pub enum End {
     Taken,
 }
 
-/// The manager's whole life: returns when it has ended in an orderly way, or at once if another manager has the directory.
+/// The manager's whole life: returns when it has ended in an orderly way, or at once if another
+/// manager has the directory.
 pub fn main_loop(config: Config) -> Result<End> {
     let waited_for = std::env::var_os(READY_VARIABLE).is_some();
     prefer_to_react();
@@ -161,12 +164,13 @@ pub fn main_loop(config: Config) -> Result<End> {
         let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
         detach::close_ready_pipe();
     }
-    manager.service_is_ready();
+    manager.announce();
     manager.run()?;
     Ok(End::Orderly)
 }
 
-/// The manager has little to do, but that at once; and what is reported to the thread that stops programs is not to be taken by another one.
+/// The manager has little to do, but that at once; and what is reported to the thread that stops
+/// programs is not to be taken by another one.
 fn prefer_to_react() {
     numaestro_host::stop::prefer_short();
     if let Err(cause) = BlockedSignals::block(&[Signal::CHILD]) {

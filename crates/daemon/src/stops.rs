@@ -1,163 +1,173 @@
-//! Applications that do not run outside their turn: they are stopped at the beginning of other applications' turns, and continue on the processors of
-//! their next one. How a program is stopped is `numaestro_host::stop`'s affair. It must not know whose turn it is.
+//! The actuator of stops: an application is stopped at the beginning of other applications' turns,
+//! and continues on the processors of its next one. How a program is stopped is
+//! `numaestro_host::stop`'s affair.
 //!
-//! A program with a page is stopped alone, one without with all that descends from it. Its helper thread is stopped with it: left running, it could wait
-//! for a lock that a stopped thread holds.
+//! A program with a page is stopped alone, one without with all that descends from it. Its helper
+//! thread is stopped with it: left running, it could wait for a lock that a stopped thread holds.
 
-use numaestro_abi::control::Reply;
+use std::collections::BTreeMap;
+
 use numaestro_engine::Event;
 use numaestro_host::stop::{self, Group, News, Outcome, Rung, Stopper};
-use numaestro_host::{affinity, monotonic_ns};
+use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
 use tracing::{info, warn};
 
-use crate::app::{App, Turn};
-use crate::manager::Manager;
 use crate::timers::Due;
+use crate::wakeups::Wakeups;
 
 /// How often the stopper is told that the manager lives, while something is stopped.
 const RENEW_NS: u64 = stop::LEASE_NS / 2;
 /// How often a program is tried again that could not be stopped: a debugger may have gone.
 const RETRY_NS: u64 = 2_000_000_000;
 
-/// What is needed to stop programs.
+/// Why an application does not run in its turns only. One that is not known runs.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    /// It was stopped, or waits unstarted, and has not been told to go on.
+    Stopped,
+    /// The system does not let us stop it, and why.
+    Unstoppable(String),
+}
+
+/// What the thread that stops programs has reported.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) events: Vec<Event>,
+    /// Applications that ran outside their turn and are to be stopped again.
+    pub(crate) lapsed: Vec<u64>,
+}
+
+/// See the file's header.
 #[derive(Debug)]
 pub(crate) struct Stops {
     /// Whether it can be done here.
-    pub(crate) rung: Rung,
+    rung: Rung,
+    /// Programs of several users are managed: what runs with another user's rights is left alone.
+    system: bool,
     /// There from the first stop on.
     stopper: Option<Stopper>,
+    turns: BTreeMap<u64, Turn>,
 }
 
 impl Stops {
     /// Tries whether programs can be stopped here.
-    pub(crate) fn new() -> Self {
-        Self { rung: stop::rung(), stopper: None }
+    pub(crate) fn new(system: bool) -> Self {
+        Self { rung: stop::rung(), system, stopper: None, turns: BTreeMap::new() }
     }
 
-    fn stopper(&mut self) -> Option<&Stopper> {
+    /// Whether programs can be stopped here; `Err`: what is in the way.
+    pub(crate) fn works(&self) -> Result<(), &str> {
+        if self.rung.works { Ok(()) } else { Err(&self.rung.detail) }
+    }
+
+    /// It may look as if it had nothing to do, only because it is not let.
+    pub(crate) fn is_stopped(&self, app: u64) -> bool {
+        self.turns.get(&app) == Some(&Turn::Stopped)
+    }
+
+    /// Why it cannot be stopped, if it cannot.
+    pub(crate) fn unstoppable(&self, app: u64) -> Option<&str> {
+        match self.turns.get(&app)? {
+            Turn::Unstoppable(reason) => Some(reason),
+            Turn::Stopped => None,
+        }
+    }
+
+    /// Applications that the system does not let us stop.
+    pub(crate) fn all_unstoppable(&self) -> Vec<u64> {
+        self.turns.keys().copied().filter(|app| self.unstoppable(*app).is_some()).collect()
+    }
+
+    /// It has not been started yet, and is not to be before its turn.
+    pub(crate) fn hold_unstarted(&mut self, app: u64) {
+        self.turns.insert(app, Turn::Stopped);
+    }
+
+    /// Nothing of it runs when this returns, or it soon does not; unless it cannot be stopped.
+    pub(crate) fn stop(&mut self, app: u64, group: Group) -> Option<Event> {
+        self.turns.insert(app, Turn::Stopped);
+        match self.try_to_stop(app, group) {
+            Outcome::Stopped(_) | Outcome::Pending => None,
+            Outcome::Unstoppable(reason) => self.cannot_be_stopped(app, reason),
+        }
+    }
+
+    fn try_to_stop(&mut self, app: u64, group: Group) -> Outcome {
+        if self.system && procfs::has_other_rights(group.root) {
+            return Outcome::Unstoppable("it runs with another user's rights".to_owned());
+        }
         if self.stopper.is_none() {
             self.stopper = Stopper::start().inspect_err(|cause| warn!("programs cannot be stopped: {cause}")).ok();
         }
-        self.stopper.as_ref()
+        match &self.stopper {
+            Some(stopper) => stopper.stop(app, group),
+            None => Outcome::Unstoppable("the thread that stops programs cannot be started".to_owned()),
+        }
     }
 
-    /// An application has gone, or is to be left alone.
-    pub(crate) fn forget(&self, app: u64) {
+    fn cannot_be_stopped(&mut self, app: u64, reason: String) -> Option<Event> {
+        if !self.is_stopped(app) {
+            return None;
+        }
+        info!(app, reason, "cannot be stopped; it runs as a guest outside its turn");
+        self.turns.insert(app, Turn::Unstoppable(reason));
+        Some(Event::Unstoppable { app: AppId(app) })
+    }
+
+    /// It runs: it continues, the engine begins anew, or it has gone.
+    pub(crate) fn resume(&mut self, app: u64) {
+        self.turns.remove(&app);
         if let Some(stopper) = &self.stopper {
             stopper.resume(app);
         }
     }
 
+    /// Keeps the lease while somebody is stopped, and sets the time to try those again that could
+    /// not be stopped. `preemption`: the policy stops programs.
+    pub(crate) fn watch(&self, preemption: bool, wakeups: &mut Wakeups) {
+        let now = monotonic_ns();
+        if self.turns.values().any(|turn| *turn == Turn::Stopped) {
+            wakeups.set_if_unset(Due::Lease, now + RENEW_NS);
+        }
+        if preemption && self.turns.values().any(|turn| *turn != Turn::Stopped) {
+            wakeups.set_if_unset(Due::Unstoppable, now + RETRY_NS);
+        }
+    }
+
+    /// Renews the lease of the stopper.
+    pub(crate) fn look(&mut self) -> Report {
+        let mut report = Report::default();
+        for news in self.stopper.as_ref().map(Stopper::renew).unwrap_or_default() {
+            match news {
+                News::Unstoppable(app, reason) => report.events.extend(self.cannot_be_stopped(app, reason)),
+                News::Lapsed => {
+                    warn!("the manager did not get to run for seconds; programs ran outside their turns meanwhile");
+                    let stopped = self.turns.keys().copied().filter(|app| self.is_stopped(*app));
+                    report.lapsed = stopped.collect();
+                }
+            }
+        }
+        report
+    }
+
+    /// Tries one again that could not be stopped.
+    pub(crate) fn retry(&mut self, app: u64, group: Group) -> Option<Event> {
+        let outcome = self.try_to_stop(app, group);
+        if let Some(stopper) = &self.stopper {
+            stopper.resume(app);
+        }
+        if let Outcome::Unstoppable(reason) = outcome {
+            self.turns.insert(app, Turn::Unstoppable(reason));
+            return None;
+        }
+        info!(app, "can be stopped again");
+        self.turns.remove(&app);
+        Some(Event::Stoppable { app: AppId(app) })
+    }
+
     /// Everything runs again.
     pub(crate) fn end(&mut self) {
         self.stopper = None;
-    }
-}
-
-impl Manager {
-    /// Nothing of it runs when this returns, or it soon does not.
-    pub(crate) fn stop_app(&mut self, app: u64) {
-        let Some(entry) = self.apps.get_mut(&app) else { return };
-        entry.turn = Turn::Stopped;
-        if let Some(asker) = entry.asker {
-            // It has not become the program yet, and waits for our answer.
-            self.reply(asker, &Reply::Waiting { app, position: 1 });
-            return;
-        }
-        match self.try_to_stop(app) {
-            Outcome::Stopped(_) | Outcome::Pending => {}
-            Outcome::Unstoppable(reason) => self.cannot_be_stopped(app, &reason),
-        }
-    }
-
-    fn try_to_stop(&mut self, app: u64) -> Outcome {
-        let Some(entry) = self.apps.get(&app) else { return Outcome::Pending };
-        let root = entry.pid();
-        if self.config.system && numaestro_host::procfs::has_other_rights(root) {
-            return Outcome::Unstoppable("it runs with another user's rights".to_owned());
-        }
-        let tree = entry.page.is_none().then(|| self.other_roots(root));
-        match self.stops.stopper() {
-            Some(stopper) => stopper.stop(app, Group { root, tree }),
-            None => Outcome::Unstoppable("the thread that stops programs cannot be started".to_owned()),
-        }
-    }
-
-    fn cannot_be_stopped(&mut self, app: u64, reason: &str) {
-        let Some(entry) = self.apps.get_mut(&app) else { return };
-        if !entry.is_stopped() {
-            return;
-        }
-        info!(app, reason, "cannot be stopped; it runs as a guest outside its turn");
-        entry.turn = Turn::Unstoppable(reason.to_owned());
-        self.events.push_back(Event::Unstoppable { app: AppId(app) });
-    }
-
-    /// It goes on, on the processors of its target: threads that are inside stay where they are, and find their caches again.
-    pub(crate) fn continue_app(&mut self, app: u64) {
-        let Some(entry) = self.apps.get_mut(&app) else { return };
-        entry.turn = Turn::Runs;
-        // What it did not do while it was stopped says nothing about it.
-        entry.phases = crate::app::Phases::default();
-        if let (Some(target), Some(_)) = (&entry.target, &entry.page)
-            && let Err(cause) = affinity::keep_process_within(entry.pid(), &target.cpus)
-            && !cause.is_gone()
-        {
-            entry.denied = Some(cause.to_string());
-        }
-        self.stops.forget(app);
-        self.resume_demand(app);
-    }
-
-    /// Keeps the lease while somebody is stopped, and tries again who could not be.
-    pub(crate) fn consider_stops(&mut self) {
-        let now = monotonic_ns();
-        if self.apps.values().any(App::is_stopped) {
-            self.timers.set_if_unset(Due::Lease, now + RENEW_NS);
-        }
-        if self.brain.needs().preemption && self.apps.values().any(App::is_unstoppable) {
-            self.timers.set_if_unset(Due::Unstoppable, now + RETRY_NS);
-        }
-    }
-
-    pub(crate) fn renew_lease(&mut self) {
-        for news in self.stops.stopper.as_ref().map(Stopper::renew).unwrap_or_default() {
-            match news {
-                News::Unstoppable(app, reason) => self.cannot_be_stopped(app, &reason),
-                News::Lapsed => self.stop_again(),
-            }
-        }
-        self.feed_waiting();
-        self.consider_stops();
-    }
-
-    /// This thread was held up for so long that everybody was let go.
-    fn stop_again(&mut self) {
-        warn!("the manager did not get to run for seconds; programs ran outside their turns meanwhile");
-        let stopped: Vec<u64> =
-            self.apps.values().filter(|entry| entry.is_stopped()).map(|entry| entry.number).collect();
-        for app in stopped {
-            self.stop_app(app);
-        }
-    }
-
-    pub(crate) fn retry_stops(&mut self) {
-        let apps: Vec<u64> =
-            self.apps.values().filter(|entry| entry.is_unstoppable()).map(|entry| entry.number).collect();
-        for app in apps {
-            let outcome = self.try_to_stop(app);
-            self.stops.forget(app);
-            let Some(entry) = self.apps.get_mut(&app) else { continue };
-            if let Outcome::Unstoppable(reason) = outcome {
-                entry.turn = Turn::Unstoppable(reason);
-            } else {
-                info!(app, "can be stopped again");
-                entry.turn = Turn::Runs;
-                self.events.push_back(Event::Stoppable { app: AppId(app) });
-            }
-        }
-        self.feed_waiting();
-        self.consider_stops();
     }
 }

@@ -1,8 +1,10 @@
-//! Whose an application is: users, groups, and the engine's parties. It must not know who may do what.
+//! Whose an application is: users, groups, and the engine's parties.
 //!
-//! A user that is named in `[users]` is a party. Another one whose groups (the primary one first) include one that is named in `[groups]` belongs to
-//! that group's party, together with all others in it. Everybody else is a party of their own, with what `[default]` says. Numbers that no account
-//! has are one party together: user namespaces give out thousands of them, and nobody gets more by using many.
+//! A user that is named in `[users]` is a party. Another one whose groups (the primary one first)
+//! include one that is named in `[groups]` belongs to that group's party, together with all others
+//! in it. Everybody else is a party of their own, with what `[default]` says. Numbers that no
+//! account has are one party together: user namespaces give out thousands of them, and nobody gets
+//! more by using many. In a manager of one user nobody has a name or a party.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +15,7 @@ use numaestro_policy::Party;
 use tracing::{info, warn};
 
 use crate::config::{Config, Entitlement};
-use crate::manager::Manager;
+use crate::label::label;
 
 /// Users that are remembered, at most: strangers can be many.
 const KNOWN_MAX: usize = 1 << 16;
@@ -51,16 +53,28 @@ pub(crate) struct Users {
     known: BTreeMap<u32, Known>,
     /// Users that are named in the configuration.
     named: BTreeMap<u32, Entitlement>,
-    /// Groups that are.
+    /// Names of groups that are.
     groups: BTreeMap<u32, String>,
+    /// Entitlements of groups by name, and of everybody who is not named.
+    entitlements: BTreeMap<String, Entitlement>,
+    default: Entitlement,
     /// The administrators' group.
-    pub(crate) admins: Option<u32>,
+    admins: Option<u32>,
+    /// The user of a manager of one user; `None`: this is the system's manager.
+    only: Option<u32>,
+    /// There are parties that the engine does not know of.
+    changed: bool,
 }
 
 impl Users {
     /// Takes the configuration's names over. Parties that there were keep their numbers.
     pub(crate) fn configure(&mut self, config: &Config) {
         self.accounts = config.accounts();
+        self.only = (!config.system).then(numaestro_host::own_uid);
+        if !config.system {
+            return;
+        }
+        self.changed = true;
         self.known.clear();
         self.named.clear();
         self.groups.clear();
@@ -68,6 +82,7 @@ impl Users {
         for (place, problem) in config.unknown_names() {
             warn!("{place}: {problem}");
         }
+        (self.entitlements, self.default) = (config.groups.clone(), config.default.clone());
         for (name, entitled) in &config.groups {
             if let Some(gid) = self.accounts.group_named(name) {
                 self.groups.insert(gid, name.clone());
@@ -86,22 +101,28 @@ impl Users {
 
     fn enter(&mut self, key: Key) -> u32 {
         let at = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+            self.changed = true;
             self.keys.push(key);
             self.keys.len() - 1
         });
         at as u32
     }
 
-    /// Looks a user up, the first time in the accounts.
-    fn find(&mut self, uid: u32, config: &Config) -> Known {
+    /// Looks a user up, the first time in the accounts. One that has not been there before becomes
+    /// a party.
+    pub(crate) fn find(&mut self, uid: u32) -> Known {
+        if self.only.is_some() {
+            let entitled = Entitlement::default();
+            return Known { name: String::new(), party: 0, entitled, counted_as: Some(uid) };
+        }
         if let Some(known) = self.known.get(&uid) {
             return known.clone();
         }
         let user = self.accounts.user(uid);
         let key = self.key_of(uid, user.as_ref());
         let known = Known {
-            name: user.as_ref().map_or_else(|| uid.to_string(), |user| crate::control::shown(&user.name)),
-            entitled: self.entitled(&key, config),
+            name: user.as_ref().map_or_else(|| uid.to_string(), |user| label(&user.name)),
+            entitled: self.entitled(&key),
             counted_as: (key != Key::Strangers).then_some(uid),
             party: self.enter(key),
         };
@@ -122,18 +143,57 @@ impl Users {
         named.map_or(Key::User(uid), |name| Key::Group(name.clone()))
     }
 
-    fn entitled(&self, key: &Key, config: &Config) -> Entitlement {
+    fn entitled(&self, key: &Key) -> Entitlement {
         match key {
-            Key::User(uid) => self.named.get(uid).cloned().unwrap_or_else(|| config.default.clone()),
-            // One that the configuration does not know any more keeps its number and has what everybody has.
-            Key::Group(name) => config.groups.get(name).cloned().unwrap_or_else(|| config.default.clone()),
-            Key::Strangers => config.default.clone(),
+            Key::User(uid) => self.named.get(uid).unwrap_or(&self.default).clone(),
+            // One that the configuration does not know any more keeps its number and has what
+            // everybody has.
+            Key::Group(name) => self.entitlements.get(name).unwrap_or(&self.default).clone(),
+            Key::Strangers => self.default.clone(),
         }
     }
 
     /// As the engine wants them.
-    fn parties(&self, config: &Config) -> Vec<Party> {
-        self.keys.iter().map(|key| party(&self.entitled(key, config))).collect()
+    fn parties(&self) -> Vec<Party> {
+        self.keys.iter().map(|key| party(&self.entitled(key))).collect()
+    }
+
+    /// The parties, if the engine does not know them yet.
+    pub(crate) fn take_change(&mut self) -> Option<Event> {
+        std::mem::take(&mut self.changed).then(|| Event::Parties { parties: self.parties() })
+    }
+
+    /// Processors that are reserved for parties, all together.
+    pub(crate) fn reserved(&self) -> u32 {
+        self.parties().iter().map(|party| party.reserved).sum()
+    }
+
+    /// The user that a process belongs to; one that has ended is the manager's own.
+    pub(crate) fn owner_of(&self, pid: u32) -> u32 {
+        let own = || procfs::identity(pid).map_or_else(|_| numaestro_host::own_uid(), |uids| uids.real);
+        self.only.unwrap_or_else(own)
+    }
+
+    /// The user of this name, or of this number.
+    pub(crate) fn uid_of(&self, name: &str) -> Option<u32> {
+        let user = self.accounts.user_named(name);
+        user.map(|user| user.uid).or_else(|| name.parse().ok())
+    }
+
+    /// The name of a user, for metrics and for people.
+    pub(crate) fn name_of(&self, uid: u32) -> Option<String> {
+        let known = || self.known.get(&uid).map_or_else(|| uid.to_string(), |known| known.name.clone());
+        self.only.is_none().then(known)
+    }
+
+    /// The only user whose programs are managed, if it is only one.
+    pub(crate) fn only(&self) -> Option<u32> {
+        self.only
+    }
+
+    /// The administrators' group.
+    pub(crate) fn admins(&self) -> Option<u32> {
+        self.admins
     }
 }
 
@@ -141,60 +201,6 @@ impl Users {
 fn party(entitled: &Entitlement) -> Party {
     let weight_milli = ((entitled.weight * 1000.0).round() as u32).max(1);
     Party { weight_milli, most: entitled.max.unwrap_or(u32::MAX).max(1), reserved: entitled.reserved }
-}
-
-impl Manager {
-    /// Reads users and groups from the configuration, at the start and whenever it has changed.
-    pub(crate) fn configure_users(&mut self) {
-        if !self.config.system {
-            return;
-        }
-        self.users.configure(&self.config);
-        let reserved: u32 = self.users.parties(&self.config).iter().map(|party| party.reserved).sum();
-        if reserved as usize > self.usable.len() {
-            let there = self.usable.len();
-            warn!("{reserved} processors are reserved for users, but there are only {there}: not everybody has theirs");
-        }
-        self.tell_parties();
-    }
-
-    /// What is known of a user. One who has not been there before becomes a party.
-    pub(crate) fn user(&mut self, uid: u32) -> Known {
-        if !self.config.system {
-            let entitled = Entitlement::default();
-            return Known { name: String::new(), party: 0, entitled, counted_as: Some(uid) };
-        }
-        let before = self.users.keys.len();
-        let known = self.users.find(uid, &self.config);
-        if self.users.keys.len() > before {
-            self.tell_parties();
-        }
-        known
-    }
-
-    /// Who has started a process.
-    pub(crate) fn owner_of(&self, pid: u32) -> u32 {
-        let found = if self.config.system { procfs::identity(pid).ok().map(|uids| uids.real) } else { None };
-        found.unwrap_or(self.uid)
-    }
-
-    /// The user of this name, or of this number.
-    pub(crate) fn uid_of(&self, name: &str) -> Option<u32> {
-        let user = self.config.accounts().user_named(name);
-        user.map(|user| user.uid).or_else(|| name.parse().ok())
-    }
-
-    fn tell_parties(&mut self) {
-        self.feed(Event::Parties { parties: self.users.parties(&self.config) });
-    }
-
-    /// Users with something to run: name, programs, processors. For metrics and administrators.
-    pub(crate) fn name_of(&self, uid: u32) -> Option<String> {
-        if !self.config.system {
-            return None;
-        }
-        Some(self.users.known.get(&uid).map_or_else(|| uid.to_string(), |known| known.name.clone()))
-    }
 }
 
 #[cfg(test)]
@@ -216,10 +222,10 @@ mod tests {
 
     #[test]
     fn named_users_then_groups_then_everybody_alone() {
-        let (mut users, config, _dir) = users(
+        let (mut users, _config, _dir) = users(
             "[default]\nweight = 0.5\n[users.alice]\nweight = 2\n[groups.lab]\nmax = 4\n[groups.ops]\nreserved = 1",
         );
-        let mut find = |uid| users.find(uid, &config);
+        let mut find = |uid| users.find(uid);
         let (alice, bob, carol, nobody) = (find(1001), find(1002), find(1003), find(70_000));
         assert_eq!((alice.name.as_str(), alice.entitled.weight), ("alice", 2.0));
         // bob is in lab and in ops, and in neither by his primary group.
@@ -229,19 +235,19 @@ mod tests {
         assert_eq!(find(70_001).party, nobody.party, "strangers are one party");
         assert_eq!(nobody.counted_as, None);
         assert_eq!(users.known.len(), 5);
-        assert_eq!(users.parties(&config).len(), 4);
+        assert_eq!(users.parties().len(), 4);
     }
 
     #[test]
     fn numbers_keep_their_meaning() {
         let (mut users, config, _dir) = users("[groups.lab]\nmax = 4");
-        let bob = users.find(1002, &config).party;
-        let carol = users.find(1003, &config).party;
+        let bob = users.find(1002).party;
+        let carol = users.find(1003).party;
         let without = Config { groups: BTreeMap::new(), ..config.clone() };
         users.configure(&without);
-        assert_eq!(users.find(1003, &without).party, carol);
-        let alone = users.find(1002, &without).party;
+        assert_eq!(users.find(1003).party, carol);
+        let alone = users.find(1002).party;
         assert!(alone != bob && alone != carol, "bob is on his own now");
-        assert_eq!(users.parties(&without)[bob as usize].most, u32::MAX);
+        assert_eq!(users.parties()[bob as usize].most, u32::MAX);
     }
 }

@@ -17,6 +17,8 @@ use numaestro_abi::control::{LeftBehind, Whole};
 use numaestro_host::{affinity, procfs};
 use numaestro_topology::CpuSet;
 
+use crate::label::label;
+
 /// The variables of `run`.
 const ATTACH: &str = "NUMAESTRO_ATTACH";
 const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
@@ -159,7 +161,7 @@ impl Debts<'_> {
 
 impl Look {
     fn into_reply(self) -> Whole {
-        let name = |pid: u32| procfs::stat(pid).map(|stat| crate::control::shown(&stat.name)).unwrap_or_default();
+        let name = |pid: u32| procfs::stat(pid).map(|stat| label(&stat.name)).unwrap_or_default();
         let again = "something narrows it again each time".to_owned();
         let changed = self.changed.into_iter().map(|pid| (pid, again.clone()));
         let left = self.refused.into_iter().chain(changed);

@@ -1,4 +1,5 @@
-//! The attach messages as bytes. Everything that comes in is checked here; nothing behind it sees a length or a magic number.
+//! The attach messages as bytes. Everything that comes in is checked here; nothing behind it sees a
+//! length or a magic number.
 
 use numaestro_abi::attach::{
     ADVISED_CPU_WORDS, ADVISED_NODE_WORDS, Advised, Hello, Kind, MAGIC, Notice, Query, VERSION, Welcome, advice, code,
@@ -6,7 +7,8 @@ use numaestro_abi::attach::{
 use numaestro_engine::Advice;
 use numaestro_topology::{CpuSet, Machine};
 
-use crate::advice::node_list;
+use crate::label::label;
+use crate::machine::node_list;
 
 /// Room for the largest message and one byte more, so that a longer one is seen to be longer.
 pub(crate) const BUFFER_BYTES: usize = size_of::<Hello>() + 1;
@@ -147,8 +149,7 @@ fn greeting(cursor: &mut Cursor<'_>) -> Result<Option<Greeting>, u32> {
 /// Up to the first NUL, with everything that could disturb a terminal replaced.
 fn printable(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    let text = String::from_utf8_lossy(&bytes[..end]);
-    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    label(&String::from_utf8_lossy(&bytes[..end]))
 }
 
 /// The answer to a `Hello`.

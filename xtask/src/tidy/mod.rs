@@ -1,5 +1,8 @@
-//! What every file of the project must be like: one small check per file of this module, each a pure function of path and text.
+//! What every file of the project must be like: one small check per file of this module, each a pure
+//! function of paths and texts.
 
+mod circles;
+mod fields;
 mod headers;
 mod length;
 mod names;
@@ -27,6 +30,8 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(paths::check(source, &|path| root.join(path).exists()));
     }
     findings.extend(length::check_files(&sources));
+    findings.extend(circles::check(&sources));
+    findings.extend(fields::check(&sources));
     Ok(findings)
 }
 

@@ -1,38 +1,43 @@
-//! What is kept while rates are needed: the ladder, the buses with what was measured of them, and when the next measurement is due.
-//! It must not know applications but by their numbers, nor the engine.
+//! What is kept while rates are needed: the ladder, the buses with what was measured of them, and
+//! when the next measurement is due.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use numaestro_engine::Bus;
+use numaestro_abi::control::{BusStatus, RateStatus, RungStatus, SensingStatus};
+use numaestro_engine::{Bus, Event};
 use numaestro_host::sense::probe::Probe;
 use numaestro_host::sense::prober::{Found, Order, Prober};
 use numaestro_host::sense::saturation::Saturation;
-use numaestro_host::sense::{Ladder, Moment, Rung, Sample, Team, ThreadUse};
+use numaestro_host::sense::{Ladder, Moment, Rung, Sample, State, Subject as Source, Team, ThreadUse};
 use numaestro_topology::{CpuSet, Machine, PuSet};
 use tracing::{info, warn};
 
+use super::Subject;
 use crate::config::Config;
 
+/// Threads of one application that are looked at.
+const THREADS_MAX: usize = 4096;
 /// Between two probes, at least; they take a thousandth of a processor at most in any case.
 const PROBE_PAUSE_NS: u64 = 2_000_000_000;
 /// Processor time of a probe times this is the least pause after it.
 const PROBE_COST_FACTOR: u64 = 1000;
 /// So long what a probe has felt is true.
 const FELT_NS: u64 = 5_000_000_000;
-/// After a burst that was disturbed, or while a rate is in doubt: the first pause and, doubled each time, the longest.
+/// After a burst that was disturbed, or while a rate is in doubt: the first pause and, doubled each
+/// time, the longest.
 const RETRY_NS: (u64, u64) = (50_000_000, 60_000_000_000);
 /// After a burst that was good: what a bus carries can change.
 const REMEASURE_NS: u64 = 300_000_000_000;
 
 /// One bus as it is now.
 #[derive(Debug)]
-pub(crate) struct Way {
+struct Way {
     /// Its processors that may be used, OS indices.
-    pub(crate) cpus: CpuSet,
-    pub(crate) pus: PuSet,
-    pub(crate) saturation: Saturation,
+    cpus: CpuSet,
+    pus: PuSet,
+    saturation: Saturation,
     /// Somebody says what it carries: it is not measured.
     said: bool,
     /// How one thread alone fares.
@@ -60,8 +65,9 @@ impl Way {
         }
     }
 
-    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt lately.
-    pub(crate) fn stretch_milli(&self, now_ns: u64) -> Option<u32> {
+    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt
+    /// lately.
+    fn stretch_milli(&self, now_ns: u64) -> Option<u32> {
         self.felt.filter(|(_, then)| now_ns.saturating_sub(*then) <= FELT_NS).map(|(stretch, _)| stretch)
     }
 
@@ -83,18 +89,25 @@ impl Way {
 /// See the file's header.
 #[derive(Debug)]
 pub(crate) struct Sensing {
-    pub(crate) ladder: Ladder,
+    ladder: Ladder,
     /// `None` if its thread could not be had.
     prober: Option<Prober>,
-    pub(crate) ways: Vec<Way>,
-    pub(crate) teams: BTreeMap<u64, Team>,
+    ways: Vec<Way>,
+    teams: BTreeMap<u64, Team>,
     /// The latest of every application.
-    pub(crate) samples: BTreeMap<u64, Sample>,
-    /// When the latest turn that was sampled ended.
-    pub(crate) turn_end_ns: u64,
-    /// When it was sampled.
-    pub(crate) sampled_ns: u64,
+    samples: BTreeMap<u64, Sample>,
+    /// When the latest turn was sampled, nanoseconds.
+    sampled_ns: u64,
     probe_at_ns: u64,
+}
+
+/// What is summed up while the applications of a turn are sampled.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    now_ns: u64,
+    elapsed_ns: u64,
+    /// Transactions per millisecond by bus; `None`: somebody was not counted.
+    totals: Vec<Option<u64>>,
 }
 
 /// The rungs of this host.
@@ -115,7 +128,6 @@ impl Sensing {
             ways: buses.iter().map(|bus| Way::new(bus, machine, usable)).collect(),
             teams: BTreeMap::new(),
             samples: BTreeMap::new(),
-            turn_end_ns: 0,
             sampled_ns: now_ns,
             probe_at_ns: 0,
         }
@@ -139,7 +151,8 @@ impl Sensing {
         }
     }
 
-    /// Takes in what has been measured since, and what sources say of buses. Those whose saturation rate is another one now.
+    /// Takes in what has been measured since, and what sources say of buses. Those whose saturation
+    /// rate is another one now.
     pub(crate) fn changed_buses(&mut self, now_ns: u64) -> Vec<u32> {
         let mut changed = Vec::new();
         while let Some(found) = self.prober.as_mut().and_then(Prober::take) {
@@ -192,19 +205,57 @@ impl Sensing {
         }
     }
 
-    /// What is known of the machine, for an application on `pus`: of the bus on which most of them are.
-    pub(crate) fn moment(&self, pus: Option<&PuSet>, now_ns: u64) -> Moment {
-        let most = |way: &&Way| pus.map_or(0, |pus| way.pus.intersection(pus).len());
+    /// What is known of the machine, for an application on `pus`: of the bus on which most of them
+    /// are.
+    fn moment(&self, pus: &PuSet, now_ns: u64) -> Moment {
+        let most = |way: &&Way| way.pus.intersection(pus).len();
         let Some(way) = self.ways.iter().max_by_key(most) else { return Moment { now_ns, ..Moment::default() } };
         let stream_rate = way.alone.map_or(0, |alone| alone.stream);
         Moment { now_ns, stream_stretch_milli: way.stretch_milli(now_ns), stream_rate }
     }
 
-    /// What all applications were counted to move in the turn that ends, by bus: `None` where somebody was not counted. Those whose
-    /// saturation rate is another one now.
-    pub(crate) fn carried(&mut self, totals: &[Option<u64>]) -> Vec<u32> {
+    /// The number of buses.
+    pub(crate) fn buses(&self) -> usize {
+        self.ways.len()
+    }
+
+    /// What these buses carry, for the engine.
+    pub(crate) fn saturations(&self, buses: Vec<u32>) -> Vec<Event> {
+        let event = |bus: u32| Event::Saturation { bus, rate: self.ways[bus as usize].saturation.rate() };
+        buses.into_iter().map(event).collect()
+    }
+
+    /// The turn that ends now.
+    pub(crate) fn turn(&self, now_ns: u64) -> Turn {
+        let elapsed_ns = now_ns.saturating_sub(self.sampled_ns);
+        Turn { now_ns, elapsed_ns, totals: vec![Some(0); self.ways.len()] }
+    }
+
+    /// Rates of one application by virtual processor.
+    pub(crate) fn sample(&mut self, subject: Subject<'_>, turn: &mut Turn) -> Vec<Option<u32>> {
+        let Subject { app, name, times, declared, stretch_milli, pus, request } = subject;
+        let threads = self.teams.entry(app).or_default().look(times, THREADS_MAX).to_vec();
+        let source = Source { app, name, threads: &threads, declared, stretch_milli };
+        let sample = self.ladder.sample(&source, &self.moment(pus, turn.now_ns));
+        let rates = fold(&sample.rates, &threads, request as usize);
+        // What it has moved is added to the buses that its processors are on.
+        let moved = total(&sample, &threads, turn.elapsed_ns);
+        for (sum, way) in turn.totals.iter_mut().zip(&self.ways) {
+            let here = way.pus.intersection(pus).len() as u64;
+            if here > 0 {
+                *sum = sum.zip(moved).map(|(sum, moved)| sum + moved * here / pus.len().max(1) as u64);
+            }
+        }
+        self.samples.insert(app, sample);
+        rates
+    }
+
+    /// Every application of the turn has been sampled. Gives the buses whose saturation rate is
+    /// another one now.
+    pub(crate) fn end(&mut self, turn: Turn) -> Vec<u32> {
+        self.sampled_ns = turn.now_ns;
         let mut changed = Vec::new();
-        for (bus, (way, total)) in self.ways.iter_mut().zip(totals).enumerate() {
+        for (bus, (way, total)) in self.ways.iter_mut().zip(turn.totals).enumerate() {
             way.carried = total.map(|total| u32::try_from(total).unwrap_or(u32::MAX));
             if let Some(carried) = way.carried.filter(|_| !way.said)
                 && way.saturation.carried(carried)
@@ -215,7 +266,43 @@ impl Sensing {
         changed
     }
 
-    /// The best rung that tells anybody's rate without counting: then it is of use to know the pace of programs.
+    /// What the ladder has to say to people since the last time.
+    pub(crate) fn take_reports(&mut self) -> Vec<String> {
+        self.ladder.news()
+    }
+
+    /// What people are shown.
+    pub(crate) fn status(&self, now_ns: u64) -> SensingStatus {
+        let rung = |state: State| RungStatus {
+            name: state.rung.name().to_owned(),
+            error_permille: state.rung.error_permille(),
+            caveat: state.rung.caveat().to_owned(),
+            lacking: state.lacking,
+        };
+        let bus = |way: &Way| BusStatus {
+            cpus: way.cpus.to_string(),
+            saturation: way.saturation.rate(),
+            stretch_milli: way.stretch_milli(now_ns),
+        };
+        SensingStatus {
+            rungs: self.ladder.states().into_iter().map(rung).collect(),
+            buses: self.ways.iter().map(bus).collect(),
+            dropped: self.ladder.dropped(),
+        }
+    }
+
+    /// The latest rates of an application.
+    pub(crate) fn rates(&self, app: u64) -> Option<RateStatus> {
+        let sample = self.samples.get(&app)?;
+        Some(RateStatus {
+            rates: sample.rates.clone(),
+            rung: sample.rung.map_or("held", Rung::name).to_owned(),
+            error_permille: sample.rung.map(Rung::error_permille),
+        })
+    }
+
+    /// The best rung that tells anybody's rate without counting: then it is of use to know the pace
+    /// of programs.
     pub(crate) fn needs_pace(&self) -> bool {
         self.ladder.best().is_some_and(|rung| !rung.counts())
     }
@@ -228,9 +315,9 @@ impl Sensing {
     }
 }
 
-/// Rates of threads as rates of `vps` virtual processors: where there are more threads, they take turns, and a virtual processor's rate is the mean over
-/// the time of its threads.
-pub(crate) fn fold(rates: &[Option<u32>], threads: &[Option<ThreadUse>], vps: usize) -> Vec<Option<u32>> {
+/// Rates of threads as rates of `vps` virtual processors: where there are more threads, they take
+/// turns, and a virtual processor's rate is the mean over the time of its threads.
+fn fold(rates: &[Option<u32>], threads: &[Option<ThreadUse>], vps: usize) -> Vec<Option<u32>> {
     if vps == 0 || rates.len() <= vps {
         return rates.to_vec();
     }
@@ -239,7 +326,8 @@ pub(crate) fn fold(rates: &[Option<u32>], threads: &[Option<ThreadUse>], vps: us
         let used_ns = threads.get(index).copied().flatten().map_or(0, |thread| thread.used_ns);
         if let Some(rate) = rate {
             let (sum, weight) = &mut folded[index % vps];
-            // Whose time is not known counts as little as possible. A rate times a second in microseconds is far from the end of 64 bits.
+            // Whose time is not known counts as little as possible. A rate times a second in
+            // microseconds is far from the end of 64 bits.
             let time = (used_ns / 1000).clamp(1, 1_000_000);
             (*sum, *weight) = (*sum + u64::from(*rate) * time, *weight + time);
         }
@@ -247,8 +335,9 @@ pub(crate) fn fold(rates: &[Option<u32>], threads: &[Option<ThreadUse>], vps: us
     folded.into_iter().map(|(sum, weight)| sum.checked_div(weight).and_then(|mean| u32::try_from(mean).ok())).collect()
 }
 
-/// What these threads have moved per millisecond of the last `elapsed_ns`; `None` if they were not counted.
-pub(crate) fn total(sample: &Sample, threads: &[Option<ThreadUse>], elapsed_ns: u64) -> Option<u64> {
+/// What these threads have moved per millisecond of the last `elapsed_ns`; `None` if they were not
+/// counted.
+fn total(sample: &Sample, threads: &[Option<ThreadUse>], elapsed_ns: u64) -> Option<u64> {
     if !sample.rung.is_some_and(Rung::counts) {
         return None;
     }

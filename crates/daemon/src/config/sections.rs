@@ -1,16 +1,29 @@
 //! The tables of a configuration file. Each owner of a table checks it in a file of its own.
 
-use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::ConfigError;
 
 /// `[memory]`: where pages are put, and whether they follow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Memory {
-    /// Mebibytes a second that are moved between nodes at most, for all programs together; 0: pages are never moved.
+    /// Mebibytes a second that are moved between nodes at most, for all programs together; 0: pages
+    /// are never moved.
     pub moves_mib_per_s: u32,
-    /// Programs may only have memory of their home (`cpuset.mems`), until it is nearly full. Needs cgroups. Without it, home is a preference.
+    /// Programs may only have memory of their home (`cpuset.mems`), until it is nearly full. Needs
+    /// cgroups. Without it, home is a preference.
     pub strict: bool,
+}
+
+impl Memory {
+    /// Bytes that may be moved in a second.
+    pub(crate) fn bytes_per_s(&self) -> u64 {
+        u64::from(self.moves_mib_per_s) << 20
+    }
 }
 
 impl Default for Memory {
@@ -50,7 +63,8 @@ impl Default for Entitlement {
     }
 }
 
-/// `[[rules]]`: programs that are managed without having been started by `numaestro run`. All conditions that are given must hold.
+/// `[[rules]]`: programs that are managed without having been started by `numaestro run`. All
+/// conditions that are given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rule {
@@ -76,15 +90,55 @@ pub struct Rule {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Metrics {
-    /// `127.0.0.1:9464` or `[::1]:9464` (loopback only), or the absolute path of a socket; absent: none.
+    /// `127.0.0.1:9464` or `[::1]:9464` (loopback only), or the absolute path of a socket; absent:
+    /// none.
     pub listen: Option<String>,
+}
+
+impl Metrics {
+    /// The place that scrapers come to; `Err`: the problem with it.
+    pub(crate) fn place(&self) -> Option<Result<Place, String>> {
+        self.listen.as_deref().map(Place::parse)
+    }
+
+    /// Checks that scrapers can come to the place.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        match self.place() {
+            Some(Err(problem)) => Err(ConfigError { file: String::new(), field: "metrics.listen", problem }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A place that scrapers come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Place {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl Place {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wanted = "expected 127.0.0.1:PORT, [::1]:PORT or the absolute path of a socket";
+        if text.starts_with('/') {
+            return Ok(Self::Unix(PathBuf::from(text)));
+        }
+        let address: SocketAddr = text.parse().map_err(|_| format!("{wanted}, found `{text}`"))?;
+        if !address.ip().is_loopback() {
+            return Err(format!(
+                "{wanted}, found `{text}`: everybody on the network could read who works on this machine"
+            ));
+        }
+        Ok(Self::Tcp(address))
+    }
 }
 
 /// `[service]`: what only the system's manager has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Service {
-    /// Members of this group may do what root may: see everything, steer everybody's programs, change the policy, stop the manager.
+    /// Members of this group may do what root may: see everything, steer everybody's programs,
+    /// change the policy, stop the manager.
     pub admin_group: Option<String>,
     /// Connections that one user has at once, at most. Administrators are not limited.
     pub connections_per_user: u32,
@@ -92,7 +146,8 @@ pub struct Service {
     pub programs_per_user: u32,
     /// Programs of one user that wait in the queue, at most.
     pub waiting_per_user: u32,
-    /// A file with accounts of users that count instead of those of the system: lines of `passwd` and of `group`. For tests.
+    /// A file with accounts of users that count instead of those of the system: lines of `passwd`
+    /// and of `group`. For tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accounts: Option<PathBuf>,
 }
@@ -105,6 +160,24 @@ impl Default for Service {
             programs_per_user: 1024,
             waiting_per_user: 128,
             accounts: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_listened_to() {
+        let check = |text: &str| Metrics { listen: Some(text.to_owned()) }.check();
+        for good in ["127.0.0.1:9464", "[::1]:9464", "/run/numaestro/metrics", "127.0.0.1:0"] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        for bad in ["0.0.0.0:9464", "192.168.1.1:9464", "9464", "localhost:9464", "run/metrics", ""] {
+            let problem = check(bad).unwrap_err();
+            assert_eq!(problem.field, "metrics.listen");
+            assert!(problem.problem.contains("expected 127.0.0.1:PORT"), "{problem}");
         }
     }
 }

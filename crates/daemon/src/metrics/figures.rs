@@ -1,42 +1,58 @@
-//! What the OpenMetrics page says of the manager: numbers, and the names of users; no program's name and no number of a process, because
-//! every user of the machine can read it. It must not know how the page is asked for.
+//! The text of the OpenMetrics page: numbers, and the names of users; no program's name and no
+//! number of a process, because every user of the machine can read it.
 
 use std::collections::BTreeMap;
 
 use numaestro_abi::page::{fold, why};
 use numaestro_engine::Snapshot;
-use numaestro_host::memory::{Folding, SharedPage};
-use numaestro_host::monotonic_ns;
+use numaestro_host::memory::Folding;
 
-use super::format::{Kind, Page};
-use crate::manager::Manager;
+use super::format::{Histogram, Kind, Page};
 
 /// States that are shown also while nothing is in them, so that a graph has no holes.
 const APP_STATES: [&str; 6] = ["waiting", "running", "sequential", "blocked", "stopped", "wrapper"];
 const PU_STATES: [&str; 6] = ["free", "owned", "leaving", "reserved", "unmanaged", "offline"];
 
-impl Manager {
-    pub(super) fn metrics_page(&self) -> String {
-        let ledger = self.brain.snapshot();
+/// What the page tells.
+#[derive(Debug)]
+pub(crate) struct Figures<'a> {
+    pub(crate) ledger: &'a Snapshot,
+    /// Time since the manager's start, nanoseconds.
+    pub(crate) uptime_ns: u64,
+    pub(crate) steps: &'a Histogram,
+    pub(crate) refusals: u64,
+    /// Memory that was moved to other nodes, bytes.
+    pub(crate) moved_bytes: u64,
+    pub(crate) connections: usize,
+    /// Processors of each user that has applications, by name.
+    pub(crate) users: BTreeMap<String, usize>,
+    /// Of every application with a page.
+    pub(crate) folded: Vec<Folding>,
+}
+
+impl Figures<'_> {
+    /// The page.
+    pub(crate) fn page(&self) -> String {
         let mut page = Page::default();
-        self.about_the_manager(&mut page, &ledger);
-        about_states(&mut page, &ledger);
-        self.about_users(&mut page, &ledger);
+        self.about_the_manager(&mut page);
+        about_states(&mut page, self.ledger);
+        self.about_users(&mut page);
         self.about_folding(&mut page);
         page.finish()
     }
 
-    fn about_the_manager(&self, page: &mut Page, ledger: &Snapshot) {
+    fn about_the_manager(&self, page: &mut Page) {
+        let ledger = self.ledger;
         page.family("numaestro_build", Kind::Info, "", "The manager.");
         page.sample("_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
         page.family("numaestro_policy", Kind::Info, "", "The present policy.");
         page.sample("_info", &[("policy", &ledger.policy)], 1);
         page.family("numaestro_uptime_seconds", Kind::Gauge, "seconds", "Since the start of the manager.");
-        page.sample("", &[], monotonic_ns().saturating_sub(self.started_ns) as f64 / 1e9);
+        page.sample("", &[], self.uptime_ns as f64 / 1e9);
         page.family("numaestro_decisions", Kind::Counter, "", "Decisions about who has which processors.");
         page.sample("_total", &[], ledger.decisions);
         page.family("numaestro_step_seconds", Kind::Histogram, "seconds", "Time that the engine took for an event.");
-        self.service.steps.write(page);
+        self.steps.write(page);
         page.family("numaestro_refusals", Kind::Counter, "", "Wishes that could not be fulfilled.");
         page.sample("_total", &[], self.refusals);
         page.family(
@@ -45,40 +61,29 @@ impl Manager {
             "bytes",
             "Memory of programs that was moved to other nodes.",
         );
-        page.sample("_total", &[], self.service.moved_bytes);
+        page.sample("_total", &[], self.moved_bytes);
         page.family("numaestro_connections", Kind::Gauge, "", "Commands and programs that are connected.");
-        page.sample("", &[], self.connections.len());
+        page.sample("", &[], self.connections);
         page.family("numaestro_queue_length", Kind::Gauge, "", "Applications in the queue.");
         page.sample("", &[], ledger.queue.len());
         page.family("numaestro_unmanaged_processors", Kind::Gauge, "processors", "Taken by load that is not managed.");
         page.sample("", &[], ledger.unmanaged);
     }
 
-    fn about_users(&self, page: &mut Page, ledger: &Snapshot) {
-        let mut users: BTreeMap<String, usize> = BTreeMap::new();
-        for known in &ledger.pus {
-            let owner = known.owner.and_then(|owner| self.apps.get(&owner.0));
-            if let Some(entry) = owner {
-                *users.entry(self.user_label(entry)).or_default() += 1;
-            }
-        }
-        for entry in self.apps.values() {
-            users.entry(self.user_label(entry)).or_default();
-        }
+    fn about_users(&self, page: &mut Page) {
         page.family(
             "numaestro_user_processors",
             Kind::Gauge,
             "processors",
             "Processors that the programs of a user have.",
         );
-        for (user, count) in &users {
+        for (user, count) in &self.users {
             page.sample("", &[("user", user)], count);
         }
     }
 
     fn about_folding(&self, page: &mut Page) {
-        let folded: Vec<Folding> =
-            self.apps.values().filter_map(|entry| entry.page.as_ref()).map(SharedPage::folding).collect();
+        let folded = &self.folded;
         let count = |mode: u32, reason: Option<usize>| {
             let meant = |entry: &&Folding| entry.mode == mode && reason.is_none_or(|why| entry.why as usize == why);
             folded.iter().filter(meant).count()
@@ -107,11 +112,6 @@ impl Manager {
             "Switches between threads in user space in the latest second.",
         );
         page.sample("", &[], sum(|entry| entry.switches_per_second));
-    }
-
-    /// What the user of a program is called. A manager of one user has no names, and needs none.
-    fn user_label(&self, entry: &crate::app::App) -> String {
-        self.name_of(entry.uid).unwrap_or_else(|| entry.uid.to_string())
     }
 }
 

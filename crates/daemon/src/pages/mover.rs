@@ -1,7 +1,6 @@
-//! The mover: a thread of its own that looks where the memory of programs is and moves what is worth it, a batch at a time, all programs together
-//! under one rate. It never holds up the manager. When there is nothing to look at and nothing to move, it sleeps.
-//!
-//! It must not know what a policy is: it is told where pages should be.
+//! The mover: a thread of its own that looks where the memory of programs is and moves what is
+//! worth it, a batch at a time, all programs together under one rate. It never holds up the
+//! manager. When there is nothing to look at and nothing to move, it sleeps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,7 +39,8 @@ pub(crate) enum Order {
     Watch(Box<Subject>),
     /// It is gone or nobody's business any more.
     Forget(u64),
-    /// Look at all of these now; the answer is [`News::Looked`] with the same number, after their samples.
+    /// Look at all of these now; the answer is [`Report::Looked`] with the same number, after their
+    /// samples.
     Look(u64, Vec<Subject>),
     /// So many bytes may be moved in a second from now on.
     Rate(u64),
@@ -58,7 +58,7 @@ pub(crate) struct Places {
 
 /// What the mover says.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum Report {
     /// An application has been looked at.
     Sample { app: u64, sample: Sample, verdict: Verdict },
     /// Its pages have been moved as far as could be.
@@ -75,22 +75,27 @@ pub(crate) enum News {
 #[derive(Debug)]
 pub(crate) struct Mover {
     orders: Sender<Order>,
-    news: Receiver<News>,
-    pub(crate) wake: Arc<Wake>,
+    reports: Receiver<Report>,
+    wake: Arc<Wake>,
 }
 
 impl Mover {
     /// Starts the thread. `rate`: bytes a second.
     pub(crate) fn start(rate: u64, places: Arc<Places>) -> Result<Self, HostError> {
         let (orders, inbox) = channel();
-        let (outbox, news) = channel();
+        let (outbox, reports) = channel();
         let wake = Arc::new(Wake::new()?);
         let caller = wake.clone();
         let work = move || Worker::new(rate, places, outbox, caller).run(&inbox);
         let thread = std::thread::Builder::new().name("pages".to_owned()).spawn(work);
         let failed = |source| HostError::Call { operation: "start the mover of pages", source };
         thread.map_err(failed)?;
-        Ok(Self { orders, news, wake })
+        Ok(Self { orders, reports, wake })
+    }
+
+    /// Ready when it has reported something.
+    pub(crate) fn wake(&self) -> &Wake {
+        &self.wake
     }
 
     pub(crate) fn tell(&self, order: Order) {
@@ -99,9 +104,9 @@ impl Mover {
     }
 
     /// Everything that it has said since the last time.
-    pub(crate) fn take(&self) -> Vec<News> {
+    pub(crate) fn take(&self) -> Vec<Report> {
         self.wake.clear();
-        self.news.try_iter().collect()
+        self.reports.try_iter().collect()
     }
 }
 
@@ -115,7 +120,8 @@ struct Watched {
     moved: u64,
     unmoved: u64,
     to_move: u64,
-    /// Hardly anything of what should have moved could be: not tried again before something has changed.
+    /// Hardly anything of what should have moved could be: not tried again before something has
+    /// changed.
     barren: bool,
     /// The node where they should be has had no room in the end, whatever its free memory says.
     full: bool,
@@ -123,7 +129,7 @@ struct Watched {
 
 struct Worker {
     places: Arc<Places>,
-    outbox: Sender<News>,
+    outbox: Sender<Report>,
     wake: Arc<Wake>,
     watched: BTreeMap<u64, Watched>,
     bucket: Bucket,
@@ -131,7 +137,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(rate: u64, places: Arc<Places>, outbox: Sender<News>, wake: Arc<Wake>) -> Self {
+    fn new(rate: u64, places: Arc<Places>, outbox: Sender<Report>, wake: Arc<Wake>) -> Self {
         let bucket = Bucket::new(rate, monotonic_ns());
         Self { places, outbox, wake, watched: BTreeMap::new(), bucket, nodes: Vec::new() }
     }
@@ -145,7 +151,7 @@ impl Worker {
             match order {
                 Ok(order) => self.obey(order),
                 Err(RecvTimeoutError::Timeout) => {
-                    self.look_at_due();
+                    self.observe_due();
                     self.move_some();
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -161,8 +167,8 @@ impl Worker {
         [step, look].into_iter().flatten().min()
     }
 
-    fn say(&self, news: News) {
-        let _ = self.outbox.send(news);
+    fn say(&self, report: Report) {
+        let _ = self.outbox.send(report);
         self.wake.call();
     }
 
@@ -180,11 +186,11 @@ impl Worker {
                 }
             }
             Order::Look(number, subjects) => {
-                self.look_at_nodes(true);
+                self.observe_nodes(true);
                 for subject in &subjects {
                     self.look(subject, true);
                 }
-                self.say(News::Looked(number));
+                self.say(Report::Looked(number));
             }
             Order::Rate(rate) => self.bucket = Bucket::new(rate, monotonic_ns()),
             Order::Machine(places) => self.places = places,
@@ -197,49 +203,38 @@ impl Worker {
         let app = subject.app;
         let former = self.watched.remove(&app);
         if let Some(former) = former.as_ref().filter(|former| !former.walks.is_empty() && former.moved > 0) {
-            self.say(News::Moved { app, bytes: former.moved, left: former.unmoved, why: "" });
+            self.say(Report::Moved { app, bytes: former.moved, left: former.unmoved, why: "" });
         }
         let told = former.and_then(|former| former.told);
-        let watched = Watched {
-            subject,
-            schedule,
-            told,
-            walks: Vec::new(),
-            moved: 0,
-            unmoved: 0,
-            to_move: 0,
-            barren: false,
-            full: false,
-        };
-        self.watched.insert(app, watched);
+        self.watched.insert(app, Watched::new(subject, schedule, told));
     }
 
-    fn look_at_due(&mut self) {
+    fn observe_due(&mut self) {
         let now = monotonic_ns();
         let is_due = |watched: &&Watched| watched.schedule.next_ns.is_some_and(|at| at <= now);
         let due: Vec<Subject> = self.watched.values().filter(is_due).map(|watched| watched.subject.clone()).collect();
         if due.is_empty() {
             return;
         }
-        self.look_at_nodes(false);
+        self.observe_nodes(false);
         for subject in due {
             self.look(&subject, false);
         }
     }
 
     /// Reads the memory of nodes, and says it if it has changed noticeably or `always`.
-    fn look_at_nodes(&mut self, always: bool) {
+    fn observe_nodes(&mut self, always: bool) {
         let nodes = numa::node_memory().unwrap_or_default();
         let same = |(a, b): (&NodeMemory, &NodeMemory)| {
             a.node == b.node && a.total == b.total && a.free.abs_diff(b.free) < (a.total / 32).max(1)
         };
         if always || nodes.len() != self.nodes.len() || !nodes.iter().zip(&self.nodes).all(same) {
             self.nodes.clone_from(&nodes);
-            self.say(News::Nodes(nodes));
+            self.say(Report::Nodes(nodes));
         }
     }
 
-    /// Looks at one application, says what is news, and goes on from there if it is watched.
+    /// Looks at one application, reports what has changed, and goes on from there if it is watched.
     fn look(&mut self, subject: &Subject, always: bool) {
         let app = subject.app;
         let sample = match sample(subject, &self.places) {
@@ -249,7 +244,7 @@ impl Worker {
                     watched.schedule.next_ns = None;
                 }
                 if let Err(cause) = nothing {
-                    self.say(News::Blind { app, reason: cause.to_string() });
+                    self.say(Report::Blind { app, reason: cause.to_string() });
                 }
                 return;
             }
@@ -259,7 +254,7 @@ impl Worker {
         let (rate, now) = (self.bucket.rate(), monotonic_ns());
         let verdict = judge(&subject.aim, &sample, &nodes, &self.places.distances, rate, now);
         let Some(watched) = self.watched.get_mut(&app) else {
-            self.say(News::Sample { app, sample, verdict });
+            self.say(Report::Sample { app, sample, verdict });
             return;
         };
         let verdict = match verdict {
@@ -267,7 +262,7 @@ impl Worker {
             other => other,
         };
         let told = watched.told.as_ref();
-        let news = always || told.is_none_or(|(former, said)| sample.differs(former) || *said != verdict);
+        let differs = always || told.is_none_or(|(former, said)| sample.differs(former) || *said != verdict);
         if !always {
             watched.schedule.looked(&watched.subject.aim, verdict, sample.took_ns, now);
         }
@@ -277,9 +272,9 @@ impl Worker {
         {
             watched.begin(bytes);
         }
-        if news {
+        if differs {
             watched.told = Some((sample.clone(), verdict));
-            self.say(News::Sample { app, sample, verdict });
+            self.say(Report::Sample { app, sample, verdict });
         }
     }
 
@@ -302,13 +297,18 @@ impl Worker {
                 let now = monotonic_ns();
                 let soon = now + 100_000_000;
                 watched.schedule.next_ns = Some(watched.schedule.next_ns.map_or(soon, |at| at.min(soon)));
-                self.say(News::Moved { app, bytes, left, why });
+                self.say(Report::Moved { app, bytes, left, why });
             }
         }
     }
 }
 
 impl Watched {
+    fn new(subject: Subject, schedule: Schedule, told: Option<(Sample, Verdict)>) -> Self {
+        let (walks, moved, unmoved, to_move) = (Vec::new(), 0, 0, 0);
+        Self { subject, schedule, told, walks, moved, unmoved, to_move, barren: false, full: false }
+    }
+
     /// Begins to move.
     fn begin(&mut self, bytes: u64) {
         (self.moved, self.unmoved, self.to_move) = (0, 0, bytes);

@@ -1,4 +1,5 @@
-//! The thread itself, on real processes. On a machine of one node nothing moves; what does is tested in guests with several.
+//! The thread itself, on real processes. On a machine of one node nothing moves; what does is
+//! tested in guests with several.
 
 use super::*;
 use std::process::{Child, Command};
@@ -19,10 +20,10 @@ fn subject(app: u64, child: &Child, stay: &[u32]) -> Subject {
 }
 
 /// The next thing the mover says of an application.
-fn wait(mover: &Mover, mut wanted: impl FnMut(&News) -> bool) -> News {
+fn wait(mover: &Mover, mut wanted: impl FnMut(&Report) -> bool) -> Report {
     let began = monotonic_ns();
     while monotonic_ns() - began < 60_000_000_000 {
-        if let Some(found) = mover.take().into_iter().find(|news| wanted(news)) {
+        if let Some(found) = mover.take().into_iter().find(|report| wanted(report)) {
             return found;
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -35,15 +36,15 @@ fn who_is_watched_is_looked_at_and_a_request_is_answered() {
     let mover = Mover::start(1 << 30, places()).unwrap();
     let mut child = sleeper();
     mover.tell(Order::Watch(Box::new(subject(1, &child, &[0]))));
-    let news = wait(&mover, |news| matches!(news, News::Sample { app: 1, .. } | News::Blind { .. }));
-    let News::Sample { sample, .. } = news else { panic!("{news:?}") };
+    let report = wait(&mover, |report| matches!(report, Report::Sample { app: 1, .. } | Report::Blind { .. }));
+    let Report::Sample { sample, .. } = report else { panic!("{report:?}") };
     assert!(sample.bytes() > 0 && sample.shared.values().sum::<u64>() > 0, "{sample:?}");
     assert_eq!(sample.threads.values().sum::<u64>(), 1);
     mover.tell(Order::Look(7, vec![subject(1, &child, &[0]), subject(2, &child, &[])]));
     let mut samples = 0;
-    wait(&mover, |news| {
-        samples += u32::from(matches!(news, News::Sample { .. }));
-        matches!(news, News::Looked(7))
+    wait(&mover, |report| {
+        samples += u32::from(matches!(report, Report::Sample { .. }));
+        matches!(report, Report::Looked(7))
     });
     assert_eq!(samples, 2, "also of one that is not watched");
     child.kill().unwrap();
@@ -57,16 +58,16 @@ fn another_process_with_the_same_number_is_not_looked_at() {
     let mut other = subject(1, &child, &[0]);
     other.start_time += 1;
     mover.tell(Order::Look(1, vec![other]));
-    wait(&mover, |news| {
-        assert!(!matches!(news, News::Sample { .. } | News::Blind { .. }), "{news:?}");
-        matches!(news, News::Looked(1))
+    wait(&mover, |report| {
+        assert!(!matches!(report, Report::Sample { .. } | Report::Blind { .. }), "{report:?}");
+        matches!(report, Report::Looked(1))
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    // One that has ended is no news either, and the mover lives.
+    // One that has ended is nothing to report either, and the mover lives.
     mover.tell(Order::Watch(Box::new(Subject { app: 3, pid: child.id(), ..subject(3, &sleeper_gone(), &[0]) })));
     mover.tell(Order::Look(2, vec![]));
-    wait(&mover, |news| matches!(news, News::Looked(2)));
+    wait(&mover, |report| matches!(report, Report::Looked(2)));
 }
 
 /// A process to take a start time from; it ends with its parent's interest in it.
@@ -88,8 +89,8 @@ fn a_node_without_room_is_never_moved_to() {
     std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
     // Node 900 is not there: its memory is nowhere.
     mover.tell(Order::Watch(Box::new(subject(1, child, &[900]))));
-    let news = wait(&mover, |news| matches!(news, News::Sample { .. }));
-    let News::Sample { sample, verdict, .. } = news else { panic!() };
+    let report = wait(&mover, |report| matches!(report, Report::Sample { .. }));
+    let Report::Sample { sample, verdict, .. } = report else { panic!() };
     assert_eq!(verdict, Verdict::Spilled(sample.elsewhere(&[900])));
     assert!(sample.elsewhere(&[900]) >= 8 << 20);
     child.kill().unwrap();

@@ -1,20 +1,18 @@
-//! What people see of memory. It changes nothing.
+//! The picture of memory that people see. It changes nothing.
 
 use std::collections::BTreeMap;
 
 use numaestro_abi::control::{MemoryStatus, NodeStatus, OnNode};
 use numaestro_engine::PageHome;
 use numaestro_host::monotonic_ns;
-use numaestro_topology::CpuSet;
+use numaestro_topology::{CpuSet, Machine, NumaNode};
 
-use super::Verdict;
-use crate::app::App;
-use crate::manager::Manager;
+use super::{Pages, Verdict};
 
-impl Manager {
+impl Pages {
     /// Where an application's memory was at the latest look; `None` before the first.
-    pub(crate) fn memory_status(entry: &App) -> Option<MemoryStatus> {
-        let memory = &entry.memory;
+    pub(crate) fn status(&self, app: u64) -> Option<MemoryStatus> {
+        let memory = self.by_app.get(&app)?;
         let (sample, verdict, at_ns) = memory.seen.as_ref()?;
         let wanted: CpuSet = memory.aim.stay.iter().copied().collect();
         let policy = match memory.wanted {
@@ -48,20 +46,20 @@ impl Manager {
     }
 
     /// One sentence for `why`; `None` if there is nothing that people should know.
-    pub(crate) fn memory_remark(entry: &App) -> Option<String> {
-        let (_, verdict, _) = entry.memory.seen.as_ref()?;
+    pub(crate) fn remark(&self, app: u64) -> Option<String> {
+        let (_, verdict, _) = self.by_app.get(&app)?.seen.as_ref()?;
         let Verdict::Spilled(bytes) = verdict else { return None };
         Some(format!("{} MiB of its memory are outside its home, which is full", bytes >> 20))
     }
 
     /// Nodes as of the latest look.
-    pub(crate) fn node_statuses(&self) -> Vec<NodeStatus> {
-        let nodes = self.machine.numa_nodes().iter();
-        let status = |node: &numaestro_topology::NumaNode| {
-            let memory = self.pages.nodes.iter().find(|memory| memory.node == node.os_index);
+    pub(crate) fn node_statuses(&self, machine: &Machine) -> Vec<NodeStatus> {
+        let nodes = machine.numa_nodes().iter();
+        let status = |node: &NumaNode| {
+            let memory = self.nodes.iter().find(|memory| memory.node == node.os_index);
             NodeStatus {
                 node: node.os_index,
-                cpus: self.machine.os_cpuset(&node.pus).to_string(),
+                cpus: machine.os_cpuset(&node.pus).to_string(),
                 total: memory.map_or(0, |memory| memory.total),
                 free: memory.map_or(0, |memory| memory.free),
             }

@@ -1,10 +1,12 @@
-//! The engine behind a wall: a policy that panics is caught here, and replaced by the simplest one. Nothing else calls the engine.
+//! The engine behind a wall: a policy that panics is caught here, and the simplest one takes its
+//! place. The journal is written here too, because it holds each event with the actions that follow
+//! from it.
 
 use std::any::Any;
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
@@ -14,44 +16,101 @@ use numaestro_topology::{CpuSet, Machine};
 
 use crate::bandwidth;
 use crate::config::Config;
+use crate::metrics::Histogram;
 
 /// The policy that takes over when another one has failed.
 pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
 
-/// After a renewal everybody is there to claim what they have, at once: there is nobody to wait for.
+/// After a renewal everybody is there to claim what they have, at once: there is nobody to wait
+/// for.
 const RENEWAL_NS: Nanos = 1_000_000;
 
 /// Failures until the manager gives up: programs are better off without one that cannot decide.
 const FAILURES_MAX: u32 = 3;
 
+/// The file of every event and action.
+#[derive(Debug)]
+struct Journal {
+    path: PathBuf,
+    /// `None` once it could not be written.
+    file: Option<File>,
+    /// How many files it has: one for each machine.
+    files: u32,
+}
+
+impl Journal {
+    fn create(path: &Path) -> Result<Self> {
+        Ok(Self { path: path.to_owned(), file: Some(open(path)?), files: 1 })
+    }
+
+    /// It goes on in a file of its own, `NAME.2` and so on: each is about one machine.
+    fn next_file(&mut self) -> Result<()> {
+        if self.file.is_some() {
+            self.files += 1;
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".{}", self.files));
+            self.file = Some(open(Path::new(&name))?);
+        }
+        Ok(())
+    }
+
+    /// One line. A journal that cannot be written any more is given up: programs do not depend on
+    /// it.
+    fn write(&mut self, line: &str) {
+        if let Some(file) = &mut self.file
+            && let Err(cause) = file.write_all(format!("{}\n", line.trim_end()).as_bytes())
+        {
+            tracing::warn!("the journal ends here: {cause}");
+            self.file = None;
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| format!("cannot write the journal {}", path.display()))
+}
+
+/// How long the engine takes for an event.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StepTimes {
+    /// Nanoseconds of the latest step.
+    pub(crate) latest_ns: u64,
+    /// Nanoseconds of the longest step.
+    pub(crate) longest_ns: u64,
+    pub(crate) all: Histogram,
+}
+
 /// The engine, its measurements, and what is needed to begin anew.
-pub(crate) struct Brain {
+pub(crate) struct ContainedEngine {
     engine: Engine,
-    machine: Machine,
     settings: Settings,
     seed: u64,
     /// Policies that have failed so far, each of them for good.
     failures: u32,
-    journal: Option<File>,
-    /// How many files the journal has: one for each machine.
-    journals: u32,
-    /// What people call the application of the next event.
+    journal: Option<Journal>,
+    /// The name of the application of the next event, for the journal.
     arriving: Option<String>,
     /// Events so far: the position in the journal.
-    pub(crate) events: u64,
-    /// Nanoseconds of the latest and the longest step.
-    pub(crate) step_ns: [u64; 2],
+    events: u64,
+    times: StepTimes,
 }
 
-/// The policy has failed at an event; the engine must be thrown away.
+/// The policy has failed at an event; [`ContainedEngine::fall_back`] has to follow.
 #[derive(Debug)]
 pub(crate) struct Failed {
     /// What it said.
     pub(crate) message: String,
 }
 
-impl Brain {
-    /// An engine for this machine under the configured policy.
+fn build(machine: &Machine, settings: &Settings, seed: u64) -> Result<Engine> {
+    Engine::new(machine.clone(), settings.clone(), seed)
+        .map_err(|cause| anyhow!("{cause}"))
+        .with_context(|| format!("policy `{}` cannot be used", settings.policy))
+}
+
+impl ContainedEngine {
+    /// An engine for this machine under the configured policy. `preemption`: programs can be
+    /// stopped.
     pub(crate) fn new(config: &Config, machine: &Machine, preemption: bool) -> Result<Self> {
         let mut settings = Settings {
             policy: config.policy.clone(),
@@ -64,23 +123,32 @@ impl Brain {
         // Programs measure their speedup when they are asked to.
         (settings.host.speedup, settings.host.preemption) = (true, preemption);
         settings.host.page_control = numaestro_host::numa::memory_policy_permitted().is_ok();
-        let mut brain = Self::build(machine.clone(), settings, config.seed)?;
-        if let Some(path) = &config.journal {
-            brain.begin_journal(path)?;
+        let engine = build(machine, &settings, config.seed)?;
+        let journal = config.journal.as_deref().map(Journal::create).transpose()?;
+        let mut contained = Self {
+            engine,
+            settings,
+            seed: config.seed,
+            failures: 0,
+            journal,
+            arriving: None,
+            events: 0,
+            times: StepTimes::default(),
+        };
+        contained.begin_journal(machine);
+        Ok(contained)
+    }
+
+    fn begin_journal(&mut self, machine: &Machine) {
+        if let Some(journal) = &mut self.journal {
+            journal.write(&journal::encode_head(machine, &self.settings, self.seed));
         }
-        Ok(brain)
     }
 
-    fn begin_journal(&mut self, path: &Path) -> Result<()> {
-        let file = File::create(path).with_context(|| format!("cannot write the journal {}", path.display()))?;
-        self.journal = Some(file);
-        self.note(&journal::encode_head(&self.machine, &self.settings, self.seed));
-        Ok(())
-    }
-
-    /// One for the machine as it is now, under the present policy; under the configured one where that does not fit the machine any more, and under the
-    /// simplest one where that does not either. The journal goes on in a file of its own, `NAME.2` and so on: each is about one machine.
-    pub(crate) fn renewed(&self, config: &Config, machine: &Machine) -> Result<Self> {
+    /// Begins anew for the machine as it is now, under the present policy; under the configured one
+    /// where that does not fit the machine any more, and under the simplest one where that does not
+    /// either. Nothing has changed where none fits.
+    pub(crate) fn renew(&mut self, config: &Config, machine: &Machine) -> Result<()> {
         let mut settings = Settings {
             reserved: machine.pu_set(&config.reserved.parse::<CpuSet>()?),
             buses: bandwidth::buses(machine),
@@ -90,52 +158,32 @@ impl Brain {
         let mut fresh = None;
         for policy in [&self.policy_text(), &config.policy, FALLBACK_POLICY] {
             policy.clone_into(&mut settings.policy);
-            match Self::build(machine.clone(), settings.clone(), self.seed) {
-                Ok(brain) => {
-                    fresh = Some(brain);
+            match build(machine, &settings, self.seed) {
+                Ok(engine) => {
+                    fresh = Some(engine);
                     break;
                 }
                 Err(cause) => tracing::warn!("{cause:#}"),
             }
         }
-        let mut fresh = fresh.context("no policy can be used on the changed machine")?;
-        (fresh.failures, fresh.events, fresh.step_ns) = (self.failures, self.events, self.step_ns);
-        fresh.journals = self.journals;
-        if let (Some(path), Some(_)) = (&config.journal, &self.journal) {
-            fresh.journals += 1;
-            let mut name = path.clone().into_os_string();
-            name.push(format!(".{}", fresh.journals));
-            fresh.begin_journal(Path::new(&name))?;
+        let fresh = fresh.context("no policy can be used on the changed machine")?;
+        if let Some(journal) = &mut self.journal {
+            journal.next_file()?;
         }
-        Ok(fresh)
+        (self.engine, self.settings, self.arriving) = (fresh, settings, None);
+        self.begin_journal(machine);
+        Ok(())
     }
 
-    fn build(machine: Machine, settings: Settings, seed: u64) -> Result<Self> {
-        let engine = Engine::new(machine.clone(), settings.clone(), seed)
-            .map_err(|cause| anyhow!("{cause}"))
-            .with_context(|| format!("policy `{}` cannot be used", settings.policy))?;
-        Ok(Self {
-            engine,
-            machine,
-            settings,
-            seed,
-            failures: 0,
-            journal: None,
-            journals: 1,
-            arriving: None,
-            events: 0,
-            step_ns: [0, 0],
-        })
-    }
-
-    /// One under the simplest policy, to go on after a failure.
-    pub(crate) fn fallback(&self) -> Result<Self> {
+    /// Begins anew under the simplest policy, to go on after a failure. The journal ends with the
+    /// failure.
+    pub(crate) fn fall_back(&mut self, machine: &Machine) -> Result<()> {
         anyhow::ensure!(self.failures < FAILURES_MAX, "the simplest policy fails too");
         let settings = Settings { policy: FALLBACK_POLICY.to_owned(), ..self.settings.clone() };
-        let mut fresh = Self::build(self.machine.clone(), settings, self.seed)?;
-        fresh.failures = self.failures + 1;
-        (fresh.events, fresh.step_ns) = (self.events, self.step_ns);
-        Ok(fresh)
+        self.engine = build(machine, &settings, self.seed)?;
+        (self.settings, self.journal, self.arriving) = (settings, None, None);
+        self.failures += 1;
+        Ok(())
     }
 
     /// One event; what follows from it is appended to `actions`.
@@ -145,39 +193,29 @@ impl Brain {
             self.settings.parties.clone_from(parties);
         }
         let begun = Instant::now();
-        // What was measured in a turn belongs to it, and must not end it.
-        let measured = matches!(event, Event::Bandwidth { .. } | Event::Saturation { .. });
-        let end = self.engine.turn_ends().filter(|_| measured);
-        let now = end.map_or(now, |end| now.min(end.saturating_sub(1)));
         let engine = &mut self.engine;
         // A broken engine is not looked at again: `Failed` leads to a new one.
         let outcome = catch_unwind(AssertUnwindSafe(|| engine.step(now, event, actions)));
         let taken = begun.elapsed().as_nanos() as u64;
-        self.step_ns = [taken, self.step_ns[1].max(taken)];
+        (self.times.latest_ns, self.times.longest_ns) = (taken, self.times.longest_ns.max(taken));
         self.events += 1;
-        if self.journal.is_some() && outcome.is_ok() {
+        if outcome.is_ok() {
+            self.times.all.count(taken);
             let name = self.arriving.take();
-            self.note(&journal::encode_named(now, name.as_deref(), event, actions));
+            if let Some(journal) = &mut self.journal {
+                journal.write(&journal::encode_named(now, name.as_deref(), event, actions));
+            }
         }
         outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
     }
 
-    /// What people call the application of the next event, which is its arrival. For the journal.
+    /// The name of the application of the next event, which is its arrival. For the journal.
     pub(crate) fn arrives(&mut self, name: &str) {
         self.arriving = self.journal.is_some().then(|| name.to_owned());
     }
 
-    /// One line for the journal. One that cannot be written any more is given up: programs do not depend on it.
-    fn note(&mut self, line: &str) {
-        if let Some(file) = &mut self.journal
-            && let Err(cause) = file.write_all(format!("{}\n", line.trim_end()).as_bytes())
-        {
-            tracing::warn!("the journal ends here: {cause}");
-            self.journal = None;
-        }
-    }
-
-    /// What an application with this wish would get if it came now, or why it would be refused. Nothing changes, even if the policy fails at it.
+    /// What an application with this wish would get if it came now, or why it would be refused.
+    /// Nothing changes, even if the policy fails at it.
     pub(crate) fn advise(&self, now: Nanos, wish: &Wish, free_memory: &[u64]) -> Result<Advice, String> {
         let asked = catch_unwind(AssertUnwindSafe(|| self.engine.advise(now, wish, free_memory)));
         match asked {
@@ -186,9 +224,13 @@ impl Brain {
         }
     }
 
-    /// The machine that is divided.
-    pub(crate) fn machine(&self) -> &Machine {
-        &self.machine
+    /// Events so far: the position in the journal.
+    pub(crate) fn position(&self) -> u64 {
+        self.events
+    }
+
+    pub(crate) fn times(&self) -> &StepTimes {
+        &self.times
     }
 
     /// When the engine wants [`Event::Timer`].

@@ -1,0 +1,307 @@
+//! The manager's front: the connections of programs and people, whose programs they are, what they
+//! may do, and what is shown to them and to the service manager.
+//!
+//! A message or a request becomes calls of the [`Shell`]; what comes out of those,
+//! [`Front::deliver`] sends to the connections that wait for it.
+
+mod advice;
+mod attach;
+mod control;
+mod picture;
+mod reload;
+mod takeover;
+mod users;
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+use anyhow::Result;
+use numaestro_abi::control::Reply;
+use numaestro_host::listen::Inherited;
+use numaestro_host::monotonic_ns;
+use numaestro_host::poll::Ready;
+use numaestro_host::socket::{self, Sort};
+use tracing::{info, warn};
+
+use crate::config::Config;
+use crate::connection::{BUDGET, Connections};
+use crate::metrics::Endpoint;
+use crate::released::Released;
+use crate::rights::Rights;
+use crate::rules::Rules;
+use crate::service::{Service, Sockets};
+use crate::shell::Shell;
+use crate::state::Directory;
+use crate::timers::Due;
+use crate::users::Users;
+use crate::wakeups::token;
+
+/// Watchers get at most twenty pictures a second.
+const WATCH_DELAY_NS: u64 = 50_000_000;
+/// The state file follows changes after this time.
+const SAVE_DELAY_NS: u64 = 50_000_000;
+/// The same while turns are taken: who has what changes all the time then.
+const SAVE_DELAY_TURNS_NS: u64 = 1_000_000_000;
+/// Up to so many applications the state file is written before somebody is told what is in it.
+const APPS_AT_ONCE: usize = 64;
+
+/// See the file's header.
+pub(crate) struct Front {
+    config: Rc<Config>,
+    directory: Directory,
+    connections: Connections,
+    users: Users,
+    rights: Rights,
+    rules: Rules,
+    service: Service,
+    metrics: Endpoint,
+    released: Released,
+    /// Applications that waited in the queue of a former manager, and whose commands have not come
+    /// to this one yet.
+    expected: BTreeSet<u64>,
+    /// When the manager has started, nanoseconds.
+    started_ns: u64,
+    /// The manager is to end.
+    ending: bool,
+    /// Connections that are told what the end has come to.
+    askers_of_end: Vec<u64>,
+}
+
+impl Front {
+    /// Opens the sockets, and takes over what a former manager left.
+    pub(crate) fn new(
+        config: Rc<Config>,
+        directory: Directory,
+        inherited: Inherited,
+        shell: &mut Shell,
+    ) -> Result<Self> {
+        let sockets = Sockets::open(&config, directory.runtime(), inherited)?;
+        let connections = Connections::new(sockets, shell.wakeups())?;
+        let mut front = Self {
+            config,
+            directory,
+            connections,
+            users: Users::default(),
+            rights: Rights::default(),
+            rules: Rules::default(),
+            service: Service::from_environment(),
+            metrics: Endpoint::default(),
+            released: Released::default(),
+            expected: BTreeSet::new(),
+            started_ns: monotonic_ns(),
+            ending: false,
+            askers_of_end: Vec::new(),
+        };
+        front.configure_users(shell);
+        front.take_over(shell);
+        // The places in the queue that were taken over are not lost if this manager is killed, too.
+        if !shell.programs().is_empty() {
+            front.save_soon_enough(shell);
+        }
+        front.metrics.configure(&front.config.metrics, shell.wakeups());
+        shell.start_sensing();
+        front.start_rules(shell);
+        front.deliver(shell);
+        Ok(front)
+    }
+
+    /// The manager is to end.
+    pub(crate) fn end(&mut self) {
+        self.ending = true;
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending
+    }
+
+    /// A time has come.
+    pub(crate) fn due(&mut self, due: Due, shell: &mut Shell) {
+        match due {
+            Due::Watch => self.show_watchers(shell),
+            Due::Save => self.directory.save(&shell.state()),
+            Due::Idle => self.end_if_idle(shell),
+            Due::Life => self.service.show_life(shell.wakeups()),
+            Due::Line => self.service.tell_line(shell.status_line()),
+            Due::Metrics => self.metrics.end_slow_scrapers(shell.wakeups()),
+            Due::Accept => self.connections.resume(shell.wakeups()),
+            Due::Execs | Due::Candidates | Due::Scan => self.look_for_programs(due, shell),
+            Due::Demand(_)
+            | Due::Phases
+            | Due::Foreign
+            | Due::Lease
+            | Due::Unstoppable
+            | Due::Cpuset(_)
+            | Due::Sweep
+            | Due::Nodes
+            | Due::Strays => {}
+        }
+    }
+
+    /// A descriptor is ready.
+    pub(crate) fn ready(&mut self, event: Ready, shell: &mut Shell) {
+        match event.token {
+            token::ATTACH => self.accept(Sort::Packets, shell),
+            token::CONTROL => self.accept(Sort::Stream, shell),
+            token::EXECS => self.rules.execs_waiting(shell.wakeups()),
+            scraper if (token::METRICS..token::CONNECTION).contains(&scraper) => self.serve_metrics(event, shell),
+            connection if connection >= token::CONNECTION => {
+                let number = connection - token::CONNECTION;
+                if self.connections.ready(number, event, shell.wakeups()) {
+                    self.read(number, shell);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn accept(&mut self, sort: Sort, shell: &mut Shell) {
+        for _ in 0..BUDGET {
+            let Some(fd) = self.connections.accept(sort, shell.wakeups()) else { return };
+            if let Some(number) = self.admit(fd, sort, shell) {
+                // Most peers have spoken before they are accepted: no need to sleep in between.
+                self.read(number, shell);
+            }
+        }
+    }
+
+    fn admit(&mut self, fd: OwnedFd, sort: Sort, shell: &mut Shell) -> Option<u64> {
+        let peer = socket::peer(fd.as_fd()).ok()?;
+        let who = self.rights.who_is(peer, fd.as_fd());
+        let usage = self.usage(who, shell);
+        if let Err(refusal) = self.rights.may_connect(who, usage) {
+            warn!(uid = peer.uid, "{}", refusal.reason);
+            Connections::turn_away(fd.as_fd(), sort, &refusal);
+            return None;
+        }
+        self.connections.admit(fd, who, sort, shell.wakeups())
+    }
+
+    fn read(&mut self, number: u64, shell: &mut Shell) {
+        for _ in 0..BUDGET {
+            let Some(sort) = self.connections.sort(number) else { return };
+            let Some(heard) = self.connections.read(number, shell.wakeups()) else { return };
+            for message in &heard.messages {
+                match sort {
+                    Sort::Packets => self.packet(number, message, shell),
+                    Sort::Stream => self.line(number, message, shell),
+                }
+                self.deliver(shell);
+            }
+            if heard.too_long && self.connections.who(number).is_some() {
+                self.refuse(number, "the line is longer than 65536 bytes", "", shell);
+                self.connections.close_after_flush(number, shell.wakeups());
+            }
+        }
+    }
+
+    fn reply(&mut self, number: u64, reply: &Reply, shell: &mut Shell) {
+        self.connections.reply(number, reply, shell.wakeups());
+    }
+
+    fn refuse(&mut self, number: u64, reason: &str, hint: &str, shell: &mut Shell) {
+        self.reply(number, &Reply::Refused { reason: reason.to_owned(), hint: hint.to_owned() }, shell);
+    }
+
+    /// Sends what has come out of the shell to the connections that wait for it, and to everybody
+    /// who watches. Programs whose commands have gone depart.
+    pub(crate) fn deliver(&mut self, shell: &mut Shell) {
+        loop {
+            let outcome = shell.take_outcome();
+            if !outcome.replies.is_empty() {
+                // A manager that is killed now is followed by one that knows the programs and their
+                // places in the queue.
+                self.save_soon_enough(shell);
+            }
+            for (number, reply) in outcome.replies {
+                if !matches!(reply, Reply::Waiting { .. }) {
+                    self.connections.set_asked(number, None);
+                }
+                self.reply(number, &reply, shell);
+            }
+            for number in outcome.looked {
+                self.show_memory(number, shell);
+            }
+            if outcome.departed {
+                // Descriptors have become free.
+                self.connections.resume(shell.wakeups());
+            }
+            if outcome.arrived {
+                self.rules.arrived(shell.wakeups());
+            }
+            for pid in outcome.busy {
+                let (programs, wakeups) = shell.programs_and_wakeups();
+                self.rules.busy(pid, &|pid| programs.of_pid(pid).is_some(), wakeups);
+            }
+            if outcome.changed {
+                self.changed(shell);
+            }
+            let abandoned = self.connections.take_abandoned();
+            if abandoned.is_empty() {
+                break;
+            }
+            for app in abandoned {
+                shell.depart(app);
+            }
+        }
+        self.ending |= shell.has_failed();
+        self.watch_idleness(shell);
+    }
+
+    /// Something that people can see is different.
+    fn changed(&mut self, shell: &mut Shell) {
+        let now = monotonic_ns();
+        let delay = if shell.takes_turns() { SAVE_DELAY_TURNS_NS } else { SAVE_DELAY_NS };
+        let wakeups = shell.wakeups();
+        self.service.changed(wakeups);
+        wakeups.set_earlier(Due::Save, now + delay);
+        if self.connections.are_watching() {
+            wakeups.set_if_unset(Due::Watch, now + WATCH_DELAY_NS);
+        }
+    }
+
+    /// Arms the end if nobody needs the manager, disarms it if somebody does.
+    fn watch_idleness(&self, shell: &mut Shell) {
+        let idle = shell.programs().is_empty() && self.connections.is_empty();
+        match self.config.idle_exit_s {
+            Some(seconds) if idle => {
+                shell.wakeups().set_if_unset(Due::Idle, monotonic_ns() + u64::from(seconds) * 1_000_000_000);
+            }
+            _ => shell.wakeups().clear(Due::Idle),
+        }
+    }
+
+    fn end_if_idle(&mut self, shell: &mut Shell) {
+        // Whoever has connected since then is served first.
+        self.accept(Sort::Packets, shell);
+        self.accept(Sort::Stream, shell);
+        if shell.programs().is_empty() && self.connections.is_empty() {
+            info!("nothing to manage; ending");
+            self.ending = true;
+        }
+    }
+
+    /// The orderly end: nothing is left that could be mistaken for a manager.
+    pub(crate) fn finish(&mut self, shell: &mut Shell) {
+        self.service.ends();
+        // Commands that wait in the queue start their programs without a manager.
+        for number in shell.end_queue() {
+            self.reply(number, &Reply::Ended, shell);
+        }
+        let whole = shell.end();
+        self.directory.clear(self.connections.sockets_stay());
+        for asker in std::mem::take(&mut self.askers_of_end) {
+            self.reply(asker, &Reply::Whole(whole.clone()), shell);
+        }
+        self.connections.close();
+        info!("ended");
+    }
+
+    /// Writes the state file before somebody is told what is in it; not while so many applications
+    /// run that this would hold everybody up.
+    fn save_soon_enough(&mut self, shell: &Shell) {
+        if shell.programs().len() <= APPS_AT_ONCE {
+            self.directory.save(&shell.state());
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What programs say: the attach messages. A message about an application counts only if it comes
+//! from that application's process.
+
+use numaestro_abi::attach::code;
+use numaestro_abi::control::{Options, Request};
+use numaestro_host::HostError;
+use numaestro_host::socket::Peer;
+use tracing::{info, warn};
+
+use super::Front;
+use crate::rights::Who;
+use crate::shell::Shell;
+use crate::wire::{self, Greeting, Message};
+
+impl Front {
+    /// One packet has come.
+    pub(super) fn packet(&mut self, number: u64, packet: &[u8], shell: &mut Shell) {
+        let Some(who) = self.connections.who(number) else { return };
+        if let Err(refusal) = self.rights.may_ask(who, &Request::Ping) {
+            self.turn_away(number, code::PERMISSION, &refusal.reason, shell);
+            return;
+        }
+        let is_from = |app: u64| {
+            let (entry, peer) = (shell.programs().get(app), who.peer);
+            peer.pid != 0 && entry.is_some_and(|entry| entry.pid() == peer.pid && entry.uid == peer.uid)
+        };
+        match wire::decode(packet) {
+            Err(refusal) => self.turn_away(number, refusal, "this message is not understood", shell),
+            Ok(Message::Hello(_)) if self.ending => {
+                self.turn_away(number, code::STOPPING, "the manager is stopping", shell);
+            }
+            Ok(Message::Hello(greeting)) => self.hello(number, who, &greeting, shell),
+            Ok(Message::Advise(question)) => self.advise_program(number, who, question, shell),
+            Ok(Message::Adopted { app, epoch }) if is_from(app) => shell.adopted(app, epoch),
+            Ok(Message::Busy { app }) if is_from(app) => shell.parallel_again(app),
+            Ok(Message::Request { app, processors }) if is_from(app) => shell.requested(app, processors),
+            Ok(Message::Demand { app, processors }) if is_from(app) => shell.demanded(app, processors),
+            Ok(Message::Team { app, threads }) if is_from(app) => shell.team_grew(app, threads),
+            Ok(Message::Speedup { app, processors, speedup_milli }) if is_from(app) => {
+                shell.measured(app, processors, speedup_milli);
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn turn_away(&mut self, number: u64, refusal: u32, text: &str, shell: &mut Shell) {
+        self.connections.send(number, &wire::welcome(refusal, 0, text), None);
+        self.connections.hang_up(number, shell.wakeups());
+    }
+
+    fn hello(&mut self, number: u64, who: Who, greeting: &Greeting, shell: &mut Shell) {
+        let pid = who.peer.pid;
+        if shell.programs().of_pid(pid).is_none() {
+            let usage = self.usage(who, shell);
+            if let Err(refusal) = self.rights.may_start(who, usage) {
+                self.turn_away(number, code::EXHAUSTED, &refusal.reason, shell);
+                return;
+            }
+            if self.released.contains(pid) {
+                self.turn_away(number, code::PERMISSION, "its user has let it go", shell);
+                return;
+            }
+        }
+        match self.attach_process(number, who.peer, greeting, shell) {
+            Ok(app) => self.hand_out(number, app, shell),
+            Err(cause) => {
+                warn!(pid, "cannot attach: {cause}");
+                let refusal = if cause.is_denied() { code::PERMISSION } else { code::EXHAUSTED };
+                self.turn_away(number, refusal, &cause.to_string(), shell);
+            }
+        }
+    }
+
+    /// The greeting process is an application with a page afterwards, and the engine knows what it
+    /// found out about itself.
+    fn attach_process(
+        &mut self,
+        number: u64,
+        peer: Peer,
+        greeting: &Greeting,
+        shell: &mut Shell,
+    ) -> Result<u64, HostError> {
+        let (pid, runtimes, threads_max) = (peer.pid, greeting.runtimes, greeting.threads_max);
+        if let Some(app) = shell.programs().of_pid(pid) {
+            let entry = shell.programs().get(app);
+            // One that is another user's since (su) is another application.
+            if entry.is_some_and(|entry| !entry.process.has_ended() && entry.uid == peer.uid) {
+                shell.attach_again(app, runtimes, threads_max)?;
+                return Ok(app);
+            }
+            shell.depart(app);
+        }
+        let failed = |operation, kind: std::io::ErrorKind| HostError::Process { operation, pid, source: kind.into() };
+        let process = self.connections.process(number, pid);
+        let process = process.ok_or_else(|| failed("attach", std::io::ErrorKind::NotConnected))??;
+        if !self.rights.is_of_peer(peer, &process) {
+            let operation = "manage what runs with another user's rights";
+            return Err(failed(operation, std::io::ErrorKind::PermissionDenied));
+        }
+        // What was wished for a `run` holds for everything below it.
+        let (wrapper, options) = shell.around(pid, peer.uid).unzip();
+        let options = Options { name: String::new(), wait: Some(false), ..options.unwrap_or_default() };
+        let newcomer = self.newcomer(process, &greeting.name, options, shell);
+        let app = shell.attach(newcomer, runtimes, threads_max, wrapper, greeting.claim.as_ref())?;
+        let user = self.users.name_of(peer.uid).unwrap_or_default();
+        info!(app, pid, user, name = greeting.name, "attached");
+        Ok(app)
+    }
+
+    fn hand_out(&mut self, number: u64, app: u64, shell: &mut Shell) {
+        // A manager that is killed now is followed by one that knows the program.
+        self.save_soon_enough(shell);
+        if !shell.programs().contains(app) {
+            let text = "the application cannot be managed under these wishes";
+            self.turn_away(number, code::EXHAUSTED, text, shell);
+            return;
+        }
+        let connections = &self.connections;
+        let welcome = wire::welcome(code::OK, app, "");
+        if connections.who(number).is_some() {
+            shell.hand_out_page(app, |page| connections.send(number, &welcome, page).unwrap_or(Ok(())));
+            self.changed(shell);
+        }
+    }
+}

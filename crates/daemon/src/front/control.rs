@@ -1,0 +1,182 @@
+//! What people ask: the JSON lines of the control socket.
+
+use std::time::Duration;
+
+use numaestro_abi::control::{Options, Policies, Reply, Request, Run};
+use numaestro_host::{PidFd, procfs, rundir};
+use tracing::info;
+
+use super::Front;
+use crate::engine;
+use crate::rights::{Refusal, Who, may_steer};
+use crate::shell::Shell;
+
+/// Others wait for as long as a program that is let go does not let itself be given back. Usually
+/// that takes milliseconds.
+const PATIENCE_AT_RELEASE: Duration = Duration::from_millis(300);
+
+impl Front {
+    /// One line has come.
+    pub(super) fn line(&mut self, number: u64, line: &[u8], shell: &mut Shell) {
+        let Some(who) = self.connections.who(number) else { return };
+        // Nothing that a stranger says is even looked at.
+        if let Err(refusal) = self.rights.may_ask(who, &Request::Ping) {
+            self.say_no(number, &refusal, shell);
+            self.connections.close_after_flush(number, shell.wakeups());
+            return;
+        }
+        match serde_json::from_slice(line) {
+            Ok(request) => match self.rights.may_ask(who, &request) {
+                Ok(()) => self.request(number, who, request, shell),
+                Err(refusal) => {
+                    info!(uid = who.peer.uid, pid = who.peer.pid, "refused: {}", refusal.reason);
+                    self.say_no(number, &refusal, shell);
+                }
+            },
+            Err(cause) => {
+                let hint = "the command and the manager may be of different versions";
+                self.refuse(number, &format!("not a request: {cause}"), hint, shell);
+                self.connections.close_after_flush(number, shell.wakeups());
+            }
+        }
+    }
+
+    fn request(&mut self, number: u64, who: Who, request: Request, shell: &mut Shell) {
+        let outcome = match request {
+            Request::Run(run) => self.run(number, who, run, shell),
+            Request::Adopt { pid, options } => self.adopt(who, pid, options, shell).map(Some),
+            Request::Release { app } => self.release(who, app, shell).map(Some),
+            Request::Status => Ok(Some(Reply::Status(Self::status_for(who, self.status(shell), shell)))),
+            Request::Watch => {
+                self.connections.watch(number);
+                Ok(Some(Reply::Status(Self::status_for(who, self.status(shell), shell))))
+            }
+            Request::Memory if shell.observe_memory(number) => Ok(None),
+            Request::Memory => {
+                let reason = "the thread that looks at memory cannot be started";
+                Err(Refusal::new(reason, "`numaestro doctor` says more"))
+            }
+            Request::PolicyList => {
+                let (current, available) = (shell.policy_text(), engine::available());
+                Ok(Some(Reply::Policies(Policies { current, available })))
+            }
+            Request::PolicySet { policy } => set_policy(policy, shell).map(Some),
+            Request::Reload => self.reload(shell).map(|reloaded| Some(Reply::Reloaded(reloaded))),
+            Request::Advise { options } => self.advise(who, &options, shell).map(|advice| Some(Reply::Advice(advice))),
+            Request::Stop => {
+                info!(pid = who.peer.pid, uid = who.peer.uid, "asked to stop");
+                self.askers_of_end.push(number);
+                self.ending = true;
+                Ok(None)
+            }
+            Request::Ping => Ok(Some(Reply::Done)),
+        };
+        match outcome {
+            Ok(Some(reply)) => self.reply(number, &reply, shell),
+            Ok(None) => {}
+            Err(refusal) => self.say_no(number, &refusal, shell),
+        }
+    }
+
+    fn say_no(&mut self, number: u64, refusal: &Refusal, shell: &mut Shell) {
+        self.refuse(number, &refusal.reason, &refusal.hint, shell);
+    }
+
+    /// Whether a user may have one more program, with these wishes.
+    pub(super) fn may_start(&mut self, who: Who, options: &Options, shell: &mut Shell) -> Result<(), Refusal> {
+        let usage = self.usage(who, shell);
+        self.rights.may_start(who, usage)?;
+        let user = self.user(who.peer.uid, shell);
+        self.rights.may_wish(&user, options)
+    }
+
+    /// The asking process is about to become the program. It is answered when the engine has
+    /// decided.
+    fn run(&mut self, number: u64, who: Who, run: Run, shell: &mut Shell) -> Result<Option<Reply>, Refusal> {
+        let peer = who.peer;
+        self.may_start(who, &run.options, shell)?;
+        if self.connections.asked(number).is_some() {
+            return Err(Refusal::new("this connection has already asked for a program", ""));
+        }
+        let Some(process) = self.connections.process(number, peer.pid) else { return Ok(None) };
+        let process =
+            process.map_err(|cause| Refusal::new(format!("the asking process cannot be watched: {cause}"), ""))?;
+        if !self.rights.is_of_peer(peer, &process) {
+            return Err(Refusal::new("a program with another user's rights is not managed", ""));
+        }
+        self.released.remove(peer.pid);
+        if let Some(former) = shell.programs().of_pid(peer.pid) {
+            let lives = shell.programs().get(former).is_some_and(|entry| !entry.process.has_ended());
+            if lives && self.expected.remove(&former) {
+                // It has waited in a former manager's queue, and has its place in ours.
+                self.connections.set_asked(number, Some(former));
+                shell.ask_again(former, number);
+                return Ok(None);
+            }
+            // A process that asks again begins anew.
+            shell.depart(former);
+        }
+        let program = run.command.first().map(|program| rundir::program_name(program.as_ref())).unwrap_or_default();
+        let name = if run.options.name.is_empty() { program } else { run.options.name.clone() };
+        let newcomer = self.newcomer(process, &name, run.options, shell);
+        let app = shell.insert(newcomer);
+        self.connections.set_asked(number, Some(app));
+        shell.set_asker(app, number);
+        shell.arrive(app, None);
+        Ok(None)
+    }
+
+    /// Takes over a running process and what descends from it.
+    fn adopt(&mut self, who: Who, pid: u32, options: Options, shell: &mut Shell) -> Result<Reply, Refusal> {
+        let process = PidFd::open(pid).ok();
+        self.rights.may_adopt(who, process.as_ref(), pid)?;
+        let usage = self.usage(who, shell);
+        self.rights.may_start(who, usage)?;
+        let (Some(process), Ok(stat)) = (process, procfs::stat(pid)) else {
+            let hint = "`ps` shows the processes that there are";
+            return Err(Refusal::new(format!("process {pid} has ended"), hint));
+        };
+        let owner = self.user(self.users.owner_of(pid), shell);
+        self.rights.may_wish(&owner, &options)?;
+        if let Some(app) = shell.programs().of_pid(pid) {
+            return Err(Refusal::new(format!("process {pid} is application {app} already"), ""));
+        }
+        self.released.remove(pid);
+        let name = if options.name.is_empty() { stat.name } else { options.name.clone() };
+        let newcomer = self.newcomer(process, &name, Options { wait: Some(false), ..options }, shell);
+        let app = shell.insert(newcomer);
+        shell.arrive(app, None);
+        if let Some(reason) = shell.denied(app) {
+            shell.depart(app);
+            return Err(Refusal::new(reason, ""));
+        }
+        if !shell.programs().contains(app) {
+            let reason = format!("process {pid} cannot be managed under these wishes: {}", shell.refusal());
+            return Err(Refusal::new(reason, ""));
+        }
+        // A manager that is killed now is followed by one that knows the program.
+        self.save_soon_enough(shell);
+        Ok(Reply::Done)
+    }
+
+    fn release(&mut self, who: Who, app: u64, shell: &mut Shell) -> Result<Reply, Refusal> {
+        may_steer(who, app, shell.programs().get(app).map(|entry| entry.uid))?;
+        shell.let_go(app);
+        let whole = shell.pay_back(&[app], PATIENCE_AT_RELEASE);
+        let process = shell.programs().get(app).map(|entry| (entry.pid(), entry.process.start_time()));
+        shell.depart(app);
+        // Neither a rule nor its own helper thread takes back what a user has let go.
+        if let Some((pid, start_time)) = process {
+            self.rules.leave_alone(pid, start_time);
+            self.released.insert(pid, start_time);
+        }
+        Ok(Reply::Whole(whole))
+    }
+}
+
+fn set_policy(policy: String, shell: &mut Shell) -> Result<Reply, Refusal> {
+    let usual = || "`numaestro policy list` shows those that there are".to_owned();
+    shell.set_policy(policy).map_err(|(reason, hint)| Refusal::new(reason, hint.unwrap_or_else(usual)))?;
+    info!(policy = shell.policy_text(), "policy switched");
+    Ok(Reply::Done)
+}

@@ -1,0 +1,112 @@
+//! Whose programs the front brings in: users and their usage, and programs that a rule adopts.
+
+use std::collections::BTreeSet;
+
+use numaestro_abi::control::Options;
+use numaestro_host::PidFd;
+use tracing::{info, warn};
+
+use super::Front;
+use crate::config::rules;
+use crate::label::label;
+use crate::rights::{Rights, Usage, Who};
+use crate::rules::Find;
+use crate::shell::{Newcomer, Shell};
+use crate::timers::Due;
+use crate::users::Known;
+
+impl Front {
+    /// A user. One who has not been there before becomes a party.
+    pub(super) fn user(&mut self, uid: u32, shell: &mut Shell) -> Known {
+        let known = self.users.find(uid);
+        if let Some(event) = self.users.take_change() {
+            shell.feed(event);
+        }
+        known
+    }
+
+    pub(super) fn configure_users(&mut self, shell: &mut Shell) {
+        self.users.configure(&self.config);
+        self.rights = Rights::new(&self.config, self.users.admins());
+        let (reserved, there) = (self.users.reserved(), shell.site().usable.len());
+        if reserved as usize > there {
+            warn!("{reserved} processors are reserved for users, but there are only {there}: not everybody has theirs");
+        }
+        if let Some(event) = self.users.take_change() {
+            shell.feed(event);
+        }
+    }
+
+    /// What a user has of the manager at this moment. All that have no account count as one.
+    pub(super) fn usage(&mut self, who: Who, shell: &mut Shell) -> Usage {
+        if !self.rights.limits(who) {
+            return Usage::default();
+        }
+        let counted_as = self.user(who.peer.uid, shell).counted_as;
+        let apps: Vec<(u32, bool)> = shell.programs().iter().map(|app| (app.uid, app.waiting.is_some())).collect();
+        let everybody: BTreeSet<u32> = self.connections.uids().chain(apps.iter().map(|app| app.0)).collect();
+        let mut same = BTreeSet::from([who.peer.uid]);
+        for uid in everybody {
+            if counted_as.is_none() && self.user(uid, shell).counted_as.is_none() {
+                same.insert(uid);
+            }
+        }
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let own = |app: &&(u32, bool)| same.contains(&app.0);
+        Usage {
+            connections: count(self.connections.uids().filter(|uid| same.contains(uid)).count()),
+            programs: count(apps.iter().filter(own).count()),
+            waiting: count(apps.iter().filter(own).filter(|app| app.1).count()),
+        }
+    }
+
+    /// A process that becomes an application.
+    pub(super) fn newcomer(&mut self, process: PidFd, name: &str, options: Options, shell: &mut Shell) -> Newcomer {
+        let uid = self.users.owner_of(process.pid());
+        let party = self.user(uid, shell).party;
+        Newcomer { process, uid, party, name: label(name), options }
+    }
+
+    pub(super) fn start_rules(&mut self, shell: &mut Shell) {
+        let ready = rules::ready(&self.config.rules).unwrap_or_default();
+        let users = &self.users;
+        let (programs, wakeups) = shell.programs_and_wakeups();
+        let is_application = |pid: u32| programs.of_pid(pid).is_some();
+        self.rules.configure(ready, &|name| users.uid_of(name), users.only(), &is_application, wakeups);
+    }
+
+    pub(super) fn look_for_programs(&mut self, due: Due, shell: &mut Shell) {
+        let (programs, wakeups) = shell.programs_and_wakeups();
+        let is_application = |pid: u32| programs.of_pid(pid).is_some();
+        match due {
+            Due::Execs => self.rules.take_execs(&is_application, wakeups),
+            Due::Scan => self.rules.scan(&is_application, wakeups),
+            _ => {
+                for find in self.rules.look(wakeups) {
+                    self.adopt_found(find, shell);
+                }
+            }
+        }
+    }
+
+    /// Adopts a process that a rule is about.
+    fn adopt_found(&mut self, find: Find, shell: &mut Shell) {
+        let Find { process, stat, options } = find;
+        let pid = stat.pid;
+        if shell.manages(pid) || process.has_ended() {
+            return;
+        }
+        let name = if options.name.is_empty() { stat.name } else { options.name.clone() };
+        info!(pid, name, "adopted by a rule");
+        let newcomer = self.newcomer(process, &name, options, shell);
+        let app = shell.insert(newcomer);
+        shell.arrive(app, None);
+        if let Some(reason) = shell.denied(app) {
+            warn!(pid, reason, "cannot be managed");
+            shell.depart(app);
+        }
+        if !shell.programs().contains(app) {
+            self.rules.leave_alone(pid, stat.start_time);
+        }
+    }
+}

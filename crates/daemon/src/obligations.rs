@@ -1,0 +1,214 @@
+//! What the manager owes the engine beside what `numaestro-contract` says for every shell, as pure rules: how
+//! many processors are asked for, and when a target counts as adopted. Nothing here knows Linux, a clock or a
+//! component.
+
+use numaestro_topology::{CpuSet, Machine, PuSet};
+
+/// Processors to ask for on behalf of a program without a page. A program that is alone would be
+/// held to what it needed while it was starting, so its activity counts only while others contend.
+pub(crate) fn request_from_activity(active: u32, wish: u32, contended: bool) -> u32 {
+    if contended { active.clamp(1, wish) } else { wish }
+}
+
+/// How many processors an application could use, and how many the engine was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wants {
+    /// On a machine of any size.
+    could: u32,
+    /// Of the processors that there are.
+    wish: u32,
+    /// As last asked of the engine.
+    request: u32,
+}
+
+impl Wants {
+    /// Of an application that could use this many, among `processors` that there are.
+    pub(crate) fn new(could: u32, processors: u32) -> Self {
+        Self { could, wish: could.clamp(1, processors), request: 0 }
+    }
+
+    pub(crate) fn could(&self) -> u32 {
+        self.could
+    }
+
+    pub(crate) fn wish(&self) -> u32 {
+        self.wish
+    }
+
+    pub(crate) fn request(&self) -> u32 {
+        self.request
+    }
+
+    /// Another number of processors is all that it could use.
+    pub(crate) fn limit(&mut self, could: u32, processors: u32) {
+        (self.could, self.wish) = (could, could.clamp(1, processors));
+    }
+
+    /// There are more processors than before, or fewer: the former wish, if it is another one now.
+    pub(crate) fn fit(&mut self, processors: u32) -> Option<u32> {
+        let wish = self.could.clamp(1, processors);
+        let before = std::mem::replace(&mut self.wish, wish);
+        (before != wish).then_some(before)
+    }
+
+    /// The engine is asked for this many from now on; gives the former number.
+    pub(crate) fn ask(&mut self, processors: u32) -> u32 {
+        std::mem::replace(&mut self.request, processors)
+    }
+}
+
+/// Processors that the engine said an application is to have.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// The engine's number of it.
+    pub(crate) epoch: u32,
+    pub(crate) count: u32,
+    pub(crate) pus: PuSet,
+    pub(crate) cpus: CpuSet,
+    pub(crate) shared: bool,
+    pub(crate) lent: bool,
+}
+
+/// The latest target of an application, and how far it has been adopted. A page's epochs go on when
+/// the engine begins anew, because a program looks at a decision only when its number changes.
+#[derive(Debug, Default)]
+pub(crate) struct Allocation {
+    target: Option<Target>,
+    /// Added to the engine's epochs in the page.
+    base: u32,
+    /// The engine's epoch.
+    adopted: u32,
+}
+
+impl Allocation {
+    /// Of an application whose page already has decisions up to this number.
+    pub(crate) fn after(page_epoch: u32) -> Self {
+        Self { base: page_epoch, ..Self::default() }
+    }
+
+    pub(crate) fn target(&self) -> Option<&Target> {
+        self.target.as_ref()
+    }
+
+    /// Processors it has; 0 before its first target.
+    pub(crate) fn count(&self) -> u32 {
+        self.target.as_ref().map_or(0, |target| target.count)
+    }
+
+    fn epoch(&self) -> u32 {
+        self.target.as_ref().map_or(0, |target| target.epoch)
+    }
+
+    /// The number up to which its page has decisions.
+    pub(crate) fn page_epoch(&self) -> u32 {
+        self.base.wrapping_add(self.epoch())
+    }
+
+    /// The same for people: 0 before the first decision of this manager.
+    pub(crate) fn latest_page_epoch(&self) -> u32 {
+        self.target.as_ref().map_or(0, |_| self.page_epoch())
+    }
+
+    /// The number of the latest decision that it has adopted, as its page has it.
+    pub(crate) fn adopted_page_epoch(&self) -> u32 {
+        self.base.wrapping_add(self.adopted)
+    }
+
+    /// The number that its page gives the decision that lets it go.
+    pub(crate) fn release_epoch(&self) -> u32 {
+        self.page_epoch().wrapping_add(1)
+    }
+
+    pub(crate) fn set(&mut self, target: Target) {
+        self.target = Some(target);
+    }
+
+    /// The page says the latest decision under a new number, because something else has changed.
+    pub(crate) fn say_again(&mut self) {
+        self.base = self.base.wrapping_add(1);
+    }
+
+    /// The manager has carried a decision out from outside.
+    pub(crate) fn carried_out(&mut self, epoch: u32) {
+        self.adopted = self.adopted.max(epoch);
+    }
+
+    /// The program says that it has adopted a decision. An epoch that was never given is not
+    /// believed; one that is believed is given as the engine numbers it.
+    pub(crate) fn adopt(&mut self, page_epoch: u32) -> Option<u32> {
+        let epoch = page_epoch.wrapping_sub(self.base);
+        let given = self.target.as_ref().is_some_and(|target| epoch <= target.epoch && epoch >= self.adopted);
+        given.then(|| self.adopted = epoch).map(|()| epoch)
+    }
+
+    /// No thread of it is outside its latest target.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.target.as_ref().is_some_and(|target| target.epoch == self.adopted)
+    }
+
+    /// The engine begins anew, on this machine: its epochs and the numbers of its PUs do too.
+    pub(crate) fn begin_anew(&mut self, machine: &Machine) {
+        self.base = self.page_epoch();
+        self.adopted = 0;
+        if let Some(target) = &mut self.target {
+            target.pus = machine.pu_set(&target.cpus);
+            target.epoch = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activity_counts_only_while_others_contend() {
+        assert_eq!(request_from_activity(3, 8, false), 8);
+        assert_eq!(request_from_activity(3, 8, true), 3);
+        assert_eq!(request_from_activity(0, 8, true), 1);
+        assert_eq!(request_from_activity(20, 8, true), 8);
+    }
+
+    #[test]
+    fn a_wish_follows_the_number_of_processors() {
+        let mut wants = Wants::new(u32::MAX, 4);
+        assert_eq!((wants.wish(), wants.request()), (4, 0));
+        assert_eq!(wants.fit(8), Some(4));
+        assert_eq!(wants.fit(8), None);
+        wants.limit(2, 8);
+        assert_eq!((wants.could(), wants.wish(), wants.ask(2), wants.request()), (2, 2, 0, 2));
+    }
+
+    fn target(epoch: u32) -> Target {
+        let (pus, cpus) = (PuSet::new(), CpuSet::new());
+        Target { epoch, count: 1, pus, cpus, shared: false, lent: false }
+    }
+
+    #[test]
+    fn only_an_epoch_that_was_given_is_adopted() {
+        let mut allocation = Allocation::after(10);
+        assert_eq!(allocation.adopt(10), None, "there is no target yet");
+        allocation.set(target(2));
+        assert_eq!(allocation.page_epoch(), 12);
+        assert_eq!(allocation.adopt(13), None);
+        assert_eq!(allocation.adopt(9), None);
+        assert_eq!(allocation.adopt(11), Some(1));
+        assert!(!allocation.is_adopted());
+        assert_eq!(allocation.adopt(12), Some(2));
+        assert!(allocation.is_adopted());
+        assert_eq!(allocation.adopt(11), None, "it does not go back");
+        assert_eq!(allocation.adopted_page_epoch(), 12);
+    }
+
+    #[test]
+    fn numbers_in_the_page_go_on_when_the_engine_begins_anew() {
+        let machine = numaestro_topology::synthetic::parse("core:2 pu:1").unwrap();
+        let mut allocation = Allocation::default();
+        allocation.set(target(5));
+        allocation.carried_out(5);
+        allocation.begin_anew(&machine);
+        assert_eq!((allocation.page_epoch(), allocation.adopted_page_epoch()), (5, 5));
+        allocation.set(target(1));
+        assert_eq!((allocation.page_epoch(), allocation.release_epoch()), (6, 7));
+    }
+}

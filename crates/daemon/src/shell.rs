@@ -1,0 +1,318 @@
+//! The engine's shell on Linux: it tells the engine what the sensors saw, and has the actuators do
+//! what the engine says. It owns all of them, and passes values between them; they know nothing of
+//! each other.
+//!
+//! An event is told in [`Shell::settle`], one after the other; what follows from it is done at
+//! once, and may be an event again. What people are to be told of it stands in [`Outcome`].
+
+mod actions;
+mod actuators;
+mod applications;
+mod attachment;
+mod observation;
+mod picture;
+mod renewal;
+mod sensors;
+mod takeover;
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use anyhow::Result;
+use numaestro_abi::control::Reply;
+use numaestro_contract::{Feed, Next};
+use numaestro_engine::{Action, Advice, Event, Wish};
+use numaestro_host::{monotonic_ns, procfs};
+use tracing::warn;
+
+use crate::bandwidth;
+use crate::config::Config;
+use crate::cpusets::Cpusets;
+use crate::engine::{ContainedEngine, StepTimes};
+use crate::machine::Site;
+use crate::programs::Programs;
+use crate::quota::Allowed;
+use crate::wakeups::Wakeups;
+use actuators::Actuators;
+use sensors::Sensors;
+
+pub(crate) use applications::Newcomer;
+
+/// What the world outside is to be told since the last time.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Replies, by the connection that waits for them.
+    pub(crate) replies: Vec<(u64, Reply)>,
+    /// Connections that asked where memory is, and can be told now.
+    pub(crate) looked: Vec<u64>,
+    /// Processes that are busy and not managed.
+    pub(crate) busy: Vec<u32>,
+    /// Something that people can see is different.
+    pub(crate) changed: bool,
+    /// An application has arrived.
+    pub(crate) arrived: bool,
+    /// An application has gone, and its descriptors with it.
+    pub(crate) departed: bool,
+}
+
+/// See the file's header.
+pub(crate) struct Shell {
+    config: Rc<Config>,
+    site: Site,
+    engine: ContainedEngine,
+    /// What the engine is told next.
+    events: Feed,
+    programs: Programs,
+    sensors: Sensors,
+    actuators: Actuators,
+    wakeups: Wakeups,
+    outcome: Outcome,
+    /// Refusals by the engine so far, and the reason of the latest.
+    refusals: u64,
+    refusal: String,
+    /// No policy works: the manager has to end.
+    failed: bool,
+}
+
+impl Shell {
+    /// A shell without applications. `attach`: the socket that programs come to.
+    pub(crate) fn new(config: Rc<Config>, attach: PathBuf) -> Result<Self> {
+        let cpusets = Cpusets::open(&config)?;
+        let site = Site::read(&config)?;
+        let actuators = Actuators::new(&config, attach, cpusets);
+        let engine = ContainedEngine::new(&config, &site.machine, actuators.stops.works().is_ok())?;
+        let wakeups = Wakeups::new()?;
+        let sensors = Sensors::new(&config, &wakeups);
+        Ok(Self {
+            config,
+            site,
+            engine,
+            events: Feed::default(),
+            programs: Programs::new(),
+            sensors,
+            actuators,
+            wakeups,
+            outcome: Outcome::default(),
+            refusals: 0,
+            refusal: String::new(),
+            failed: false,
+        })
+    }
+
+    pub(crate) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    pub(crate) fn wakeups(&mut self) -> &mut Wakeups {
+        &mut self.wakeups
+    }
+
+    /// Numbers of applications below this one have been given.
+    pub(crate) fn skip_numbers(&mut self, next: u64) {
+        self.programs.skip_to(next);
+    }
+
+    pub(crate) fn programs_and_wakeups(&mut self) -> (&Programs, &mut Wakeups) {
+        (&self.programs, &mut self.wakeups)
+    }
+
+    /// The time, nanoseconds, at which the engine wants to be told that time has passed.
+    pub(crate) fn deadline(&self) -> Option<u64> {
+        self.engine.deadline()
+    }
+
+    /// How long the engine takes for an event.
+    pub(crate) fn step_times(&self) -> &StepTimes {
+        self.engine.times()
+    }
+
+    /// Whether applications take turns: what each has changes all the time then.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.engine.needs().preemption
+    }
+
+    /// The present policy, as `policy set` takes it.
+    pub(crate) fn policy_text(&self) -> String {
+        self.engine.policy_text()
+    }
+
+    /// No policy works: the manager has to end.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Refusals by the engine so far.
+    pub(crate) fn refusals(&self) -> u64 {
+        self.refusals
+    }
+
+    /// The reason of the engine's latest refusal.
+    pub(crate) fn refusal(&self) -> &str {
+        &self.refusal
+    }
+
+    pub(crate) fn take_outcome(&mut self) -> Outcome {
+        std::mem::take(&mut self.outcome)
+    }
+
+    /// Another policy; `Err`: the engine's reason, and a hint where there is one.
+    pub(crate) fn set_policy(&mut self, policy: String) -> Result<(), (String, Option<String>)> {
+        let before = self.refusals;
+        self.feed(Event::Policy { policy });
+        if self.refusals == before {
+            return Ok(());
+        }
+        let hint = self.actuators.stops.works().err();
+        Err((self.refusal.clone(), hint.map(|detail| format!("programs cannot be stopped here: {detail}"))))
+    }
+
+    /// What an application with this wish would get if it came now, or why it would be refused.
+    pub(crate) fn advise(&self, wish: &Wish, free_memory: &[u64]) -> Result<Advice, String> {
+        self.engine.advise(monotonic_ns(), wish, free_memory)
+    }
+
+    /// What the cgroups of a process allow, but for those that the manager has made: a program that
+    /// it starts is in them too.
+    pub(crate) fn allowed_for(&self, pid: u32) -> Allowed {
+        let in_ours = |pid: &u32| self.programs.of_pid(*pid).is_some_and(|app| self.actuators.cpusets.has(app));
+        let confined_by_us = in_ours(&pid) || procfs::ancestors(pid).iter().any(in_ours);
+        Allowed::of_process(pid, &self.site.usable, confined_by_us).unwrap_or_default()
+    }
+
+    /// The configuration has been read again.
+    pub(crate) fn configure(&mut self, config: Rc<Config>) {
+        self.config = config;
+        self.actuators.pages.set_rate(self.config.memory.bytes_per_s());
+        self.bind_memory();
+    }
+
+    /// Waits a moment for what buses carry, so that it is known before the first program comes, if
+    /// the policy wants to know.
+    pub(crate) fn start_sensing(&mut self) {
+        self.watch();
+        self.events.extend(self.sensors.bandwidth.wait());
+        self.settle();
+    }
+
+    /// Tells the engine an event, and all that follows from it.
+    pub(crate) fn feed(&mut self, event: Event) {
+        self.events.push(event);
+        self.settle();
+    }
+
+    /// Tells the engine every event that waits, and has done what it says.
+    fn settle(&mut self) {
+        let mut actions = Vec::new();
+        loop {
+            let turn_ends = self.engine.turn_ends().filter(|_| self.sensors.bandwidth.is_sensing());
+            match self.events.next(monotonic_ns(), turn_ends) {
+                Some(Next::Measure) => {
+                    let measured = self.sample();
+                    self.events.measured(measured);
+                }
+                Some(Next::Step { at, event }) => self.step(at, &event, &mut actions),
+                None => break,
+            }
+            if self.events.is_empty() {
+                self.watch();
+            }
+        }
+    }
+
+    fn step(&mut self, at: u64, event: &Event, actions: &mut Vec<Action>) {
+        if let Event::Arrive { app, .. } = event
+            && let Some(entry) = self.programs.get(app.0)
+        {
+            self.engine.arrives(&entry.name);
+        }
+        match self.engine.step(at, event, actions) {
+            Ok(()) => {
+                // The end of a turn that changes nothing cannot be seen.
+                self.outcome.changed |= *event != Event::Timer || !actions.is_empty();
+                actions.drain(..).for_each(|action| self.carry_out(action));
+            }
+            Err(failed) => self.begin_anew(event, &failed.message),
+        }
+    }
+
+    /// Samples the bus-transaction rates of every application that has processors.
+    fn sample(&mut self) -> Vec<Event> {
+        let mut subjects = Vec::new();
+        for app in self.programs.iter().filter(|app| !app.is_wrapper()) {
+            let Some(target) = app.allocation.target() else { continue };
+            let page = self.actuators.shared_pages.get(app.number);
+            // What a program with a page starts is an application of its own.
+            let tree = page.is_none().then(|| procfs::tree(app.pid(), &self.programs.other_roots(app.pid())).ok());
+            let pids = tree.flatten().unwrap_or_else(|| vec![app.pid()]);
+            subjects.push(bandwidth::Subject {
+                app: app.number,
+                name: &app.name,
+                times: pids.into_iter().flat_map(|pid| procfs::run_times(pid).unwrap_or_default()).collect(),
+                declared: app.options.btr,
+                stretch_milli: page.map_or(0, numaestro_host::memory::SharedPage::stretch_milli),
+                pus: &target.pus,
+                request: app.wants.request(),
+            });
+        }
+        self.sensors.bandwidth.look(subjects)
+    }
+
+    /// The sensors and actuators that depend on the latest decisions begin or end to watch.
+    fn watch(&mut self) {
+        let subjects = sensors::phase_subjects(&self.programs, &self.actuators);
+        self.sensors.phases.watch(&subjects, &mut self.wakeups);
+        let needs = self.engine.needs();
+        self.events.extend(self.sensors.bandwidth.watch(needs.bandwidth, &self.config, &self.site));
+        self.ask_for_measurements();
+        self.actuators.stops.watch(needs.preemption, &mut self.wakeups);
+    }
+
+    /// Programs measure themselves while the policy wants speedups, or their pace because nothing
+    /// counts what they move.
+    fn ask_for_measurements(&mut self) {
+        let wanted = self.engine.needs().speedup || self.sensors.bandwidth.needs_pace();
+        if !self.actuators.shared_pages.set_measures(wanted) {
+            return;
+        }
+        for app in self.programs.numbers() {
+            self.publish_again(app);
+        }
+    }
+
+    /// Says a decision again, because something beside processors has changed: a program looks when
+    /// the number changes.
+    fn publish_again(&mut self, app: u64) {
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        if self.actuators.shared_pages.has(app) && entry.allocation.target().is_some() {
+            entry.allocation.say_again();
+            self.actuators.publish(entry);
+        }
+    }
+
+    /// Throws the engine's state away after a failure, and begins anew under the simplest policy,
+    /// with what every application was told last.
+    fn begin_anew(&mut self, event: &Event, message: &str) {
+        let next = crate::engine::FALLBACK_POLICY;
+        warn!(position = self.engine.position(), ?event, message, "the policy failed; going on with {next}");
+        if let Err(cause) = self.engine.fall_back(&self.site.machine) {
+            warn!("{cause:#}; ending");
+            self.events = Feed::default();
+            self.failed = true;
+            return;
+        }
+        self.everybody_claims(None);
+    }
+
+    /// Sets the time of the next look for processes that have outlived their application.
+    fn sweep(&mut self) {
+        let managed = self.managed();
+        self.actuators.trees.sweep(&managed, &self.site.usable);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! What the engine says, done: pages written, threads moved, programs stopped, waiting commands
+//! answered.
+
+use numaestro_abi::control::Reply;
+use numaestro_engine::{Action, Event, PageHome};
+use numaestro_policy::AppId;
+use numaestro_topology::{CpuSet, PuSet};
+use tracing::info;
+
+use super::Shell;
+use super::actuators::Actuators;
+use crate::obligations::Target;
+
+impl Shell {
+    pub(super) fn carry_out(&mut self, action: Action) {
+        match action {
+            Action::Start { app } => {
+                if let Some(entry) = self.programs.get_mut(app.0) {
+                    entry.waiting = None;
+                }
+            }
+            Action::Wait { app, position } => self.wait(app.0, position),
+            Action::Target { app, epoch, count, pus, shared, lent } => {
+                let cpus = self.site.machine.os_cpuset(&pus);
+                self.target(app.0, Target { epoch, count, pus, cpus, shared, lent });
+            }
+            Action::Pages { app, home } => self.place_pages(app.0, home),
+            Action::Stop { app } => self.stop(app.0),
+            Action::Continue { app } => self.go_on(app.0),
+            Action::Force { app, epoch, pus } => self.force(app.0, epoch, &pus),
+            Action::Refuse { app, reason } => self.refused(app.map(|app| app.0), reason),
+        }
+    }
+
+    fn wait(&mut self, app: u64, position: u32) {
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        entry.waiting = Some(position);
+        if let Some(connection) = entry.asker {
+            self.outcome.replies.push((connection, Reply::Waiting { app, position }));
+        }
+    }
+
+    fn target(&mut self, app: u64, target: Target) {
+        self.aim_pages(app, &target.pus);
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        let (epoch, lent) = (target.epoch, target.lent);
+        entry.waiting = None;
+        if self.actuators.shared_pages.has(app) {
+            self.actuators.cpusets.widen(app, &target.cpus);
+        }
+        entry.allocation.set(target);
+        self.sensors.phases.targeted(app, lent, &mut self.wakeups);
+        if !self.actuators.publish(entry) {
+            // Nobody inside carries it out: the manager does, so it is adopted.
+            entry.allocation.carried_out(epoch);
+            if !entry.is_wrapper() {
+                self.place(app);
+            }
+            self.events.push(Event::Adopted { app: AppId(app), epoch });
+        }
+        self.watch_pages(app);
+        self.answer_run(app);
+    }
+
+    fn force(&mut self, app: u64, epoch: u32, pus: &PuSet) {
+        let cpus = self.site.machine.os_cpuset(pus);
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        info!(app, epoch, %cpus, "did not move in time; moved from outside");
+        entry.allocation.carried_out(epoch);
+        self.place_on(app, &cpus);
+        self.events.push(Event::Adopted { app: AppId(app), epoch });
+    }
+
+    /// Moves an application's processes to its target.
+    pub(super) fn place(&mut self, app: u64) {
+        let target = self.programs.get(app).and_then(|entry| entry.allocation.target());
+        if let Some(cpus) = target.map(|target| target.cpus.clone()) {
+            self.place_on(app, &cpus);
+        }
+    }
+
+    pub(super) fn place_on(&mut self, app: u64, cpus: &CpuSet) {
+        if let Some(entry) = self.programs.get(app) {
+            self.actuators.place(entry, &self.programs.other_roots(entry.pid()), cpus);
+        }
+    }
+
+    /// A `run` gets its answer: its processors are known, and its threads are already on them.
+    pub(super) fn answer_run(&mut self, app: u64) {
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        let (Some(connection), Some(target)) = (entry.asker, entry.allocation.target()) else { return };
+        let memory = self.actuators.pages.told(app).map(ToString::to_string);
+        let reply = Reply::Run { app, cpus: target.cpus.to_string(), count: target.count, memory };
+        entry.asker = None;
+        self.outcome.replies.push((connection, reply));
+        self.actuators.cpusets.arrived(app, &mut self.wakeups);
+    }
+
+    /// The engine refuses something, and has changed nothing.
+    fn refused(&mut self, app: Option<u64>, reason: String) {
+        info!(app, reason, "refused");
+        self.refusals += 1;
+        let entry = app.and_then(|app| self.programs.get_mut(app));
+        // Refused on arrival: no target, no place in the queue. The program runs without a manager.
+        if let Some(entry) = entry.filter(|entry| entry.allocation.target().is_none() && entry.waiting.is_none()) {
+            let app = entry.number;
+            if let Some(connection) = entry.asker.take() {
+                let reply = Reply::Refused { reason: reason.clone(), hint: String::new() };
+                self.outcome.replies.push((connection, reply));
+            }
+            self.remove(app);
+        }
+        self.refusal = reason;
+    }
+
+    pub(super) fn stop(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app) else { return };
+        if let Some(connection) = entry.asker {
+            // It has not become the program yet, and waits for our answer.
+            self.actuators.stops.hold_unstarted(app);
+            self.outcome.replies.push((connection, Reply::Waiting { app, position: 1 }));
+            return;
+        }
+        let group = self.actuators.group(entry, &self.programs);
+        self.events.extend(self.actuators.stops.stop(app, group));
+    }
+
+    /// It goes on, on the processors of its target: threads that are inside stay where they are,
+    /// and find their caches again.
+    fn go_on(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app) else { return };
+        // What it did not do while it was stopped says nothing about it.
+        self.sensors.phases.forget(app);
+        self.actuators.keep_within_target(entry);
+        self.actuators.stops.resume(app);
+        self.sensors.demands.resume(app, &mut self.wakeups);
+    }
+
+    /// The policy says where the new pages of an application go.
+    fn place_pages(&mut self, app: u64, home: PageHome) {
+        self.actuators.pages.want(app, home);
+        let target = self.programs.get(app).and_then(|entry| entry.allocation.target());
+        if let Some(pus) = target.map(|target| target.pus.clone()) {
+            if self.aim_pages(app, &pus) {
+                self.publish_again(app);
+            }
+            self.watch_pages(app);
+        }
+        self.bind_memory();
+    }
+
+    /// Finds out where the pages of an application on these processors should be; true if it is to
+    /// be told something new. Before it is told.
+    fn aim_pages(&mut self, app: u64, pus: &PuSet) -> bool {
+        let home = self.engine.home(AppId(app));
+        self.actuators.pages.aim(app, &self.site.machine, home, pus)
+    }
+
+    /// Tells the mover of an application that is somewhere else, or whose pages should be. After it
+    /// was told itself.
+    fn watch_pages(&mut self, app: u64) {
+        if !self.engine.controls_pages() || !self.actuators.pages.has_moved(app) {
+            return;
+        }
+        let entry = self.programs.get(app).filter(|entry| !entry.is_wrapper());
+        let Some(entry) = entry.filter(|entry| entry.allocation.target().is_some()) else { return };
+        let processes = self.actuators.processes(entry, &self.programs);
+        self.actuators.pages.watch(processes, &self.site.machine, &self.wakeups);
+    }
+
+    pub(super) fn bind_memory(&mut self) {
+        let Actuators { cpusets, pages, .. } = &mut self.actuators;
+        let (strict, home) = (self.config.memory.strict, |app| pages.home_os(app));
+        cpusets.bind_memory(strict, &home, &self.site.machine, &mut self.wakeups);
+    }
+}

@@ -1,0 +1,115 @@
+//! The actuators together: which of them carries a decision out for an application, and whether the
+//! system refused it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use numaestro_host::stop::Group;
+use numaestro_host::{HostError, affinity};
+use numaestro_topology::CpuSet;
+
+use crate::config::Config;
+use crate::cpusets::Cpusets;
+use crate::pages::{Pages, Processes};
+use crate::programs::{App, Programs};
+use crate::shared_pages::{Content, SharedPages};
+use crate::stops::Stops;
+use crate::trees::Trees;
+
+/// See the file's header.
+#[derive(Debug)]
+pub(super) struct Actuators {
+    pub(super) shared_pages: SharedPages,
+    pub(super) trees: Trees,
+    pub(super) cpusets: Cpusets,
+    pub(super) stops: Stops,
+    pub(super) pages: Pages,
+    /// Applications that the system does not let us move, and why.
+    denied: BTreeMap<u64, String>,
+}
+
+impl Actuators {
+    pub(super) fn new(config: &Config, attach: PathBuf, cpusets: Cpusets) -> Self {
+        Self {
+            shared_pages: SharedPages::default(),
+            trees: Trees::new(attach),
+            cpusets,
+            stops: Stops::new(config.system),
+            pages: Pages::new(config.memory.bytes_per_s()),
+            denied: BTreeMap::new(),
+        }
+    }
+
+    /// Why the system does not let us move an application, if it does not.
+    pub(super) fn denied(&self, app: u64) -> Option<&str> {
+        self.denied.get(&app).map(String::as_str)
+    }
+
+    fn content<'a>(&'a self, app: &'a App) -> Content<'a> {
+        let memory = self.pages.told(app.number);
+        Content { allocation: &app.allocation, class: app.options.class, memory }
+    }
+
+    /// Gives an application a page that says its latest decision.
+    pub(super) fn open_page(&mut self, app: &App, grace_us: u32) -> Result<(), HostError> {
+        let content =
+            Content { allocation: &app.allocation, class: app.options.class, memory: self.pages.told(app.number) };
+        self.shared_pages.open(app.number, app.pid(), grace_us, content)
+    }
+
+    /// Says the latest decision in the application's page; false if it has none.
+    pub(super) fn publish(&self, app: &App) -> bool {
+        self.shared_pages.publish(app.number, self.content(app))
+    }
+
+    /// Says in the application's page that there are no limits any more.
+    pub(super) fn release(&self, app: &App, original: &CpuSet) {
+        self.shared_pages.release(app.number, self.content(app), original);
+    }
+
+    /// Moves an application's processes: by its group, if it has one, else by affinity. A refusal
+    /// by the system counts as done: there is nothing more that could be.
+    pub(super) fn place(&mut self, app: &App, others: &BTreeSet<u32>, cpus: &CpuSet) {
+        let confined = self.cpusets.place(app.number, cpus);
+        let done = confined.unwrap_or_else(|| self.trees.place(app.number, app.pid(), others, cpus));
+        match done {
+            Ok(()) => drop(self.denied.remove(&app.number)),
+            Err(cause) => drop(self.denied.insert(app.number, cause.to_string())),
+        }
+    }
+
+    /// Threads of a program with a page that are outside its target come inside.
+    pub(super) fn keep_within_target(&mut self, app: &App) {
+        if let Some(target) = app.allocation.target().filter(|_| self.shared_pages.has(app.number))
+            && let Err(cause) = affinity::keep_process_within(app.pid(), &target.cpus)
+            && !cause.is_gone()
+        {
+            self.denied.insert(app.number, cause.to_string());
+        }
+    }
+
+    /// All that descends from an application's root, without other applications; `None` for one
+    /// with a page: what it starts is an application of its own.
+    fn tree(&self, app: &App, programs: &Programs) -> Option<BTreeSet<u32>> {
+        (!self.shared_pages.has(app.number)).then(|| programs.other_roots(app.pid()))
+    }
+
+    /// The processes of an application, as they are stopped.
+    pub(super) fn group(&self, app: &App, programs: &Programs) -> Group {
+        Group { root: app.pid(), tree: self.tree(app, programs) }
+    }
+
+    /// The processes of an application, as their memory is looked at.
+    pub(super) fn processes(&self, app: &App, programs: &Programs) -> Processes {
+        let (pid, start_time) = (app.pid(), app.process.start_time());
+        Processes { app: app.number, pid, start_time, tree: self.tree(app, programs) }
+    }
+
+    /// An application has gone, but for its processes.
+    pub(super) fn forget(&mut self, app: u64) {
+        self.shared_pages.forget(app);
+        self.stops.resume(app);
+        self.pages.forget(app);
+        self.denied.remove(&app);
+    }
+}

@@ -1,0 +1,286 @@
+//! The life of an application in the shell: it arrives, asks, is let go and departs.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use numaestro_abi::control::{Options, Reply, Whole};
+use numaestro_engine::{Class, Event, Wish};
+use numaestro_host::poll::Interest;
+use numaestro_host::{PidFd, monotonic_ns, procfs};
+use numaestro_policy::AppId;
+use numaestro_topology::{CpuSet, PuSet};
+use tracing::{info, warn};
+
+use super::Shell;
+use super::actuators::Actuators;
+use crate::obligations::{Allocation, Wants};
+use crate::programs::{App, Programs};
+use crate::wakeups::token;
+
+/// How long the end is held up by what does not let itself be given back. Usually it takes
+/// milliseconds.
+const PATIENCE_AT_END: Duration = Duration::from_secs(2);
+
+/// A process that becomes an application.
+#[derive(Debug)]
+pub(crate) struct Newcomer {
+    pub(crate) process: PidFd,
+    pub(crate) uid: u32,
+    /// Index of the user's party.
+    pub(crate) party: u32,
+    pub(crate) name: String,
+    pub(crate) options: Options,
+}
+
+/// Whether a process is the manager, an application, or belongs to one.
+pub(super) fn manages(programs: &Programs, actuators: &Actuators, pid: u32) -> bool {
+    let own = std::process::id();
+    let ours = |pid: &u32| *pid == own || programs.of_pid(*pid).is_some() || actuators.trees.has_member(*pid);
+    ours(&pid) || procfs::ancestors(pid).iter().any(ours)
+}
+
+impl Shell {
+    /// A new entry, not yet known to the engine; [`Self::arrive`] comes next.
+    pub(crate) fn insert(&mut self, newcomer: Newcomer) -> u64 {
+        let number = self.programs.next_number();
+        self.insert_as(number, newcomer);
+        number
+    }
+
+    pub(super) fn insert_as(&mut self, number: u64, newcomer: Newcomer) {
+        let Newcomer { process, uid, party, name, options } = newcomer;
+        if let Err(cause) = self.wakeups.watch(&process, token::PROCESS + number, Interest::Read) {
+            warn!(pid = process.pid(), "its end will not be seen: {cause}");
+        }
+        let original = self.actuators.trees.original_of(process.pid(), &self.site.usable);
+        let arrived_ns = monotonic_ns();
+        self.actuators.trees.enter(number, original);
+        self.actuators.pages.enter(number, &name, arrived_ns);
+        let wants = Wants::new(options.max.unwrap_or(u32::MAX), self.site.processors());
+        self.programs.insert(App {
+            number,
+            process,
+            uid,
+            party,
+            name,
+            options,
+            arrived_ns,
+            runtimes: 0,
+            class: Class::Fold,
+            wants,
+            allocation: Allocation::default(),
+            wrapper: None,
+            wrapped: 0,
+            waiting: None,
+            asker: None,
+        });
+    }
+
+    /// The `run` on this connection waits for the application.
+    pub(crate) fn set_asker(&mut self, app: u64, connection: u64) {
+        if let Some(entry) = self.programs.get_mut(app) {
+            entry.asker = Some(connection);
+        }
+    }
+
+    /// A `run` that waited in a former manager's queue has come to this one.
+    pub(crate) fn ask_again(&mut self, app: u64, connection: u64) {
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        entry.asker = Some(connection);
+        match entry.waiting {
+            Some(position) => self.outcome.replies.push((connection, Reply::Waiting { app, position })),
+            None => self.answer_run(app),
+        }
+    }
+
+    fn wish(&self, app: &App, request: u32, claim: Option<PuSet>) -> Wish {
+        Wish {
+            request,
+            min: app.options.min.unwrap_or(1).max(1),
+            max: app.options.max.unwrap_or(u32::MAX).max(1),
+            weight_milli: app.options.weight_milli.unwrap_or(1000).max(1),
+            class: app.class,
+            wait: app.options.wait,
+            estimate_ns: app.options.estimate_ns,
+            claim,
+            home: self.actuators.pages.claimed(app.number),
+            party: app.party,
+            memory: app.options.memory.unwrap_or(0),
+        }
+    }
+
+    /// Tells the engine of an entry, and of the processors that it claims.
+    pub(crate) fn arrive(&mut self, app: u64, claim: Option<&CpuSet>) {
+        self.read_quota(app);
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        if entry.wants.request() == 0 {
+            entry.wants.ask(self.sensors.quotas.of(app).within(entry.wants.wish()));
+        }
+        let request = entry.wants.request().max(1);
+        self.announce(app, request, claim.map(|cpus| self.site.machine.pu_set(cpus)));
+        self.observe_everybodys_demand();
+        self.sensors.foreign.arrived(&mut self.wakeups);
+        self.move_into_cpuset(app);
+        self.sensors.watch_files();
+    }
+
+    /// Tells the engine of an entry that runs, has nothing, and is not to be given anything before
+    /// [`Self::ask_for`].
+    pub(crate) fn arrive_with_nothing(&mut self, app: u64) {
+        self.read_quota(app);
+        if let Some(entry) = self.programs.get_mut(app) {
+            entry.wants.ask(0);
+        }
+        self.announce(app, 0, None);
+        self.move_into_cpuset(app);
+        self.sensors.watch_files();
+    }
+
+    fn announce(&mut self, app: u64, request: u32, claim: Option<PuSet>) {
+        let Some(entry) = self.programs.get(app) else { return };
+        let wish = self.wish(entry, request, claim);
+        self.outcome.arrived = true;
+        self.feed(Event::Arrive { app: AppId(app), wish });
+    }
+
+    /// The event of an application that a fresh engine is told of; `claim`: the processors it has,
+    /// which is none for one that is not to be given what somebody after it will claim.
+    pub(super) fn arrival_again(&self, entry: &App, request: u32, claim: Option<PuSet>) -> Event {
+        Event::Arrive { app: AppId(entry.number), wish: self.wish(entry, request, claim) }
+    }
+
+    /// Reads the limits of an application. The engine is not told.
+    pub(super) fn read_quota(&mut self, app: u64) {
+        if let Some(entry) = self.programs.get(app) {
+            let confined_by_us = self.actuators.cpusets.is_ours(entry.pid());
+            self.sensors.quotas.look(app, entry.pid(), &self.site.usable, confined_by_us);
+        }
+    }
+
+    /// It is moved into its group in a moment, unless its command still waits for an answer.
+    fn move_into_cpuset(&mut self, app: u64) {
+        if self.programs.get(app).is_some_and(|entry| entry.asker.is_none()) {
+            self.actuators.cpusets.arrived(app, &mut self.wakeups);
+        }
+    }
+
+    /// Asks the engine for another number of processors.
+    pub(crate) fn ask_for(&mut self, app: u64, processors: u32) {
+        self.request(app, processors);
+        self.settle();
+    }
+
+    pub(super) fn request(&mut self, app: u64, processors: u32) {
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        let processors = self.sensors.quotas.of(app).within(processors);
+        let before = entry.wants.ask(processors);
+        if before == processors {
+            return;
+        }
+        self.events.push(Event::Request { app: AppId(app), processors });
+        if processors > before {
+            // It may want what others hold without need.
+            for other in self.programs.numbers().into_iter().filter(|other| *other != app) {
+                self.observe_demand_soon(other);
+            }
+        }
+    }
+
+    /// Lets a wrapper's processes run anywhere: they only wait for what is inside.
+    pub(super) fn widen(&mut self, app: u64) {
+        self.place_on(app, &self.site.usable.clone());
+    }
+
+    /// No limits for an application any more: its page says so, and its threads go back to where
+    /// they would be without us.
+    pub(crate) fn let_go(&mut self, app: u64) {
+        let original = self.actuators.trees.original(app);
+        self.leave_cpuset(app);
+        let Some(entry) = self.programs.get(app) else { return };
+        self.actuators.release(entry, &original);
+        self.place_on(app, &original);
+    }
+
+    fn leave_cpuset(&mut self, app: u64) {
+        let original = self.actuators.trees.original(app);
+        let programs = &self.programs;
+        let is_root = |pid: u32| programs.of_pid(pid).is_some();
+        self.actuators.cpusets.leave(app, &original, &is_root, &mut self.wakeups);
+    }
+
+    /// Takes an entry out; the engine is not told.
+    pub(super) fn forget(&mut self, app: u64) -> Option<App> {
+        self.leave_cpuset(app);
+        let gone = self.programs.remove(app)?;
+        self.wakeups.forget(&gone.process);
+        self.sensors.forget(app, &mut self.wakeups);
+        self.actuators.forget(app);
+        let programs = &self.programs;
+        let is_application = |pid: u32| programs.of_pid(pid).is_some();
+        self.actuators.trees.leave(app, gone.pid(), &is_application, &mut self.wakeups);
+        self.outcome.departed = true;
+        Some(gone)
+    }
+
+    /// An application is gone or let go; what it had is free.
+    pub(crate) fn depart(&mut self, app: u64) {
+        self.remove(app);
+        self.settle();
+    }
+
+    pub(super) fn remove(&mut self, app: u64) {
+        let Some(gone) = self.forget(app) else { return };
+        self.events.push(Event::Depart { app: AppId(app) });
+        if let Some(wrapper) = gone.wrapper {
+            self.unwrap_from(wrapper);
+        }
+        let applications = !self.programs.is_empty();
+        self.events.extend(self.sensors.foreign.watch(applications, &mut self.wakeups));
+    }
+
+    /// Roots of everything that is managed: applications, and processes that have left them.
+    pub(super) fn managed(&self) -> BTreeSet<u32> {
+        self.programs.roots().chain(self.actuators.trees.all_strays()).collect()
+    }
+
+    /// Whether a process is the manager, an application, or belongs to one.
+    pub(crate) fn manages(&self, pid: u32) -> bool {
+        manages(&self.programs, &self.actuators, pid)
+    }
+
+    /// Why the system does not let us move an application, if it does not.
+    pub(crate) fn denied(&self, app: u64) -> Option<String> {
+        self.actuators.denied(app).map(str::to_owned)
+    }
+
+    /// Makes sure that these applications, which have been let go, and everything that has left
+    /// them have their affinity back.
+    pub(crate) fn pay_back(&self, apps: &[u64], patience: Duration) -> Whole {
+        let gone: Vec<&App> = apps.iter().filter_map(|app| self.programs.get(*app)).collect();
+        let Self { actuators, .. } = self;
+        let owed: Vec<_> = gone.iter().flat_map(|app| actuators.trees.owed(app.number, &app.process)).collect();
+        let settled = || gone.iter().all(|app| actuators.shared_pages.has_adopted_release(app.number, &app.allocation));
+        actuators.trees.pay(&owed, self.managed(), patience, settled)
+    }
+
+    /// Nobody is stopped any more; gives the connections that wait for an answer.
+    pub(crate) fn end_queue(&mut self) -> Vec<u64> {
+        self.actuators.stops.end();
+        self.programs.iter().filter_map(|entry| entry.asker).collect()
+    }
+
+    /// The orderly end: nothing is left parked or narrowed.
+    pub(crate) fn end(&mut self) -> Whole {
+        let apps = self.programs.numbers();
+        for app in &apps {
+            self.let_go(*app);
+        }
+        self.actuators.cpusets.close();
+        let whole = self.pay_back(&apps, PATIENCE_AT_END);
+        info!(processes = whole.processes, threads = whole.threads, "every affinity was given back");
+        for left in &whole.left {
+            warn!(pid = left.pid, name = left.name, "keeps an affinity of ours: {}", left.why);
+        }
+        whole
+    }
+}

@@ -1,0 +1,218 @@
+//! Programs with a page: how they attach, what they say of themselves, and the wrappers around
+//! them.
+//!
+//! What a program says of itself is clamped to what is possible; within that it is believed. One
+//! that exaggerates its speedup keeps processors that others could use better, but never more than
+//! its request.
+
+use std::os::fd::BorrowedFd;
+
+use numaestro_abi::control::Options;
+use numaestro_abi::page::runtime;
+use numaestro_engine::{Class, Event};
+use numaestro_host::memory::SharedPage;
+use numaestro_host::{HostError, procfs};
+use numaestro_policy::AppId;
+use numaestro_topology::CpuSet;
+use tracing::warn;
+
+use super::{Newcomer, Shell};
+use crate::demand::Demands;
+
+/// Speedup that a processor can bring at most, thousandths: what is above is no measurement.
+const SPEEDUP_MILLI_MAX: u64 = 1_000_000;
+
+/// How a program with these runtimes is steered.
+fn class_of(runtimes: u32) -> Class {
+    if runtimes & (runtime::GOMP | runtime::KMP | runtime::API) != 0 { Class::Malleable } else { Class::Setter }
+}
+
+impl Shell {
+    /// A program has been given a page, which says its latest decision.
+    fn open_page(&mut self, app: u64) -> Result<(), HostError> {
+        Demands::end(app, &mut self.wakeups);
+        let Some(entry) = self.programs.get(app) else { return Ok(()) };
+        self.actuators.open_page(entry, self.config.grace_ms * 1000)?;
+        self.sensors.phases.forget(app);
+        Ok(())
+    }
+
+    /// Makes a process an application with a page. `wrapper`: the application around it; `claim`:
+    /// what it had from a former manager.
+    ///
+    /// The page is there before the engine is told, so that what it decides is in the page when the
+    /// program gets it.
+    pub(crate) fn attach(
+        &mut self,
+        newcomer: Newcomer,
+        runtimes: u32,
+        threads_max: u32,
+        wrapper: Option<u64>,
+        claim: Option<&CpuSet>,
+    ) -> Result<u64, HostError> {
+        let app = self.insert(newcomer);
+        if let Err(cause) = self.open_page(app) {
+            self.forget(app);
+            return Err(cause);
+        }
+        if let Some(entry) = self.programs.get_mut(app) {
+            (entry.runtimes, entry.class) = (runtimes, class_of(runtimes));
+        }
+        self.limit_to_team(app, threads_max);
+        if let Some(wrapper) = wrapper {
+            // Born where the program around it has been put.
+            let original = self.actuators.trees.original(wrapper);
+            self.actuators.trees.set_original(app, original);
+            self.wrap(wrapper, app);
+        }
+        self.arrive(app, claim);
+        Ok(app)
+    }
+
+    /// A known application attaches: it gets a new page, and says what it found out about itself.
+    pub(crate) fn attach_again(&mut self, app: u64, runtimes: u32, threads_max: u32) -> Result<(), HostError> {
+        self.open_page(app)?;
+        self.read_quota(app);
+        self.limit_to_team(app, threads_max);
+        let Some(entry) = self.programs.get_mut(app) else { return Ok(()) };
+        entry.runtimes = runtimes;
+        let class = class_of(runtimes);
+        let changed = std::mem::replace(&mut entry.class, class) != class;
+        let wish = entry.wants.wish();
+        // With a page it is no wrapper, whatever runs below it.
+        if std::mem::take(&mut entry.wrapped) > 0 {
+            for other in self.programs.iter_mut().filter(|other| other.wrapper == Some(app)) {
+                other.wrapper = None;
+            }
+        }
+        if changed {
+            self.feed(Event::Class { app: AppId(app), class });
+        }
+        self.ask_for(app, wish);
+        Ok(())
+    }
+
+    /// Hands an application's page to its program by `hand`. One that does not take it has none,
+    /// and is folded like any other. `None`: there is no page.
+    pub(crate) fn hand_out_page(
+        &mut self,
+        app: u64,
+        hand: impl FnOnce(Option<BorrowedFd<'_>>) -> Result<(), HostError>,
+    ) -> Option<Result<(), HostError>> {
+        let sent = self.actuators.shared_pages.hand_out(app, hand)?;
+        if let Err(cause) = &sent {
+            warn!(app, "cannot hand out a page: {cause}");
+            self.place(app);
+        }
+        Some(sent)
+    }
+
+    /// An application could use as many processors as its largest team has threads, within what the
+    /// user allows.
+    fn limit_to_team(&mut self, app: u64, threads_max: u32) {
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        let threads = if threads_max == 0 { u32::MAX } else { threads_max };
+        entry.wants.limit(threads.min(entry.options.max.unwrap_or(u32::MAX)), self.site.processors());
+    }
+
+    /// Its largest team has more threads than it said before.
+    pub(crate) fn team_grew(&mut self, app: u64, threads: u32) {
+        self.limit_to_team(app, threads);
+        if let Some(wish) = self.programs.get(app).map(|entry| entry.wants.wish()) {
+            self.ask_for(app, wish);
+        }
+    }
+
+    /// The program says that it has adopted a decision.
+    pub(crate) fn adopted(&mut self, app: u64, page_epoch: u32) {
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        let Some(epoch) = entry.allocation.adopt(page_epoch) else { return };
+        if let Some(target) = entry.allocation.target().filter(|target| target.epoch == epoch) {
+            self.actuators.cpusets.narrow(app, &target.cpus);
+        }
+        self.feed(Event::Adopted { app: AppId(app), epoch });
+    }
+
+    /// Processors that an application may ask for, from what it says; 0 = no wish of its own.
+    fn wanted(&self, app: u64, processors: u32) -> Option<u32> {
+        let entry = self.programs.get(app)?;
+        let most = entry.options.max.unwrap_or(u32::MAX);
+        let wanted = if processors == 0 { entry.wants.wish() } else { processors.min(most) };
+        Some(self.sensors.quotas.of(app).within(wanted).clamp(1, self.site.processors()))
+    }
+
+    /// The program asks for processors.
+    pub(crate) fn requested(&mut self, app: u64, processors: u32) {
+        if let Some(wanted) = self.wanted(app, processors) {
+            self.ask_for(app, wanted);
+        }
+    }
+
+    /// The program says how many processors it can use, and in its page which are idle: the engine
+    /// takes only those that are its own, or that it is to vacate.
+    pub(crate) fn demanded(&mut self, app: u64, processors: u32) {
+        let Some(processors) = self.wanted(app, processors) else { return };
+        let Some(idle) = self.actuators.shared_pages.get(app).map(SharedPage::idle) else { return };
+        let Some(entry) = self.programs.get_mut(app) else { return };
+        let more = processors > entry.wants.ask(processors);
+        let idle = self.site.machine.pu_set(&idle);
+        self.feed(Event::Demand { app: AppId(app), processors, idle });
+        if more {
+            self.observe_everybodys_demand();
+        }
+    }
+
+    /// The program has measured its speedup. Only what is possible reaches the engine, which drops
+    /// what was not measured with the present allocation.
+    pub(crate) fn measured(&mut self, app: u64, processors: u32, speedup_milli: u32) {
+        let most = u64::from(processors) * SPEEDUP_MILLI_MAX;
+        let possible = speedup_milli > 0 && u64::from(speedup_milli) <= most;
+        if possible && processors as usize <= self.site.machine.pu_count() {
+            self.feed(Event::Speedup { app: AppId(app), processors, speedup_milli });
+        }
+    }
+
+    /// The program says that it is parallel again.
+    pub(crate) fn parallel_again(&mut self, app: u64) {
+        if let Some(event) = self.sensors.phases.parallel_again(app) {
+            self.feed(event);
+        }
+    }
+
+    /// An application that attaches below one without a page makes that one a wrapper: which one,
+    /// and its options. What one user starts as another is no part of the program around it.
+    pub(crate) fn around(&self, pid: u32, uid: u32) -> Option<(u64, Options)> {
+        let app = procfs::ancestors(pid).into_iter().find_map(|pid| self.programs.of_pid(pid))?;
+        let entry = self.programs.get(app)?;
+        let around = !self.actuators.shared_pages.has(app) && entry.uid == uid;
+        around.then(|| (app, entry.options.clone()))
+    }
+
+    /// A program without a page has started one with: it is only the shell around it, and needs
+    /// nothing while that lives.
+    pub(super) fn wrap(&mut self, wrapper: u64, inner: u64) {
+        if let Some(entry) = self.programs.get_mut(inner) {
+            entry.wrapper = Some(wrapper);
+        }
+        let Some(entry) = self.programs.get_mut(wrapper) else { return };
+        entry.wrapped += 1;
+        if entry.wrapped == 1 {
+            Demands::end(wrapper, &mut self.wakeups);
+            self.actuators.pages.overlook(wrapper);
+            self.widen(wrapper);
+            self.ask_for(wrapper, 0);
+        }
+    }
+
+    /// One of the applications inside a wrapper has ended; after the last, it is a program like any
+    /// other again.
+    pub(super) fn unwrap_from(&mut self, wrapper: u64) {
+        let Some(entry) = self.programs.get_mut(wrapper) else { return };
+        entry.wrapped = entry.wrapped.saturating_sub(1);
+        let wish = entry.wants.wish();
+        if entry.wrapped == 0 && !self.actuators.shared_pages.has(wrapper) && !entry.process.has_ended() {
+            self.request(wrapper, wish);
+            self.observe_demand_soon(wrapper);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The shell's sensors at work: each is looked at when its time has come or its descriptor is
+//! ready, and what it saw becomes events.
+
+use numaestro_host::poll::Ready;
+use numaestro_host::procfs;
+use numaestro_topology::CpuSet;
+use tracing::info;
+
+use super::applications::manages;
+use super::{Shell, sensors};
+use crate::cpusets::Entrant;
+use crate::foreign::Managed;
+use crate::obligations;
+use crate::programs::App;
+use crate::timers::Due;
+use crate::wakeups::token;
+
+impl Shell {
+    /// A time has come. False: it is not the shell's.
+    pub(crate) fn due(&mut self, due: Due) -> bool {
+        match due {
+            Due::Demand(app) => self.observe_demand(app),
+            Due::Phases => self.observe_phases(),
+            Due::Foreign => self.observe_foreign_load(),
+            Due::Lease => self.renew_lease(),
+            Due::Unstoppable => self.retry_stops(),
+            Due::Cpuset(app) => self.enter_cpuset(app),
+            Due::Strays => self.sweep(),
+            Due::Sweep => self.actuators.cpusets.sweep(&mut self.wakeups),
+            Due::Nodes => self.bind_memory(),
+            Due::Watch
+            | Due::Save
+            | Due::Idle
+            | Due::Life
+            | Due::Line
+            | Due::Metrics
+            | Due::Execs
+            | Due::Candidates
+            | Due::Scan
+            | Due::Accept => return false,
+        }
+        self.settle();
+        true
+    }
+
+    /// A descriptor is ready. False: it is not the shell's.
+    pub(crate) fn ready(&mut self, event: Ready) -> bool {
+        match event.token {
+            token::PRESSURE => {
+                let owned = self.programs.iter().any(|app| app.allocation.count() > 0);
+                self.sensors.foreign.pressed(owned, &mut self.wakeups);
+            }
+            token::FOREIGN => self.sensors.foreign.heaviest_ended(&mut self.wakeups),
+            token::PROCESSORS if self.sensors.changes.take_processors() => self.observe_machine(),
+            token::FILES if self.sensors.changes.take_files() => {
+                self.observe_machine();
+                self.observe_quotas();
+            }
+            token::PROCESSORS | token::FILES => {}
+            token::PAGES => self.observe_pages(),
+            process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
+            _ => return false,
+        }
+        true
+    }
+
+    fn process_ended(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app) else { return };
+        if entry.process.has_ended() {
+            info!(app, pid = entry.pid(), "ended");
+            self.depart(app);
+        }
+    }
+
+    /// Something has changed that gives reason to look at all programs without a page.
+    pub(super) fn observe_everybodys_demand(&mut self) {
+        for app in self.programs.numbers() {
+            self.observe_demand_soon(app);
+        }
+    }
+
+    /// Begins a row of looks at one application, if it has no page that says what it can use.
+    pub(super) fn observe_demand_soon(&mut self, app: u64) {
+        let unstarted = |app: &App| app.is_wrapper() || app.asker.is_some();
+        if self.programs.get(app).is_some_and(|app| !unstarted(app)) && !self.actuators.shared_pages.has(app) {
+            self.sensors.demands.begin(app, &mut self.wakeups);
+        }
+    }
+
+    fn observe_demand(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app) else { return };
+        if entry.is_wrapper() || self.actuators.shared_pages.has(app) {
+            return;
+        }
+        if self.actuators.stops.is_stopped(app) {
+            self.sensors.demands.miss(app);
+            return;
+        }
+        let others = self.programs.other_roots(entry.pid());
+        let pids = procfs::tree(entry.pid(), &others).unwrap_or_default();
+        self.actuators.trees.note_members(app, &pids);
+        let active = self.sensors.demands.look(app, &pids, entry.arrived_ns);
+        let subjects = sensors::phase_subjects(&self.programs, &self.actuators);
+        let phases = &self.sensors.phases;
+        let mut contended = subjects.iter().any(|other| other.app != app && phases.wants_more(other));
+        let wish = entry.wants.wish();
+        if let Some(target) = entry.allocation.target() {
+            contended |= target.shared;
+            self.actuators.cpusets.place_strays(app, &pids, &target.cpus);
+        }
+        // Processes that have come since, and a command that set its own affinity after it was told
+        // an older one.
+        self.place(app);
+        let request = obligations::request_from_activity(active, wish, contended);
+        self.sensors.demands.go_on(app, contended, request < wish, &mut self.wakeups);
+        self.request(app, request);
+    }
+
+    fn observe_phases(&mut self) {
+        let subjects = sensors::phase_subjects(&self.programs, &self.actuators);
+        self.events.extend(self.sensors.phases.look(&subjects, &mut self.wakeups));
+    }
+
+    fn observe_foreign_load(&mut self) {
+        let Self { programs, actuators, sensors, site, wakeups, .. } = self;
+        let most = programs.iter().map(|app| app.allocation.count()).max().unwrap_or(0);
+        let contains = |pid| manages(programs, actuators, pid);
+        let managed = Managed { usable: &site.usable, most, contains: &contains };
+        let load = sensors.foreign.look(&managed, wakeups);
+        self.events.extend(load.event);
+        self.outcome.busy.extend(load.busy);
+    }
+
+    fn renew_lease(&mut self) {
+        let report = self.actuators.stops.look();
+        self.events.extend(report.events);
+        for app in report.lapsed {
+            self.stop(app);
+        }
+        self.actuators.stops.watch(self.takes_turns(), &mut self.wakeups);
+    }
+
+    fn retry_stops(&mut self) {
+        for app in self.actuators.stops.all_unstoppable() {
+            let Some(entry) = self.programs.get(app) else { continue };
+            let group = self.actuators.group(entry, &self.programs);
+            self.events.extend(self.actuators.stops.retry(app, group));
+        }
+        self.actuators.stops.watch(self.takes_turns(), &mut self.wakeups);
+    }
+
+    /// The moment has come to move a program into its group.
+    fn enter_cpuset(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app).filter(|entry| entry.asker.is_none()) else { return };
+        let cpus = match entry.allocation.target() {
+            Some(target) if !entry.is_wrapper() && entry.allocation.is_adopted() => target.cpus.clone(),
+            // It may still be on what it had before.
+            _ => self.site.usable.clone(),
+        };
+        let mask = (!self.actuators.shared_pages.has(app)).then(|| self.every_processor());
+        let others = self.programs.other_roots(entry.pid());
+        let entrant = Entrant { app, root: entry.pid(), others: &others, cpus, mask };
+        if self.actuators.cpusets.enter(entrant, &mut self.wakeups) {
+            self.bind_memory();
+            self.outcome.changed = true;
+        }
+    }
+
+    /// Every processor of the machine, also those that are offline.
+    fn every_processor(&self) -> CpuSet {
+        let mut all = self.site.machine.os_cpuset(&self.site.machine.all());
+        all.or_with(self.site.machine.offline());
+        all
+    }
+
+    /// The mover of pages has reported something.
+    fn observe_pages(&mut self) {
+        let findings = self.actuators.pages.take(&self.site.machine);
+        self.outcome.looked.extend(findings.looked);
+        self.outcome.changed |= findings.moved;
+        self.events.extend(findings.events);
+        self.settle();
+    }
+
+    /// Looks at the memory of all applications, for a connection that asks; false if nobody can
+    /// look.
+    pub(crate) fn observe_memory(&mut self, connection: u64) -> bool {
+        let runs = |app: &&App| !app.is_wrapper() && app.allocation.target().is_some();
+        let all = self.programs.iter().filter(runs).map(|app| self.actuators.processes(app, &self.programs));
+        let all = all.collect();
+        self.actuators.pages.look(connection, all, &self.site.machine, &self.wakeups)
+    }
+
+    /// One of the files of cgroups has been written, or may have been: everybody's limits, and what
+    /// follows from them.
+    fn observe_quotas(&mut self) {
+        for app in self.programs.numbers() {
+            let before = self.sensors.quotas.of(app).most;
+            self.read_quota(app);
+            let Some(entry) = self.programs.get(app) else { continue };
+            let allowed = self.sensors.quotas.of(app);
+            if allowed.most == before || entry.is_wrapper() || entry.wants.request() == 0 {
+                continue;
+            }
+            info!(app, why = allowed.why, "may use another number of processors");
+            let wish = entry.wants.wish();
+            self.ask_for(app, wish);
+            self.observe_demand_soon(app);
+        }
+        self.sensors.watch_files();
+        self.outcome.changed = true;
+    }
+}

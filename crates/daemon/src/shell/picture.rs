@@ -1,0 +1,227 @@
+//! The pictures of the shell: the status that people see, the line of status, the figures of the
+//! metrics page, and the state for a next manager. They change nothing.
+
+use std::collections::BTreeMap;
+
+use numaestro_abi::control::{AppStatus, Class, NodeStatus, PuStatus, Status};
+use numaestro_abi::page::runtime;
+use numaestro_engine::{self as engine, PuSnapshot, Snapshot};
+use numaestro_host::memory::{Folding, Report, SharedPage};
+use numaestro_host::monotonic_ns;
+use numaestro_topology::CpuSet;
+
+use super::Shell;
+use crate::folding;
+use crate::machine::os_of;
+use crate::programs::App;
+use crate::state::{SavedApp, State};
+
+/// The name of a user; `None` where only one user's programs are managed.
+pub(crate) type NameOf<'a> = &'a dyn Fn(u32) -> Option<String>;
+
+impl Shell {
+    /// Everything there is to see, now. `started_ns`: when the manager has started.
+    pub(crate) fn status(&self, name_of: NameOf<'_>, started_ns: u64) -> Status {
+        let now = monotonic_ns();
+        let ledger = self.engine.snapshot();
+        let times = self.engine.times();
+        Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            uptime_s: seconds(now.saturating_sub(started_ns)),
+            policy: ledger.policy.clone(),
+            cpus: self.site.usable.to_string(),
+            unmanaged: self.sensors.foreign.processors(),
+            decisions: ledger.decisions,
+            decision_ns: [times.latest_ns, times.longest_ns],
+            bandwidth: self.sensors.bandwidth.status(),
+            apps: self.programs.iter().map(|app| self.app_status(app, name_of(app.uid), &ledger, now)).collect(),
+            pus: self.pu_statuses(&ledger),
+            queue: ledger.queue.iter().map(|app| app.0).collect(),
+            nodes: Vec::new(),
+        }
+    }
+
+    fn app_status(&self, app: &App, user: Option<String>, ledger: &Snapshot, now: u64) -> AppStatus {
+        let number = app.number;
+        let page = self.actuators.shared_pages.get(number);
+        let report = self.actuators.shared_pages.report(number);
+        let stopped = self.actuators.stops.is_stopped(number);
+        let target = app.allocation.target().filter(|_| !app.is_wrapper() && !stopped);
+        let known = ledger.apps.iter().find(|known| known.app.0 == number);
+        AppStatus {
+            app: number,
+            pid: app.pid(),
+            user,
+            name: app.name.clone(),
+            btr: self.sensors.bandwidth.rates(number),
+            memory: self.actuators.pages.status(number),
+            class: shown_class(app, &report),
+            state: known.map_or("waiting", |known| known.state.name()).to_owned(),
+            runtimes: runtime_names(app.runtimes | report.runtimes),
+            request: app.wants.request(),
+            count: target.map_or(0, |target| target.count),
+            cpus: target.map(|target| target.cpus.to_string()).unwrap_or_default(),
+            shared: target.is_some_and(|target| target.shared),
+            folded: report.folded,
+            folding: page.and_then(|page| folding::shown(&page.folding())),
+            held_by: held_by(&report).to_owned(),
+            team: report.team,
+            regions: report.regions,
+            epoch: [app.allocation.latest_page_epoch(), app.allocation.adopted_page_epoch()],
+            weight_milli: app.options.weight_milli.unwrap_or(1000),
+            age_s: seconds(now.saturating_sub(app.arrived_ns)),
+            why: self.why(app, known.map(|known| known.why.as_str())),
+        }
+    }
+
+    /// One sentence: what the engine says, and what the system adds.
+    fn why(&self, app: &App, known: Option<&str>) -> String {
+        let number = app.number;
+        let allowed = self.sensors.quotas.of(number);
+        let target = app.allocation.target();
+        if let Some(kept) = target.and_then(|target| allowed.keeps_away_from(&target.cpus)) {
+            return kept;
+        }
+        if let Some(denied) = self.actuators.denied(number) {
+            return format!("the system does not let it be moved: {denied}");
+        }
+        let Some(known) = known else { return String::new() };
+        let mut parts = vec![known.to_owned()];
+        let unstoppable = self.actuators.stops.unstoppable(number);
+        parts.extend(unstoppable.map(|reason| format!("it cannot be stopped: {reason}")));
+        parts.extend(allowed.most.map(|_| allowed.why.clone()));
+        let stays = self.actuators.cpusets.stays(number);
+        parts.extend(stays.map(|stays| format!("steered by affinity: {stays}")));
+        parts.extend(self.actuators.pages.remark(number));
+        parts.join("; ")
+    }
+
+    fn pu_statuses(&self, ledger: &Snapshot) -> Vec<PuStatus> {
+        let machine = &self.site.machine;
+        let row = |entry: &PuSnapshot| {
+            let pu = machine.pu(entry.pu);
+            PuStatus {
+                os: pu.os_index,
+                node: os_of(machine, pu.node).unwrap_or(0),
+                core: pu.core,
+                state: entry.state_name().to_owned(),
+                owner: entry.owner.map(|app| app.0),
+                guests: entry.guests.iter().map(|app| app.0).collect(),
+            }
+        };
+        ledger.pus.iter().map(row).collect()
+    }
+
+    /// Nodes as of the latest look.
+    pub(crate) fn node_statuses(&self) -> Vec<NodeStatus> {
+        self.actuators.pages.node_statuses(&self.site.machine)
+    }
+
+    pub(crate) fn status_line(&self) -> String {
+        let ledger = self.engine.snapshot();
+        let taken = ledger.pus.iter().filter(|known| known.owner.is_some()).count();
+        let waiting = ledger.queue.len();
+        let programs = self.programs.len().saturating_sub(waiting);
+        let queue = if waiting > 0 { format!(", {waiting} waiting") } else { String::new() };
+        let word = if programs == 1 { "program" } else { "programs" };
+        let all = self.site.usable.len();
+        format!("{programs} {word} on {taken} of {all} processors{queue}; policy {}", ledger.policy)
+    }
+
+    /// Everything that the engine has to show.
+    pub(crate) fn ledger(&self) -> Snapshot {
+        self.engine.snapshot()
+    }
+
+    /// Processors of each user that has applications, by name, or by number where users have no
+    /// names.
+    pub(crate) fn processors_by_user(&self, ledger: &Snapshot, name_of: NameOf<'_>) -> BTreeMap<String, usize> {
+        let label = |app: &App| name_of(app.uid).unwrap_or_else(|| app.uid.to_string());
+        let mut users: BTreeMap<String, usize> = self.programs.iter().map(|app| (label(app), 0)).collect();
+        for owner in ledger.pus.iter().filter_map(|known| self.programs.get(known.owner?.0)) {
+            *users.entry(label(owner)).or_default() += 1;
+        }
+        users
+    }
+
+    /// The folding of every program with a page.
+    pub(crate) fn foldings(&self) -> Vec<Folding> {
+        self.actuators.shared_pages.iter().map(SharedPage::folding).collect()
+    }
+
+    /// Memory that was moved to other nodes so far, bytes.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        self.actuators.pages.moved_bytes()
+    }
+
+    /// The state that a next manager goes on from if this one is killed.
+    pub(crate) fn state(&self) -> State {
+        let owned = self.owned();
+        let apps = self.programs.iter().map(|app| self.saved(app, owned.get(&app.number))).collect();
+        State::new(self.programs.next_number(), self.engine.policy_text(), apps)
+    }
+
+    fn saved(&self, app: &App, owned: Option<&CpuSet>) -> SavedApp {
+        let number = app.number;
+        let home = self.engine.home(numaestro_policy::AppId(number));
+        SavedApp {
+            app: number,
+            pid: app.pid(),
+            uid: app.uid,
+            start_time: app.process.start_time(),
+            name: app.name.clone(),
+            options: app.options.clone(),
+            wish: app.wants.could(),
+            cpus: owned.map(CpuSet::to_string).unwrap_or_default(),
+            original: self.actuators.trees.original(number).to_string(),
+            page: self.actuators.shared_pages.was_attached(number),
+            epoch: app.allocation.page_epoch(),
+            wrapper: app.wrapper,
+            home: home.and_then(|home| os_of(&self.site.machine, home)),
+            shared: app.allocation.target().is_none_or(|target| target.shared),
+            origin: self.actuators.cpusets.origin(number),
+            waiting: app.waiting.is_some(),
+            strays: self.actuators.trees.strays(number),
+        }
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn shown_class(app: &App, report: &Report) -> Class {
+    let follows = app.options.class == Class::Malleable || report.follows;
+    let openmp = (app.runtimes | report.runtimes) & (runtime::GOMP | runtime::KMP) != 0;
+    match app.class {
+        _ if app.options.class == Class::Fold => Class::Fold,
+        engine::Class::Malleable if openmp && !follows => Class::Whole,
+        engine::Class::Malleable => Class::Malleable,
+        engine::Class::Setter => Class::Setter,
+        engine::Class::Fold => Class::Fold,
+    }
+}
+
+/// The names of the runtimes in a bit set.
+fn runtime_names(runtimes: u32) -> Vec<String> {
+    let names = [
+        (runtime::GOMP, "libgomp"),
+        (runtime::KMP, "libomp"),
+        (runtime::OPENBLAS, "OpenBLAS"),
+        (runtime::BLIS, "BLIS"),
+        (runtime::MKL, "MKL"),
+        (runtime::TBB, "oneTBB"),
+        (runtime::API, "numaestro.h"),
+    ];
+    names.iter().filter(|(bit, _)| runtimes & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
+}
+
+fn held_by(report: &Report) -> &'static str {
+    match report.held_by {
+        4 => "explicit sizes",
+        5 => "the user's wish",
+        6 => "OMP_DYNAMIC=false",
+        _ => "",
+    }
+}

@@ -1,0 +1,170 @@
+//! The machine has changed: processors that go and come become events; a machine that its tree
+//! cannot say any more is read anew, and everybody claims what they have of a fresh engine.
+
+use std::collections::BTreeMap;
+
+use numaestro_contract::Feed;
+use numaestro_engine::Event;
+use numaestro_policy::{AppId, PuState};
+use numaestro_topology::{CpuSet, PuId};
+use tracing::{info, warn};
+
+use super::Shell;
+use crate::machine::{Site, usable};
+
+impl Shell {
+    /// Brings the engine in step with the processors that there are for us.
+    pub(super) fn observe_machine(&mut self) {
+        let usable = match usable(&self.config) {
+            Ok(usable) => usable,
+            Err(cause) => {
+                warn!("the last processor has gone; programs keep what they had: {cause:#}");
+                return;
+            }
+        };
+        let known = self.site.machine.os_cpuset(self.site.machine.allowed());
+        if !usable.is_subset(&known) {
+            self.renew(&usable);
+            return;
+        }
+        let (gone, back) = self.out_of_step(&usable);
+        let before = std::mem::replace(&mut self.site.usable, usable);
+        if !gone.is_empty() || !back.is_empty() {
+            info!(%before, now = %self.site.usable, "processors have gone or come");
+            // Those that come first: the last one cannot go.
+            self.events.extend(back.into_iter().map(|pu| Event::Online { pu }));
+            self.events.extend(gone.into_iter().map(|pu| Event::Offline { pu }));
+            self.settle();
+            self.renew_wishes();
+        }
+        self.put_everybody_in_place();
+    }
+
+    /// There are more processors than before, or fewer: applications that wanted all that there
+    /// were want all that there are.
+    fn renew_wishes(&mut self) {
+        let processors = self.site.processors();
+        for app in self.programs.numbers() {
+            let Some(entry) = self.programs.get_mut(app) else { continue };
+            let Some(before) = entry.wants.fit(processors) else { continue };
+            let wish = entry.wants.wish();
+            let within = self.sensors.quotas.of(app).within(before);
+            let asked_for_all = entry.wants.request() >= within && !entry.is_wrapper();
+            // What its cgroup allows is more than all of few processors, and may be less than all
+            // of many.
+            self.read_quota(app);
+            if wish > before && asked_for_all {
+                self.ask_for(app, wish);
+            }
+            self.observe_demand_soon(app);
+        }
+    }
+
+    /// Processors that the engine gives out though they are gone, and those it does not though they
+    /// are back.
+    fn out_of_step(&self, usable: &CpuSet) -> (Vec<PuId>, Vec<PuId>) {
+        let (mut gone, mut back) = (Vec::new(), Vec::new());
+        for entry in self.engine.snapshot().pus {
+            match (entry.state, usable.contains(self.site.machine.os_index(entry.pu))) {
+                (PuState::Reserved, _) | (PuState::Offline, false) => {}
+                (PuState::Offline, true) => back.push(entry.pu),
+                (_, false) => gone.push(entry.pu),
+                (_, true) => {}
+            }
+        }
+        (gone, back)
+    }
+
+    /// The kernel lets a thread whose last processor has gone run anywhere: every application goes
+    /// where it belongs.
+    fn put_everybody_in_place(&mut self) {
+        for app in self.programs.numbers() {
+            let Some(entry) = self.programs.get(app) else { continue };
+            if entry.is_wrapper() {
+                self.widen(app);
+            } else if !self.actuators.shared_pages.has(app) {
+                self.place(app);
+            } else if entry.allocation.is_adopted() {
+                // One that has not adopted its target yet goes by itself.
+                self.actuators.keep_within_target(entry);
+            }
+        }
+    }
+
+    /// There are processors that the tree does not have: it is read again, and everybody claims
+    /// what they have in it.
+    fn renew(&mut self, wanted: &CpuSet) {
+        let site = match Site::read(&self.config) {
+            Ok(found) => found,
+            Err(cause) => {
+                warn!("the machine has changed and cannot be read again: {cause:#}");
+                return;
+            }
+        };
+        // Announced before sysfs has a place for it: there will be no other notice, so it is said.
+        if !wanted.is_subset(&site.machine.os_cpuset(site.machine.allowed())) {
+            warn!(%wanted, found = %site.usable, "not all processors have a place in the machine");
+        }
+        let owned = self.owned();
+        if let Err(cause) = self.engine.renew(&self.config, &site.machine) {
+            warn!("the machine has changed; going on with the former one: {cause:#}");
+            return;
+        }
+        info!(before = %self.site.usable, now = %site.usable, "the machine was read anew");
+        self.site = site;
+        self.actuators.pages.renew(&self.site.machine);
+        self.sensors.bandwidth.renew();
+        self.everybody_claims(Some(&owned));
+        let unmanaged = self.sensors.foreign.processors();
+        self.events.extend((unmanaged > 0).then_some(Event::Unmanaged { processors: unmanaged }));
+        self.settle();
+        self.renew_wishes();
+        self.start_sensing();
+        self.put_everybody_in_place();
+        self.outcome.changed = true;
+    }
+
+    /// The processors that each application owns. One that is being vacated is its heir's already,
+    /// as far as the future is concerned.
+    pub(super) fn owned(&self) -> BTreeMap<u64, CpuSet> {
+        let ledger = self.engine.snapshot();
+        let mut owned: BTreeMap<u64, CpuSet> = ledger.apps.iter().map(|app| (app.app.0, CpuSet::default())).collect();
+        for entry in ledger.pus {
+            if let Some(cpus) = entry.next.or(entry.owner).and_then(|app| owned.get_mut(&app.0)) {
+                cpus.insert(self.site.machine.os_index(entry.pu));
+            }
+        }
+        owned
+    }
+
+    /// Tells a fresh engine of every application, and of the processors that it has: those that it
+    /// owned, where that is known, else those that it was told.
+    pub(super) fn everybody_claims(&mut self, owned: Option<&BTreeMap<u64, CpuSet>>) {
+        self.events = Feed::default();
+        self.sensors.phases.begin_anew();
+        self.actuators.pages.begin_anew(&self.site.machine);
+        for app in self.programs.iter_mut() {
+            app.allocation.begin_anew(&self.site.machine);
+            app.waiting = None;
+            self.actuators.stops.resume(app.number);
+        }
+        let mut later = Vec::new();
+        for app in self.programs.iter() {
+            let told = app.allocation.target().map(|target| &target.cpus);
+            let has = owned.and_then(|owned| owned.get(&app.number)).or(told);
+            let claim = has.map(|cpus| self.site.machine.pu_set(cpus)).filter(|pus| !pus.is_empty());
+            let request = app.wants.request();
+            let event = if app.is_wrapper() {
+                self.arrival_again(app, 0, None)
+            } else if claim.is_none() && told.is_some() {
+                // It must not be given what an application after it will claim.
+                later.push(Event::Request { app: AppId(app.number), processors: request });
+                self.arrival_again(app, 0, None)
+            } else {
+                self.arrival_again(app, request.max(1), claim)
+            };
+            self.events.push(event);
+        }
+        self.events.extend(later);
+    }
+}

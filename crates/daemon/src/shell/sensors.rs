@@ -1,0 +1,73 @@
+//! The sensors together, and the values that they are given of applications.
+
+use std::path::PathBuf;
+
+use crate::bandwidth::Bandwidth;
+use crate::config::Config;
+use crate::demand::Demands;
+use crate::foreign::Foreign;
+use crate::machine::{Changes, own_files};
+use crate::phases::{Phases, Subject};
+use crate::programs::{App, Programs};
+use crate::quota::Quotas;
+use crate::wakeups::Wakeups;
+
+use super::actuators::Actuators;
+
+/// See the file's header.
+#[derive(Debug)]
+pub(super) struct Sensors {
+    pub(super) phases: Phases,
+    pub(super) demands: Demands,
+    pub(super) bandwidth: Bandwidth,
+    pub(super) foreign: Foreign,
+    pub(super) quotas: Quotas,
+    pub(super) changes: Changes,
+}
+
+impl Sensors {
+    pub(super) fn new(config: &Config, wakeups: &Wakeups) -> Self {
+        Self {
+            phases: Phases::default(),
+            demands: Demands::default(),
+            bandwidth: Bandwidth::default(),
+            foreign: Foreign::new(config.unmanaged),
+            quotas: Quotas::default(),
+            changes: Changes::listen(wakeups),
+        }
+    }
+
+    /// Watches the files of the groups above the manager and above every program.
+    pub(super) fn watch_files(&mut self) {
+        let own = own_files();
+        self.changes.watch_files(own.iter().map(PathBuf::as_path).chain(self.quotas.files()));
+    }
+
+    /// An application has gone.
+    pub(super) fn forget(&mut self, app: u64, wakeups: &mut Wakeups) {
+        self.phases.forget(app);
+        self.demands.forget(app, wakeups);
+        self.bandwidth.forget(app);
+        self.quotas.forget(app);
+    }
+}
+
+/// Every application, as far as phases are concerned.
+pub(super) fn phase_subjects<'a>(programs: &'a Programs, actuators: &'a Actuators) -> Vec<Subject<'a>> {
+    programs.iter().map(|app| phase_subject(app, actuators)).collect()
+}
+
+fn phase_subject<'a>(app: &App, actuators: &'a Actuators) -> Subject<'a> {
+    let target = app.allocation.target();
+    let has_enough = target.is_some_and(|target| !target.shared && target.count >= app.wants.request());
+    Subject {
+        app: app.number,
+        pid: app.pid(),
+        arrived_ns: app.arrived_ns,
+        page: actuators.shared_pages.get(app.number),
+        runs: !app.is_wrapper() && !actuators.stops.is_stopped(app.number),
+        processors: target.map(|target| target.pus.len()),
+        shared: target.is_some_and(|target| target.shared),
+        lacks: app.waiting.is_some() || !has_enough,
+    }
+}

@@ -1,0 +1,81 @@
+//! What the shell takes over from a former manager that was killed: applications, with what they
+//! have.
+
+use std::collections::BTreeMap;
+
+use numaestro_host::affinity;
+use numaestro_topology::CpuSet;
+
+use super::{Newcomer, Shell};
+use crate::machine::node_of_os;
+use crate::obligations::Allocation;
+use crate::state::SavedApp;
+
+impl Shell {
+    /// Takes over an application that a former manager had. True if it is there and claims nothing.
+    /// `wraps`: it is a wrapper.
+    pub(crate) fn take_over(&mut self, newcomer: Newcomer, saved: &SavedApp, wraps: bool) -> bool {
+        let app = saved.app;
+        self.insert_as(app, newcomer);
+        let processors = self.site.processors();
+        if let Some(entry) = self.programs.get_mut(app) {
+            entry.wants.limit(saved.wish, processors);
+            entry.allocation = Allocation::after(saved.epoch);
+            entry.options.wait = Some(false);
+        }
+        if saved.page {
+            self.actuators.shared_pages.inherit(app);
+        }
+        let home = saved.home.and_then(|home| node_of_os(&self.site.machine, home));
+        self.actuators.pages.inherit(app, home);
+        self.actuators.trees.inherit(app, &saved.strays);
+        self.set_original(app, &saved.original);
+        if let Some(origin) = &saved.origin {
+            self.actuators.cpusets.find(app, saved.pid, origin);
+        }
+        let claim = if wraps { CpuSet::default() } else { self.claim_of(saved) };
+        let nothing = self.site.machine.pu_set(&claim).is_empty();
+        if nothing {
+            self.arrive_with_nothing(app);
+        } else {
+            self.arrive(app, Some(&claim));
+        }
+        if let Some(wrapper) = saved.wrapper.filter(|wrapper| self.programs.contains(*wrapper)) {
+            self.wrap(wrapper, app);
+        }
+        nothing && self.programs.contains(app)
+    }
+
+    /// The affinity that a former manager noted as the user's.
+    pub(crate) fn set_original(&mut self, app: u64, original: &str) {
+        if let Ok(original) = original.parse::<CpuSet>()
+            && original.intersects(&self.site.usable)
+        {
+            self.actuators.trees.set_original(app, original);
+        }
+    }
+
+    /// The processors that an application of a former manager has: what was saved, unless the
+    /// kernel knows better. Programs may have been told more since, and have moved.
+    fn claim_of(&self, saved: &SavedApp) -> CpuSet {
+        let known: CpuSet = saved.cpus.parse().unwrap_or_default();
+        if saved.shared {
+            return known;
+        }
+        let confined = self.actuators.cpusets.cpus(saved.app).cloned();
+        let seen = confined.or_else(|| affinity::of_process(saved.pid).ok());
+        let seen = seen.map(|cpus| cpus.intersection(&self.site.usable)).filter(|cpus| !cpus.is_empty());
+        match seen {
+            // Threads that may be anywhere say nothing: they have not been moved yet, or a part of
+            // the program widens itself.
+            Some(seen) if seen != self.site.usable => seen,
+            _ => known,
+        }
+    }
+
+    /// Every application of a former manager is there: groups that it left are dissolved.
+    /// `origins`: where their processes came from.
+    pub(crate) fn clear_former_groups(&mut self, origins: &BTreeMap<u64, String>) {
+        self.actuators.cpusets.clear(origins, &self.site.usable, &mut self.wakeups);
+    }
+}

@@ -1,0 +1,78 @@
+//! The shell without the manager's loop: what it keeps when its policy fails, and when the machine
+//! changes.
+
+use std::process::{Child, Command};
+
+use numaestro_abi::control::Options;
+use numaestro_host::{PidFd, affinity};
+use numaestro_topology::CpuSet;
+
+use super::*;
+
+/// A shell below a temporary directory.
+fn shell(config: Config) -> (Shell, tempfile::TempDir) {
+    let root = tempfile::tempdir().unwrap();
+    let config = Config { unmanaged: false, ..config };
+    (Shell::new(Rc::new(config), root.path().join("attach")).unwrap(), root)
+}
+
+/// A program that has arrived.
+fn sleeper(shell: &mut Shell) -> (Child, u64) {
+    let child = Command::new("sleep").arg("1000").spawn().unwrap();
+    let process = PidFd::open(child.id()).unwrap();
+    let options = Options::default();
+    let app = shell.insert(Newcomer { process, uid: 0, party: 0, name: "sleep".to_owned(), options });
+    shell.arrive(app, None);
+    (child, app)
+}
+
+fn cpus(shell: &Shell, app: u64) -> CpuSet {
+    shell.programs.get(app).unwrap().allocation.target().unwrap().cpus.clone()
+}
+
+#[test]
+fn a_failed_policy_is_followed_by_the_simplest_one_and_everybody_keeps_what_he_has() {
+    let (mut shell, _root) = shell(Config { policy: "dss".to_owned(), ..Config::default() });
+    let (mut child, app) = sleeper(&mut shell);
+    let before = cpus(&shell, app);
+    let page_epoch = |shell: &Shell| shell.programs.get(app).unwrap().allocation.latest_page_epoch();
+    let epoch_before = page_epoch(&shell);
+    shell.begin_anew(&Event::Timer, "a test");
+    // As in the loop: the events that rebuild the ledger are waiting, and the next event brings
+    // them in.
+    shell.feed(Event::Timer);
+    assert_eq!(shell.policy_text(), "equi");
+    assert_eq!(cpus(&shell, app), before);
+    assert!(page_epoch(&shell) > epoch_before, "decision numbers go on");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn who_came_when_there_were_few_processors_gets_more_when_there_are() {
+    // The affinity of the thread that is the manager here says what it may give out.
+    let before = affinity::get(0).unwrap();
+    if before.len() < 2 {
+        eprintln!("skipped: one processor does not become two");
+        return;
+    }
+    let few: CpuSet = before.iter().take(1).collect();
+    affinity::set(0, &few).unwrap();
+    let (mut shell, _root) = shell(Config::default());
+    let (mut child, app) = sleeper(&mut shell);
+    let had = cpus(&shell, app);
+    affinity::set(0, &before).unwrap();
+    shell.observe_machine();
+    // A fresh engine gives everybody a moment to claim what they have.
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    shell.feed(Event::Timer);
+    let has = cpus(&shell, app);
+    affinity::set(0, &few).unwrap();
+    shell.observe_machine();
+    let last = cpus(&shell, app);
+    affinity::set(0, &before).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((had, has), (few.clone(), before));
+    assert_eq!(last, few, "and gives them back");
+}

@@ -1,0 +1,177 @@
+//! The actuator of affinity: it keeps the process trees of applications on their processors, and
+//! gives every affinity back when an application is let go or has ended.
+//!
+//! It remembers the processes of each tree, because a process whose parent ends leaves the tree and
+//! is still ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use numaestro_abi::control::Whole;
+use numaestro_host::{HostError, PidFd, affinity, monotonic_ns, procfs};
+use numaestro_topology::CpuSet;
+use tracing::debug;
+
+use crate::timers::Due;
+use crate::wakeups::Wakeups;
+use crate::whole::{Debts, Owed, given_by_user};
+
+/// From the end of an application until its last processes are looked for.
+const SWEEP_NS: u64 = 10_000_000;
+/// The search may take this part of the time at most.
+const SWEEP_SHARE: u64 = 20;
+
+/// The processes of one application.
+#[derive(Debug)]
+struct Tree {
+    /// The affinity that they would have without us.
+    original: CpuSet,
+    /// Processes at the latest look, with their start times; also those that have left since.
+    members: BTreeMap<u32, u64>,
+    /// Members that have left the tree: a parent has ended.
+    strays: BTreeSet<u32>,
+}
+
+/// See the file's header.
+#[derive(Debug)]
+pub(crate) struct Trees {
+    by_app: BTreeMap<u64, Tree>,
+    /// The socket that the environment of managed processes names.
+    attach: PathBuf,
+    /// Time that the latest sweep took, nanoseconds.
+    sweep_ns: u64,
+}
+
+fn start_of(pid: u32) -> Option<u64> {
+    procfs::stat(pid).ok().map(|stat| stat.start_time)
+}
+
+impl Trees {
+    pub(crate) fn new(attach: PathBuf) -> Self {
+        Self { by_app: BTreeMap::new(), attach, sweep_ns: 0 }
+    }
+
+    /// Affinity that a process would have without us: below a `run` of ours, what the user gave;
+    /// else what it has now.
+    pub(crate) fn original_of(&self, pid: u32, usable: &CpuSet) -> CpuSet {
+        let given = given_by_user(pid, &self.attach).filter(|cpus| cpus.intersects(usable));
+        given.or_else(|| affinity::get(pid).ok()).unwrap_or_else(|| usable.clone())
+    }
+
+    /// A new application.
+    pub(crate) fn enter(&mut self, app: u64, original: CpuSet) {
+        self.by_app.insert(app, Tree { original, members: BTreeMap::new(), strays: BTreeSet::new() });
+    }
+
+    pub(crate) fn original(&self, app: u64) -> CpuSet {
+        self.by_app.get(&app).map(|tree| tree.original.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn set_original(&mut self, app: u64, original: CpuSet) {
+        if let Some(tree) = self.by_app.get_mut(&app) {
+            tree.original = original;
+        }
+    }
+
+    /// Processes that had left the tree in a former manager's time.
+    pub(crate) fn inherit(&mut self, app: u64, strays: &[(u32, u64)]) {
+        if let Some(tree) = self.by_app.get_mut(&app) {
+            tree.members = strays.iter().copied().collect();
+            tree.strays = strays.iter().map(|(pid, _)| *pid).collect();
+        }
+    }
+
+    /// Processes that have left the tree, with their start times.
+    pub(crate) fn strays(&self, app: u64) -> Vec<(u32, u64)> {
+        let tree = self.by_app.get(&app);
+        tree.map(|tree| tree.strays.iter().filter_map(|pid| Some((*pid, *tree.members.get(pid)?))).collect())
+            .unwrap_or_default()
+    }
+
+    /// Processes that have left any tree.
+    pub(crate) fn all_strays(&self) -> impl Iterator<Item = u32> {
+        self.by_app.values().flat_map(|tree| tree.strays.iter().copied())
+    }
+
+    /// A process is known as one of an application's.
+    pub(crate) fn has_member(&self, pid: u32) -> bool {
+        self.by_app.values().any(|tree| tree.members.contains_key(&pid))
+    }
+
+    /// These processes are in the tree now. Those that have left it and still live stay ours.
+    pub(crate) fn note_members(&mut self, app: u64, pids: &[u32]) {
+        let Some(tree) = self.by_app.get_mut(&app) else { return };
+        tree.members.retain(|pid, start_time| start_of(*pid) == Some(*start_time));
+        tree.members.extend(pids.iter().filter_map(|pid| Some((*pid, start_of(*pid)?))));
+        let inside: BTreeSet<u32> = pids.iter().copied().collect();
+        tree.strays = tree.members.keys().copied().filter(|pid| !inside.contains(pid)).collect();
+    }
+
+    /// Moves all that descends from `root`, without the trees of `others`, and all that has left
+    /// the tree. `Err`: the system refuses.
+    pub(crate) fn place(&self, app: u64, root: u32, others: &BTreeSet<u32>, cpus: &CpuSet) -> Result<(), HostError> {
+        let moved = affinity::set_tree(root, others, cpus);
+        for (stray, start_time) in self.strays(app) {
+            if start_of(stray) == Some(start_time) && !others.contains(&stray) {
+                let _ = affinity::set_process(stray, cpus);
+            }
+        }
+        match moved {
+            Ok(_) => Ok(()),
+            Err(cause) if cause.is_gone() => Ok(()),
+            Err(cause) => Err(cause),
+        }
+    }
+
+    /// An application has gone: processes that outlive it must not stay where it was.
+    pub(crate) fn leave(&mut self, app: u64, root: u32, is_application: &dyn Fn(u32) -> bool, wakeups: &mut Wakeups) {
+        let Some(gone) = self.by_app.remove(&app) else { return };
+        for (pid, start_time) in &gone.members {
+            if *pid != root && start_of(*pid) == Some(*start_time) && !is_application(*pid) {
+                let _ = affinity::set_process(*pid, &gone.original);
+            }
+        }
+        // Processes that were born a moment before have never been seen: they are looked for.
+        wakeups.set_if_unset(Due::Strays, monotonic_ns() + SWEEP_NS.max(self.sweep_ns * SWEEP_SHARE));
+    }
+
+    /// Gives those their affinity back that have left every application. `managed`: roots of all
+    /// that is managed.
+    pub(crate) fn sweep(&mut self, managed: &BTreeSet<u32>, usable: &CpuSet) {
+        let began = monotonic_ns();
+        let whole = Debts { owed: &[], managed, attach: &self.attach }.pay_strays(usable);
+        self.sweep_ns = monotonic_ns() - began;
+        if whole.processes > 0 || !whole.left.is_empty() {
+            debug!(processes = whole.processes, left = ?whole.left, "processes that have outlived their application");
+        }
+    }
+
+    /// What is owed to one application and to all that has left it.
+    pub(crate) fn owed(&self, app: u64, process: &PidFd) -> Vec<Owed> {
+        let original = self.original(app);
+        let root = (process.pid(), process.start_time());
+        let one = |(pid, start_time)| Owed { pid, start_time, original: original.clone() };
+        std::iter::once(root).chain(self.strays(app)).map(one).collect()
+    }
+
+    /// Gives back what is owed, and reads it back from the kernel. `settled`: programs have said
+    /// that they are let go.
+    pub(crate) fn pay(
+        &self,
+        owed: &[Owed],
+        mut managed: BTreeSet<u32>,
+        patience: Duration,
+        settled: impl Fn() -> bool,
+    ) -> Whole {
+        /// How long a program that was let go may take to say that it has carried that out. Its
+        /// threads have been moved from outside already.
+        const ADOPTION: Duration = Duration::from_millis(500);
+        for entry in owed {
+            managed.remove(&entry.pid);
+        }
+        let began = Instant::now();
+        let debts = Debts { owed, managed: &managed, attach: &self.attach };
+        debts.pay(patience, || began.elapsed() > ADOPTION || settled())
+    }
+}

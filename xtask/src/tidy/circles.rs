@@ -1,0 +1,232 @@
+//! No circle of files: where one file uses another, that one does not lead back to it.
+//!
+//! A module and the files below it are one room, because they may open each other's private fields.
+//! So at every level of a crate's tree of modules, the modules beside each other are compared, each
+//! with all that is below it. What a file uses is what its paths that begin with `crate::` or
+//! `super::` lead to. Comments, literals and test modules are not looked at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::code::{without_comments_and_literals, without_test_module};
+use crate::finding::Finding;
+use crate::sources::Source;
+
+/// Crates that are looked at.
+const CRATES: [&str; 3] = ["crates/daemon/src/", "crates/engine/src/", "crates/policy/src/"];
+/// Crates that still have circles. An entry that is not needed any more is itself a finding.
+const CIRCULAR: &[&str] = &["crates/engine/src/", "crates/policy/src/"];
+
+/// A module: its names from the root of the crate on.
+type Module = Vec<String>;
+
+/// Looks at all files of the crates.
+pub fn check(sources: &[Source]) -> Vec<Finding> {
+    CRATES.iter().flat_map(|root| check_crate(sources, root, CIRCULAR.contains(root))).collect()
+}
+
+fn check_crate(sources: &[Source], root: &str, circular: bool) -> Vec<Finding> {
+    let mut files: BTreeMap<Module, &Source> = BTreeMap::new();
+    for source in sources.iter().filter(|source| source.extension() == "rs") {
+        if let Some(module) = source.path.strip_prefix(root).and_then(module_of) {
+            files.insert(module, source);
+        }
+    }
+    let mut findings = Vec::new();
+    for (level, uses) in &uses_by_level(&files) {
+        for circle in circles(uses) {
+            let below = |name: &String| level.iter().chain([name]).cloned().collect::<Module>();
+            let names: Vec<String> = circle.iter().map(|name| below(name).join("::")).collect();
+            let path = files.get(&below(&circle[0])).map_or(root, |source| source.path.as_str());
+            findings.push(Finding::new(path, 0, format!("modules use each other in a circle: {}", names.join(" → "))));
+        }
+    }
+    match (circular, findings.is_empty()) {
+        (false, _) => findings,
+        (true, false) => Vec::new(),
+        (true, true) => vec![Finding::new(root, 0, "has no circle any more: take it off the list in xtask")],
+    }
+}
+
+/// The module of a file below `src/`; `None` for tests.
+fn module_of(path: &str) -> Option<Module> {
+    let mut module: Module = path.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
+    let last = module.last()?.clone();
+    if last == "tests" || last.ends_with("_tests") || module.iter().any(|name| name == "tests") {
+        return None;
+    }
+    if ["mod", "lib", "main"].contains(&last.as_str()) {
+        module.pop();
+    }
+    Some(module)
+}
+
+/// For every module with others below it: which of those use which.
+fn uses_by_level(files: &BTreeMap<Module, &Source>) -> BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> {
+    let mut levels: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for (module, source) in files {
+        let code = without_test_module(&without_comments_and_literals(&source.text));
+        for used in used_paths(&code, module) {
+            // The longest part of the path that is a file.
+            let Some(target) =
+                (0..=used.len()).rev().map(|length| &used[..length]).find(|part| files.contains_key(*part))
+            else {
+                continue;
+            };
+            let same = module.iter().zip(target).take_while(|(one, other)| one == other).count();
+            if let (Some(from), Some(to)) = (module.get(same), target.get(same)) {
+                levels.entry(module[..same].to_vec()).or_default().entry(from.clone()).or_default().insert(to.clone());
+            }
+        }
+    }
+    levels
+}
+
+/// Every path in the code of a module that begins with `crate` or `super`, from the root of the
+/// crate on.
+fn used_paths(code: &str, module: &Module) -> Vec<Module> {
+    let words = words(code);
+    let mut paths = Vec::new();
+    for at in 0..words.len() {
+        let begins = at == 0 || words[at - 1] != "::";
+        if begins && ["crate", "super"].contains(&words[at]) && words.get(at + 1) == Some(&"::") {
+            let mut base = module.clone();
+            let mut next = at;
+            if words[at] == "crate" {
+                base.clear();
+                next += 2;
+            }
+            while words.get(next) == Some(&"super") && words.get(next + 1) == Some(&"::") {
+                base.pop();
+                next += 2;
+            }
+            follow(&words, next, &base, &mut paths);
+        }
+    }
+    paths
+}
+
+/// Adds the path, or the tree of paths in braces, that goes on from `base` at a word; gives the
+/// word after it.
+fn follow(words: &[&str], mut at: usize, base: &[String], paths: &mut Vec<Module>) -> usize {
+    if words.get(at) == Some(&"{") {
+        at += 1;
+        while at < words.len() && words[at] != "}" {
+            at = follow(words, at, base, paths).max(at + 1);
+        }
+        return at + 1;
+    }
+    let mut path = base.to_vec();
+    while let Some(word) = words.get(at).filter(|word| word.starts_with(|c: char| c.is_alphabetic() || c == '_')) {
+        path.push((*word).to_owned());
+        at += 1;
+        if words.get(at) != Some(&"::") {
+            break;
+        }
+        at += 1;
+        if words.get(at) == Some(&"{") {
+            return follow(words, at, &path, paths);
+        }
+    }
+    paths.push(path);
+    at
+}
+
+/// Names, `::`, and every other mark that is no space.
+fn words(code: &str) -> Vec<&str> {
+    let part_of_name = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = Vec::new();
+    let mut rest = code.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            first if part_of_name(first) => rest.find(|c| !part_of_name(c)).unwrap_or(rest.len()),
+            ':' if rest.starts_with("::") => 2,
+            other => other.len_utf8(),
+        };
+        words.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    words
+}
+
+/// Circles among these: for every set of names that lead to each other, one way around.
+fn circles(uses: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
+    let mut found: Vec<Vec<String>> = Vec::new();
+    for from in uses.keys() {
+        if found.iter().flatten().all(|name| name != from) {
+            found.extend(way_back(uses, from));
+        }
+    }
+    found
+}
+
+/// The shortest way from a name back to itself.
+fn way_back(uses: &BTreeMap<String, BTreeSet<String>>, start: &String) -> Option<Vec<String>> {
+    let mut came_from: BTreeMap<&String, &String> = BTreeMap::new();
+    let mut line = std::collections::VecDeque::from([start]);
+    while let Some(at) = line.pop_front() {
+        for next in uses.get(at).into_iter().flatten() {
+            if next == start {
+                let mut way = vec![at.clone()];
+                let mut step = at;
+                while let Some(before) = came_from.get(step) {
+                    way.push((*before).clone());
+                    step = before;
+                }
+                way.reverse();
+                way.push(start.clone());
+                return Some(way);
+            }
+            if !came_from.contains_key(next) {
+                came_from.insert(next, at);
+                line.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::source;
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let sources: Vec<Source> = files.iter().map(|(path, text)| source(&format!("c/{path}"), text)).collect();
+        check_crate(&sources, "c/", false).into_iter().map(|finding| finding.what).collect()
+    }
+
+    #[test]
+    fn files_that_use_each_other_are_found() {
+        let what = found(&[
+            ("a.rs", "use crate::b::B;"),
+            ("b.rs", "use crate::{c::C, d};"),
+            ("c.rs", "fn f() { crate::a::f() }"),
+        ]);
+        assert_eq!(what, ["modules use each other in a circle: a → b → c → a"]);
+        assert!(found(&[("a.rs", "use crate::b::B;"), ("b.rs", "use crate::c::{D, e::F};"), ("c.rs", "")]).is_empty());
+        assert_eq!(found(&[("m/a.rs", "use super::b::B;"), ("m/b.rs", "use super::a::A;"), ("m.rs", "")]).len(), 1);
+    }
+
+    #[test]
+    fn a_module_and_what_is_below_it_are_one_room() {
+        assert!(found(&[("a.rs", "use crate::a::b::B;"), ("a/b.rs", "use super::A;")]).is_empty());
+        // The circle goes through a file below.
+        let what = found(&[("a.rs", ""), ("a/b.rs", "use crate::c::C;"), ("c.rs", "use crate::a::A;")]);
+        assert_eq!(what, ["modules use each other in a circle: a → c → a"]);
+    }
+
+    #[test]
+    fn tests_comments_and_texts_do_not_count() {
+        let tests = "use crate::b::B;\n#[cfg(test)]\nmod tests {\n    use crate::c::C;\n}\n";
+        assert!(found(&[("a.rs", tests), ("b.rs", "// crate::a\n"), ("c.rs", "use crate::a::A;")]).is_empty());
+        assert!(found(&[("a.rs", "use crate::b::B;"), ("b.rs", ""), ("b/tests.rs", "use crate::a::A;")]).is_empty());
+    }
+
+    #[test]
+    fn the_list_of_circular_crates_cannot_rot() {
+        let one = [source("c/a.rs", "use crate::b::B;"), source("c/b.rs", "")];
+        assert!(check_crate(&one, "c/", true)[0].what.contains("take it off"));
+        let two = [source("c/a.rs", "use crate::b::B;"), source("c/b.rs", "use crate::a::A;")];
+        assert!(check_crate(&two, "c/", true).is_empty());
+    }
+}
