@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Which of these skips may not be? Reads lines "SUITE NAME: REASON", prints those that no entry of the list of allowed skips
-# matches on this machine, and ends with 1 if there are any, with 2 if the list cannot be used.
+# Which of these skips may not be? Reads lines "SUITE NAME: REASON", prints those that no entry of
+# the list of allowed skips matches on this machine, and ends with 1 if there are any, with 2 if the
+# list cannot be used.
 #
 # usage: scripts/check-skips.sh [LIST]        default: .ci/allowed-skips, whose first lines say what an entry is
 set -u -o pipefail

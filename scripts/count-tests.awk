@@ -1,12 +1,13 @@
-# Reads the log of one suite of tests. The first line that it prints is: passed failed skipped. Then comes one line for each skip,
-# "NAME: REASON", for scripts/check-skips.sh.
+# Reads the log of one suite of tests. The first line that it prints is: passed failed skipped. Then
+# comes one line for each skip, "NAME: REASON", for scripts/check-skips.sh.
 #
-# It adds up what test runners say at their end, cargo's "test result:" lines and plain "N passed, N failed" lines, and lines of
-# single checks: "ok …", "FAILED …", "skipped NAME: REASON".
-# "skipped test NAME: REASON" is said by a test that cargo's harness counts as passed, so it goes from the passed ones to the
-# skipped ones. "skipped in part NAME: REASON" is said by a test that has passed without one of its
-# cases; it is not counted, and printed as "NAME in part: REASON".
-# A program under test may have left its line without an end, so the words of cargo's harness are looked for anywhere.
+# It adds up what test runners say at their end, cargo's "test result:" lines and plain "N passed, N
+# failed" lines, and lines of single checks: "ok …", "FAILED …", "skipped NAME: REASON". "skipped
+# test NAME: REASON" is said by a test that cargo's harness counts as passed, so it goes from the
+# passed ones to the skipped ones. "skipped in part NAME: REASON" is said by a test that has passed
+# without one of its cases; it is not counted, and printed as "NAME in part: REASON". A program
+# under test may have left its line without an end, so the words of cargo's harness are looked for
+# anywhere.
 
 # Cargo runs one test program after the other, and two may have a test of the same name.
 / Running .*\(.*\)$/ { binary = $0 }

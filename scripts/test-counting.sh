@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Whether what counts the tests counts right, and whether a skip that is not allowed is found. Needs nothing but awk and grep.
+# Whether what counts the tests counts right, and whether a skip that is not allowed is found. Needs
+# nothing but awk and grep.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 scratch=$(mktemp -d) || exit 1
@@ -51,10 +52,10 @@ test c ... ignored
 test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.01s
 END
 )"
-expect "checks of scripts and C programs" '6 1 3|fold with gcc: no FSGSBASE|words without an end: no reason given|' "$(counted <<'END'
+expect "checks of scripts and C programs" '6 1 3|fold with gcc: no user-space switching here|words without an end: no reason given|' "$(counted <<'END'
 ok one
 FAILED two
-skipped fold with gcc: no FSGSBASE
+skipped fold with gcc: no user-space switching here
 skipped words without an end
 5 passed, 0 failed, 1 skipped
 END

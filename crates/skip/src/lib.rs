@@ -1,15 +1,18 @@
-//! How a test says that it cannot run on this machine: [`skip!`] ends it, [`part`] leaves one case of it out.
+//! How a test says that it cannot run on this machine: [`skip!`] ends it, [`part`] leaves one case
+//! of it out.
 //!
-//! Cargo's harness knows tests that pass and tests that fail. A test that returns early would count as passed. So both write one
-//! line to standard error, past the harness, which keeps what a passing test prints to itself:
+//! Cargo's harness knows tests that pass and tests that fail. A test that returns early would count
+//! as passed. So both write one line to standard error, past the harness, which keeps what a
+//! passing test prints to itself:
 //!
 //! ```text
 //! skipped test manager::users::everybody_sees_their_own: only root can be several users
 //! skipped in part blis: clang is not here
 //! ```
 //!
-//! `scripts/count-tests.awk` reads these lines: it takes the first kind from the passed tests and adds it to the skipped ones.
-//! `scripts/check-skips.sh` compares both kinds with the list of skips that are allowed, `.ci/allowed-skips`.
+//! `scripts/count-tests.awk` reads these lines: it takes the first kind from the passed tests and
+//! adds it to the skipped ones. `scripts/check-skips.sh` compares both kinds with the list of skips
+//! that are allowed, `.ci/allowed-skips`.
 
 use std::io::Write as _;
 
@@ -27,7 +30,8 @@ macro_rules! skip {
 /// Says that this test is skipped; [`skip!`] also ends it.
 ///
 /// # Panics
-/// On a thread that the harness has not started for a test: the line would name no test, and nothing would be counted.
+/// On a thread that the harness has not started for a test: the line would name no test, and
+/// nothing would be counted.
 #[track_caller]
 pub fn whole(reason: &str) {
     let thread = std::thread::current();
@@ -35,8 +39,8 @@ pub fn whole(reason: &str) {
     say(&line("skipped test", test.expect("only the thread of a test can skip it"), reason));
 }
 
-/// Says that one case of this test cannot be had here; the test goes on with the others and counts as passed, so it must
-/// have others.
+/// Says that one case of this test cannot be had here; the test goes on with the others and counts
+/// as passed, so it must have others.
 pub fn part(reason: &str) {
     let thread = std::thread::current();
     say(&line("skipped in part", thread.name().unwrap_or("main"), reason));
