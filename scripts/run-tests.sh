@@ -3,32 +3,42 @@
 #
 #   N passed, N failed, N skipped
 #
-# The load programs and the test programs must be built before (`make test` does that). The output of each suite is kept below build/test-logs.
+# Before it stands each skip with its reason. A skip that .ci/allowed-skips does not have is an
+# error where CI=true is set: a test must not go missing because something is not there that should
+# be. Elsewhere it is only named.
+#
+# The load programs and the test programs must be built before (`make test` does that). The output
+# of each suite is kept below build/test-logs.
 set -u -o pipefail
 cd "$(dirname "$0")/.." || exit 1
 logs=build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"
+: >"$logs/skips"
 passed=0 failed=0 skipped=0
-# The same cases every time, so that a change is judged by what it changes. New ones have a suite of their own, fresh-cases.
+# The same cases every time, so that a change is judged by what it changes. New ones have a suite of
+# their own, fresh-cases.
 export PROPTEST_RNG_SEED="${PROPTEST_RNG_SEED:-20261122}"
 
 # suite NAME COMMAND...: a suite that hangs is a failed suite.
 suite() {
-    local name=$1 status counts
+    local name=$1 status counts skips
     shift
     echo "== $name: $*"
     timeout --kill-after=10 "${SUITE_SECONDS_MAX:-1200}" "$@" </dev/null 2>&1 | tee "$logs/$name.log"
     status=$?
-    read -r -a counts < <(awk -f scripts/count-tests.awk "$logs/$name.log")
+    { read -r -a counts; mapfile -t skips; } < <(awk -f scripts/count-tests.awk "$logs/$name.log")
+    [ ${#skips[@]} -eq 0 ] || printf "$name %s\\n" "${skips[@]}" >>"$logs/skips"
     # Not built, crashed or hung: the suite's own lines cannot tell.
     [ "$status" -ne 0 ] && [ "${counts[1]}" -eq 0 ] && counts[1]=1
+    [ "${counts[*]}" != "0 0 0" ] || { echo "FAILED $name: nothing was run"; counts[1]=1; }
     [ "$status" -eq 124 ] && echo "== $name took too long and was ended"
     passed=$((passed + counts[0])) failed=$((failed + counts[1])) skipped=$((skipped + counts[2]))
     echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped"
 }
 
-# cargo_suite NAME PACKAGES... -- TEST-OPTIONS...: what is compiled before does not count as time of the suite.
+# cargo_suite NAME PACKAGES... -- TEST-OPTIONS...: what is compiled before does not count as time of
+# the suite.
 cargo_suite() {
     local name=$1 packages=()
     shift
@@ -37,24 +47,28 @@ cargo_suite() {
     suite "$name" cargo test --no-fail-fast "${packages[@]}" "$@"
 }
 
-# Crates without processes use every processor. Those that start programs and managers get the machine for themselves, one
-# test at a time: they look at who runs where.
+suite counting scripts/test-counting.sh
+# Crates without processes use every processor. Those that start programs and managers get the
+# machine for themselves, one test at a time: they look at who runs where.
 cargo_suite rust-pure --workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro --
 # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
 SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
 SUITE_SECONDS_MAX=1800 cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
-# Installing and packaging; what is compiled before does not count as time of the suite. Where every change is tested (CI) there is time for one
-# build of the command only: the one that the tests have made.
+# Installing and packaging; what is compiled before does not count as time of the suite. Where every
+# change is tested (CI) there is time for one build of the command only: the one that the tests have
+# made.
 if [ "${CI:-}" = true ]; then
     export COMMAND=target/debug/numaestro
 else
     make -s --no-print-directory binaries || echo "== the command to be packaged does not build"
 fi
 suite packaging scripts/test-packaging.sh
-# The protocol of the page, and the scheduler of whole teams, under every interleaving; another configuration, so another directory.
+# The protocol of the page, and the scheduler of whole teams, under every interleaving; another
+# configuration, so another directory.
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom -p numaestro-abi --test loom --release --
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom-nanothreads -p numaestro-nanothreads --lib --release --
-# Guests with several NUMA nodes. What is compiled and fetched before does not count as time of the suite.
+# Guests with several NUMA nodes. What is compiled and fetched before does not count as time of the
+# suite.
 cargo build --quiet -p numaestro-guest || echo "== the programs for guests do not build"
 guest/fetch.sh || true
 # guest NAME OPTIONS...: 77 says that there can be no guests here; they are counted as skipped then.
@@ -64,7 +78,8 @@ guest() {
     SUITE_SECONDS_MAX=900 suite "$name" bash -c 'target/debug/numaestro-guest test "$@" || [ $? -eq 77 ]' guest "$@"
 }
 if [ "${CI:-}" = true ]; then
-    # A part of them: the oddest machine, and homes and pages on four nodes. `make test-numa` boots all three, whole.
+    # A part of them: the oddest machine, and homes and pages on four nodes. `make test-numa` boots
+    # all three, whole.
     guest numa-odd --numaestro "$COMMAND" --boot odd
     guest numa-pages --numaestro "$COMMAND" --boot four --only pages-
 else
@@ -82,6 +97,11 @@ complaints() {
 }
 
 echo
+sed 's/^/skipped: /' "$logs/skips"
+unknown=$(scripts/check-skips.sh <"$logs/skips")
+allowed=$?
+[ $allowed -eq 0 ] || { echo "These skips are not in .ci/allowed-skips:"; echo "${unknown:-The list cannot be used.}"; }
+[ "${CI:-}" = true ] || allowed=0
 [ "$failed" -eq 0 ] || { complaints; echo "The logs of the suites are in $logs."; }
 echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ] && [ $allowed -eq 0 ]

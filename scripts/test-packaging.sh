@@ -148,6 +148,8 @@ if command -v dpkg-deb >/dev/null 2>&1 && command -v objdump >/dev/null 2>&1; th
     check the_package_is_in_order
     check dpkg_installs_and_purges_it
 else
-    echo "skipped packages: no dpkg-deb or no objdump here"
+    for name in packages_are_the_same_every_time the_package_is_in_order dpkg_installs_and_purges_it; do
+        echo "skipped $name: no dpkg-deb or no objdump here"
+    done
 fi
 [ $failures -eq 0 ]

@@ -144,7 +144,7 @@ int main(int argc, char **argv)
     if (members < 2 || members > MEMBERS_MOST || !path || !preload)
         return 2;
     if (!two) {
-        puts("skipped change: two processors are needed");
+        puts("skipped change: one processor only");
         return 0;
     }
     unsigned dice = (unsigned)atoi(argv[4]);

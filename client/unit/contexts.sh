@@ -14,9 +14,9 @@ skip() {
     exit 0
 }
 [ "$(uname -m)" = x86_64 ] || skip "the script is for x86-64"
-command -v gdb >/dev/null || skip "there is no gdb"
+command -v gdb >/dev/null || skip "gdb is not here"
 shown=$("$1") || fail "the program by itself"
-case $shown in skipped*) skip "no FSGSBASE" ;; esac
+case $shown in skipped*) skip "${shown#*: }" ;; esac
 shown=$(DEBUGINFOD_URLS='' gdb -q -nx -batch -ex 'set pagination off' -ex "source $script" -ex 'break stop_here' -ex run \
     -ex contexts -ex up -ex 'context 3' -ex 'context 0' -ex 'context 2' -ex continue "$1" 2>&1)
 case $shown in *ptrace*"not permitted"* | *"Could not trace"*) skip "processes may not be traced here" ;; esac

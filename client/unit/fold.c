@@ -313,7 +313,7 @@ int main(int argc, char **argv)
 {
     root_tid = (pid_t)syscall(SYS_gettid);
     if (nm_switch_refused() != NM_WHY_NONE) {
-        printf("skipped fold: this machine cannot (reason %d)\n", (int)nm_switch_refused());
+        printf("skipped fold: no user-space switching here (reason %d)\n", (int)nm_switch_refused());
         return 0;
     }
     if (argc > 1 && strcmp(argv[1], "cost") == 0) {

@@ -20,7 +20,7 @@ run() {
 
 alone=$(OMP_NUM_THREADS=2 "$1/scales" scales 0)
 if [ "$(nproc)" -lt 2 ]; then
-    echo "skipped measured: two processors are needed"
+    echo "skipped measured: one processor only"
     exit 0
 fi
 # Flags of the page: 8 = the user lets teams follow (class malleable), 32 = speedups are wanted, 1 = the processors are shared.
@@ -47,5 +47,6 @@ run "$1" 8 scales
 [ -z "$results" ] && echo "$lines" | grep -q "samples=0 " || fail "measured although nobody asked: $lines"
 run "$1" 41 scales
 [ -z "$results" ] || fail "measured on shared processors: $results"
-[ $bad = 0 ] && echo "ok measured:${got:- nothing, for want of two quiet processors}"
-exit $bad
+[ $bad = 1 ] && exit 1
+echo "ok measured: nothing that must not be"
+if [ -n "$got" ]; then echo "ok measured speedups:$got"; else echo "skipped measured speedups: no two quiet processors"; fi

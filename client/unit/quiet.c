@@ -52,7 +52,7 @@ static void forbid_system_calls(void)
     };
     struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
-        puts("skipped: no seccomp here");
+        puts("no seccomp here");
         exit(0);
     }
 }

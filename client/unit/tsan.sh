@@ -31,7 +31,7 @@ if [ $status -ne 0 ]; then
     head -n 60 "$made/tsan.log"
     fail "the stress program ended with $status"
 fi
-grep -q '^skipped' "$made/tsan.log" && skip "this machine cannot switch threads in user space"
+grep -q '^skipped' "$made/tsan.log" && skip "no user-space switching here"
 timeout 120 "$made/fold-tsan" race "$seed" >"$made/race.log" 2>&1
 status=$?
 if [ $status -ne 66 ] || ! grep -q 'SUMMARY: ThreadSanitizer: data race .*fold.c:.* in work' "$made/race.log"; then

@@ -56,7 +56,7 @@ static void region(void *unused)
 int main(void)
 {
     if (nm_switch_refused() != NM_WHY_NONE) {
-        puts("skipped: this machine cannot");
+        puts("skipped waits: no user-space switching here");
         return 0;
     }
     if (!nm_fold_open(MEMBERS, 1, region, NULL))

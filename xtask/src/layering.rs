@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("numaestro-topology", &[]),
     ("numaestro-policy", &["numaestro-topology"]),
     ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
@@ -19,8 +19,9 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("numaestro-sim", &["numaestro-contract", "numaestro-engine", "numaestro-policy", "numaestro-topology"]),
     ("numaestro-repro", &["numaestro-engine", "numaestro-policy", "numaestro-sim", "numaestro-topology"]),
     ("numaestro-abi", &[]),
-    ("numaestro-nanothreads", &[]),
-    ("numaestro-host", &["numaestro-abi", "numaestro-topology"]),
+    ("numaestro-skip", &[]),
+    ("numaestro-nanothreads", &["numaestro-skip"]),
+    ("numaestro-host", &["numaestro-abi", "numaestro-skip", "numaestro-topology"]),
     (
         "numaestro-daemon",
         &[
@@ -29,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "numaestro-engine",
             "numaestro-host",
             "numaestro-policy",
+            "numaestro-skip",
             "numaestro-topology",
         ],
     ),
@@ -43,6 +45,7 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "numaestro-policy",
             "numaestro-repro",
             "numaestro-sim",
+            "numaestro-skip",
             "numaestro-topology",
         ],
     ),

@@ -254,10 +254,7 @@ mod tests {
     fn every_program_that_is_started_is_noticed() {
         let watch = match ExecWatch::open() {
             Ok(watch) => watch,
-            Err(cause) => {
-                eprintln!("skipped: {cause}");
-                return;
-            }
+            Err(cause) => numaestro_skip::skip!("no proc connector: {cause}"),
         };
         let mut started = Vec::new();
         for _ in 0..300 {
@@ -275,9 +272,9 @@ mod tests {
 
     #[test]
     fn a_flood_is_noticed_as_one() {
-        let Ok(watch) = ExecWatch::open() else {
-            eprintln!("skipped: no proc connector");
-            return;
+        let watch = match ExecWatch::open() {
+            Ok(watch) => watch,
+            Err(cause) => numaestro_skip::skip!("no proc connector: {cause}"),
         };
         // As small as the kernel lets it be.
         for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {

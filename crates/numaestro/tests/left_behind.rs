@@ -5,6 +5,7 @@
 
 mod support;
 
+use numaestro_skip::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -12,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::manager::{Manager, NUMAESTRO, alone};
-use support::programs::program;
-use support::{eventually, has, is_root, number, processors, skip, turn};
+use support::programs::{any, builds, program};
+use support::{eventually, has, is_root, number, processors, turn};
 
 /// Every process of a test bears this variable, whatever becomes of its parents.
 const MARK: &str = "NUMAESTRO_TEST_MARK";
@@ -224,18 +225,11 @@ fn programs() -> u64 {
     number("NUMAESTRO_TEST_PROGRAMS", 40)
 }
 
-fn divisible() -> bool {
-    if processors() < 2 {
-        skip("what is left behind", "one processor cannot be divided");
-    }
-    processors() >= 2
-}
-
 #[test]
 fn stop_leaves_nothing() {
     let _turn = turn();
-    if !divisible() {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("stop"));
     let growing = mixed(&manager, &mut crowd, programs());
@@ -249,8 +243,8 @@ fn stop_leaves_nothing() {
 #[test]
 fn release_leaves_nothing() {
     let _turn = turn();
-    if !divisible() {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("release"));
     let growing = mixed(&manager, &mut crowd, programs());
@@ -271,8 +265,8 @@ fn release_leaves_nothing() {
 #[test]
 fn a_killed_manager_leaves_nothing() {
     let _turn = turn();
-    if !divisible() {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("kill"));
     let growing = mixed(&manager, &mut crowd, programs());
@@ -287,8 +281,8 @@ fn a_killed_manager_leaves_nothing() {
 #[test]
 fn stop_cleans_up_after_a_manager_that_was_killed() {
     let _turn = turn();
-    if !divisible() {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("late"));
     crowd.add(&mut manager.run_command(["sh", "-c", SHELL]));
@@ -311,10 +305,10 @@ fn stop_cleans_up_after_a_manager_that_was_killed() {
 #[test]
 fn programs_with_the_shim_free_themselves() {
     let _turn = turn();
-    let paths: Vec<String> = ["gcc", "clang"].iter().filter_map(|compiler| program(compiler, "grows")).collect();
-    if !divisible() || paths.is_empty() {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
     }
+    let paths: Vec<String> = builds("grows").into_iter().map(|(_, path)| path).collect();
     let (manager, mut crowd) = (Manager::started(), Crowd::new("alone"));
     // Two that want everything all the time, so that nobody lends anything to anybody.
     let mut hogs = Crowd::new("beside");
@@ -359,8 +353,8 @@ fn the_guard_ends_with_an_orderly_end() {
 #[test]
 fn the_last_born_are_not_forgotten() {
     let _turn = turn();
-    if !divisible() {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("born"));
     // Two that want everything, so that everybody is on a part.
@@ -385,8 +379,8 @@ fn the_last_born_are_not_forgotten() {
 #[test]
 fn daemons_of_a_managed_shell_are_given_back() {
     let _turn = turn();
-    if !divisible() {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
     }
     for ending in ["the shell ends", "stop"] {
         let (manager, mut crowd) = (Manager::started(), Crowd::new("daemons"));
@@ -412,8 +406,11 @@ fn daemons_of_a_managed_shell_are_given_back() {
 #[test]
 fn what_cannot_be_given_back_is_named() {
     let _turn = turn();
-    if !divisible() || !has("python3") {
-        return;
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    if !has("python3") {
+        skip!("python3 is not here");
     }
     let (manager, mut crowd) = (Manager::started(), Crowd::new("named"));
     let stubborn = "import os\nall = sorted(os.sched_getaffinity(0))\nwhile True: os.sched_setaffinity(0, all[:1])";
@@ -499,8 +496,7 @@ fn a_second_manager_says_that_it_is_one() {
 fn a_small_stack_is_enough() {
     let _turn = turn();
     let manager = Manager::new();
-    let programs = [program("gcc", "inside"), program("clang", "inside")];
-    for path in programs.into_iter().flatten() {
+    for (_, path) in builds("inside") {
         let limited = |words: &[&str]| {
             let mut command = alone(["sh", "-c", "ulimit -s 64; exec \"$@\"", "sh"]);
             command.args(words).env("NUMAESTRO_DIR", manager.dir());
@@ -519,14 +515,10 @@ fn a_small_stack_is_enough() {
 #[test]
 fn the_programs_threads_go_before_ours() {
     let _turn = turn();
-    let Some(path) = program("gcc", "grows") else { return };
     if !is_root() || !has("setpriv") || !has("prlimit") {
-        skip(
-            "a tight limit of processes",
-            "only root can become a user without other processes, and setpriv and prlimit are needed",
-        );
-        return;
+        skip!("only root can become another user, with setpriv and prlimit");
     }
+    let path = any("grows");
     let dir = tempfile::tempdir().expect("a directory");
     let user = 64_123;
     std::os::unix::fs::chown(dir.path(), Some(user), Some(user)).expect("root may");
@@ -539,8 +531,7 @@ fn the_programs_threads_go_before_ours() {
         command
     };
     if !command(100, &[NUMAESTRO, "run", "--", "true"]).status().is_ok_and(|status| status.success()) {
-        skip("a tight limit of processes", "another user cannot execute what was built here");
-        return;
+        skip!("another user cannot execute what was built here");
     }
     let threads_of = |user: u32| -> u32 {
         let of_user = |process: &PathBuf| {

@@ -5,12 +5,13 @@
 
 mod support;
 
+use numaestro_skip::{part, skip};
 use rustix::process::Signal;
 use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
-use support::programs::{COMPILERS, any, program};
+use support::programs::{any, builds};
 use support::shaker::Shaker;
-use support::{eventually, processors, skip, turn};
+use support::{eventually, processors, turn};
 
 /// A number that the program of virtual processors wrote after this word.
 fn told(ended: &Ended, word: &str) -> Option<u64> {
@@ -23,8 +24,7 @@ fn told(ended: &Ended, word: &str) -> Option<u64> {
 fn virtual_processors_do_all_their_tasks_while_processors_come_and_go() {
     let _turn = turn();
     let manager = Manager::started();
-    for compiler in COMPILERS {
-        let Some(path) = program(compiler, "vps") else { continue };
+    for (compiler, path) in builds("vps") {
         let bare = ended::run(&mut alone([path.as_str(), "0.1"]));
         assert!(bare.status.success() && told(&bare, "parked") == Some(0), "{bare:?}");
         let shaker = Shaker::start(&manager);
@@ -34,6 +34,8 @@ fn virtual_processors_do_all_their_tasks_while_processors_come_and_go() {
         assert!(told(&steered, "parked") > Some(0), "nobody ever released itself: {steered:?}");
         if processors() > 1 {
             assert!(told(&steered, "asked") > Some(0), "nobody was ever asked for a processor: {steered:?}");
+        } else {
+            part("whether a processor is asked for: one processor only");
         }
     }
     manager.expect_all_free();
@@ -42,7 +44,10 @@ fn virtual_processors_do_all_their_tasks_while_processors_come_and_go() {
 #[test]
 fn idle_virtual_processors_leave_their_processors_to_others() {
     let _turn = turn();
-    let (Some(path), 2..) = (any("vps"), processors()) else { return skip("idle processors", "one processor only") };
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let path = any("vps");
     let manager = Manager::started();
     // No task at all: after its first batch every virtual processor parks, and the program keeps the one that nobody can lack.
     let mut idle = manager.run_command([path.as_str(), "3600"]);
@@ -61,7 +66,7 @@ fn idle_virtual_processors_leave_their_processors_to_others() {
 #[test]
 fn virtual_processors_go_on_when_the_manager_is_killed() {
     let _turn = turn();
-    let Some(path) = any("vps") else { return };
+    let path = any("vps");
     let bare = ended::run(&mut alone([path.as_str(), "0.1"]));
     for wait in [5, 40, 300] {
         let manager = Manager::started();
@@ -82,8 +87,7 @@ fn no_result_changes_because_a_program_is_measured() {
     let whole = ["inside", "outside", "learned", "private", "persist", "tasks"].map(|name| (name, "auto"));
     let follow = ["inside", "reduce", "tasks", "constructs", "schedules", "explicit"].map(|name| (name, "malleable"));
     for (name, class) in whole.into_iter().chain(follow) {
-        for compiler in COMPILERS {
-            let Some(path) = program(compiler, name) else { continue };
+        for (compiler, path) in builds(name) {
             let bare = ended::run(&mut alone([path.as_str(), "0.05"]));
             let mut command = manager.command(["run", "--class", class, "--", &path, "0.4"]);
             ended::run(&mut command).expect(&format!("{name} by {compiler}, class {class}"), &bare.stdout);

@@ -8,12 +8,13 @@
 mod support;
 
 use numaestro_abi::control::Class;
+use numaestro_skip::part;
 use rustix::process::Signal;
 use support::ended::{self, Ended};
 use support::manager::{Manager, alone};
-use support::programs::{COMPILERS, program};
+use support::programs::builds;
 use support::shaker::Shaker;
-use support::{eventually, number, processors, skip, turn};
+use support::{eventually, number, processors, turn};
 
 /// The team sizes that a program may see.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -70,8 +71,7 @@ impl Case<'_> {
         let manager = Manager::started();
         let pid = manager.pid();
         let mut failures = Vec::new();
-        for compiler in COMPILERS {
-            let Some(path) = program(compiler, self.program) else { continue };
+        for (compiler, path) in builds(self.program) {
             for threads in ["", "4"] {
                 let what =
                     format!("{} by {compiler}, OMP_NUM_THREADS={threads:?}", self.words(self.program, "").join(" "));
@@ -112,7 +112,7 @@ impl Case<'_> {
                 Some(format!("always {now:?} threads: it does not follow"))
             }
             Size::Follows if processors() == 1 => {
-                skip("whether the size follows", "there is only one processor");
+                part("whether the size follows: one processor only");
                 None
             }
             _ => None,
@@ -348,8 +348,7 @@ fn omp_dynamic_in_the_environment() {
 fn status_tells_whole_teams_from_malleable_ones() {
     let _turn = turn();
     let manager = Manager::started();
-    for compiler in COMPILERS {
-        let Some(path) = program(compiler, "inside") else { continue };
+    for (compiler, path) in builds("inside") {
         for (dynamic, class, shown) in [
             ("", "auto", (Class::Whole, "")),
             ("true", "auto", (Class::Malleable, "")),

@@ -2,6 +2,7 @@
 
 mod support;
 
+use numaestro_skip::skip;
 use rayon::prelude::*;
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -41,38 +42,38 @@ fn same_result(what: &str, words: &[&str], options: &[&str]) {
 /// Its OpenMP build waits for ever when a team is smaller than it asked for.
 #[test]
 fn openblas_built_with_openmp() {
-    let Some(path) = program("gcc", "blas-openblas-openmp") else { return };
+    let Some(path) = program("gcc", "blas-openblas-openmp") else { skip!("no OpenBLAS with OpenMP for gcc") };
     same_result("OpenBLAS with OpenMP", &[&path, "0.3"], &[]);
     same_result("OpenBLAS with OpenMP, malleable", &[&path, "0.3"], &["--class", "malleable"]);
 }
 
 #[test]
 fn openblas_built_with_threads() {
-    let Some(path) = program("gcc", "blas-openblas-threads") else { return };
+    let Some(path) = program("gcc", "blas-openblas-threads") else { skip!("no OpenBLAS with threads for gcc") };
     same_result("OpenBLAS with threads", &[&path, "0.3"], &[]);
 }
 
 #[test]
 fn blis() {
-    let Some(path) = program("gcc", "blas-blis") else { return };
+    let Some(path) = program("gcc", "blas-blis") else { skip!("no BLIS for gcc") };
     same_result("BLIS", &[&path, "0.3"], &[]);
 }
 
 #[test]
 fn onetbb() {
-    let Some(path) = program("gcc", "tbb") else { return };
+    let Some(path) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
     same_result("oneTBB", &[&path, SECONDS], &[]);
 }
 
 #[test]
 fn fortran() {
-    let Some(path) = program("gcc", "fortran") else { return };
+    let Some(path) = program("gcc", "fortran") else { skip!("gfortran is not here") };
     same_result("Fortran", &[&path, SECONDS], &[]);
 }
 
 #[test]
 fn numpy() {
-    let Some(python) = python() else { return };
+    let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
     same_result("NumPy", &[&python, &source("arrays.py"), SECONDS], &[]);
 }
 

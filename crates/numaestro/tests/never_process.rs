@@ -2,6 +2,7 @@
 
 mod support;
 
+use numaestro_skip::{part, skip};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -10,9 +11,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 use support::ended::{self, Ended};
 use support::manager::{Manager, NUMAESTRO, alone};
-use support::programs::{COMPILERS, any, program};
+use support::programs::{any, builds, program};
 use support::shaker::Shaker;
-use support::{has, is_root, skip, turn};
+use support::{has, is_root, turn};
 
 const SECONDS: &str = "0.5";
 /// Runs a program with every compiler, alone and while its allocation changes; skips what it cannot do alone.
@@ -20,21 +21,25 @@ const SECONDS: &str = "0.5";
 fn same_result(name: &str, arguments: &[&str]) {
     let _turn = turn();
     let manager = Manager::started();
-    for compiler in COMPILERS {
-        let Some(path) = program(compiler, name) else { continue };
+    let mut ran = false;
+    for (compiler, path) in builds(name) {
         let words = |seconds| {
             [path.as_str(), seconds].into_iter().chain(arguments.iter().copied()).map(str::to_owned).collect::<Vec<_>>()
         };
         let what = format!("{name} {} by {compiler}", arguments.join(" "));
         let bare = ended::start(&mut alone(words("0.1"))).end_within(Duration::from_secs(10));
         let Some(bare) = bare.ok().filter(|ended| ended.status.success()) else {
-            skip(&what, "its runtime cannot do this, with or without numaestro");
+            part(&format!("{what}: it cannot do this without numaestro"));
             continue;
         };
+        ran = true;
         let _shaker = Shaker::start(&manager);
         manager.run(words(SECONDS)).expect(&what, &bare.stdout);
     }
     manager.expect_all_free();
+    if !ran {
+        skip!("no runtime can do this, with or without numaestro");
+    }
 }
 
 #[test]
@@ -84,12 +89,14 @@ fn signals_are_the_programs_own() {
 
 #[test]
 fn libraries_that_come_and_go() {
-    for compiler in COMPILERS {
-        let Some(plugin) = program(compiler, "plugin.so") else { continue };
+    let private = program("gcc", "plugin-private.so");
+    for (_, plugin) in builds("plugin.so") {
         same_result("loader", &[&plugin]);
         same_result("loader", &["plugin.so"]); // found by the program's own RUNPATH
-        let Some(private) = program("gcc", "plugin-private.so") else { continue };
-        same_result("loader", &[&plugin, &format!("keep:{private}")]);
+        match &private {
+            Some(private) => same_result("loader", &[&plugin, &format!("keep:{private}")]),
+            None => part("a libgomp of a library's own: gcc has none to be copied"),
+        }
     }
 }
 
@@ -109,8 +116,7 @@ fn surroundings(ended: &Ended) -> BTreeSet<String> {
 fn surroundings_are_the_programs_own() {
     let _turn = turn();
     let manager = Manager::started();
-    for compiler in COMPILERS {
-        let Some(path) = program(compiler, "surroundings") else { continue };
+    for (compiler, path) in builds("surroundings") {
         let words = [path.as_str(), "7", "two words", "--help", "-v", ""];
         let input = b"one\ntwo\n";
         let bare = ended::start_with_input(&mut alone(words), input).end();
@@ -131,7 +137,7 @@ fn surroundings_are_the_programs_own() {
 fn odd_surroundings_are_inherited() {
     let _turn = turn();
     let manager = Manager::started();
-    let Some(path) = any("surroundings") else { return };
+    let path = any("surroundings");
     let shells = [
         "trap '' PIPE INT QUIT HUP; exec \"$@\"",
         "ulimit -n 200; ulimit -c 0; ulimit -s 4096; umask 077; exec \"$@\"",
@@ -195,8 +201,7 @@ fn command_line(pid: u32) -> String {
 fn wrappers() {
     let _turn = turn();
     let manager = Manager::started();
-    for compiler in COMPILERS {
-        let Some(path) = program(compiler, "inside") else { continue };
+    for (_, path) in builds("inside") {
         let once = ended::run(&mut alone([path.as_str(), "0.05"])).stdout;
         let twice = format!("{once}{once}");
         let both = format!("{path} {SECONDS} & {path} {SECONDS}; wait");
@@ -228,7 +233,7 @@ fn wrappers() {
 fn pipelines() {
     let _turn = turn();
     let manager = Manager::started();
-    let Some(path) = any("inside") else { return };
+    let path = any("inside");
     let line = ended::run(&mut alone([path.as_str(), "0.05"])).stdout;
     let in_shell = |script: &str| {
         let mut command = alone(["bash", "-c", script]);
@@ -250,9 +255,9 @@ fn pipelines() {
 fn a_setuid_program() {
     let _turn = turn();
     if !is_root() || !has("setpriv") {
-        return skip("a setuid program", "only root can make one, and setpriv is needed");
+        skip!("only root can become another user, with setpriv");
     }
-    let Some(path) = any("inside") else { return };
+    let path = any("inside");
     // Not in the manager's directory, which is closed to others.
     let place = tempfile::Builder::new().prefix("numaestro-setuid-").tempdir().expect("a directory");
     let open = |path: &std::path::Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode));
@@ -281,8 +286,13 @@ fn a_setuid_program() {
 fn programs_without_the_shim() {
     let _turn = turn();
     let manager = Manager::started();
+    let mut ran = false;
     for name in ["inside-static", "inside-32", "threads-musl"] {
-        let Some(path) = program("gcc", name) else { continue };
+        let Some(path) = program("gcc", name) else {
+            part(&format!("gcc or musl-gcc has not made {name}"));
+            continue;
+        };
+        ran = true;
         let bare = ended::run(&mut alone([path.as_str(), "0.05"]));
         let _shaker = Shaker::start(&manager);
         let steered = manager.run([path.as_str(), SECONDS]);
@@ -292,4 +302,7 @@ fn programs_without_the_shim() {
         assert!(complaints.is_empty(), "{name}: the loader complains: {complaints:?}");
     }
     manager.expect_all_free();
+    if !ran {
+        skip!("gcc makes no program without the shim");
+    }
 }

@@ -4,13 +4,14 @@
 mod support;
 
 use numaestro_abi::control::{AppStatus, Status};
+use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 use rustix::process::Signal;
 use std::time::Duration;
 use support::ended::{self, gone};
 use support::manager::{Manager, alone};
 use support::programs::any;
-use support::{Dice, eventually, number, processors, skip, turn};
+use support::{Dice, eventually, number, processors, turn};
 
 fn cpus(app: &AppStatus) -> CpuSet {
     app.cpus.parse().unwrap_or_default()
@@ -43,10 +44,9 @@ fn kernel_says(pid: u32) -> CpuSet {
 fn killed_again_and_again() {
     let _turn = turn();
     if processors() < 2 {
-        skip("restarts", "one processor cannot be divided");
-        return;
+        skip!("one processor only");
     }
-    let Some(path) = any("inside") else { return };
+    let path = any("inside");
     let manager = Manager::started();
     let kills = number("NUMAESTRO_TEST_KILLS", 10);
     // Long enough for all of it; ended by a signal at the end, but for the short ones that are checked to the last word.

@@ -15,6 +15,7 @@
 
 mod support;
 
+use numaestro_skip::part;
 use std::collections::HashMap;
 use std::process::Command;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use support::flipper::{Flipper, Pattern, Sleepers};
 use support::manager::{Manager, alone};
 use support::programs::{COMPILERS, torture};
 use support::shaker::Shaker;
-use support::{Dice, hang, number, processors, skip, turn};
+use support::{Dice, hang, number, processors, turn};
 
 /// Team sizes: one for each processor, a few, an odd number, and many.
 const SIZES: [u64; 5] = [2, 4, 7, 16, 64];
@@ -186,7 +187,9 @@ impl Stage {
     }
 
     fn run(&mut self, round: u64, program: &Program, compiler: &str) {
-        let Some(path) = torture(compiler, program.name) else { return };
+        let Some(path) = torture(compiler, program.name) else {
+            return part(&format!("{compiler} has not made {}", program.name));
+        };
         let salt = program
             .name
             .bytes()
@@ -229,7 +232,7 @@ fn difference(plain: &str, managed: &str) -> String {
 fn check(group: &str, programs: &[Program]) {
     let _turn = turn();
     if processors() == 1 {
-        skip("changes of the number of processors", "there is only one");
+        part("changes of the number of processors: one processor only");
     }
     let mut stage = Stage::new();
     let pid = stage.manager.pid();
@@ -249,6 +252,7 @@ fn check(group: &str, programs: &[Program]) {
     if undisturbed > stage.runs.div_ceil(RUNS_PER_UNDISTURBED) {
         stage.failures.push(format!("too many runs show nothing:\n{}", stage.undisturbed.join("\n")));
     }
+    assert!(stage.runs > 0 || !stage.failures.is_empty(), "{group}: no program was run");
     let again = format!("NUMAESTRO_TORTURE_SEED={} NUMAESTRO_TORTURE_ROUNDS={}", stage.seed, stage.rounds);
     assert!(
         stage.failures.is_empty(),

@@ -4,12 +4,13 @@
 
 mod support;
 
+use numaestro_skip::skip;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use support::manager::{Manager, NUMAESTRO, alone};
-use support::{ended, eventually, programs, skip, turn};
+use support::{ended, eventually, programs, turn};
 
 const BUSY: &str = "while :; do :; done";
 
@@ -18,16 +19,15 @@ fn set(manager: &Manager, policy: &str) {
     assert!(output.status.success(), "{policy}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A manager under a policy with turns; `None` where nothing can be stopped.
-fn with_turns() -> Option<Manager> {
+/// A manager under a policy with turns; where nothing can be stopped, why not.
+fn with_turns() -> Result<Manager, String> {
     let rung = numaestro_host::stop::rung();
     if !rung.works {
-        skip("turns", &rung.detail);
-        return None;
+        return Err(rung.detail);
     }
     let manager = Manager::started();
     set(&manager, "round-robin");
-    Some(manager)
+    Ok(manager)
 }
 
 /// A shell in a terminal of its own.
@@ -81,9 +81,12 @@ impl Drop for Terminal {
 fn job_control_of_a_real_shell_is_as_it_was() {
     let _turn = turn();
     if !support::has("tmux") || !support::has("bash") {
-        return skip("job control", "tmux or bash is not here");
+        skip!("tmux or bash is not here");
     }
-    let Some(manager) = with_turns() else { return };
+    let manager = match with_turns() {
+        Ok(manager) => manager,
+        Err(why) => skip!("programs cannot be stopped: {why}"),
+    };
     let terminal = Terminal::new(&manager);
     let run = format!("{NUMAESTRO} run -- sh -c");
     terminal.types(&format!("{run} '{BUSY}' & {run} '{BUSY}' & {run} '{BUSY}' &"));
@@ -125,7 +128,10 @@ fn job_control_of_a_real_shell_is_as_it_was() {
 #[test]
 fn a_parent_waits_as_if_nobody_had_stopped_its_children() {
     let _turn = turn();
-    let Some(manager) = with_turns() else { return };
+    let manager = match with_turns() {
+        Ok(manager) => manager,
+        Err(why) => skip!("programs cannot be stopped: {why}"),
+    };
     let script = format!(
         "( {BUSY} ) & a=$!; ( {BUSY} ) & b=$!; (sleep 0.4; exit 7) & c=$!; wait $c; echo $?; kill $a; wait $a; echo $?; \
          kill -9 $b; wait $b; echo $?"
@@ -146,10 +152,13 @@ fn a_parent_waits_as_if_nobody_had_stopped_its_children() {
 fn results_are_the_same_while_policies_with_turns_and_without_follow_each_other() {
     const POLICIES: [&str; 6] = ["round-robin", "equi", "sw-dss", "dss", "ssw-dss", "equi"];
     let _turn = turn();
-    let Some(manager) = with_turns() else { return };
+    let manager = match with_turns() {
+        Ok(manager) => manager,
+        Err(why) => skip!("programs cannot be stopped: {why}"),
+    };
     let over = AtomicBool::new(false);
     let names = ["reduce", "schedules", "tasks", "threads", "signals", "forks", "closes", "persist"];
-    let programs: Vec<String> = names.iter().filter_map(|name| programs::any(name)).collect();
+    let programs = names.map(programs::any);
     let mut ends = Vec::new();
     let switches = std::thread::scope(|scope| {
         let switcher = scope.spawn(|| {

@@ -105,25 +105,18 @@ proptest! {
 }
 
 /// The text of a log of the folder, unpacked by `gzip`.
-fn real(name: &str) -> Option<String> {
-    let Some(folder) = std::env::var_os("NUMAESTRO_WORKLOADS") else {
-        eprintln!("skipped: NUMAESTRO_WORKLOADS does not name a folder with {name}");
-        return None;
-    };
+fn real(name: &str) -> String {
+    let folder = std::env::var_os("NUMAESTRO_WORKLOADS").expect("NUMAESTRO_WORKLOADS names the folder of the logs");
     let path = PathBuf::from(folder).join(name);
-    if !path.exists() {
-        eprintln!("skipped: there is no {}", path.display());
-        return None;
-    }
-    let output = Command::new("gzip").arg("-dc").arg(path).output().expect("gzip");
-    assert!(output.status.success());
-    Some(String::from_utf8(output.stdout).expect("a text"))
+    let output = Command::new("gzip").arg("-dc").arg(&path).output().expect("gzip");
+    assert!(output.status.success(), "{}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("a text")
 }
 
 #[test]
+#[ignore = "needs the logs of the Parallel Workloads Archive in $NUMAESTRO_WORKLOADS"]
 fn the_nasa_log() {
-    let Some(text) = real("NASA-iPSC-1993-3.1-cln.swf.gz") else { return };
-    let log = read(&text);
+    let log = read(&real("NASA-iPSC-1993-3.1-cln.swf.gz"));
     let (jobs, skipped) = log.jobs();
     assert_eq!((log.records.len(), log.processors()), (18_239, 128));
     // Jobs of less than half a second.
@@ -136,19 +129,20 @@ fn the_nasa_log() {
 }
 
 #[test]
-fn other_real_logs() {
-    if let Some(text) = real("SDSC-SP2-1998-first5k.swf.gz") {
-        let log = read(&text);
-        let (jobs, skipped) = log.jobs();
-        assert_eq!(
-            log.records.len(),
-            jobs.len() + (skipped.failed + skipped.partial + skipped.no_time + skipped.no_size) as usize
-        );
-        assert!(jobs.iter().all(|job| job.estimate_ns.is_some()), "this log has estimates");
-        assert_eq!(read(&log.write()), log);
-    }
-    if let Some(text) = real("CERIT-wagap-2013.swf.gz") {
-        let log = read(&text);
-        assert_eq!(log.records.len(), 17_900);
-    }
+#[ignore = "needs the logs of the Parallel Workloads Archive in $NUMAESTRO_WORKLOADS"]
+fn the_sdsc_log() {
+    let log = read(&real("SDSC-SP2-1998-first5k.swf.gz"));
+    let (jobs, skipped) = log.jobs();
+    assert_eq!(
+        log.records.len(),
+        jobs.len() + (skipped.failed + skipped.partial + skipped.no_time + skipped.no_size) as usize
+    );
+    assert!(!jobs.is_empty() && jobs.iter().all(|job| job.estimate_ns.is_some()), "this log has estimates");
+    assert_eq!(read(&log.write()), log);
+}
+
+#[test]
+#[ignore = "needs the logs of the Parallel Workloads Archive in $NUMAESTRO_WORKLOADS"]
+fn the_cerit_log() {
+    assert_eq!(read(&real("CERIT-wagap-2013.swf.gz")).records.len(), 17_900);
 }

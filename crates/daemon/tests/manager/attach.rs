@@ -5,6 +5,7 @@ use std::process::Command;
 use crate::stage::{Client, Stage, example, wait_for};
 use numaestro_abi::control::Class;
 use numaestro_abi::page::flag;
+use numaestro_skip::skip;
 
 const QUIET: &str = "unmanaged = false\ngrace_ms = 2000\n";
 
@@ -30,8 +31,7 @@ fn a_second_one_takes_its_half_when_the_first_has_let_go() {
     let stage = Stage::new(QUIET);
     let all = stage.processors();
     if all < 2 {
-        eprintln!("skipped: one processor only");
-        return;
+        skip!("one processor only");
     }
     let (mut first, mut second) = (stage.client(), stage.client());
     first.hello(all);
@@ -51,8 +51,7 @@ fn who_does_not_adopt_is_moved_from_outside() {
     let stage = Stage::new("unmanaged = false\ngrace_ms = 20\n");
     let all = stage.processors();
     if all < 2 {
-        eprintln!("skipped: one processor only");
-        return;
+        skip!("one processor only");
     }
     let (mut deaf, mut second) = (stage.client(), stage.client());
     let app = deaf.hello(all);

@@ -3,6 +3,7 @@
 use super::stage::{Stage, wait_for};
 use numaestro_abi::control::{AppStatus, Options, Reply, Request, Status};
 use numaestro_host::numa;
+use numaestro_skip::skip;
 use std::process::{Child, Command};
 
 struct Program(Child);
@@ -62,9 +63,8 @@ fn many_who_ask_at_once_are_all_answered() {
 
 #[test]
 fn a_run_is_told_its_home_and_keeps_it_when_the_manager_is_killed() {
-    if numa::memory_policy_permitted().is_err() {
-        eprintln!("skipped: memory policies are not permitted here");
-        return;
+    if let Err(why) = numa::memory_policy_permitted() {
+        skip!("no memory policies: {why}");
     }
     let mut stage = Stage::new("unmanaged = false\npolicy = \"HB-Con\"\n");
     let mut client = stage.client();

@@ -3,6 +3,7 @@
 use std::process::{Child, Command};
 
 use numaestro_abi::control::{Class, Options, Reply, Request};
+use numaestro_skip::skip;
 
 use crate::stage::{Stage, wait_for};
 
@@ -34,8 +35,7 @@ fn a_sequential_program_does_not_hold_what_another_wants() {
     let stage = Stage::new("unmanaged = false\n");
     let all = stage.processors();
     if all < 2 {
-        eprintln!("skipped: one processor only");
-        return;
+        skip!("one processor only");
     }
     let spinner = Program::shell(SPIN);
     let app = adopt(&stage, spinner.0.id(), Options::default());
@@ -56,8 +56,7 @@ fn a_tree_of_processes_counts_as_a_whole() {
     let stage = Stage::new("unmanaged = false\n");
     let all = stage.processors();
     if all < 2 {
-        eprintln!("skipped: one processor only");
-        return;
+        skip!("one processor only");
     }
     // The shell sleeps; two children of it work.
     let script = format!("({SPIN}) & ({SPIN}) & wait");
@@ -107,8 +106,7 @@ fn a_hog_that_never_asked_is_left_a_processor() {
     let stage = Stage::new("");
     let all = stage.processors();
     if all < 2 {
-        eprintln!("skipped: one processor only");
-        return;
+        skip!("one processor only");
     }
     let _hog = Program::shell(SPIN);
     let mut client = stage.client();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use numaestro_abi::control::{Options, Reply, Request, RungStatus};
 use numaestro_abi::page::flag;
+use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 
 use crate::stage::{Client, Stage, wait_for};
@@ -112,6 +113,8 @@ fn a_source_that_vanishes_is_followed_by_the_next_one_and_it_is_said_once() {
         let declared =
             |rates: &serde_json::Value| rates.as_array().is_some_and(|rates| rates.iter().any(|rate| *rate == 777));
         wait_for("the declared rate", || told.told().iter().any(declared).then_some(()));
+    } else {
+        assert!(["perf", "resctrl"].contains(&next.rung.as_str()), "{next:?}");
     }
     assert_eq!(told.stage.log().matches("injected tells no rates any more").count(), 1);
 }
@@ -154,10 +157,8 @@ fn what_the_machine_carries_is_measured_where_nobody_says_it() {
         std::thread::sleep(std::time::Duration::from_millis(100));
         Some(told.stage.status().bandwidth?.buses[0].saturation).filter(|rate| *rate > 0)
     });
-    match measured {
-        Some(rate) => assert!(told.saturations().contains(&u64::from(rate)), "{:?}", told.saturations()),
-        None => eprintln!("skipped: this machine is never undisturbed"),
-    }
+    let Some(rate) = measured else { skip!("this machine is never undisturbed") };
+    assert!(told.saturations().contains(&u64::from(rate)), "{:?}", told.saturations());
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::stage::{Stage, example, wait_for};
 use numaestro_abi::control::{AppStatus, Options, Reply, Request};
 use numaestro_host::procfs;
+use numaestro_skip::skip;
 
 /// The program under several names, and the processes that were started from it.
 struct Programs {
@@ -190,8 +191,7 @@ fn what_was_released_is_not_taken_back() {
 #[test]
 fn a_users_manager_leaves_other_users_alone() {
     if numaestro_host::own_uid() != 0 {
-        eprintln!("skipped: only root can start a program as somebody else");
-        return;
+        skip!("only root can start a program as somebody else");
     }
     let mut programs = Programs::new();
     let stage = stage(
@@ -208,8 +208,7 @@ fn a_users_manager_leaves_other_users_alone() {
 fn without_notices_it_looks_by_itself_and_says_so() {
     let works = Command::new("unshare").args(["-r", "true"]).status().is_ok_and(|status| status.success());
     if !works {
-        eprintln!("skipped: no user namespaces here");
-        return;
+        skip!("no user namespaces here");
     }
     let mut programs = Programs::new();
     let mut stage = Stage::empty("unmanaged = false\n[[rules]]\ncommand = \"late\"\n");

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use numaestro_abi::control::{Options, Reply, Request, Status};
 use numaestro_host::{own_uid, procfs};
+use numaestro_skip::skip;
 
 use crate::stage::{Client, Stage, example, wait_for};
 
@@ -21,7 +22,6 @@ const ACCOUNTS: &str = "root:x:0:0::/:/bin/sh\nalice:x:730001:730001::/:/bin/sh\
 /// A manager of all users with these settings; `None` where we cannot be other users.
 fn system(settings: &str) -> Option<Stage> {
     if own_uid() != 0 {
-        eprintln!("skipped: needs root, to be several users");
         return None;
     }
     let mut stage = Stage::empty("");
@@ -79,7 +79,7 @@ fn seen(client: &mut Client) -> Status {
 
 #[test]
 fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
-    let Some(stage) = system("") else { return };
+    let Some(stage) = system("") else { skip!("only root can be several users") };
     let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
     let (hers, his) = (alice.hello(8), bob.hello(8));
     alice.say("adopted");
@@ -102,7 +102,7 @@ fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
 
 #[test]
 fn nobody_steers_what_is_not_theirs() {
-    let Some(stage) = system("") else { return };
+    let Some(stage) = system("") else { skip!("only root can be several users") };
     let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
     let hers = alice.hello(8);
     let before = stage.app(hers).unwrap();
@@ -134,7 +134,7 @@ fn nobody_steers_what_is_not_theirs() {
 
 #[test]
 fn one_takes_over_what_is_ones_own_and_nothing_with_other_rights() {
-    let Some(stage) = system("") else { return };
+    let Some(stage) = system("") else { skip!("only root can be several users") };
     let mut bob = of(&stage, BOB);
     let spawn = |user: u32| Command::new("sleep").arg("1000").uid(user).gid(user).spawn().unwrap();
     let (mut own, mut hers) = (spawn(BOB), spawn(ALICE));
@@ -167,7 +167,7 @@ fn one_takes_over_what_is_ones_own_and_nothing_with_other_rights() {
 
 #[test]
 fn members_of_the_administrators_group_may_do_everything() {
-    let Some(stage) = system("") else { return };
+    let Some(stage) = system("") else { skip!("only root can be several users") };
     let mut alice = of(&stage, ALICE);
     let hers = alice.hello(8);
     let mut plain = of(&stage, DAVE);
@@ -181,7 +181,7 @@ fn members_of_the_administrators_group_may_do_everything() {
 
 #[test]
 fn one_user_cannot_use_the_manager_up() {
-    let Some(mut stage) = system("") else { return };
+    let Some(mut stage) = system("") else { skip!("only root can be several users") };
     stage.kill_manager();
     configure(&stage, "");
     let file = stage.dir().join("config.toml");
@@ -205,7 +205,7 @@ fn one_user_cannot_use_the_manager_up() {
 
 #[test]
 fn users_share_by_what_they_are_entitled_to_and_a_reload_changes_that_at_once() {
-    let Some(stage) = system("[users.alice]\nmax = 1\n") else { return };
+    let Some(stage) = system("[users.alice]\nmax = 1\n") else { skip!("only root can be several users") };
     let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
     let min = Options { min: Some(2), ..Options::default() };
     let run = alice.run(&min);
@@ -243,7 +243,7 @@ fn users_share_by_what_they_are_entitled_to_and_a_reload_changes_that_at_once() 
 
 #[test]
 fn a_manager_that_is_killed_is_followed_by_one_that_knows_whose_is_what() {
-    let Some(mut stage) = system("[users.alice]\nmax = 1\n") else { return };
+    let Some(mut stage) = system("[users.alice]\nmax = 1\n") else { skip!("only root can be several users") };
     let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
     let (hers, _) = (alice.hello(8), bob.hello(8));
     wait_for("the state file", || {

@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use numaestro_skip::skip;
+
 /// Binds the journal's socket, runs a manager whose error output is "the journal", has it do something, and prints what was sent.
 const PYTHON: &str = r#"
 import os, socket, subprocess, sys
@@ -38,8 +40,7 @@ assert open(dir + "/stderr").read() == "", "nothing is said twice"
 #[test]
 fn messages_have_their_fields() {
     if rustix::process::geteuid().as_raw() != 0 || Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("skipped: needs root and python3");
-        return;
+        skip!("only root can mount, and python3 is needed");
     }
     let root = tempfile::tempdir().unwrap();
     let script = "mount --make-rprivate / && mount -t tmpfs tmpfs /run && exec python3 -c \"$0\" \"$1\" \"$2\"";
@@ -50,8 +51,7 @@ fn messages_have_their_fields() {
         .unwrap();
     let (said, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     if failed.contains("unshare failed") || failed.contains("mount:") {
-        eprintln!("skipped: no mount namespace here: {failed}");
-        return;
+        skip!("no mount namespace here: {failed}");
     }
     assert!(output.status.success(), "{said}{failed}");
     let entry = said.lines().find(|line| line.contains("MESSAGE=asked to stop")).unwrap_or_else(|| panic!("{said}"));

@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use numaestro_skip::skip;
+
 use crate::boot::wait_for;
 use crate::standin::StandIn;
 
@@ -198,8 +200,7 @@ fn what_else_is_asked_gets_an_answer_too() {
 fn curl_understands_it() {
     let (_stand, path) = started();
     if Command::new("curl").arg("--version").output().is_err() {
-        eprintln!("skipped: no curl here");
-        return;
+        skip!("curl is not here");
     }
     let output = Command::new("curl")
         .args(["--silent", "--show-error", "--fail", "--unix-socket"])

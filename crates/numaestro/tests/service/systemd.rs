@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use numaestro_skip::{part, skip};
+
 use crate::boot::{Machine, systemd_version, wait_for, write_units};
 use crate::status_of;
 
@@ -42,10 +44,7 @@ fn main_pid(machine: &Machine) -> String {
 fn programs_do_not_notice_what_happens_to_the_service() {
     let machine = match Machine::boot() {
         Ok(machine) => machine,
-        Err(reason) => {
-            eprintln!("skipped: {reason}");
-            return;
-        }
+        Err(reason) => skip!("{reason}"),
     };
     machine.write("/run/units/numaestro.service.d/test.conf", "[Service]\nWatchdogSec=2");
     machine.expect(&["systemctl", "daemon-reload"]);
@@ -93,7 +92,7 @@ fn programs_do_not_notice_what_happens_to_the_service() {
     );
     let controllers = machine.expect(&["cat", "/sys/fs/cgroup/cgroup.controllers"]);
     if controllers.trim().is_empty() {
-        eprintln!("skipped in part: no controller of cgroup v2 here to be left turned on");
+        part("no controller of cgroup v2 here to be left turned on");
     } else {
         machine.expect(&["bash", "-c", &dirty]);
         let third = main_pid(&machine);
@@ -136,10 +135,7 @@ fn programs_do_not_notice_what_happens_to_the_service() {
 fn wrong_settings_end_it_once_and_for_all() {
     let machine = match Machine::boot() {
         Ok(machine) => machine,
-        Err(reason) => {
-            eprintln!("skipped: {reason}");
-            return;
-        }
+        Err(reason) => skip!("{reason}"),
     };
     let exec = "[Service]\nExecStart=\nExecStart=/run/bin/numaestro daemon --system --config /run/units/bad.toml\n\
                 StandardError=file:/run/numaestro/said";
@@ -156,8 +152,7 @@ fn wrong_settings_end_it_once_and_for_all() {
 #[test]
 fn units_are_what_systemd_understands() {
     if systemd_version().is_none() || Command::new("systemd-analyze").arg("--version").output().is_err() {
-        eprintln!("skipped: no systemd-analyze here");
-        return;
+        skip!("no systemd-analyze here");
     }
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_numaestro")).parent().unwrap().display().to_string();
     for kind in ["system", "user"] {

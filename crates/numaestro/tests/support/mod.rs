@@ -10,7 +10,6 @@ pub mod manager;
 pub mod programs;
 pub mod shaker;
 
-use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,11 +24,6 @@ static TURN: Mutex<()> = Mutex::new(());
 /// One test at a time: each wants the machine's processors for its own manager.
 pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Says, also where the test harness captures output, that something is not tested here and why.
-pub fn skip(what: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}: {why}");
 }
 
 /// Waits until `condition` holds; false if it does not within [`hang`].

@@ -1,6 +1,6 @@
 //! The test programs in `client/tests` and the torture programs in `client/torture`, built once with every compiler that is here.
 
-use super::skip;
+use numaestro_skip::part;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -22,17 +22,31 @@ fn make(directory: &str) -> PathBuf {
     match Command::new("make").args(["-s", "-j2", "-C"]).arg(root().join("client").join(directory)).output() {
         Ok(output) if output.status.success() => {}
         Ok(output) => panic!("make -C client/{directory}: {}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => skip(&format!("every program of client/{directory}"), &format!("make: {error}")),
+        Err(error) => panic!("make -C client/{directory}: {error}"),
     }
     root().join("build").join(directory)
 }
 
-/// The program as this compiler made it; a message and `None` where there is none.
+/// The program as this compiler made it. `None` where the compiler, or a library that the program needs, is not here.
 pub fn program(compiler: &str, name: &str) -> Option<String> {
     found(built(), compiler, name)
 }
 
-/// The same of a torture program.
+/// The program as each compiler that is here made it, with the compiler's name. There is one at least.
+pub fn builds(name: &str) -> Vec<(&'static str, String)> {
+    let build = |compiler: &&'static str| {
+        let path = program(compiler, name);
+        if path.is_none() {
+            part(&format!("{compiler} has not made {name}"));
+        }
+        Some((*compiler, path?))
+    };
+    let builds: Vec<_> = COMPILERS.iter().filter_map(build).collect();
+    assert!(!builds.is_empty(), "neither gcc nor clang has made client/tests/{name}");
+    builds
+}
+
+/// The same as [`program`] of a torture program.
 pub fn torture(compiler: &str, name: &str) -> Option<String> {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     found(BUILT.get_or_init(|| make("torture")), compiler, name)
@@ -40,17 +54,13 @@ pub fn torture(compiler: &str, name: &str) -> Option<String> {
 
 fn found(built: &Path, compiler: &str, name: &str) -> Option<String> {
     let path = built.join(compiler).join(name);
-    if path.is_file() {
-        return Some(path.to_str().expect("a plain path").to_owned());
-    }
-    skip(&format!("{name} made by {compiler}"), "the compiler, or a library it needs, is not here");
-    None
+    path.is_file().then(|| path.to_str().expect("a plain path").to_owned())
 }
 
 /// A program from the first compiler that is here.
-pub fn any(name: &str) -> Option<String> {
-    let there = COMPILERS.iter().find(|compiler| built().join(compiler).join(name).is_file());
-    program(there.unwrap_or(&"gcc"), name)
+pub fn any(name: &str) -> String {
+    let made = COMPILERS.iter().find_map(|compiler| program(compiler, name));
+    made.unwrap_or_else(|| panic!("neither gcc nor clang has made client/tests/{name}"))
 }
 
 /// A source file of `client/tests`.
@@ -58,13 +68,10 @@ pub fn source(name: &str) -> String {
     root().join("client/tests").join(name).to_str().expect("a plain path").to_owned()
 }
 
-/// A Python that has `NumPy`: `$NUMAESTRO_PYTHON`, else the project's own environment.
+/// A Python that has `NumPy`: `$NUMAESTRO_PYTHON`, else the project's own environment. `None` where it has not.
 pub fn python() -> Option<String> {
     let chosen = std::env::var("NUMAESTRO_PYTHON")
         .unwrap_or_else(|_| root().join("build/venv/bin/python").to_str().expect("a plain path").to_owned());
     let works = Command::new(&chosen).args(["-c", "import numpy"]).output().is_ok_and(|o| o.status.success());
-    if !works {
-        skip("NumPy", &format!("{chosen} cannot import it; set NUMAESTRO_PYTHON to a Python that can"));
-    }
     works.then_some(chosen)
 }

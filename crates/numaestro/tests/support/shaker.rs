@@ -22,10 +22,8 @@ impl Shaker {
     pub fn start(manager: &Manager) -> Self {
         let (stop, visits) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let quiet = visitor(manager, &["sleep", "0.02"]);
-        let makers: Vec<Box<dyn Fn() -> Command + Send>> = match programs::any("inside") {
-            Some(inside) => vec![Box::new(quiet), Box::new(visitor(manager, &[&inside, "0.03"]))],
-            None => vec![Box::new(quiet)],
-        };
+        let parallel = visitor(manager, &[&programs::any("inside"), "0.03"]);
+        let makers: [Box<dyn Fn() -> Command + Send>; 2] = [Box::new(quiet), Box::new(parallel)];
         let (stopped, counted) = (stop.clone(), visits.clone());
         let thread = std::thread::spawn(move || {
             let mut dice = Dice::new(7);
