@@ -1,4 +1,5 @@
-//! An application starts when it can have processors of its own. Say your own idea here, in one sentence.
+//! An application starts when it can have processors of its own. Say your own idea here, in one
+//! sentence.
 //!
 //! **Source**: authors, venue, year, section or number of the algorithm.
 //!
@@ -46,8 +47,8 @@ impl Admission for Skeleton {
     }
 }
 
-// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order of
-// candidates is one tuple that ends in an id: a total order.
+// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order
+// of candidates is one tuple that ends in an id: a total order.
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,5 @@
-//! A page goes to the node of the processor that touches it first. Say your own idea here, in one sentence.
+//! A page goes to the node of the processor that touches it first. Say your own idea here, in one
+//! sentence.
 //!
 //! **Source**: authors, venue, year, section or number of the algorithm.
 //!
@@ -42,8 +43,8 @@ impl Pages for Skeleton {
     }
 }
 
-// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order of
-// candidates is one tuple that ends in an id: a total order.
+// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order
+// of candidates is one tuple that ends in an id: a total order.
 
 #[cfg(test)]
 mod tests {

@@ -59,8 +59,8 @@ impl Placement for Skeleton {
     }
 }
 
-// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order of
-// candidates is one tuple that ends in an id: a total order.
+// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order
+// of candidates is one tuple that ends in an id: a total order.
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,5 @@
-//! Processors one by one in order of arrival, until all are given. Say your own idea here, in one sentence.
+//! Processors one by one in order of arrival, until all are given. Say your own idea here, in one
+//! sentence.
 //!
 //! **Source**: authors, venue, year, section or number of the algorithm.
 //!
@@ -63,8 +64,8 @@ impl Share for Skeleton {
     }
 }
 
-// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order of
-// candidates is one tuple that ends in an id: a total order.
+// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order
+// of candidates is one tuple that ends in an id: a total order.
 
 #[cfg(test)]
 mod tests {

@@ -39,15 +39,15 @@ impl Turns for Skeleton {
     }
 
     fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64> {
-        // Who does not run now is taken out of `turn.running`, which begins with all of `view.order`.
-        // The answer is the end of the turn, nanoseconds; none: nobody waits for one.
+        // Who does not run now is taken out of `turn.running`, which begins with all of
+        // `view.order`. The answer is the end of the turn, nanoseconds; none: nobody waits for one.
         debug_assert_eq!(turn.running, view.order);
         None
     }
 }
 
-// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order of
-// candidates is one tuple that ends in an id: a total order.
+// Helpers follow here, each marked with its equation or with the lines of the algorithm. An order
+// of candidates is one tuple that ends in an id: a total order.
 
 #[cfg(test)]
 mod tests {

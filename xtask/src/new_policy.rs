@@ -1,7 +1,8 @@
-//! Writes the skeleton of a policy and lists it in its room: it compiles, passes conformance and can be
-//! named at once, so that an author begins with something that runs.
+//! Writes the skeleton of a policy and lists it in its room: it compiles, passes conformance and
+//! can be named at once, so that an author begins with something that runs.
 //!
-//! The skeletons are Rust files of their own (`xtask/skeletons/`), in which only the name is replaced.
+//! The skeletons are Rust files of their own (`xtask/skeletons/`), in which only the name is
+//! replaced.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! `docs/policies.md`, written from the headers of the policy files, so that it cannot differ from them.
+//! `docs/policies.md`, written from the headers of the policy files, so that it cannot differ from
+//! them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -110,7 +111,8 @@ fn document(answers: &[Answer]) -> String {
     text
 }
 
-/// Headings of a file's header stand below the file's own heading here. Code blocks are marked as text: they are pseudo-code.
+/// Headings of a file's header stand below the file's own heading here. Code blocks are marked as
+/// text: they are pseudo-code.
 fn demoted(header: &str) -> String {
     let mut in_code = false;
     let lines = header.lines().map(|line| {

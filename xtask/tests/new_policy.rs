@@ -1,9 +1,9 @@
-//! A policy in an hour, tried: `new-policy` writes one answer of each part into a copy of the policy crate,
-//! and the guide's own example takes its place there. All of them compile without a warning, pass conformance
-//! and run a small scenario.
+//! A policy in an hour, tried: `new-policy` writes one answer of each part into a copy of the
+//! policy crate, and the guide's own example takes its place there. All of them compile without a
+//! warning, pass conformance and run a small scenario.
 //!
-//! The copy is a workspace of its own below the target directory, in which the other crates are links. It is
-//! kept, and only what has changed is written, so that the next run builds little.
+//! The copy is a workspace of its own below the target directory, in which the other crates are
+//! links. It is kept, and only what has changed is written, so that the next run builds little.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,8 @@ fn lay_out(repository: &Path, tree: &Path) {
     for name in ["rustfmt.toml", "clippy.toml"] {
         write_if_new(&tree.join(name), &fs::read(repository.join(name)).expect("readable"));
     }
-    // Cargo drops from the copy what it does not need; so it is written once, and again when the original changes.
+    // Cargo drops from the copy what it does not need; so it is written once, and again when the
+    // original changes.
     let lock = fs::read(repository.join("Cargo.lock")).expect("readable");
     if fs::read(tree.join("Cargo.lock.of")).ok().as_ref() != Some(&lock) {
         write_if_new(&tree.join("Cargo.lock"), &lock);

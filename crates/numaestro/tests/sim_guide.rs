@@ -1,4 +1,5 @@
-//! What the guides say about the simulator's files: their examples run, and every field they name is one.
+//! What the simulator's guide says about its files: every field is taken, and every field is named.
+//! The guide's examples are tried with those of all guides (`guides.rs`).
 
 mod user;
 
@@ -18,24 +19,6 @@ fn shown(scenario: &str, words: &[&str]) -> String {
     let output = user.output([&["sim", words[0], path.as_str()][..], &words[1..]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     text(&output.stdout)
-}
-
-#[test]
-fn the_smallest_scenario_runs() {
-    let guide = guide("simulator.md");
-    let (_, rest) = guide.split_once("The smallest scenario is\n\n").expect("it is there");
-    let lines = rest.lines().take_while(|line| line.is_empty() || line.starts_with("    "));
-    let scenario: String = lines.flat_map(|line| [line.trim_start(), "\n"]).collect();
-    assert!(shown(&scenario, &["run"]).contains("mine"), "{scenario}");
-}
-
-#[test]
-fn the_scenario_of_the_policy_authors_guide_runs() {
-    let guide = guide("policy-authors.md");
-    let scenario = guide.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("it is there");
-    // The policy of the guide is not part of numaestro.
-    let words = ["compare", "--policies", "equi,dss", "--seeds", "2", "--set", "workload.jobs=20"];
-    assert!(shown(scenario, &words).contains("program.job.curve.amdahl=0.02"));
 }
 
 /// Every field of machines, programs and scenarios; where one field excludes another, one of them.

@@ -4,7 +4,8 @@ use crate::parameters::Parameters;
 use crate::part::Info;
 use crate::rejected::Rejected;
 
-/// An answer to the question of the part `P` (`dyn Share`, `dyn Placement` ...): how it is named, and how it is made.
+/// An answer to the question of the part `P` (`dyn Share`, `dyn Placement` ...): how it is named,
+/// and how it is made.
 pub struct Answer<P: ?Sized> {
     /// What people are told.
     pub info: Info,

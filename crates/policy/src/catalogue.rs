@@ -1,6 +1,7 @@
-//! The registry: every answer and every preset by its name. Knows nothing of what they do.
+//! The registry: every answer and every preset by its name.
 //!
-//! Each room lists its answers (`ANSWERS`), the default first; the presets have a file of their own. Here names become answers.
+//! Each room lists its answers (`ANSWERS`), the default first; the presets have a file of their
+//! own. Here names become answers.
 
 use crate::answer::Answer;
 use crate::parameters::{Parameters, split_answer};
@@ -45,7 +46,8 @@ fn info_of(preset: &Preset) -> Info {
     }
 }
 
-/// The answers that a text names, parameters included, in the order of [`Part::ALL`]; `None` for the default.
+/// The answers that a text names, parameters included, in the order of [`Part::ALL`]; `None` for
+/// the default.
 pub fn choose(text: &str) -> Result<[Option<&str>; Part::ALL.len()], Rejected> {
     let (mut chosen, mut preset) = ([None; Part::ALL.len()], None);
     for word in text::words(text) {
@@ -87,7 +89,8 @@ fn find_preset(word: &str) -> Result<&'static Preset, Rejected> {
     )))
 }
 
-/// Makes the answer that `text` names, or the default of the part. `seed` is for its random choices.
+/// Makes the answer that `text` names, or the default of the part. `seed` is for its random
+/// choices.
 pub fn make<P: ?Sized>(part: Part, answers: &[Answer<P>], text: Option<&str>, seed: u64) -> Result<Box<P>, Rejected> {
     let default = answers.first().map_or("", |answer| answer.info.name);
     let (name, parameters) = split_answer(text.unwrap_or(default))?;

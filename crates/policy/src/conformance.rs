@@ -1,4 +1,5 @@
-//! Situations for tests of answers, small and random ones; [`suites`] has the tests that every answer must pass.
+//! Situations for tests of answers, small and random ones; [`suites`] has the tests that every
+//! answer must pass.
 
 mod suites;
 
@@ -14,7 +15,7 @@ pub fn app(id: u64, request: u32) -> App {
     App::new(AppId(id), request)
 }
 
-/// A situation: a machine, applications, who has what.
+/// A situation: a machine, applications, and the processors that they have.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub machine: Machine,

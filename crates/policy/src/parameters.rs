@@ -1,6 +1,8 @@
-//! The parameters of an answer as text: what stands between the parentheses of `worst-fit(level=node,tie=lowest)`, read and written.
+//! The parameters of an answer as text, read and written: `level=node,tie=lowest` of
+//! `worst-fit(level=node,tie=lowest)`.
 //!
-//! An answer takes the parameters that it knows, one by one; what is left over then is a mistake, and the refusal lists what there is.
+//! An answer takes the parameters that it knows, one by one. Parameters that are left over are
+//! refused, and the refusal lists the known ones.
 
 use crate::part::{Info, Share};
 use crate::random::Tie;
@@ -20,7 +22,8 @@ pub fn write_duration(ns: u64) -> String {
     }
 }
 
-/// Makes the share part that a text names: `equip(leftover=worklist)`. The seed is for its random choices.
+/// Makes the share part that a text names: `equip(leftover=worklist)`. The seed is for its random
+/// choices.
 pub type MakeShare = fn(&str, u64) -> Result<Box<dyn Share>, Rejected>;
 
 /// The parameters of one answer, each of which it takes by name.
@@ -37,7 +40,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Of this answer; `text` is what stands between its parentheses.
+    /// The parameters of this answer; `text` is `level=node,tie=lowest`.
     ///
     /// # Errors
     /// If it is no list of parameters.
@@ -164,7 +167,8 @@ pub fn split_answer(text: &str) -> Result<(&str, &str), Rejected> {
     Ok((name, rest.strip_suffix(')').ok_or_else(unclosed)?))
 }
 
-/// The parts between commas that are not inside parentheses: parameters may be answers with parameters of their own.
+/// The parts between commas that are not inside parentheses: parameters may be answers with
+/// parameters of their own.
 fn split_outside(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     text.split(move |letter| {

@@ -132,17 +132,20 @@ pub trait Share: DynClone + Debug + Send {
         false
     }
 
-    /// Whether it searches the counts that applications use well, and says how far it is ([`Shares::set_search`]).
+    /// Whether it searches the counts that applications use well, and says how far it is
+    /// ([`Shares::set_search`]).
     fn searches(&self) -> bool {
         false
     }
 
-    /// Whether what it takes is taken at once, whatever its owner does there. If not, owners have their grace time.
+    /// Whether what it takes is taken at once, whatever its owner does there. If not, owners have
+    /// their grace time.
     fn preempts(&self) -> bool {
         false
     }
 
-    /// Whether processors have owners. If not, everybody runs everywhere as the operating system likes, and counts are numbers of threads.
+    /// Whether processors have owners. If not, everybody runs everywhere as the operating system
+    /// likes, and counts are numbers of threads.
     fn space_shares(&self) -> bool {
         true
     }
@@ -153,7 +156,8 @@ pub trait Share: DynClone + Debug + Send {
         None
     }
 
-    /// Sets the count of every application in `view.order`; `shares` has been reset. 0 means none of its own.
+    /// Sets the count of every application in `view.order`; `shares` has been reset. 0 means none
+    /// of its own.
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares);
 }
 
@@ -172,13 +176,15 @@ pub trait Placement: DynClone + Debug + Send {
         String::new()
     }
 
-    /// Whether it may leave an application with fewer than its share although processors are free: it does not give everybody every
-    /// processor. The engine then divides again, with that application's cap at what it could be given.
+    /// Whether it may leave an application with fewer than its share although processors are free:
+    /// it does not give everybody every processor. The engine then divides again, with that
+    /// application's cap at what it could be given.
     fn selective(&self) -> bool {
         false
     }
 
-    /// Whether it can be followed on this machine, of which the PUs in `usable` may be given to applications.
+    /// Whether it can be followed on this machine, of which the PUs in `usable` may be given to
+    /// applications.
     ///
     /// # Errors
     /// Why not.
@@ -192,12 +198,14 @@ pub trait Placement: DynClone + Debug + Send {
         false
     }
 
-    /// Whether processors may change hands between applications whose counts stay the same, because that makes them more local.
+    /// Whether processors may change hands between applications whose counts stay the same, because
+    /// that makes them more local.
     fn moves(&self) -> bool {
         false
     }
 
-    /// Whether it looks at where applications' pages are ([`crate::App::memory`]), so that the shell should say.
+    /// Whether it looks at where applications' pages are ([`crate::App::memory`]), so that the
+    /// shell should say.
     fn reads_memory(&self) -> bool {
         false
     }
@@ -207,7 +215,8 @@ pub trait Placement: DynClone + Debug + Send {
         let _ = preferred;
     }
 
-    /// Changes `plan` so that every application in `view.order` has `shares.count` processors (at most, if it is selective).
+    /// Changes `plan` so that every application in `view.order` has `shares.count` processors (at
+    /// most, if it is selective).
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan);
 }
 
@@ -226,13 +235,14 @@ pub trait Turns: DynClone + Debug + Send {
         String::new()
     }
 
-    /// Whether those that have no processors now do not run (time sharing). If not, they are guests on the processors of others.
+    /// Whether those that have no processors now do not run (time sharing). If not, they are guests
+    /// on the processors of others.
     fn stops(&self) -> bool {
         false
     }
 
-    /// Whether counts hold until the turn ends: what is released before goes to the work-list (Martorell et al. 2000, §3.4), and nothing is taken
-    /// from anybody.
+    /// Whether counts hold until the turn ends: what is released before goes to the work-list
+    /// (Martorell et al. 2000, §3.4), and nothing is taken from anybody.
     fn holds_counts(&self) -> bool {
         false
     }
@@ -251,8 +261,9 @@ pub trait Turns: DynClone + Debug + Send {
         Ok(())
     }
 
-    /// Leaves in `turn` those that run now, and says when to ask again. Asked at every decision, also within a turn: then it says the same again,
-    /// unless somebody has come, gone or changed their request.
+    /// Leaves in `turn` those that run now, and says when to ask again. Asked at every decision,
+    /// also within a turn: then it says the same again, unless somebody has come, gone or changed
+    /// their request.
     fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64>;
 }
 
@@ -325,7 +336,8 @@ impl Waiting {
 pub struct Queue<'a> {
     /// Those that wait, in order of arrival.
     pub waiting: &'a [Waiting],
-    /// Those that have been started in this decision: they are in `View::order`, but without processors yet.
+    /// Those that have been started in this decision: they are in `View::order`, but without
+    /// processors yet.
     pub started: &'a [Waiting],
     /// Processors that neither those that run nor those that have been started need.
     pub free: u32,
@@ -333,8 +345,9 @@ pub struct Queue<'a> {
 
 /// Who may start.
 ///
-/// The engine asks for the `next` that is worth the work of dividing, divides as if it ran, and asks whether it `starts`. If it does, `next`
-/// is asked again from the same place, else from the place behind it.
+/// The engine asks for the `next` that is worth the work of dividing, divides as if it ran, and
+/// asks whether it `starts`. If it does, `next` is asked again from the same place, else from the
+/// place behind it.
 pub trait Admission: DynClone + Debug + Send {
     /// For people.
     fn info(&self) -> Info;
@@ -344,21 +357,24 @@ pub trait Admission: DynClone + Debug + Send {
         String::new()
     }
 
-    /// Whether an application may have to wait behind another. If not, nobody waits and nothing else is asked.
+    /// Whether an application may have to wait behind another. If not, nobody waits and nothing
+    /// else is asked.
     fn queues(&self) -> bool;
 
-    /// Whether it counts on running applications keeping what they have until they end, which only some shares let them.
+    /// Whether it counts on running applications keeping what they have until they end, which only
+    /// some shares let them.
     fn keeps_reservations(&self) -> bool {
         false
     }
 
-    /// Whether it goes by what the share part says of its searches ([`crate::Shares::set_search`]), which only some do.
+    /// Whether it goes by what the share part says of its searches ([`crate::Shares::set_search`]),
+    /// which only some do.
     fn needs_searches(&self) -> bool {
         false
     }
 
-    /// The first in the queue, at `from` or behind it, that is to start as far as can be told without dividing. Costs next to nothing if
-    /// nobody is.
+    /// The first in the queue, at `from` or behind it, that is to start as far as can be told
+    /// without dividing. Costs next to nothing if nobody is.
     fn next(&mut self, view: &View<'_>, queue: Queue<'_>, from: usize) -> Option<usize> {
         let _ = view;
         (from == 0 && !queue.waiting.is_empty()).then_some(0)
@@ -370,7 +386,8 @@ pub trait Admission: DynClone + Debug + Send {
     }
 }
 
-// Exact copies of parts whose type is not known, state and random stream included: advice is given by a copy of the engine.
+// Exact copies of parts whose type is not known, state and random stream included: advice is given
+// by a copy of the engine.
 dyn_clone::clone_trait_object!(Share);
 dyn_clone::clone_trait_object!(Placement);
 dyn_clone::clone_trait_object!(Turns);

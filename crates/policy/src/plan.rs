@@ -1,4 +1,4 @@
-//! The answer to "which": who shall have each processor next. Knows nothing of how a processor changes hands.
+//! The answer to "which": the next owner of each processor. The engine carries the change out.
 
 use crate::view::{Processor, PuState, Slot, View};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
@@ -44,9 +44,10 @@ impl Plan {
         self.homes.extend(view.apps.iter().map(|app| app.home));
     }
 
-    /// As [`Self::reset`], at a cost that goes with what has changed: `pus` are all processors that have another `next` than at the latest
-    /// reset or can be given now and could not then, or the other way round, and `homes` all applications with another home; what has
-    /// been planned since is known.
+    /// As [`Self::reset`], at a cost that goes with what has changed: `pus` are all processors that
+    /// have another `next` than at the latest reset or can be given now and could not then, or the
+    /// other way round, and `homes` all applications with another home; what has been planned since
+    /// is known.
     pub fn follow(&mut self, view: &View<'_>, pus: &[PuId], homes: &[Slot]) {
         self.next.resize(view.pus.len(), None);
         self.count.resize(view.apps.len(), 0);
@@ -93,7 +94,8 @@ impl Plan {
         self.homes[slot.index()]
     }
 
-    /// Gives an application a home, or takes it away. What a home means is the placement's and the page part's business.
+    /// Gives an application a home, or takes it away. What a home means is the placement's and the
+    /// page part's business.
     pub fn set_home(&mut self, slot: Slot, home: Option<NumaNodeId>) {
         self.homes[slot.index()] = home;
         self.rehomed.push(slot);
@@ -109,7 +111,7 @@ impl Plan {
         &self.free
     }
 
-    /// Who has it next.
+    /// Its next owner.
     pub fn next(&self, pu: PuId) -> Option<Slot> {
         self.next[pu.index()]
     }
@@ -130,7 +132,7 @@ impl Plan {
         self.touched.push(pu);
     }
 
-    /// Takes a processor from whoever the plan gives it to.
+    /// Takes a processor from the application that the plan gives it to.
     ///
     /// # Panics
     /// If nobody has it.

@@ -1,4 +1,5 @@
-//! One answer of each part, put together: reads and writes policy texts, and refuses combinations that make no sense.
+//! One answer of each part, put together: reads and writes policy texts, and refuses combinations
+//! that make no sense.
 
 use crate::catalogue::{choose, make};
 use crate::part::{Admission, Needs, Pages, Part, Placement, Share, Turns};
@@ -9,7 +10,8 @@ use numaestro_topology::{Machine, PuSet};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// Every preset in full, and its name: what [`Policy`] compares with when it is written. Reading all presets anew takes longer than a decision.
+/// Every preset in full, and its name: what [`Policy`] compares with when it is written. Reading
+/// all presets anew takes longer than a decision.
 static PRESETS_IN_FULL: LazyLock<Vec<(String, &'static str)>> = LazyLock::new(|| {
     let in_full = |name: &str| Policy::parse(name, 0).ok().map(|policy| policy.in_full());
     PRESETS.iter().filter_map(|preset| Some((in_full(preset.name)?, preset.name))).collect()
@@ -26,12 +28,13 @@ pub struct Policy {
     pub turns: Box<dyn Turns>,
     /// Where pages go.
     pub pages: Box<dyn Pages>,
-    /// Who may start.
+    /// When applications start.
     pub admission: Box<dyn Admission>,
 }
 
 impl Policy {
-    /// Reads a policy text: a preset, parts as `share=dss`, or both; the empty text is the default. `seed` is for its random choices.
+    /// Reads a policy text: a preset, parts as `share=dss`, or both; the empty text is the default.
+    /// `seed` is for its random choices.
     ///
     /// # Errors
     /// An unknown word, or a combination that makes no sense.
@@ -108,7 +111,8 @@ impl Policy {
         }
     }
 
-    /// Refuses the policy for a machine on which it cannot be followed. `usable` are the PUs that may be given to applications.
+    /// Refuses the policy for a machine on which it cannot be followed. `usable` are the PUs that
+    /// may be given to applications.
     ///
     /// # Errors
     /// Why not.
@@ -117,7 +121,8 @@ impl Policy {
         fits.map_err(|rejected| Rejected::new(format!("policy `{self}` cannot be used here: {}", rejected.reason)))
     }
 
-    /// Every part in full: `share=dss placement=affinity turns=always pages=first-touch admission=share`.
+    /// Every part in full: `share=dss placement=affinity turns=always pages=first-touch
+    /// admission=share`.
     pub fn in_full(&self) -> String {
         let parts = [
             text::write(Part::Share, self.share.info(), &self.share.parameters()),

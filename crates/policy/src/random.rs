@@ -1,6 +1,7 @@
-//! The policy's own stream of random numbers. Knows no source of randomness but its seed.
+//! The policy's own stream of random numbers, which its seed determines.
 //!
-//! Source: `SplitMix64`, Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014.
+//! Source: `SplitMix64`, Steele, Lea, Flood: "Fast splittable pseudorandom number generators",
+//! OOPSLA 2014.
 
 /// A stream that its seed determines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,8 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, uniform (multiply-shift; the bias is below 2^-32 for the bounds used here).
+    /// A number below `bound`, uniform (multiply-shift; the bias is below 2^-32 for the bounds used
+    /// here).
     ///
     /// # Panics
     /// If `bound` is 0.

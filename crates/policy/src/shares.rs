@@ -1,4 +1,4 @@
-//! The answer to "how many": a processor count per application. Knows nothing of which processors.
+//! The answer to "how many": a count of processors for each application.
 
 use crate::view::{Search, Slot};
 
@@ -23,7 +23,8 @@ impl Shares {
         Self { count: Vec::new(), exact_milli: Vec::new(), written: Vec::new(), total: 0, searches: Vec::new() }
     }
 
-    /// All counts 0, for `slots` applications. Costs what was written, however many slots there are.
+    /// All counts 0, for `slots` applications. Costs what was written, however many slots there
+    /// are.
     pub fn reset(&mut self, slots: usize) {
         for slot in self.written.drain(..) {
             (self.count[slot.index()], self.exact_milli[slot.index()]) = (0, 0);
@@ -48,8 +49,8 @@ impl Shares {
         self.total = self.total - before + count;
     }
 
-    /// Says what the share was before rounding, as the fraction `numerator / denominator`. The engine then does not move
-    /// processors between running applications for rounding alone.
+    /// Says what the share was before rounding, as the fraction `numerator / denominator`. The
+    /// engine then does not move processors between running applications for rounding alone.
     pub fn set_exact(&mut self, slot: Slot, numerator: u64, denominator: u64) {
         let exact = numerator.saturating_mul(MILLI) / denominator.max(1);
         if std::mem::replace(&mut self.exact_milli[slot.index()], exact) == 0 {
@@ -57,7 +58,8 @@ impl Shares {
         }
     }
 
-    /// Says how far the search for an application's number of processors is: the admission part sees it from the next decision on.
+    /// Says how far the search for an application's number of processors is: the admission part
+    /// sees it from the next decision on.
     pub fn set_search(&mut self, slot: Slot, search: Search) {
         self.searches.push((slot, search));
     }

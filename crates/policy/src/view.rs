@@ -1,7 +1,9 @@
-//! What a policy may see: dense arrays, read-only. Knows nothing of how the engine keeps them up to date.
+//! The situation that a policy decides on: applications, processors and buses in dense arrays,
+//! read-only. The engine keeps them up to date.
 //!
-//! It has room for every policy of the literature this project builds on: requests and history (Martorell et al. 2000),
-//! homes and before-processors (Koita et al.), speedups (PDPA) and bus-transaction rates (Antonopoulos et al. 2004).
+//! It has room for every policy of the literature this project builds on: requests and history
+//! (Martorell et al. 2000), homes and before-processors (Koita et al.), speedups (PDPA) and
+//! bus-transaction rates (Antonopoulos et al. 2004).
 
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 
@@ -60,7 +62,7 @@ pub enum PuState {
 pub struct Former {
     /// Where it was.
     pub slot: Slot,
-    /// Who it was.
+    /// The application that was there.
     pub app: AppId,
 }
 
@@ -69,9 +71,9 @@ pub struct Former {
 pub struct Processor {
     /// What it is now.
     pub state: PuState,
-    /// Who owns it; `Some` exactly for [`PuState::Owned`] and [`PuState::Leaving`].
+    /// Its owner; `Some` exactly for [`PuState::Owned`] and [`PuState::Leaving`].
     pub owner: Option<Slot>,
-    /// Who owns it once all announced moves are done.
+    /// Its owner once all announced moves are done.
     pub next: Option<Slot>,
     /// Its owner has said that it has nothing to run on it.
     pub idle: bool,
@@ -99,7 +101,8 @@ pub struct Speedup {
     pub speedup_milli: u32,
 }
 
-/// What the share part knows of the number of processors an application can use well (PDPA), for the admission part.
+/// What the share part knows of the number of processors an application can use well (PDPA), for
+/// the admission part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
     /// Nobody is looking for it.
@@ -107,7 +110,8 @@ pub enum Search {
     None,
     /// It is being looked for.
     Going,
-    /// It has been found, and the application uses its processors well enough; `grows` if more might be used well too.
+    /// It has been found, and the application uses its processors well enough; `grows` if more
+    /// might be used well too.
     Settled {
         /// Its request is not met and its tests are not used up.
         grows: bool,
@@ -116,7 +120,8 @@ pub enum Search {
     Bad,
 }
 
-/// One application, as the engine sees it now (wishes are clamped, a sequential phase has lowered `request` to 1).
+/// One application, as the engine sees it now (wishes are clamped, a sequential phase has lowered
+/// `request` to 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct App {
     /// Its number; the order of arrival.
@@ -137,13 +142,16 @@ pub struct App {
     pub held: PuSet,
     /// Its home, for policies that give one.
     pub home: Option<NumaNodeId>,
-    /// The most that the placement has been able to give it in this decision; `u32::MAX` until it has given less than its share.
+    /// The most that the placement has been able to give it in this decision; `u32::MAX` until it
+    /// has given less than its share.
     pub placeable: u32,
-    /// The most that the turns part lets it have in this turn; `u32::MAX` unless it says otherwise ([`crate::Turn::limit`]).
+    /// The most that the turns part lets it have in this turn; `u32::MAX` unless it says otherwise
+    /// ([`crate::Turn::limit`]).
     pub turn: u32,
     /// Whose it is: an index among the [`Party`]s of the machine.
     pub party: u32,
-    /// The most that its party's part of the machine leaves it; `u32::MAX` where parties do not matter.
+    /// The most that its party's part of the machine leaves it; `u32::MAX` where parties do not
+    /// matter.
     pub entitled: u32,
     /// Where its pages are, bytes by NUMA node; empty: not known.
     pub memory: Vec<u64>,
@@ -159,7 +167,8 @@ pub struct App {
     pub class: Class,
     /// What is known of its speedup, by rising processors; of each count the latest report.
     pub speedup: Vec<Speedup>,
-    /// The latest report of its speedup that was measured with the allocation it has; none since its allocation changed.
+    /// The latest report of its speedup that was measured with the allocation it has; none since
+    /// its allocation changed.
     pub report: Option<Speedup>,
     /// Reports of that kind so far: a greater number means a new one.
     pub reports: u32,
@@ -172,7 +181,8 @@ pub struct App {
 }
 
 impl App {
-    /// One that could use this many processors, of which nothing else is known: any number will do, usual weight, malleable; it has nothing.
+    /// One that could use this many processors, of which nothing else is known: any number will do,
+    /// usual weight, malleable; it has nothing.
     pub const fn new(id: AppId, request: u32) -> Self {
         Self {
             id,
@@ -203,7 +213,8 @@ impl App {
         }
     }
 
-    /// Threads it would have by itself: its request within its own limits, whatever the machine has.
+    /// Threads it would have by itself: its request within its own limits, whatever the machine
+    /// has.
     pub fn threads(&self) -> u32 {
         self.request.clamp(self.min, self.max.max(self.min))
     }
@@ -213,7 +224,8 @@ impl App {
         self.min <= left && self.min <= self.cap(capacity)
     }
 
-    /// Processors it can be given at most: its request within its own limits, the machine's, the placement's and its party's.
+    /// Processors it can be given at most: its request within its own limits, the machine's, the
+    /// placement's and its party's.
     pub fn cap(&self, capacity: u32) -> u32 {
         self.wanted(capacity).min(self.entitled)
     }
@@ -225,7 +237,8 @@ impl App {
     }
 }
 
-/// One thread (virtual processor) of an application that has been started, for policies that choose threads.
+/// One thread (virtual processor) of an application that has been started, for policies that choose
+/// threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// Whose.
@@ -234,7 +247,8 @@ pub struct Thread {
     pub vp: u32,
     /// Where it ran last.
     pub last: Option<PuId>,
-    /// Bus-transaction rate (BTR), transactions per millisecond, in the latest quantum it ran; `None`: not measured yet, or no longer.
+    /// Bus-transaction rate (BTR), transactions per millisecond, in the latest quantum it ran;
+    /// `None`: not measured yet, or no longer.
     pub rate: Option<u32>,
     /// Samples so far: a greater number means a new `rate`.
     pub samples: u32,
@@ -245,11 +259,13 @@ pub struct Thread {
 pub struct Bus {
     /// Which.
     pub pus: PuSet,
-    /// Saturation bus-transaction rate (SBTR) of all of them together, transactions per millisecond; 0: not known.
+    /// Saturation bus-transaction rate (SBTR) of all of them together, transactions per
+    /// millisecond; 0: not known.
     pub saturation: u32,
 }
 
-/// Somebody among whom a machine is shared before it is shared among applications: a user, or a group of users together.
+/// A user, or a group of users together. A machine is divided among parties first, and then among
+/// the applications of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Party {
     /// Share relative to other parties that have something to run, thousandths; at least 1.
@@ -277,11 +293,12 @@ pub struct View<'a> {
     pub pus: &'a [Processor],
     /// By [`Slot`]; entries that are not in `order` are vacant or take no part in this decision.
     pub apps: &'a [App],
-    /// Among whom processors are divided, in order of arrival.
+    /// The applications that the processors are divided among, in order of arrival.
     pub order: &'a [Slot],
     /// Processors that may be owned by those in `order`.
     pub capacity: u32,
-    /// Threads of those that have been started, by order of arrival and number; empty unless the turns part chooses threads.
+    /// Threads of those that have been started, by order of arrival and number; empty unless the
+    /// turns part chooses threads.
     pub threads: &'a [Thread],
     /// The machine's buses; every PU is on exactly one. Empty where the shell knows none.
     pub buses: &'a [Bus],

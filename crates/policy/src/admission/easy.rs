@@ -1,9 +1,11 @@
-//! In order of arrival, but who delays nobody at the head of the queue may overtake (EASY backfilling).
+//! In order of arrival, but an application that does not delay the head of the queue may overtake
+//! (EASY backfilling).
 //!
 //! **Source**: Lifka 1995, §3; the rule as written down by Mu'alem and Feitelson 2001, §2.
 //!
-//! **Terms**: need(j) = request within its limits; free = processors that running applications leave; end(j) = start + estimate, not
-//! before now; shadow = when the head's processors will be free; extra = what will be free then beside them.
+//! **Terms**: need(j) = request within its limits; free = processors that running applications
+//! leave; end(j) = start + estimate, not before now; shadow = when the head's processors will be
+//! free; extra = what will be free then beside them.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,12 +15,14 @@
 //! in order of arrival, each other j with need(j) ≤ free starts if  now + estimate(j) ≤ shadow  or  need(j) ≤ extra
 //! (then extra falls by need(j))
 //! ```
-//! Without an estimate an application never ends: it overtakes only on extra processors. Who runs longer than its estimate is expected to
-//! end at any moment.
+//! Without an estimate an application never ends: it overtakes only on extra processors. One that
+//! runs longer than its estimate is expected to end at any moment.
 //!
-//! **Differs from the paper**: it kills jobs at their estimate; here they go on, and the head may start later than was reserved.
+//! **Differs from the paper**: it kills jobs at their estimate; here they go on, and the head may
+//! start later than was reserved.
 //!
-//! **Use when** jobs are rigid and their users give estimates. **Avoid when** nobody does: then it is `fcfs`.
+//! **Use when** jobs are rigid and their users give estimates. **Avoid when** nobody does: then it
+//! is `fcfs`.
 
 use crate::answer::Answer;
 use crate::part::{Admission, Info, Queue, Waiting};
@@ -120,7 +124,8 @@ mod tests {
         Waiting { app: Slot(99), processors, estimate_ns }
     }
 
-    /// Eight processors, six taken until 100 (four of them) and 200 (two); the head wants six: shadow 100, extra 0.
+    /// Eight processors, six taken until 100 (four of them) and 200 (two); the head wants six:
+    /// shadow 100, extra 0.
     fn next(candidates: &[Waiting], from: usize) -> Option<usize> {
         let mut case = Case::new(8).wants(&[4, 2]).holds(&[4, 2]);
         (case.apps[0].estimate_ns, case.apps[1].estimate_ns) = (Some(100), Some(200));

@@ -1,8 +1,10 @@
 //! Strictly in order of arrival: nobody starts before the one that came before.
 //!
-//! **Source**: FCFS of the parallel workloads literature (Lifka 1995, §2; Mu'alem and Feitelson 2001, §2).
+//! **Source**: FCFS of the parallel workloads literature (Lifka 1995, §2; Mu'alem and Feitelson
+//! 2001, §2).
 //!
-//! **Terms**: need(j) = request within its limits; free = processors that running applications leave.
+//! **Terms**: need(j) = request within its limits; free = processors that running applications
+//! leave.
 //!
 //! **Algorithm**
 //! ```text
@@ -11,7 +13,8 @@
 //!
 //! **Differs from the paper**: no.
 //!
-//! **Use when** order must be kept, or as the baseline for `easy`. **Avoid when** wide jobs come among narrow ones: processors stay free.
+//! **Use when** order must be kept, or as the baseline for `easy`. **Avoid when** wide jobs come
+//! among narrow ones: processors stay free.
 
 use crate::answer::Answer;
 use crate::part::{Admission, Info, Queue};

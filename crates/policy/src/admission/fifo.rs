@@ -1,6 +1,7 @@
 //! First come, first served: an application starts when it can have processors of its own.
 //!
-//! **Source**: "waits FIFO" of Brecht 1997 (§6) and Koita et al.; the batch queue of Martorell et al. 2000.
+//! **Source**: "waits FIFO" of Brecht 1997 (§6) and Koita et al.; the batch queue of Martorell et
+//! al. 2000.
 //!
 //! **Terms**: of its own = owned, not as a guest; enough = its minimum, at least 1.
 //!
@@ -11,7 +12,8 @@
 //!
 //! **Differs from the paper**: no backfill; see `easy`.
 //!
-//! **Use when** programs end: the mean turnaround of short ones falls. **Avoid when** one may run forever on all processors it needs.
+//! **Use when** programs end: the mean turnaround of short ones falls. **Avoid when** one may run
+//! forever on all processors it needs.
 
 use crate::answer::Answer;
 use crate::part::{Admission, Info};

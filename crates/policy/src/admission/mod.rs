@@ -1,4 +1,5 @@
-//! Who may start now. One answer a file; a user's `wait` or `no-wait` goes before all of them, in the engine.
+//! When a waiting application starts. One answer a file; a user's `wait` or `no-wait` goes before
+//! all of them, in the engine.
 
 mod easy;
 mod fcfs;

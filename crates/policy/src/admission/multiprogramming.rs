@@ -1,10 +1,12 @@
-//! As many applications at once as use the machine well: more when those that run cannot use the rest of it.
+//! As many applications at once as use the machine well: more when those that run cannot use the
+//! rest of it.
 //!
-//! **Source**: the long-term part of PDPA, Martorell et al. 2000, §4.4 and §6.4; the condition from the abstract of Corbalán, Martorell, Labarta,
-//! OSDI 2000.
+//! **Source**: the long-term part of PDPA, Martorell et al. 2000, §4.4 and §6.4; the condition from
+//! the abstract of Corbalán, Martorell, Labarta, OSDI 2000.
 //!
-//! **Terms**: level = applications that run, n; free = processors that nobody has, nor keeps; start = what PDPA starts one with: BASE, or the request
-//! if that is less, on machines below 4·BASE a quarter of them; stable, bad = what PDPA says of the search for an application's count.
+//! **Terms**: level = applications that run, n; free = processors that nobody has, nor keeps; start
+//! = what PDPA starts one with: BASE, or the request if that is less, on machines below 4·BASE a
+//! quarter of them; stable, bad = what PDPA says of the search for an application's count.
 //!
 //! **Algorithm**
 //! ```text
@@ -12,16 +14,17 @@
 //!     ( n < initial   or  all that run are stable   or  one of them does badly )
 //! finish=test: not as long as one that runs is stable, would grow and has tests left: it is tested first, and the level falls
 //! ```
-//! So the level rises beyond `initial` when processors are free because nobody can use them, and falls again when applications end
-//! whose places the others can use.
+//! So the level rises beyond `initial` when processors are free because nobody can use them, and
+//! falls again when applications end whose places the others can use.
 //!
-//! **Differs from the paper**: it tells no rule, and not whether a place that becomes free is used for a test or for the next one in the queue (here, by
-//! default, for the next one).
+//! **Differs from the paper**: it tells no rule, and not whether a place that becomes free is used
+//! for a test or for the next one in the queue (here, by default, for the next one).
 //!
-//! **Progress**: where nobody runs the first one starts; every search ends, at the latest when its patience does.
+//! **Progress**: where nobody runs the first one starts; every search ends, at the latest when its
+//! patience does.
 //!
-//! **Use when** jobs queue and some of them scale badly. **Avoid when** programs are interactive or never end: with scalable ones on every processor
-//! the next waits until one ends (`share`).
+//! **Use when** jobs queue and some of them scale badly. **Avoid when** programs are interactive or
+//! never end: with scalable ones on every processor the next waits until one ends (`share`).
 
 use crate::answer::Answer;
 use crate::parameters::{Parameters, join};
@@ -40,7 +43,8 @@ pub const ANSWER: Answer<dyn Admission> = Answer {
     build: |given| Ok(Box::new(Multiprogramming::read(given)?)),
 };
 
-/// Level up to which nothing is asked, where nothing else is said (Martorell et al. 2000, §6.4: 4 or 5).
+/// Level up to which nothing is asked, where nothing else is said (Martorell et al. 2000, §6.4: 4
+/// or 5).
 const INITIAL: u32 = 4;
 /// PDPA's BASE, where nothing else is said.
 const BASE: u32 = 4;

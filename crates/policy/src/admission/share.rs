@@ -2,16 +2,19 @@
 //!
 //! **Source**: this project. Nobody waits behind a program that may never end.
 //!
-//! **Terms**: owner = the application whose processor it is; guest = one that runs on it too, folded.
+//! **Terms**: owner = the application whose processor it is; guest = one that runs on it too,
+//! folded.
 //!
 //! **Algorithm**
 //! ```text
 //! start
 //! ```
 //!
-//! **Differs from the paper**: Martorell et al. 2000 (§4.1) leave applications beyond the number of processors without any.
+//! **Differs from the paper**: Martorell et al. 2000 (§4.1) leave applications beyond the number of
+//! processors without any.
 //!
-//! **Use when** programs are interactive or endless. **Avoid when** many batch jobs wait: `fifo` ends them sooner on average.
+//! **Use when** programs are interactive or endless. **Avoid when** many batch jobs wait: `fifo`
+//! ends them sooner on average.
 
 use crate::answer::Answer;
 use crate::part::{Admission, Info, Offer};

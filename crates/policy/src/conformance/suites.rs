@@ -1,6 +1,8 @@
-//! What every answer must keep, in random situations: one suite for each part, run over every answer that is registered.
+//! The promises of every answer, checked in random situations: one suite for each part, run over
+//! every registered answer.
 //!
-//! An answer takes part as soon as its room lists it, with its default parameters. Other parameters stand below.
+//! An answer takes part as soon as its room lists it, with its default parameters. Other parameters
+//! stand below.
 
 use super::{Case, app, random_case};
 use crate::answer::Answer;
@@ -130,10 +132,12 @@ fn share_conforms(share: &mut dyn Share) {
     }
 }
 
-/// Decisions until nothing moves: one to send everybody away from where it must not be, one to give what that has left.
+/// Decisions until nothing moves: one to send everybody away from where it must not be, one to give
+/// what that has left.
 const ROUNDS_TO_REST: u32 = 2;
 
-/// Whatever the situation and the counts: everybody has as many as it should, nobody moves without need.
+/// Whatever the situation and the counts: everybody has as many as it should, nobody moves without
+/// need.
 fn placement_conforms(text: &str, make: &dyn Fn(u64) -> Box<dyn Placement>) {
     let mut random = Random::new(0xF00D);
     for round in 0..2000 {
@@ -152,7 +156,8 @@ fn placement_conforms(text: &str, make: &dyn Fn(u64) -> Box<dyn Placement>) {
             let (was, is) = (&before.apps[slot].own, &case.apps[slot].own);
             let right = if placement.selective() { is.len() <= count as usize } else { is.len() == count as usize };
             assert!(right, "{text} {round}: {} processors instead of {count}", is.len());
-            // Where applications have homes of their own, being elsewhere is a reason to move; others move only what pays (their own tests).
+            // Where applications have homes of their own, being elsewhere is a reason to move;
+            // others move only what pays (their own tests).
             let may_move = placement.selective() && placement.gives_homes() || placement.moves();
             assert!(
                 may_move || is.common(was) == was.len().min(is.len()),
@@ -179,8 +184,8 @@ fn comes_to_rest(case: &mut Case, placement: &mut dyn Placement, counts: &[u32],
 /// Quanta for each application or thread within which it must have run.
 const PATIENCE: u32 = 4;
 
-/// Whatever happens: the answer is a possible one and the same when asked again, a turn ends after it has begun, and everybody who stays runs
-/// again and again (G7).
+/// Whatever happens: the answer is a possible one and the same when asked again, a turn ends after
+/// it has begun, and every application that stays runs again and again (G7).
 fn turns_conform(text: &str, make: &dyn Fn() -> Box<dyn Turns>) {
     if make().chooses_threads() {
         return threading::survives(make, &|_, _| {}, &|case| PATIENCE * (case.thread_total() + 1));
@@ -202,7 +207,8 @@ fn turns_conform(text: &str, make: &dyn Fn() -> Box<dyn Turns>) {
     }
 }
 
-/// Who runs, as far as it is possible, in the turn that begins now; it is over afterwards.
+/// The applications of the turn that begins now, if it is a possible one; the turn is over
+/// afterwards.
 fn one_turn(text: &str, case: &mut Case, turns: &mut dyn Turns) -> Vec<Slot> {
     let (turn, end) = case.turn(turns);
     let (again, same_end) = case.turn(turns);
@@ -216,7 +222,8 @@ fn one_turn(text: &str, case: &mut Case, turns: &mut dyn Turns) -> Vec<Slot> {
     turn.running
 }
 
-/// Whatever the situation: pages go to a node that there is, the same one when asked again, and only an answer that says so needs control of them.
+/// Whatever the situation: pages go to a node that there is, the same one when asked again, and
+/// only an answer that says so needs control of them.
 fn pages_conform(text: &str, pages: &dyn Pages) {
     let mut random = Random::new(0x9A6E);
     for round in 0..500 {
@@ -233,7 +240,8 @@ fn pages_conform(text: &str, pages: &dyn Pages) {
     }
 }
 
-/// Whatever the queue: the next one is in it, the same when asked again, and on an empty machine somebody starts.
+/// Whatever the queue: the next one is in it, the same when asked again, and on an empty machine
+/// somebody starts.
 fn admission_conforms(text: &str, admission: &mut dyn Admission) {
     let mut random = Random::new(0xAD31);
     for round in 0..1000 {

@@ -2,16 +2,19 @@
 //!
 //! **Source**: "Con" (concentrated) of Koita et al. §2.3.
 //!
-//! **Terms**: home-cluster's memory module = the application's home node; where nothing is reserved, the node of its first processor.
+//! **Terms**: home-cluster's memory module = the application's home node; where nothing is
+//! reserved, the node of its first processor.
 //!
 //! **Algorithm**
 //! ```text
 //! home(page of j) = home(j)
 //! ```
 //!
-//! **Differs from the paper**: no. A full module overflows to the next nearest, as the machine does by itself.
+//! **Differs from the paper**: no. A full module overflows to the next nearest, as the machine does
+//! by itself.
 //!
-//! **Use when** threads that run elsewhere come home soon (`HS-Con`). **Avoid when** an application is wider than a node for long.
+//! **Use when** threads that run elsewhere come home soon (`HS-Con`). **Avoid when** an application
+//! is wider than a node for long.
 
 use crate::answer::Answer;
 use crate::part::{Info, Needs, PageHome, Pages};

@@ -1,6 +1,7 @@
 //! An application's pages go in turn to the nodes of its own processors.
 //!
-//! **Source**: round robin over only the processors of the application, which Brecht 1993 §6 found missing; interleaving of `set_mempolicy(2)`.
+//! **Source**: round robin over only the processors of the application, which Brecht 1993 §6 found
+//! missing; interleaving of `set_mempolicy(2)`.
 //!
 //! **Terms**: its nodes = the NUMA nodes of the processors that are its own.
 //!
@@ -9,11 +10,12 @@
 //! home(page i of j) = node number (i mod n) of the n nodes of j
 //! ```
 //!
-//! **Differs from the paper**: only over the nodes of the application itself, not over all. When these change only new pages follow at once;
-//! those on nodes that it has left follow where that is worth it ([`super::worth`]).
+//! **Differs from the paper**: only over the nodes of the application itself, not over all. When
+//! these change only new pages follow at once; those on nodes that it has left follow where that is
+//! worth it ([`super::worth`]).
 //!
-//! **Use when** one thread initialises what threads on several nodes use, or one node's way to memory is too narrow. **Avoid when** threads
-//! use mostly what they have initialised themselves.
+//! **Use when** one thread initialises what threads on several nodes use, or one node's way to
+//! memory is too narrow. **Avoid when** threads use mostly what they have initialised themselves.
 
 use crate::answer::Answer;
 use crate::part::{Info, Needs, PageHome, Pages};

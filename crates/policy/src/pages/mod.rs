@@ -1,4 +1,5 @@
-//! Where an application's pages go. One answer a file; [`worth`] is whether those follow that are elsewhere.
+//! Where an application's pages go. One answer a file; [`worth`] is whether those follow that are
+//! elsewhere.
 
 mod first_touch;
 mod home;

@@ -1,8 +1,11 @@
-//! A processor goes back to an application it ran before, and otherwise to the one it is nearest to.
+//! A processor goes back to an application it ran before, and otherwise to the one it is nearest
+//! to.
 //!
-//! **Source**: two-level affinity, Martorell et al. 2000, §3.4, §5.2; nearness as localized placement, Brecht 1993, §4.
+//! **Source**: two-level affinity, Martorell et al. 2000, §3.4, §5.2; nearness as localized
+//! placement, Brecht 1993, §4.
 //!
-//! **Terms**: two levels = processor to application (here), then to the thread it ran before (in the program); node = NUMA node.
+//! **Terms**: two levels = processor to application (here), then to the thread it ran before (in
+//! the program); node = NUMA node.
 //!
 //! **Algorithm**
 //! ```text
@@ -17,7 +20,8 @@
 //!
 //! **Differs from the paper**: it says nothing of an application's first processors, nor of SMT.
 //!
-//! **Use when** caches and memory matter, which is nearly always. **Avoid when** a paper's pools are to be studied.
+//! **Use when** caches and memory matter, which is nearly always. **Avoid when** a paper's pools
+//! are to be studied.
 
 use super::machinery::acquaintance::acquaintance;
 use super::machinery::by_bus::ByBus;
@@ -52,7 +56,8 @@ pub struct Affinity {
     random: Random,
     surplus: Surplus,
     by_bus: ByBus,
-    /// By core, cache and node: processors of the application that is being served, or free ones if it has none.
+    /// By core, cache and node: processors of the application that is being served, or free ones if
+    /// it has none.
     counts: GroupCounts,
     /// Free processors that may be taken, in hardware order.
     found: Vec<PuId>,
@@ -131,7 +136,8 @@ impl Affinity {
         self.take(plan, slot, lacking as usize);
     }
 
-    /// The free processors; with `spread` only one of each core that nobody is on, if those are enough.
+    /// The free processors; with `spread` only one of each core that nobody is on, if those are
+    /// enough.
     fn find_candidates(&mut self, plan: &Plan, view: &View<'_>, spread: bool, lacking: usize, within: Option<&PuSet>) {
         let free = || within.unwrap_or(plan.free()).iter().filter(|&pu| plan.free().contains(pu));
         self.found.clear();
@@ -185,14 +191,16 @@ impl Affinity {
         }));
     }
 
-    /// Rule 3 for an application that has none: the smallest group with room, and inside it those with most room first.
+    /// Rule 3 for an application that has none: the smallest group with room, and inside it those
+    /// with most room first.
     fn key_by_room(&mut self, view: &View<'_>, slot: Slot, lacking: u32) {
         self.counts.count(view, self.found.iter().copied());
         let home = self.group_with_room(view, lacking);
         if let Some((level, object)) = home
             && self.tie == Tie::Lowest
         {
-            // There are enough of these, and they come before all others: the keys of those are not needed.
+            // There are enough of these, and they come before all others: the keys of those are not
+            // needed.
             let matters = |&pu: &PuId| {
                 view.machine.object(level, pu) == object
                     || view.former(pu) == Some(slot)
@@ -213,7 +221,8 @@ impl Affinity {
         }
     }
 
-    /// The smallest core, cache or node with `lacking` candidates; of equals the one with most, then the lowest.
+    /// The smallest core, cache or node with `lacking` candidates; of equals the one with most,
+    /// then the lowest.
     fn group_with_room(&self, view: &View<'_>, lacking: u32) -> Option<(Level, u32)> {
         [Level::Core, Level::Llc, Level::NumaNode].into_iter().zip(self.counts.by_level()).find_map(
             |(level, counts)| {

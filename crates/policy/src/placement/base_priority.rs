@@ -1,9 +1,10 @@
 //! Where the application has been before, else where most of it is, else where most is free.
 //!
-//! **Source**: the cluster-free schemes (release, hold, partial hold) of Koita et al. §2.2.1 with their base priority (§2.2).
+//! **Source**: the cluster-free schemes (release, hold, partial hold) of Koita et al. §2.2.1 with
+//! their base priority (§2.2).
 //!
-//! **Terms**: cluster = NUMA node; free = nobody's; before-processor = one that the application has had; home = here only a name for the node
-//! of its first processor: nothing is reserved.
+//! **Terms**: cluster = NUMA node; free = nobody's; before-processor = one that the application has
+//! had; home = here only a name for the node of its first processor: nothing is reserved.
 //!
 //! **Algorithm**
 //! ```text
@@ -14,10 +15,12 @@
 //! home(j) = node of the first processor it was given
 //! ```
 //!
-//! **Differs from the paper**: there a before-processor must be free, so rule 3 could never come to matter; here it counts what the application
-//! has had, whoever has it now. A processor that somebody has still to leave is only promised when no other is free.
+//! **Differs from the paper**: there a before-processor must be free, so that rule 3 never matters.
+//! Here rule 3 also counts before-processors that others have now. A processor that its owner has
+//! not left yet is promised only when no other is free.
 //!
-//! **Use when** programs come back to processors often and caches keep their data. **Avoid when** memory is far: `home`.
+//! **Use when** programs come back to processors often and caches keep their data. **Avoid when**
+//! memory is far: `home`.
 
 use super::machinery::grants::{Grants, Where};
 use crate::answer::Answer;
@@ -76,7 +79,8 @@ impl Placement for BasePriority {
     }
 }
 
-/// The home of an application is the node of its first processor; where it has several at once, of the lowest.
+/// The home of an application is the node of its first processor; where it has several at once, of
+/// the lowest.
 fn name_homes(view: &View<'_>, plan: &mut Plan) {
     for &slot in view.order {
         if view.app(slot).home.is_some() || plan.count(slot) == 0 {

@@ -2,16 +2,19 @@
 //!
 //! **Source**: Brecht 1997, §6.
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation
+//! and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
 //! pool(j) = the q with avail(q) > 0 that has the smallest avail(q); of equals a random one
 //! ```
 //!
-//! **Differs from the paper**: processors come and go as the share part says, not thread by thread on the application's request.
+//! **Differs from the paper**: processors come and go as the share part says, not thread by thread
+//! on the application's request.
 //!
-//! **Use when** large pools must stay free for large applications. **Avoid when** applications grow after they have started: the tightest pool has no room for that.
+//! **Use when** large pools must stay free for large applications. **Avoid when** applications grow
+//! after they have started: the tightest pool has no room for that.
 
 use super::machinery::pooled::{Rule, build};
 use super::machinery::pools::PoolLevel;

@@ -2,7 +2,8 @@
 //!
 //! **Source**: Brecht 1997, §6.2 (named as a possible strategy, not evaluated).
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation
+//! and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
@@ -10,10 +11,12 @@
 //! j outgrows its pools: the q with the largest avail(q), or no more with overflow=deny
 //! ```
 //!
-//! **Differs from the paper**: it does not say what happens when an application outgrows its pool; both ways are there.
+//! **Differs from the paper**: it does not say what happens when an application outgrows its pool;
+//! both ways are there.
 //!
-//! **Use when** nobody may disturb anybody, and waiting is cheap. **Avoid when** processors must not lie idle: an application of one
-//! processor keeps a whole pool for itself. With `admission=fifo`; otherwise those that find no pool run as guests.
+//! **Use when** nobody may disturb anybody, and waiting is cheap. **Avoid when** processors must
+//! not lie idle: an application of one processor keeps a whole pool for itself. With
+//! `admission=fifo`; otherwise those that find no pool run as guests.
 
 use super::machinery::pooled::{Rule, build};
 use super::machinery::pools::PoolLevel;

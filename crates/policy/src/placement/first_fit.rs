@@ -2,16 +2,19 @@
 //!
 //! **Source**: Brecht 1997, §6.
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation
+//! and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
 //! pool(j) = the lowest-numbered q with avail(q) > 0
 //! ```
 //!
-//! **Differs from the paper**: processors come and go as the share part says, not thread by thread on the application's request.
+//! **Differs from the paper**: processors come and go as the share part says, not thread by thread
+//! on the application's request.
 //!
-//! **Use when** pools must fill one after the other, for example to let the rest of the machine rest. **Avoid when** applications will grow: they end up side by side in one pool.
+//! **Use when** pools must fill one after the other, for example to let the rest of the machine
+//! rest. **Avoid when** applications will grow: they end up side by side in one pool.
 
 use super::machinery::pooled::{Rule, build};
 use super::machinery::pools::PoolLevel;

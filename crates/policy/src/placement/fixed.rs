@@ -1,9 +1,11 @@
 //! Exactly where the policy's text says.
 //!
-//! **Source**: the experiments of Brecht 1993, §7, and their notation: `---- ---3 --42 ---1` is a machine of four stations of four
-//! processors, and the second process of the application is put on the last processor but one of the third station.
+//! **Source**: the experiments of Brecht 1993, §7, and their notation: `---- ---3 --42 ---1` is a
+//! machine of four stations of four processors, and the second process of the application is put on
+//! the last processor but one of the third station.
 //!
-//! **Terms**: digit k = the processor of the k-th process (after 9 come a, b, …); `-` = none of it; `/` stands for the paper's blank.
+//! **Terms**: digit k = the processor of the k-th process (after 9 come a, b, …); `-` = none of it;
+//! `/` stands for the paper's blank.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,7 +15,8 @@
 //!
 //! **Differs from the paper**: several applications can be placed.
 //!
-//! **Use when** the effect of a placement is to be measured. **Avoid when** processors must not lie idle.
+//! **Use when** the effect of a placement is to be measured. **Avoid when** processors must not lie
+//! idle.
 
 use super::machinery::surplus::Surplus;
 use crate::answer::Answer;
@@ -65,7 +68,8 @@ impl Fixed {
         Ok(Self { text: text.to_owned(), places, surplus: Surplus::default(), chosen: Vec::new(), arrivals: 0 })
     }
 
-    /// Which places an application has: those of its number in the order of arrival, round and round.
+    /// Which places an application has: those of its number in the order of arrival, round and
+    /// round.
     fn places_of(&mut self, view: &View<'_>, slot: crate::view::Slot) -> usize {
         if self.chosen.len() <= slot.index() {
             self.chosen.resize(slot.index() + 1, None);

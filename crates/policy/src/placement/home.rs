@@ -1,9 +1,10 @@
 //! Each application has a node to itself, and spills over into nodes that are nobody's home.
 //!
-//! **Source**: the home-cluster schemes of Koita et al. §2.1, §2.2.2: basic home with `share=demand(idle=home)`, slide with
-//! `share=demand(idle=slide)`.
+//! **Source**: the home-cluster schemes of Koita et al. §2.1, §2.2.2: basic home with
+//! `share=demand(idle=home)`, slide with `share=demand(idle=slide)`.
 //!
-//! **Terms**: home-cluster = home = a NUMA node that is reserved for one application; free = nobody's; foreign = in somebody else's home.
+//! **Terms**: home-cluster = home = a NUMA node that is reserved for one application; free =
+//! nobody's; foreign = in somebody else's home.
 //!
 //! **Algorithm**
 //! ```text
@@ -15,12 +16,13 @@
 //!   a free one in its home, by base priority; else a free one that is in nobody's home, by base priority
 //! ```
 //!
-//! **Differs from the paper**: it is silent on how a home is chosen, on foreign threads that run there already (here they end what they are at
-//! and then leave, and nothing takes their place before) and on more applications than nodes (here they wait). A foreign thread moves
-//! at once if its application has an idle processor at home.
+//! **Differs from the paper**: it is silent on how a home is chosen, on foreign threads that run
+//! there already (here they end what they are at and then leave, and nothing takes their place
+//! before) and on more applications than nodes (here they wait). A foreign thread moves at once if
+//! its application has an idle processor at home.
 //!
-//! **Use when** memory is far from other nodes and there are no more programs than nodes. **Avoid when** programs use less than a node each:
-//! the rest of it is idle.
+//! **Use when** memory is far from other nodes and there are no more programs than nodes. **Avoid
+//! when** programs use less than a node each: the rest of it is idle.
 
 use super::machinery::grants::{Grants, Where, outside_first};
 use crate::answer::Answer;
@@ -55,8 +57,9 @@ impl Home {
         Self { grants: Grants::new(tie, seed), foreign: Vec::new() }
     }
 
-    /// A home for each that has none. What another placement has called the home of several is no home: who is sent away from it must not be
-    /// given it again.
+    /// A home for each application without one. Another placement may have named one node the home
+    /// of several: then only the first keeps it, so that the others are not sent away and come
+    /// back.
     fn settle(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         for &slot in view.order {
             if plan.home(slot).is_some_and(|home| self.grants.home_of(home) != Some(slot)) {
@@ -155,7 +158,8 @@ mod tests {
 
     #[test]
     fn foreign_ones_leave_and_nothing_takes_their_place_before() {
-        // The first application runs in nodes 0 and 1; node 2 and 3 are taken, so node 1 becomes the home of the last.
+        // The first application runs in nodes 0 and 1; node 2 and 3 are taken, so node 1 becomes
+        // the home of the last.
         let mut case = at_home(&[7, 4, 4]).wants(&[4]);
         case.apps[1].home = Some(NumaNodeId(2));
         case.apps[2].home = Some(NumaNodeId(3));

@@ -1,6 +1,7 @@
 //! Each application stays inside one node for life; nodes are shared.
 //!
-//! **Source**: LIM (cluster-limited) as Koita et al. §3.2 compare against: Ohishi, Saisho, Fukuda 1997.
+//! **Source**: LIM (cluster-limited) as Koita et al. §3.2 compare against: Ohishi, Saisho, Fukuda
+//! 1997.
 //!
 //! **Terms**: cluster = NUMA node; home = the node an application is confined to; free = nobody's.
 //!
@@ -11,9 +12,11 @@
 //! while one lacks processors, one a turn, those that have none first: a free one in its node, by base priority
 //! ```
 //!
-//! **Differs from the paper**: Koita et al. name it only; Ohishi et al. is known from its abstract. The choice of the node is this project's.
+//! **Differs from the paper**: Koita et al. name it only; Ohishi et al. is known from its abstract.
+//! The choice of the node is this project's.
 //!
-//! **Use when** programs are no wider than a node and memory is far. **Avoid when** programs are wider, or few: other nodes stay idle.
+//! **Use when** programs are no wider than a node and memory is far. **Avoid when** programs are
+//! wider, or few: other nodes stay idle.
 
 use super::machinery::grants::{Grants, Where, outside_first};
 use crate::answer::Answer;

@@ -2,21 +2,22 @@
 //!
 //! **Source**: Brecht 1993, §4.
 //!
-//! **Terms**: first(j) = the processor on which application j started; level(s, p) = how far p is from s, counted from 1.
+//! **Terms**: first(j) = the processor on which application j started; level(s, p) = how far p is
+//! from s, counted from 1.
 //!
 //! **Algorithm**
 //! ```text
 //! j has no processor: first(j) = a random free one
 //! j grows:            for l = 1, 2, …: F = free p with level(first(j), p) = l; a random one of the first F that is not empty
 //! ```
-//! A level is the smallest group of the hardware that holds both processors; where groups are the same, the distance of their nodes, which on
-//! machines without a hierarchy is the number of hops.
+//! A level is the smallest group of the hardware that holds both processors; where groups are the
+//! same, the distance of their nodes, which on machines without a hierarchy is the number of hops.
 //!
-//! **Differs from the paper**: processors come and go as the share part says. An application that was there before the policy counts from the
-//! processor it has had longest.
+//! **Differs from the paper**: processors come and go as the share part says. An application that
+//! was there before the policy counts from the processor it has had longest.
 //!
-//! **Use when** machines are hierarchical and applications share data. **Avoid when** several applications grow at once: nothing keeps
-//! them apart (`worst-fit`).
+//! **Use when** machines are hierarchical and applications share data. **Avoid when** several
+//! applications grow at once: nothing keeps them apart (`worst-fit`).
 
 use super::machinery::surplus::Surplus;
 use crate::answer::Answer;
@@ -80,7 +81,8 @@ impl Placement for Localized {
 }
 
 impl Localized {
-    /// first(j); a free one is chosen if j has none. It has processors ⇒ it stays what it was, whoever has it now.
+    /// first(j). It stays the same as long as j has processors, also when another application has
+    /// it now. Without any, a free one is chosen.
     fn first_of(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) -> PuId {
         let app = view.app(slot);
         if self.first.len() <= slot.index() {
@@ -178,7 +180,8 @@ mod tests {
 
     #[test]
     fn no_free_processor_is_nearer_than_one_that_was_taken() {
-        // Invariant of the rule, on random situations: applications grow one by one and lose what is idle.
+        // Invariant of the rule, on random situations: applications grow one by one and lose what
+        // is idle.
         let mut random = Random::new(11);
         for round in 0..300 {
             let mut case = Case::on("pack:2 numa:2 l3:2 core:2 pu:2").wants(&[32, 32, 32]);

@@ -11,7 +11,8 @@
 //!
 //! **Differs from the paper**: none describes it.
 //!
-//! **Use when** only counts matter, as for logs of rigid jobs: it is the cheapest. **Avoid when** caches and memory matter.
+//! **Use when** only counts matter, as for logs of rigid jobs: it is the cheapest. **Avoid when**
+//! caches and memory matter.
 
 use super::machinery::surplus::Surplus;
 use crate::answer::Answer;

@@ -1,28 +1,32 @@
-//! Which processors move when counts change, so that all programs together are as local as can be with few moves.
+//! Which processors move when counts change, so that all programs together are as local as can be
+//! with few moves.
 //!
-//! **Source**: repartitioning with pools, which Brecht 1997 leaves open (§2, §6; the conflict of how many and which: §5.3, §7); pools of pools:
-//! §2. Isolation by the pool with most free processors: §6.2. The farthest processors go first: Koita et al. §2.2.
+//! **Source**: repartitioning with pools, which Brecht 1997 leaves open (§2, §6; the conflict of
+//! how many and which: §5.3, §7); pools of pools: §2. Isolation by the pool with most free
+//! processors: §6.2. The farthest processors go first: Koita et al. §2.2.
 //!
-//! **Terms**: group = pool; main group of a program = the one from which its processors are least far; far = the firmware's distance above
-//! that to local memory, and a little for each step outwards in the tree of groups.
+//! **Terms**: group = pool; main group of a program = the one from which its processors are least
+//! far; far = the firmware's distance above that to local memory, and a little for each step
+//! outwards in the tree of groups.
 //!
 //! **Algorithm**
 //! ```text
 //! cost = Σ spread × far(processor, its program's main group) + memory × far(processor, its program's pages, by bytes)
 //!      + move × processors that change hands + isolation × pairs of programs in one group
-//! 1. who has too many loses idle ones, then those farthest away; who lacks most takes first, nearest to what it has;
+//! 1. a program with too many loses idle ones, then those farthest away; the one that lacks most takes first, nearest to what it has;
 //!    a newcomer takes the main group from which all it wants is cheapest, of equals the one with most room around it
 //! 2. while that lowers the cost, within a fixed budget: processors go to groups with room, two programs change processors, one takes another's
 //!    place and that one goes where there is room, a program goes elsewhere as a whole
 //! 3. in a group: what it has not left yet, what it had before, then whole cores (one of each core while there are enough)
 //! ```
-//! Home = the node of the main group; it moves when most of the program has. Where pages are not known they may
-//! be at home, which counts a quarter.
+//! Home = the node of the main group; it moves when most of the program has. Where pages are not
+//! known they may be at home, which counts a quarter.
 //!
 //! **Differs from the paper**: there is no algorithm in it.
 //!
-//! **Use when** programs come and go on a machine with several nodes or caches. **Avoid when** moving a processor costs programs more than
-//! being far away does (many short sequential phases, small data).
+//! **Use when** programs come and go on a machine with several nodes or caches. **Avoid when**
+//! moving a processor costs programs more than being far away does (many short sequential phases,
+//! small data).
 
 mod arrange;
 mod board;

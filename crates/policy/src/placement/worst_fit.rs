@@ -2,16 +2,19 @@
 //!
 //! **Source**: Brecht 1997, §6.2 (by processors).
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation
+//! and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
 //! pool(j) = the q with the largest avail(q); of equals a random one
 //! ```
 //!
-//! **Differs from the paper**: processors come and go as the share part says, not thread by thread on the application's request.
+//! **Differs from the paper**: processors come and go as the share part says, not thread by thread
+//! on the application's request.
 //!
-//! **Use when** applications grow after they have started, each then has room beside itself. **Avoid when** a large application will come that needs a whole pool.
+//! **Use when** applications grow after they have started, each then has room beside itself.
+//! **Avoid when** a large application will come that needs a whole pool.
 
 use super::machinery::pooled::{Rule, build};
 use super::machinery::pools::PoolLevel;
@@ -50,7 +53,8 @@ mod tests {
 
     #[test]
     fn each_application_in_a_pool_of_its_own() {
-        // I5: parallelism at most the size of a pool and a pool for each ⇒ nobody spans two, nobody shares one (§5.4).
+        // I5: parallelism at most the size of a pool and a pool for each ⇒ nobody spans two, nobody
+        // shares one (§5.4).
         let mut case = Case::on("l3:3 core:4 pu:1").wants(&[4, 4, 4]);
         case.place(&mut lowest(), &[1, 1, 1]);
         case.place(&mut lowest(), &[3, 2, 2]);

@@ -2,16 +2,19 @@
 //!
 //! **Source**: Brecht 1997, abstract and §8 (by jobs), §6.2 (behaved as by processors).
 //!
-//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation and expansion: see `pooled`.
+//! **Terms**: avail(q) = free processors of pool q; jobs(q) = applications in it; pool formation
+//! and expansion: see `pooled`.
 //!
 //! **Algorithm**
 //! ```text
 //! pool(j) = the q with avail(q) > 0 and the smallest jobs(q); of equals the larger avail(q), then a random one
 //! ```
 //!
-//! **Differs from the paper**: processors come and go as the share part says, not thread by thread on the application's request.
+//! **Differs from the paper**: processors come and go as the share part says, not thread by thread
+//! on the application's request.
 //!
-//! **Use when** applications disturb each other in caches and on buses. **Avoid when** applications differ much in size.
+//! **Use when** applications disturb each other in caches and on buses. **Avoid when** applications
+//! differ much in size.
 
 use super::machinery::pooled::{Rule, build};
 use super::machinery::pools::PoolLevel;

@@ -10,10 +10,11 @@
 //! in order of arrival, the others: min(r(j), P) are free ⇒ j gets them; else stop (no backfill)
 //! ```
 //!
-//! **Differs from the paper**: it gives no rule. An application whose request has fallen is clipped to it; it does not grow again.
-//! If processors have gone away, the latest lose first.
+//! **Differs from the paper**: it gives no rule. An application whose request has fallen is clipped
+//! to it; it does not grow again. If processors have gone away, the latest lose first.
 //!
-//! **Use when** jobs are rigid and the mean turnaround of a queue counts. **Avoid when** a job may never end. Needs `admission=fifo`.
+//! **Use when** jobs are rigid and the mean turnaround of a queue counts. **Avoid when** a job may
+//! never end. Needs `admission=fifo`.
 
 use crate::answer::Answer;
 use crate::part::{Info, Share};

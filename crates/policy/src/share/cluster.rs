@@ -2,7 +2,8 @@
 //!
 //! **Source**: Processor Clustering, Martorell et al. 2000, §4.2.
 //!
-//! **Terms**: the paper's cluster = a unit of `unit` processors, not a hardware group; r(j) = request within the user's limits.
+//! **Terms**: the paper's cluster = a unit of `unit` processors, not a hardware group; r(j) =
+//! request within the user's limits.
 //!
 //! **Algorithm**
 //! ```text
@@ -11,11 +12,12 @@
 //!   fewer than 4 remain: j gets the largest of {2, 1} that is ≤ remaining and ≤ r(j) - a(j)
 //! ```
 //!
-//! **Differs from the paper**: the order is not rotated between quanta (the numbers of its Table 1 come out so); the user's
-//! minimum is kept where there is one.
+//! **Differs from the paper**: the order is not rotated between quanta (the numbers of its Table 1
+//! come out so); the user's minimum is kept where there is one.
 //!
-//! **Use when** programs run best on aligned groups and ask for multiples of four. **Avoid when** every application must get
-//! something of its own: late ones get nothing while earlier ones have eight.
+//! **Use when** programs run best on aligned groups and ask for multiples of four. **Avoid when**
+//! every application must get something of its own: late ones get nothing while earlier ones have
+//! eight.
 
 use super::machinery::guarantee::{guarantee, served};
 use crate::answer::Answer;

@@ -1,23 +1,27 @@
-//! Processors on demand: one for each thread that could run, as long as there are free ones; what is idle goes back.
+//! Processors on demand: one for each thread that could run, as long as there are free ones; what
+//! is idle goes back.
 //!
-//! **Source**: the kernel scheduler of Koita et al. §2.2 (release, hold, partial hold, slide); thread-granular allocation of Brecht 1997, §2.
-//! Who is served first: Ohishi, Saisho, Fukuda 1997 (waiting first).
+//! **Source**: the kernel scheduler of Koita et al. §2.2 (release, hold, partial hold, slide);
+//! thread-granular allocation of Brecht 1997, §2. The order of service: Ohishi, Saisho, Fukuda 1997
+//! (waiting applications first).
 //!
-//! **Terms**: runnable threads = `request`; a(j) = allocation; free = nobody's; idle = its owner has nothing to run on it.
+//! **Terms**: runnable threads = `request`; a(j) = allocation; free = nobody's; idle = its owner
+//! has nothing to run on it.
 //!
 //! **Algorithm**
 //! ```text
 //! every application keeps the processors it uses, and of its idle ones
 //!   idle=release: none              idle=keep: all             idle=home: those in its home
 //!   idle=slide:   those in its home, but gives up as many that it uses elsewhere: their threads slide home
-//!   idle=lazy:    all that the others leave over, most from who has fewest
+//!   idle=lazy:    all that the others leave over; the one with most gives first
 //! free ones: one to each that has none, in order of arrival; then one a turn to each with a(j) < runnable threads
 //! ```
 //!
-//! **Differs from the paper**: it does not say who is served first. The user's minimum is given at once or not at all; weights have no meaning.
+//! **Differs from the paper**: it gives no order of service. The user's minimum is given at once or
+//! not at all; weights have no meaning.
 //!
-//! **Use when** programs say what they could use and their phases are long. **Avoid when** programs ask for the whole machine and never less:
-//! the first one has it (`equi`).
+//! **Use when** programs say what they could use and their phases are long. **Avoid when** programs
+//! ask for the whole machine and never less: the first one has it (`equi`).
 
 use crate::answer::Answer;
 use crate::part::{Info, Share};
@@ -156,7 +160,8 @@ impl Demand {
         }
     }
 
-    /// What is left goes back to those that have idle ones, one a turn to who has kept fewest of them: the others are taken from who has most.
+    /// Gives what is left back to the applications with idle processors, one at a time, to the one
+    /// that has kept fewest of them. So the one with most loses first.
     fn give_back(&self, view: &View<'_>, shares: &mut Shares, mut left: u32) {
         let kept = |shares: &Shares, slot: Slot| {
             let (app, count) = (view.app(slot), shares.count(slot));
@@ -193,7 +198,8 @@ fn one_a_turn(view: &View<'_>, shares: &mut Shares, left: &mut u32, open: &mut V
     open.clear();
     open.extend(view.order.iter().filter(|&&slot| room(shares, slot) > 0));
     while *left > 0 && !open.is_empty() {
-        // What everybody can be given in one go, so that a thousand processors do not take a thousand turns.
+        // What everybody can be given in one go, so that a thousand processors do not take a
+        // thousand turns.
         let least = open.iter().map(|&slot| room(shares, slot)).min().unwrap_or(0);
         let turns = (*left / open.len() as u32).clamp(1, least);
         open.retain(|&slot| {
@@ -215,7 +221,8 @@ mod tests {
         Demand::new(idle)
     }
 
-    /// Two nodes of four; the first application has 0–5, its home is node 0, it has nothing to run on some.
+    /// Two nodes of four; the first application has 0–5, its home is node 0, it has nothing to run
+    /// on some.
     fn at_home(request: u32, idle: &[usize]) -> Case {
         let mut case = Case::on("numa:2 core:4 pu:1").wants(&[request, 8]).holds(&[6]);
         case.apps[0].home = Some(NumaNodeId(0));

@@ -1,8 +1,10 @@
 //! In proportion to what each application asks for.
 //!
-//! **Source**: Dynamic Space Sharing, Martorell et al. 2000, §4.3 (after Polychronopoulos et al., PDCS 1999).
+//! **Source**: Dynamic Space Sharing, Martorell et al. 2000, §4.3 (after Polychronopoulos et al.,
+//! PDCS 1999).
 //!
-//! **Terms**: r(j) = request within the user's limits, times its weight; R = sum of r; P = `capacity`.
+//! **Terms**: r(j) = request within the user's limits, times its weight; R = sum of r; P =
+//! `capacity`.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,11 +15,11 @@
 //!      while too many are given:  1 from the one above 1 with largest a(j) - q(j), of equals the latest
 //! ```
 //!
-//! **Differs from the paper**: it prints no rounding; this one gives its Table 2 (21, 16, 6, 6, 5, 5, 5). The user's weight
-//! multiplies the request; the user's minimum takes the place of 1.
+//! **Differs from the paper**: it prints no rounding; this one gives its Table 2 (21, 16, 6, 6, 5,
+//! 5, 5). The user's weight multiplies the request; the user's minimum takes the place of 1.
 //!
-//! **Use when** requests say how parallel a program is. **Avoid when** every program asks for the whole machine: then `equi` is the
-//! same and simpler.
+//! **Use when** requests say how parallel a program is. **Avoid when** every program asks for the
+//! whole machine: then `equi` is the same and simpler.
 
 use super::machinery::guarantee::{guarantee, served};
 use crate::answer::Answer;
@@ -91,8 +93,8 @@ impl Dss {
         while shares.total() > view.capacity && self.round_down(view, total, shares) {}
     }
 
-    /// Adds 1 to each in order, until all is given; false if nobody can have more. Within a round the order does not change: whoever
-    /// was given one has less than nothing outstanding.
+    /// Adds 1 to each in order, until all is given; false if nobody can have more. Within a round
+    /// the order does not change: an application that was given one has more than its quota.
     fn round_up(&mut self, view: &View<'_>, total: u64, shares: &mut Shares) -> bool {
         let capacity = u64::from(view.capacity);
         let mut left = view.capacity - shares.total();
@@ -113,7 +115,8 @@ impl Dss {
         !self.order.is_empty()
     }
 
-    /// Takes 1 from each in order, until no more is given than there is; false if nobody can have less.
+    /// Takes 1 from each in order, until no more is given than there is; false if nobody can have
+    /// less.
     fn round_down(&mut self, view: &View<'_>, total: u64, shares: &mut Shares) -> bool {
         let capacity = u64::from(view.capacity);
         let mut excess = shares.total() - view.capacity;

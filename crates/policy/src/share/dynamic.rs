@@ -1,6 +1,8 @@
-//! Processors on demand, from who has most: free ones, then idle ones, then by preemption.
+//! Processors on demand: free ones, then idle ones, then by preemption from the application with
+//! most.
 //!
-//! **Source**: Dynamic, `McCann`, Vaswani, Zahorjan 1993, as Koita et al. §3.2 compare against (DYN).
+//! **Source**: Dynamic, `McCann`, Vaswani, Zahorjan 1993, as Koita et al. §3.2 compare against
+//! (DYN).
 //!
 //! **Terms**: a(j) = allocation; realised parallelism = `request`; willing to yield = idle.
 //!
@@ -8,13 +10,15 @@
 //! ```text
 //! every application keeps the processors it uses; idle ones stay with it until somebody wants them
 //! while one wants more: the one with smallest a(j), of equals the earliest, gets
-//!   D1. a free one   D2. an idle one of who has most idle ones   D3. one of who has most, if that is a(j) + 2 or more
+//!   D1. a free one   D2. an idle one of the application with most idle ones
+//!   D3. one of the application with most, if that has a(j) + 2 or more
 //! ```
 //!
-//! **Differs from the paper**: known from its abstract and later descriptions; credits for past modesty are left out. The user's minimum is
-//! given at once or not at all, and not taken by D3.
+//! **Differs from the paper**: known from its abstract and later descriptions; credits for past
+//! modesty are left out. The user's minimum is given at once or not at all, and not taken by D3.
 //!
-//! **Use when** parallelism changes often and preemption is cheap. **Avoid when** memory is far: applications end up everywhere.
+//! **Use when** parallelism changes often and preemption is cheap. **Avoid when** memory is far:
+//! applications end up everywhere.
 
 use crate::answer::Answer;
 use crate::part::{Info, Needs, Share};
@@ -89,7 +93,8 @@ fn wants(view: &View<'_>, shares: &Shares, slot: Slot) -> u32 {
 }
 
 impl Dynamic {
-    /// Everybody keeps what it uses, and what is idle for the time being. Gives the number of free ones.
+    /// Everybody keeps what it uses, and what is idle for the time being. Gives the number of free
+    /// ones.
     fn keep(&mut self, view: &View<'_>, shares: &mut Shares) -> u32 {
         self.idle.clear();
         self.idle.resize(view.apps.len(), 0);
@@ -111,7 +116,8 @@ impl Dynamic {
         left
     }
 
-    /// Who of those that want more has fewest; of equals the earliest. An index into `open`.
+    /// Of the applications that want more, the one with fewest; of equals the earliest. An index
+    /// into `open`.
     fn most_modest(&self, view: &View<'_>, shares: &Shares) -> Option<usize> {
         (0..self.open.len()).min_by_key(|&at| (shares.count(self.open[at]), view.app(self.open[at]).id))
     }
@@ -166,7 +172,8 @@ mod tests {
         let mut case = Case::new(8).wants(&[2, 3, 2]).holds(&[3, 4]);
         case.pus[2].idle = true;
         case.pus[6].idle = true;
-        // D1 the free one, then D2 the idle one of whoever has most: each has one, the earlier one loses it.
+        // D1 the free one, then D2 an idle one: both applications have one, and the earlier one
+        // loses it.
         assert_eq!(divide(&case), [2, 4, 2]);
         let case = Case::new(8).wants(&[6, 2, 8]).holds(&[6, 2]);
         assert_eq!(divide(&case), [3, 2, 3]);

@@ -1,7 +1,8 @@
-//! Everybody the same, weighted, and what one cannot use the others get.
+//! Equal shares, weighted. The others get the processors that one cannot use.
 //!
-//! **Source**: EQUI as Koita et al. §3.2 compare against (Gupta, Tucker, Urushibara 1991); water-filling with weights and bounds
-//! as CSS flexible boxes resolve it (§9.7 there), rounded by largest remainder.
+//! **Source**: EQUI as Koita et al. §3.2 compare against (Gupta, Tucker, Urushibara 1991);
+//! water-filling with weights and bounds as CSS flexible boxes resolve it (§9.7 there), rounded by
+//! largest remainder.
 //!
 //! **Terms**: job = application; declared maximum = `max`; share = count.
 //!
@@ -13,13 +14,15 @@
 //!         too_much ≥ too_little: fix those above their cap at it; else fix those below their minimum at it
 //! until none was fixed
 //! by=max: cap(j) = declared maximum in all of this, and at the end a(j) = min(request, share)
-//! round quotas down; what is left goes by largest remainder, then to who has more than that already, then by arrival
+//! round quotas down; what is left goes by largest remainder, then to those that have more than that already, then by arrival
 //! ```
 //!
-//! **Differs from the paper**: weights, minimum, maximum and request bound the share; recomputed when a request changes. With `by=max` the shares are
-//! those of the paper's time: they change when applications arrive and depart, not when requests change.
+//! **Differs from the paper**: weights, minimum, maximum and request bound the share; recomputed
+//! when a request changes. With `by=max` the shares are those of the paper's time: they change when
+//! applications arrive and depart, not when requests change.
 //!
-//! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they really gain: `dss`.
+//! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they
+//! really gain: `dss`.
 
 use crate::answer::Answer;
 use crate::part::{Info, Share};
@@ -43,7 +46,8 @@ pub enum By {
     /// The request: what one does not ask for the others get.
     #[default]
     Request,
-    /// The declared maximum: the share stays the same while requests change, and what one does not ask for stays free.
+    /// The declared maximum: the share stays the same while requests change, and what one does not
+    /// ask for stays free.
     Max,
 }
 
@@ -95,7 +99,8 @@ impl Share for Equi {
                 shares.set_exact(slot, u64::from(count), 1);
                 false
             });
-            // Fixing one kind of bound at a time keeps what is left at or above the minimums of the rest.
+            // Fixing one kind of bound at a time keeps what is left at or above the minimums of the
+            // rest.
             left = view.capacity - view.order.iter().map(|&slot| shares.count(slot)).sum::<u32>();
         }
         self.round(view, left, shares);
@@ -124,7 +129,8 @@ enum Bound {
 }
 
 impl Bound {
-    /// The count at which this bound fixes an application, if its quota `left · w / weight` is beyond the bound.
+    /// The count at which this bound fixes an application, if its quota `left · w / weight` is
+    /// beyond the bound.
     fn fixes(self, by: By, view: &View<'_>, slot: Slot, left: u32, weight: u64) -> Option<u32> {
         let app = view.app(slot);
         let quota = u64::from(left) * u64::from(app.weight_milli);
@@ -144,8 +150,9 @@ impl Equi {
         Self { by, ..Self::default() }
     }
 
-    /// Opens those whose minimums fit, the heaviest first, of equals the earliest. With fewer processors than applications the light ones
-    /// are left out: they will share, and the heavy ones need not.
+    /// Opens those whose minimums fit, the heaviest first, of equals the earliest. With fewer
+    /// processors than applications the light ones are left out: they will share, and the heavy
+    /// ones need not.
     fn serve(&mut self, view: &View<'_>) {
         let heaviest_first = |&slot: &Slot| (Reverse(view.app(slot).weight_milli), view.app(slot).id);
         self.open.clear();
@@ -200,7 +207,7 @@ impl Equi {
             shares.set(slot, count);
             shares.set_exact(slot, quota, weight);
             rest -= count;
-            // Who already has the processor that rounding would give keeps it.
+            // An application that has the processor already keeps it.
             self.remainders.push((Reverse(quota % weight), Reverse(app.allocation > count), position as u32));
         }
         self.remainders.sort_unstable();

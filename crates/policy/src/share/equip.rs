@@ -1,8 +1,9 @@
-//! Divide the processors by the number of applications, and leave unused what that leaves over.
+//! The processors divided by the number of applications; the remainder stays unused.
 //!
 //! **Source**: Equipartition, Martorell et al. 2000, §4.1.
 //!
-//! **Terms**: P = `capacity`; n = applications; `n_cpus_requested` = request, within the user's limits.
+//! **Terms**: P = `capacity`; n = applications; `n_cpus_requested` = request, within the user's
+//! limits.
 //!
 //! **Algorithm**
 //! ```text
@@ -11,10 +12,12 @@
 //! leftover=worklist: what is left over goes one by one, in order of arrival, to those with r(j) > a(j)
 //! ```
 //!
-//! **Differs from the paper**: the user's minimum is kept where there is one. A processor that is released leads to a new decision at
-//! once, so there is no later moment at which it would visit a work-list.
+//! **Differs from the paper**: the user's minimum is kept where there is one. A processor that is
+//! released leads to a new decision at once, so there is no later moment at which it would visit a
+//! work-list.
 //!
-//! **Use when** a simple reference is wanted, as in the paper. **Avoid when** no processor should be idle: `equi`.
+//! **Use when** a simple reference is wanted, as in the paper. **Avoid when** no processor should
+//! be idle: `equi`.
 
 use super::machinery::guarantee::{guarantee, served};
 use crate::answer::Answer;
@@ -32,7 +35,8 @@ pub const ANSWER: Answer<dyn Share> = Answer {
     build: |given| Ok(Box::new(Equip::new(given.choice("leftover", &Leftover::ALL)?.unwrap_or_default()))),
 };
 
-/// What happens to processors that the division leaves over. Default `idle` (the paper: they "can remain unallocated").
+/// What happens to processors that the division leaves over. Default `idle` (the paper: they "can
+/// remain unallocated").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Leftover {
     /// They stay free.
@@ -114,7 +118,8 @@ mod tests {
 
     #[test]
     fn floor_of_the_division_and_leftovers_idle() {
-        // Martorell et al. 2000, §4.1: 32 processors, five applications: 6 each, what is requested less stays unallocated.
+        // Martorell et al. 2000, §4.1: 32 processors, five applications: 6 each, what is requested
+        // less stays unallocated.
         assert_eq!(Case::new(32).wants(&[8, 12, 4, 8, 16]).divide(&mut Equip::default()), [6, 6, 4, 6, 6]);
     }
 

@@ -1,7 +1,7 @@
-//! Nothing is decided: everybody runs everywhere with every thread it asks for, as without a manager.
+//! No manager: every application runs everywhere, with every thread that it asks for.
 //!
-//! **Source**: what programs get from an operating system by itself, here called after the one that Antonopoulos et al. 2004, §5 compare with.
-//! The name `native` means the same.
+//! **Source**: an operating system without a manager, named after the one in Antonopoulos et al.
+//! 2004, §5. The name `native` means the same.
 //!
 //! **Terms**: count = number of threads, not of processors.
 //!
@@ -10,10 +10,11 @@
 //! a(j) = what j asks for, even if the machine has fewer processors; every thread may run on every processor
 //! ```
 //!
-//! **Differs from the paper**: which thread runs when is the operating system's business, also in the simulator.
+//! **Differs from the paper**: which thread runs when is the operating system's business, also in
+//! the simulator.
 //!
-//! **Use when** a manager is to be compared with none. **Avoid when** programs synchronise: threads that wait for one that does not run
-//! waste their processors.
+//! **Use when** you compare a manager with none. **Avoid when** programs synchronise: their threads
+//! wait for others that do not run.
 
 use crate::answer::Answer;
 use crate::part::{Info, Needs, Share};

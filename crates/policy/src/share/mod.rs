@@ -1,4 +1,4 @@
-//! How many processors each application gets. One answer a file; knows nothing of which processors.
+//! How many processors each application gets. One answer a file.
 
 mod batch;
 mod cluster;

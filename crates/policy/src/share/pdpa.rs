@@ -1,10 +1,12 @@
 //! As many processors as an application uses well, found by measuring its speedup while it runs.
 //!
-//! **Source**: Performance-Driven Processor Allocation (PDPA), Martorell et al. 2000, §4.4 and §6.4; the abstract of Corbalán, Martorell, Labarta,
-//! OSDI 2000, for what that leaves open.
+//! **Source**: Performance-Driven Processor Allocation (PDPA), Martorell et al. 2000, §4.4 and
+//! §6.4; the abstract of Corbalán, Martorell, Labarta, OSDI 2000, for what that leaves open.
 //!
-//! **Terms**: a = allocation; r = request within the user's limits; S = speedup with a; E = S / a; MIN = `efficiency`, HIGH = `high`; (a', S') = the
-//! latest a that was good enough, and its speedup; free = processors that are nobody's; start = BASE, on machines below 4·BASE a quarter of it.
+//! **Terms**: a = allocation; r = request within the user's limits; S = speedup with a; E = S / a;
+//! MIN = `efficiency`, HIGH = `high`; (a', S') = the latest a that was good enough, and its
+//! speedup; free = processors that are nobody's; start = BASE, on machines below 4·BASE a quarter
+//! of it.
 //!
 //! **Algorithm**
 //! ```text
@@ -16,18 +18,22 @@
 //! P_TEST    E ≥ HIGH and S > S': keep.  Else a = a'.  Both: P_STABLE
 //! grow: a = min(r, a + STEP, a + free)
 //! ```
-//! A report counts if it was measured with a. S(1) = 1, without a report. Who asks for less than a for a while keeps a: nobody else gets it.
-//! Nothing is taken from anybody who is stable. What does not fit, because processors have gone, is cut from those with most.
+//! A report counts if it was measured with a. S(1) = 1, without a report. An application that asks
+//! for less than a for a while keeps a. Stable applications lose nothing. When processors have
+//! gone, those with most are cut.
 //!
-//! **Without reports** for `patience`: one that has never reported is treated as by `equi`, but only takes what is free: min(r, P / applications).
-//! Of one that has, more that was not measured is taken back.
+//! **Without reports** for `patience`: one that has never reported is treated as by `equi`, but
+//! only takes what is free: min(r, P / applications). Of one that has, more that was not measured
+//! is taken back.
 //!
-//! **Differs from the paper**: its figure of transitions is missing; this is the reading above. Tests come after a rest of ten quanta (twice as long
-//! after each that failed), or in the next quantum if only want of free processors ended the growth; one that pays begins a new stable period.
-//! Admission is asked before a test begins, so that those that wait come first. Minimums take the place of 1.
+//! **Differs from the paper**: its figure of transitions is missing; this is the reading above.
+//! Tests come after a rest of ten quanta (twice as long after each that failed), or in the next
+//! quantum if only want of free processors ended the growth; one that pays begins a new stable
+//! period. Admission is asked before a test begins, so that those that wait come first. Minimums
+//! take the place of 1.
 //!
-//! **Use when** programs repeat what they do and their speedups differ. **Avoid when** they are shorter than the search (a few reports), or when
-//! everybody must have processors at once.
+//! **Use when** programs repeat what they do and their speedups differ. **Avoid when** they are
+//! shorter than the search (a few reports), or when everybody must have processors at once.
 
 mod search;
 #[cfg(test)]
@@ -100,7 +106,8 @@ impl Pdpa {
         Ok(Self { config, ..Self::default() })
     }
 
-    /// Looks who is there, and gives those that start what there is. Returns what is free then.
+    /// Follows arrivals and departures, and gives processors to the applications that start.
+    /// Returns the number that is free then.
     fn sync(&mut self, view: &View<'_>) -> u32 {
         if self.records.len() < view.apps.len() {
             self.records.resize(view.apps.len(), Record::default());
@@ -116,7 +123,7 @@ impl Pdpa {
                 free = free.saturating_sub(reserved(record, app));
             }
         }
-        // Those that have nothing: who starts, and who has been away.
+        // Applications without processors: some start, some have been away.
         for &slot in view.order {
             let (app, record) = (view.app(slot), &mut self.records[slot.index()]);
             if app.allocation > 0 || !is_served(view, app) {
@@ -159,7 +166,8 @@ impl Pdpa {
         free
     }
 
-    /// Those that say nothing: as by `equi`, of what is free. Those that have too many for that give back first.
+    /// Those that say nothing: as by `equi`, of what is free. Those that have too many for that
+    /// give back first.
     fn divide_silent(&mut self, view: &View<'_>, mut free: u32) -> u32 {
         let equal = (view.capacity / (view.order.len() as u32).max(1)).max(1);
         for grow in [false, true] {
@@ -183,7 +191,8 @@ impl Pdpa {
         Bounds { floor: app.min, cap: app.cap(view.capacity), free, start, now: view.now_ns }
     }
 
-    /// Asks to be asked again: when the first search has something to do, and soon if the admission part is told something new.
+    /// Asks to be asked again: when the first search has something to do, and soon if the admission
+    /// part is told something new.
     fn set_wake(&mut self, view: &View<'_>, free: u32, shares: &mut Shares) {
         for &slot in view.order {
             let app = view.app(slot);
@@ -211,7 +220,8 @@ fn reserved(record: &Record, app: &App) -> u32 {
     record.count.min(app.turn)
 }
 
-/// Where more is to be had than there is: those with most are cut to a level at which it fits; nobody below its minimum, the latest are left out.
+/// Where more is to be had than there is: those with most are cut to a level at which it fits;
+/// nobody below its minimum, the latest are left out.
 fn cut(view: &View<'_>, shares: &mut Shares) {
     let mut left = view.capacity;
     for &slot in view.order {

@@ -1,9 +1,12 @@
-//! Everybody runs everywhere, and each program guesses by itself how many threads the machine can bear.
+//! Everybody runs everywhere, and each program guesses by itself how many threads the machine can
+//! bear.
 //!
-//! **Source**: the SGI-MP library that Martorell et al. 2000, §3.1, §6 compare with; they say what it does, not how.
+//! **Source**: the SGI-MP library that Martorell et al. 2000, §3.1, §6 compare with; they tell its
+//! effect, not its rule.
 //!
-//! **Terms**: load = the total demand for virtual processors (§1); count = number of threads; P = `capacity`. With `sees=active` load is what a program can
-//! count by itself: the threads that are there now.
+//! **Terms**: load = the total demand for virtual processors (§1); count = number of threads; P =
+//! `capacity`. With `sees=active` load is what a program can count by itself: the threads that are
+//! there now.
 //!
 //! **Algorithm**
 //! ```text
@@ -12,12 +15,14 @@
 //! a(j) = max(1, min(r(j), r(j) · P / seen(j)))
 //! ```
 //!
-//! With `sees=active` the programs that have made room see a small load, and take back what they had: views never agree, which is the paper's complaint (§3.1).
+//! With `sees=active` the programs that have made room see a small load, and take back what they
+//! had: views never agree, which is the paper's complaint (§3.1).
 //!
-//! **Differs from the paper**: it gives no numbers. A second is the period of the library's sampling thread; the error stands for views that
-//! differ between applications, and is a parameter of nobody's measurement.
+//! **Differs from the paper**: it gives no numbers. A second is the period of the library's
+//! sampling thread; the error makes the views of applications differ; nobody has measured it.
 //!
-//! **Use when** a manager is to be compared with programs that adapt by themselves. **Avoid when** anything else is possible.
+//! **Use when** a manager is to be compared with programs that adapt by themselves. **Avoid when**
+//! anything else is possible.
 
 use crate::answer::Answer;
 use crate::part::{Info, Needs, Share};
@@ -66,7 +71,8 @@ pub struct SgiMp {
 }
 
 impl SgiMp {
-    /// With the seed of its random stream; `active`: what is seen is the threads that there are, not those that are asked for.
+    /// With the seed of its random stream; `active`: what is seen is the threads that there are,
+    /// not those that are asked for.
     pub fn new(active: bool, seed: u64) -> Self {
         Self { random: Random::new(seed), active, samples: Vec::new() }
     }

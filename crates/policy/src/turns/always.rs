@@ -11,7 +11,8 @@
 //!
 //! **Differs from the paper**: no.
 //!
-//! **Use when** there are at least as many processors as applications. **Avoid when** programs cannot shrink and there are more.
+//! **Use when** there are at least as many processors as applications. **Avoid when** programs
+//! cannot shrink and there are more.
 
 use crate::answer::Answer;
 use crate::part::{Info, Turns};

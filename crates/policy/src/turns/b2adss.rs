@@ -1,7 +1,8 @@
-//! Bus Bandwidth-Aware Dynamic Space Sharing: processors in proportion to requests for two quanta at once, threads so divided that both want about
-//! the same bandwidth.
+//! Bus Bandwidth-Aware Dynamic Space Sharing: processors in proportion to requests for two quanta
+//! at once, threads so divided that both want about the same bandwidth.
 //!
-//! **Source**: B2ADSS, Antonopoulos et al. 2004, §4, over Dynamic Space Sharing ([`share=dss`](#share-dss)).
+//! **Source**: B2ADSS, Antonopoulos et al. 2004, §4, over Dynamic Space Sharing
+//! ([`share=dss`](#share-dss)).
 //!
 //! **Terms**: as `turns=chunks`, of which it is the case `share=dss`.
 //!
@@ -11,11 +12,12 @@
 //! every quantum: P threads of those with a(j) > 0, one by one, by fitness for what is left of P times the mean rate of all threads
 //! ```
 //!
-//! **Differs from the paper**: as `turns=chunks`: slots that could not be used later are used first. DSS gives everybody at least one slot while there are
-//! enough; if not, those that have waited longest.
+//! **Differs from the paper**: as `turns=chunks`: slots that could not be used later are used
+//! first. DSS gives everybody at least one slot while there are enough; if not, those that have
+//! waited longest.
 //!
-//! **Use when** applications are to have their shares and bandwidth is short. **Avoid when** all applications have one thread: then DSS decides nothing
-//! and `b2arr` is as fair.
+//! **Use when** applications are to have their shares and bandwidth is short. **Avoid when** all
+//! applications have one thread: then DSS decides nothing and `b2arr` is as fair.
 
 use super::chunks::Chunks;
 use super::machinery::quantum::QUANTUM_NS;

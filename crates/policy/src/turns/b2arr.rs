@@ -1,9 +1,11 @@
-//! Bus Bandwidth-Aware Round Robin: half of the processors in turn, the other half to the threads that fit best into the bandwidth that is left.
+//! Bus Bandwidth-Aware Round Robin: half of the processors go to threads in turn, the other half to
+//! the threads that fit best into the remaining bandwidth.
 //!
 //! **Source**: B2ARR, Antonopoulos et al. 2004, §4.
 //!
-//! **Terms**: list = threads (virtual processors) that are ready; BTR = bus-transaction rate of a thread in the latest quantum it ran; SBTR = saturation
-//! rate of the bus; ABTR = what is left of it; P = processors; quantum = turn, 100 ms.
+//! **Terms**: list = threads (virtual processors) that are ready; BTR = bus-transaction rate of a
+//! thread in the latest quantum it ran; SBTR = saturation rate of the bus; ABTR = what is left of
+//! it; P = processors; quantum = turn, 100 ms.
 //!
 //! **Algorithm**
 //! ```text
@@ -14,11 +16,12 @@
 //! in between: a free processor goes on with 2
 //! ```
 //!
-//! **Differs from the paper**: as `turns=fitness`, of which it is the case `base=rr`: several buses, threads not measured yet (SBTR / P). Selection costs
-//! O(N log N), as its §5 asks for. A thread at place i of the list runs within ceil((i + 1) / max(1, P/2)) quanta.
+//! **Differs from the paper**: as `turns=fitness`, of which it is the case `base=rr`: several
+//! buses, threads not measured yet (SBTR / P). Selection costs O(N log N), as its §5 asks for. A
+//! thread at place i of the list runs within ceil((i + 1) / max(1, P/2)) quanta.
 //!
-//! **Use when** programs together want more bandwidth than there is, and differ in it. **Avoid when** threads wait for each other at short barriers:
-//! then a gang.
+//! **Use when** programs together want more bandwidth than there is, and differ in it. **Avoid
+//! when** threads wait for each other at short barriers: then a gang.
 
 use super::fitness::{Fitness, first_of};
 use super::machinery::quantum::QUANTUM_NS;

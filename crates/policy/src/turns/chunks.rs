@@ -1,13 +1,15 @@
-//! Processors for several quanta at once by any share, then threads so divided over these quanta that each wants about the same bandwidth.
+//! Processors for several quanta at once by any share, then threads so divided over these quanta
+//! that each wants about the same bandwidth.
 //!
 //! **Source**: the second general method of Antonopoulos et al. 2004, §4.
 //!
-//! **Terms**: epoch = `mult` quanta; chunk = the threads of one quantum; P, n(j) = processors, threads of an application; a(j) = slots: times that threads of
-//! an application run in this epoch; BTR = rate of a thread; `SBTR_avg` = mean of the BTR of all threads of a bus.
+//! **Terms**: epoch = `mult` quanta; chunk = the threads of one quantum; P, n(j) = processors,
+//! threads of an application; a(j) = slots: times that threads of an application run in this epoch;
+//! BTR = rate of a thread; `SBTR_avg` = mean of the BTR of all threads of a bus.
 //!
 //! **Algorithm**
 //! ```text
-//! every epoch: a(j) = what the share gives of mult · P processors to requests of mult · n(j), who has waited longest first
+//! every epoch: a(j) = what the share gives of mult · P processors to requests of mult · n(j), the longest waiting first
 //! every quantum: those that ran go to the tail of the list; ABTR = P · SBTR_avg
 //!   must(j) = a(j) - n(j) · (quanta of the epoch after this one): what could not be used later
 //!   while processors are left: ABTR_proc = ABTR / processors left
@@ -17,10 +19,11 @@
 //! in between: a free processor goes on with this; new threads wait for the next epoch
 //! ```
 //!
-//! **Differs from the paper**: it has no must(j), without which slots are lost at the epoch's end. Several buses as `turns=fitness`. A new
-//! epoch begins at once where nobody could run otherwise.
+//! **Differs from the paper**: it has no must(j), without which slots are lost at the epoch's end.
+//! Several buses as `turns=fitness`. A new epoch begins at once where nobody could run otherwise.
 //!
-//! **Use when** applications are to have fair numbers of processors and bandwidth is short. **Avoid when** programs change faster than an epoch.
+//! **Use when** applications are to have fair numbers of processors and bandwidth is short. **Avoid
+//! when** programs change faster than an epoch.
 
 use super::machinery::balance::balance;
 use super::machinery::buses::{Line, needs_buses};

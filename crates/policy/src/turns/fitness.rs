@@ -1,9 +1,12 @@
-//! A part of the processors by a conventional policy, the rest to the threads that fit best into the bandwidth that is left.
+//! A conventional policy gives out a part of the processors; the rest go to the threads that fit
+//! best into the remaining bandwidth.
 //!
-//! **Source**: the first general method of Antonopoulos et al. 2004, §4; a part of the bandwidth instead of the processors is proposed there too.
+//! **Source**: the first general method of Antonopoulos et al. 2004, §4; a part of the bandwidth
+//! instead of the processors is proposed there too.
 //!
-//! **Terms**: P = processors of a bus, all others as [`turns=b2arr`](#turns-b2arr), which is this over `rr`; SBTR = saturation rate of a bus; BTR = rate of a thread; `ABTR` = what
-//! is left of SBTR; conventional policy = `base`: `rr`, or any share that depends on requests only.
+//! **Terms**: P = processors of a bus, all others as [`turns=b2arr`](#turns-b2arr), which is this
+//! over `rr`; SBTR = saturation rate of a bus; BTR = rate of a thread; `ABTR` = what is left of
+//! SBTR; conventional policy = `base`: `rr`, or any share that depends on requests only.
 //!
 //! **Algorithm**
 //! ```text
@@ -16,10 +19,12 @@
 //! several buses: a thread belongs where it ran last; see `balance`. In between: a free processor goes on with 2
 //! ```
 //!
-//! **Differs from the paper**: several buses. A thread that has not been measured counts as SBTR / P. Where SBTR is not known the order of the
-//! list decides. An application with a minimum takes that many threads at once.
+//! **Differs from the paper**: several buses. A thread that has not been measured counts as SBTR /
+//! P. Where SBTR is not known the order of the list decides. An application with a minimum takes
+//! that many threads at once.
 //!
-//! **Use when** `b2arr` leaves a conventional policy to be desired that is not round robin. **Avoid when** nobody is short of bandwidth.
+//! **Use when** bandwidth is short and another conventional policy than round robin is to choose
+//! first. **Avoid when** bandwidth is not short.
 
 use super::machinery::balance::balance;
 use super::machinery::buses::{Line, needs_buses};
@@ -45,7 +50,7 @@ pub const ANSWER: Answer<dyn Turns> = Answer {
     build: |given| Ok(Box::new(Fitness::read(given)?)),
 };
 
-/// What the first phase gives a part of.
+/// The resource that the first phase gives a part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Of {
     /// Of a bus's processors (the paper's choice).
@@ -60,7 +65,8 @@ pub enum Of {
 pub struct Fitness {
     /// This answer, or the case of it that a policy text names.
     info: Info,
-    /// Config: the part of the first phase, percent. Default: 50, "heuristically chosen" in the paper.
+    /// Config: the part of the first phase, percent. Default: 50, "heuristically chosen" in the
+    /// paper.
     first: u32,
     of: Of,
     /// Config: the conventional policy; none for round robin.
@@ -102,7 +108,7 @@ impl Fitness {
         Self { info, ..self }
     }
 
-    /// What the conventional policy chooses.
+    /// Phase 1: the conventional policy chooses.
     fn first_phase(&mut self, view: &View<'_>) {
         let (first, of) = (self.first, self.of);
         let quota = |line: &Line| (u64::from(line.processors) * u64::from(first) / 100).max(1) as u32;
@@ -178,7 +184,7 @@ impl Turns for Fitness {
     }
 }
 
-/// What the first phase has: `first=50%` and `of=processors`.
+/// The parameters of the first phase: `first=50%` and `of=processors`.
 pub(super) fn first_of(parameters: &mut Parameters) -> Result<(u32, Of), Rejected> {
     let first = parameters.percent("first")?.unwrap_or(Fitness::FIRST);
     let of = parameters.choice("of", &[("processors", Of::Processors), ("bandwidth", Of::Bandwidth)])?;
@@ -317,13 +323,15 @@ mod tests {
         case.rates(&[20, 20, 20, 1, 60, 0]);
         let mut turns = Fitness::new(50, Of::Bandwidth, None, QUANTUM).unwrap();
         case.decide(&mut turns);
-        // Two of 20 within 50; 60 left for two, 30 each: 20 is nearest; then 40 for one: 60 and 20 are taken or as near, 60 - 40 < 40 - 1.
+        // Two of 20 within 50; 60 left for two, 30 each: 20 is nearest; then 40 for one: 60 and 20
+        // are taken or as near, 60 - 40 < 40 - 1.
         assert_eq!(turns.ready.running(), [(1, 0), (2, 0), (3, 0), (5, 0)]);
     }
 
     #[test]
     fn any_share_first() {
-        // Four processors in the first phase, two for each; the list alone would give the first all four.
+        // Four processors in the first phase, two for each; the list alone would give the first all
+        // four.
         let mut case = Case::with_threads(8, &[12, 12], 800);
         case.rates(&[700, 10]);
         let base: Box<dyn Share> = Box::<crate::share::dss::Dss>::default();
@@ -356,7 +364,8 @@ mod tests {
 
     #[test]
     fn survives_whatever_happens() {
-        // Threads may change their bus while they wait, so that a place in the list is not quite a promise.
+        // Threads may change their bus while they wait, so that a place in the list is not quite a
+        // promise.
         let bound = |case: &Case| 2 * case.thread_total() + 1;
         survives(&|| Box::new(b2arr()), &work_conserving, &bound);
         let bandwidth = || Fitness::new(30, Of::Bandwidth, None, QUANTUM).unwrap();

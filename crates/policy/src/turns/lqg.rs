@@ -1,8 +1,11 @@
-//! Latest Quantum Gang: all threads of an application at the same time, gangs put together by the bandwidth they wanted in the latest quantum they ran.
+//! Latest Quantum Gang: all threads of an application at the same time, gangs put together by the
+//! bandwidth they wanted in the latest quantum they ran.
 //!
-//! **Source**: LQG, Antonopoulos et al. 2004, §4 (its details are in the ICPP 2003 paper of the same authors, reference 1 there).
+//! **Source**: LQG, Antonopoulos et al. 2004, §4 (its details are in the ICPP 2003 paper of the
+//! same authors, reference 1 there).
 //!
-//! **Terms**: gang = all threads of an application; n(j) = their number, at most P; b(j) = mean BTR of one of them; SBTR = saturation rate of all buses.
+//! **Terms**: gang = all threads of an application; n(j) = their number, at most P; b(j) = mean BTR
+//! of one of them; SBTR = saturation rate of all buses.
 //!
 //! **Algorithm**
 //! ```text
@@ -13,11 +16,13 @@
 //! in between: processors that become free stay idle; sizes are those of the beginning
 //! ```
 //!
-//! **Differs from the paper**: it says of fitness only that it is quite similar to its equation 1; the head, the mean per thread, and a quantum of 100 ms (200 ms there)
-//! are taken here. Several buses count as one; threads go back to the bus they were on. An application that has not been measured counts as SBTR / P per thread.
+//! **Differs from the paper**: it says of fitness only that it is quite similar to its equation 1;
+//! the head, the mean per thread, and a quantum of 100 ms (200 ms there) are taken here. Several
+//! buses count as one; threads go back to the bus they were on. An application that has not been
+//! measured counts as SBTR / P per thread.
 //!
-//! **Use when** threads wait for each other at short barriers. **Avoid when** the numbers of threads do not add up to the machine: processors
-//! stay idle.
+//! **Use when** threads wait for each other at short barriers. **Avoid when** the numbers of
+//! threads do not add up to the machine: processors stay idle.
 
 use super::machinery::gang::Gangs;
 use super::machinery::quantum::QUANTUM_NS;

@@ -1,6 +1,8 @@
-//! Quanta Window Gang: all threads of an application at the same time, gangs put together by the bandwidth they wanted in the latest few quanta.
+//! Quanta Window Gang: all threads of an application at the same time, gangs put together by the
+//! bandwidth they wanted in the latest few quanta.
 //!
-//! **Source**: QWG, Antonopoulos et al. 2004, §4 (its details are in the ICPP 2003 paper of the same authors, reference 1 there).
+//! **Source**: QWG, Antonopoulos et al. 2004, §4 (its details are in the ICPP 2003 paper of the
+//! same authors, reference 1 there).
 //!
 //! **Terms**: as `turns=lqg`; window = the latest 5 quanta in which the application ran.
 //!
@@ -11,7 +13,8 @@
 //!
 //! **Differs from the paper**: as `turns=lqg`. The paper does not print the length of the window.
 //!
-//! **Use when** rates go up and down from quantum to quantum. **Avoid when** they are smooth: then `lqg` follows them sooner.
+//! **Use when** rates go up and down from quantum to quantum. **Avoid when** they are smooth: then
+//! `lqg` follows them sooner.
 
 use super::machinery::gang::{Gangs, WINDOW_MAX};
 use super::machinery::quantum::QUANTUM_NS;

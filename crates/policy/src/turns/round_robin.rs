@@ -13,11 +13,13 @@
 //! all of the quantum have gone: those at the pointer have what is left of it, and then a quantum of their own
 //! ```
 //!
-//! **Differs from the paper**: it says no more than the name. One whose minimum is more than what is left is not cut to it.
+//! **Differs from the paper**: it says no more than the name. One whose minimum is more than what
+//! is left is not cut to it.
 //!
 //! **Progress**: everybody runs within n quanta.
 //!
-//! **Use when** programs cannot use fewer processors than they ask for. **Avoid when** they can: `sw-dss` lets more of them run at once.
+//! **Use when** programs cannot use fewer processors than they ask for. **Avoid when** they can:
+//! `sw-dss` lets more of them run at once.
 
 use super::machinery::quantum::{QUANTUM_NS, Quantum};
 use super::machinery::ring::{self, Ring, behind, request};
@@ -42,7 +44,7 @@ pub struct RoundRobin {
     quantum: Quantum,
     /// Where the next quantum begins.
     pointer: AppId,
-    /// Who runs in this one, in the order of the list, with how many processors.
+    /// The applications of this quantum, in the order of the list, and their processors.
     served: Vec<(AppId, u32)>,
     ring: Ring,
 }

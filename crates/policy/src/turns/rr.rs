@@ -2,7 +2,8 @@
 //!
 //! **Source**: RR of Antonopoulos et al. 2004, §3 and §4.
 //!
-//! **Terms**: P = `capacity`; list = all threads (virtual processors) that are ready; quantum = turn, 100 ms.
+//! **Terms**: P = `capacity`; list = all threads (virtual processors) that are ready; quantum =
+//! turn, 100 ms.
 //!
 //! **Algorithm**
 //! ```text
@@ -11,11 +12,13 @@
 //! in between:    new threads join the tail; a processor whose thread has ended goes to the head of the list at once
 //! ```
 //!
-//! **Differs from the paper**: it does not say what happens to a processor that becomes free within a quantum. An application with a minimum
-//! takes that many threads at once. Nobody asks for the next quantum while all threads run.
+//! **Differs from the paper**: it does not say what happens to a processor that becomes free within
+//! a quantum. An application with a minimum takes that many threads at once. Nobody asks for the
+//! next quantum while all threads run.
 //!
-//! **Use when** the policies of bandwidth are to be compared with it, or there are no counters. **Avoid when** a program suffers from having few
-//! of its threads at a time: then `tick` or a gang.
+//! **Use when** the policies of bandwidth are to be compared with it, or there are no counters.
+//! **Avoid when** a program suffers from having few of its threads at a time: then `tick` or a
+//! gang.
 
 use super::machinery::quantum::{QUANTUM_NS, Quantum};
 use super::machinery::ready::{Ready, Verdict};

@@ -1,6 +1,8 @@
-//! A window of applications that moves on by one every quantum, so that all but one keep what is in their caches.
+//! A window of applications that moves on by one every quantum, so that all but one keep their
+//! caches.
 //!
-//! **Source**: Step Sliding Window DSS (SSW-DSS), Martorell et al. 2000, §4.3. The proportions are `share=dss`.
+//! **Source**: Step Sliding Window DSS (SSW-DSS), Martorell et al. 2000, §4.3. The proportions are
+//! `share=dss`.
 //!
 //! **Terms**: as `sw-dss`; W = the window.
 //!
@@ -16,7 +18,8 @@
 //!
 //! **Progress**: everybody runs within n quanta, and all but one of a window run again in the next.
 //!
-//! **Use when** caches matter and applications ask for parts of the machine. **Avoid when** each asks for the whole: then it is `sw-dss`.
+//! **Use when** caches matter and applications ask for parts of the machine. **Avoid when** each
+//! asks for the whole: then it is `sw-dss`.
 
 use super::machinery::ring::{self, K_MILLI, behind};
 use super::machinery::window::Window;

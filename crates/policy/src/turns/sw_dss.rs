@@ -1,9 +1,11 @@
-//! Windows of applications, one after another, a quantum each; inside a window everybody in proportion to what it asks for.
+//! Windows of applications, one after another, a quantum each; inside a window shares are in
+//! proportion to requests.
 //!
-//! **Source**: Sliding Window DSS (SW-DSS), Martorell et al. 2000, §4.3. The proportions are `share=dss`.
+//! **Source**: Sliding Window DSS (SW-DSS), Martorell et al. 2000, §4.3. The proportions are
+//! `share=dss`.
 //!
-//! **Terms**: r(j) = request within the user's limits and the machine; P = `capacity`; gang = window; k = how much more than the machine a
-//! window may ask for.
+//! **Terms**: r(j) = request within the user's limits and the machine; P = `capacity`; gang =
+//! window; k = how much more than the machine a window may ask for.
 //!
 //! **Algorithm**
 //! ```text
@@ -14,13 +16,15 @@
 //! all of the window has gone: the next one has what is left of the quantum, and then one of its own
 //! ```
 //!
-//! **Differs from the paper**: it says neither k (1 here) nor what follows when a window has gone. Minimums count, each of them at least 1, so
-//! that no window has more applications than processors: those beyond would never run.
+//! **Differs from the paper**: it says neither k (1 here) nor what follows when a window has gone.
+//! Minimums count, each of them at least 1, so that no window has more applications than
+//! processors: those beyond would never run.
 //!
 //! **Progress**: everybody runs within n quanta.
 //!
-//! **Use when** applications ask for a few processors each and there are too many for the machine at once. **Avoid when** they all ask for the
-//! whole machine: then each runs alone, and `always` runs them side by side.
+//! **Use when** applications ask for a few processors each and there are too many for the machine
+//! at once. **Avoid when** they all ask for the whole machine: then each runs alone, and `always`
+//! runs them side by side.
 
 use super::machinery::ring::{self, K_MILLI};
 use super::machinery::window::Window;
@@ -162,7 +166,8 @@ mod tests {
         assert_eq!(case.ask(&mut turns), (ids(&[]), None, ids(&[])), "nobody there, nothing to wait for");
     }
 
-    /// Whatever happens: a window is a run of the list within k·P, and everybody runs within n quanta.
+    /// Whatever happens: a window is a run of the list within k·P, and everybody runs within n
+    /// quanta.
     #[test]
     fn everybody_runs_within_n_quanta() {
         let mut random = Random::new(7);

@@ -2,20 +2,22 @@
 //!
 //! **Source**: Martorell et al. 2000, §3.4: the scheduler thread of the CPU manager, figure 2.
 //!
-//! **Terms**: a *quantum* is the time between two decisions; the *work-list* has those that want more than they have.
+//! **Terms**: a *quantum* is the time between two decisions; the *work-list* has those that want
+//! more than they have.
 //!
 //! **Algorithm**
 //! ```text
 //! running = all admitted applications
 //! when the quantum is over: the share part divides
 //! between: nothing is taken; what is released goes to the work-list, one processor at a time
-//! whoever has none does not run
+//! an application without processors does not run
 //! ```
 //!
-//! **Differs from the paper**: a quantum begins with the first application, not with the manager, so that nobody waits on an empty machine.
+//! **Differs from the paper**: a quantum begins with the first application, not with the manager,
+//! so that nobody waits on an empty machine.
 //!
-//! **Use when** requests change often and moving processors at each change costs more than it gains. **Avoid when** applications come and go within a
-//! few quanta: they wait for the next one.
+//! **Use when** requests change often and moving processors at each change costs more than it
+//! gains. **Avoid when** applications come and go within a few quanta: they wait for the next one.
 
 use crate::answer::Answer;
 use crate::parameters::write_duration;

@@ -1,10 +1,14 @@
-//! Gangs of applications, one after another, in which everybody runs as long as makes processor time equal; holes are filled.
+//! Gangs of applications, one after another, each for a time that makes the processor time of all
+//! equal; others fill the holes.
 //!
-//! **Source**: Variable Time Quantum DSS (VTQ-DSS), Martorell et al. 2000, §4.3. The proportions are `share=dss`.
+//! **Source**: Variable Time Quantum DSS (VTQ-DSS), Martorell et al. 2000, §4.3. The proportions
+//! are `share=dss`.
 //!
-//! **Terms**: r(j) = request within the user's limits and the machine; P = `capacity`; gang = applications that run together; repository = those at the
-//! end of the list that do not complete a gang; q(j) = quantum of one application, Q0 = `quantum`, at first; a(j) = its processors in the gang;
-//! c(j) = processor time it has had in this gang since the gang has had these members with these requests; hole = processors that no member of the gang uses.
+//! **Terms**: r(j) = request within the user's limits and the machine; P = `capacity`; gang =
+//! applications that run together; repository = those at the end of the list that do not complete a
+//! gang; q(j) = quantum of one application, Q0 = `quantum`, at first; a(j) = its processors in the
+//! gang; c(j) = processor time it has had in this gang since the gang has had these members with
+//! these requests; hole = processors that no member of the gang uses.
 //!
 //! **Algorithm**
 //! ```text
@@ -16,16 +20,18 @@
 //!        until the gang ends; then it is last in the repository; if there is none, those that were cut get more
 //! gang over: q(j) = clamp(Q0 · min a / a(j) + (mean c − c(j)) / a(j), `min`, Q0)
 //! ```
-//! Members keep their counts in the gang while holes are filled. Who comes, or asks for more, is considered when the next gang is formed, or in the
-//! repository at once.
+//! Members keep their counts in the gang while holes are filled. Who comes, or asks for more, is
+//! considered when the next gang is formed, or in the repository at once.
 //!
-//! **Differs from the paper**: it prints no rule for the quanta and none for the choice from the repository. There its applications may wait for ever; here
-//! they are a gang of their own at the end of a round in which one of them did not run. Minimums count, as in `sw-dss`.
+//! **Differs from the paper**: it prints no rule for the quanta and none for the choice from the
+//! repository. There its applications may wait for ever; here they are a gang of their own at the
+//! end of a round in which one of them did not run. Minimums count, as in `sw-dss`.
 //!
 //! **Progress**: everybody runs within two rounds of gangs.
 //!
-//! **Use when** everybody is to have the same processor time, whatever it asks for, and there are enough narrow applications for the holes. **Avoid when**
-//! there are none: who has had its time is stopped though nobody else can use its processors.
+//! **Use when** everybody is to have the same processor time, whatever it asks for, and there are
+//! enough narrow applications for the holes. **Avoid when** there are none: who has had its time is
+//! stopped though nobody else can use its processors.
 
 use super::machinery::quantum::QUANTUM_NS;
 use super::machinery::ring::{self, K_MILLI, Ring, Room, behind, request};
@@ -129,7 +135,7 @@ impl VtqDss {
         Ok(Self::new(k, quantum, shortest.unwrap_or(SHORTEST_NS).min(quantum)))
     }
 
-    /// Looks who is there, and notes what processor time they have had since it was last asked.
+    /// Follows arrivals and departures, and adds the processor time since the latest question.
     fn sync(&mut self, view: &View<'_>) {
         self.ring.sync(view);
         let (ring, passed) = (&self.ring, view.now_ns.saturating_sub(self.asked_ns));
@@ -164,7 +170,8 @@ impl VtqDss {
         self.ring.slots().partition_point(|&slot| view.app(slot).id < self.place)
     }
 
-    /// The present gang is over: quanta for the next time, and those in holes are last in the repository.
+    /// The present gang is over: quanta for the next time, and those in holes are last in the
+    /// repository.
     fn finish(&mut self) {
         let members = || self.records.iter().filter(|record| record.role == Role::Member && record.count > 0);
         let (number, least) = (members().count() as u64, members().map(|record| record.count).min().unwrap_or(1));
@@ -218,7 +225,8 @@ impl VtqDss {
         (self.place, self.began) = (behind(gang.1), Some(view.now_ns));
     }
 
-    /// Who may fill holes: those at the end of the list that do not complete a gang.
+    /// The applications that may fill holes: those at the end of the list that do not complete a
+    /// gang.
     fn sync_repository(&mut self, view: &View<'_>) {
         let len = self.ring.slots().len();
         let (mut tail, mut full) = self.run(view, self.index(view));
@@ -277,7 +285,7 @@ impl VtqDss {
         request(view, self.ring.slots()[at])
     }
 
-    /// Who is put into a hole, and with how many processors.
+    /// The application for a hole, and its processors.
     fn choose(&self, view: &View<'_>, hole: u32) -> Option<(usize, u32)> {
         let found = |app: &AppId| self.records.binary_search_by_key(app, |record| record.app).ok();
         let waits = |at: &usize| self.records[*at].role == Role::Waits;

@@ -1,3 +1,3 @@
-//! What shells and answers about pages are built from. Knows no answer.
+//! Parts that shells and answers about pages are built from.
 
 pub mod worth;

@@ -1,13 +1,17 @@
-//! Whether it is worth it that pages follow their application: what it loses where they are, against what moving them costs. Integers only;
-//! it must not know how pages are found or moved.
+//! Whether pages should follow their application: the time that remote accesses cost, against the
+//! time that a move costs. Integers only.
 //!
-//! Ours: the papers leave pages where they are (Koita et al. §2.3) or the question open (Brecht 1997 §5.3).
+//! Ours: the papers leave pages where they are (Koita et al. §2.3) or the question open (Brecht
+//! 1997 §5.3).
 //!
 //! **Terms**
-//! * *stay*: how long the application will likely be where it is now: as long as it has been, but no longer than [`STAYS`] times as long as it
-//!   has been *there*. The life of programs is such that what has run for t runs for about t more (Harchol-Balter and Downey 1997).
-//! * *excess* of a page: how much longer an access to it takes than to a local one, by the machine's distances: (d − 10) / 10.
-//! * *busy*: the part of their time in which the application's threads wait for memory, thousandths.
+//! * *stay*: how long the application will likely be where it is now: as long as it has been, but
+//!   no longer than [`STAYS`] times as long as it has been *there*. The life of programs is such
+//!   that what has run for t runs for about t more (Harchol-Balter and Downey 1997).
+//! * *excess* of a page: how much longer an access to it takes than to a local one, by the
+//!   machine's distances: (d − 10) / 10.
+//! * *busy*: the part of their time in which the application's threads wait for memory,
+//!   thousandths.
 //!
 //! **Algorithm**
 //! ```text
@@ -19,14 +23,17 @@
 
 /// An application may stay this many times as long as it has been where it is.
 pub const STAYS: u64 = 4;
-/// The part of their time in which threads wait for memory where nothing is known of them, thousandths.
+/// The part of their time in which threads wait for memory where nothing is known of them,
+/// thousandths.
 pub const BUSY_PERMILLE: u64 = 250;
-/// Picoseconds of processor time to move a byte: of who copies, and of the application's threads that find the page gone meanwhile. On machines
-/// of today a page of 4 KiB takes 2 to 4 µs, with the interrupts that the other processors' address translations need.
+/// Picoseconds of processor time to move a byte: of the copying thread, and of the application's
+/// threads that meanwhile find the page gone. On machines of today a page of 4 KiB takes 2 to 4 µs,
+/// with the interrupts that the other processors' address translations need.
 pub const COPY_PS: u64 = 1000;
 /// What moving must bring over what it costs.
 pub const MARGIN: u64 = 2;
-/// Less than this is never moved, bytes: it may be pages that several share, or that are about to go.
+/// Less than this is never moved, bytes: it may be pages that several share, or that are about to
+/// go.
 pub const LEAST_BYTES: u64 = 256 * 1024;
 
 /// Distance of a node to itself.
@@ -39,7 +46,8 @@ pub struct Situation {
     pub bytes: u64,
     /// Those that would move.
     pub moves: u64,
-    /// Sum over those of bytes × (distance now − distance then), distances as [`numaestro_topology::Machine::node_distance`] has them (10 is local).
+    /// Sum over those of bytes × (distance now − distance then), distances as
+    /// [`numaestro_topology::Machine::node_distance`] has them (10 is local).
     pub excess: u64,
     /// Its processors.
     pub threads: u64,
@@ -53,7 +61,8 @@ pub struct Situation {
     pub rate: u64,
 }
 
-/// Whether they should move now. More excess, more threads and a longer stay never make it worse; a smaller rate never makes it better.
+/// Whether they should move now. More excess, more threads and a longer stay never make it worse; a
+/// smaller rate never makes it better.
 pub fn is_worth(situation: &Situation) -> bool {
     let Situation { bytes, moves, rate, .. } = *situation;
     if moves < LEAST_BYTES || rate == 0 || bytes == 0 {
@@ -62,13 +71,15 @@ pub fn is_worth(situation: &Situation) -> bool {
     loss_ns(situation) > u128::from(MARGIN) * cost_ns(moves)
 }
 
-/// Processor time lost in the rest of the stay if nothing moves, nanoseconds; that during the move is not counted, it is lost anyway.
+/// Processor time lost in the rest of the stay if nothing moves, nanoseconds; that during the move
+/// is not counted, it is lost anyway.
 fn loss_ns(situation: &Situation) -> u128 {
     let stay = situation.age_ns.min(situation.there_ns.saturating_mul(STAYS));
     let moving = u128::from(situation.moves) * 1_000_000_000 / u128::from(situation.rate.max(1));
     let gains = u128::from(stay).saturating_sub(moving);
     let busy = u128::from(situation.busy_permille.unwrap_or(BUSY_PERMILLE).min(1000));
-    // Of 64-bit terms the product of the first three has 64 + 32 + 10 bits, so the fourth is reduced before it is multiplied.
+    // Of 64-bit terms the product of the first three has 64 + 32 + 10 bits, so the fourth is
+    // reduced before it is multiplied.
     let excess_permille = u128::from(situation.excess) * 1000 / (u128::from(situation.bytes) * u128::from(LOCAL));
     let threads = u128::from(situation.threads.min(u64::from(u32::MAX)));
     (gains * threads * busy).saturating_mul(excess_permille.min(1 << 20)) / 1_000_000

@@ -1,7 +1,8 @@
-//! Which processors an application gives back, and how many it lacks on which bus, when the turns part chooses buses. Knows nothing of which processor of a
-//! bus it gets.
+//! Which processors an application gives back, and how many it lacks on which bus, when the turns
+//! part chooses buses. Knows nothing of which processor of a bus it gets.
 //!
-//! Source: Antonopoulos et al. 2004, §5, asks for balanced buses; the wishes are those of [`crate::Turn::prefer`].
+//! Source: Antonopoulos et al. 2004, §5, asks for balanced buses; the wishes are those of
+//! [`crate::Turn::prefer`].
 
 use crate::plan::Plan;
 use crate::shares::Shares;
@@ -29,7 +30,8 @@ impl ByBus {
         self.wanted.len()
     }
 
-    /// The application and the bus of a wish, and how many processors are lacking of what it wishes and may have.
+    /// The application and the bus of a wish, and how many processors are lacking of what it wishes
+    /// and may have.
     pub fn lacking(&self, number: usize, view: &View<'_>, shares: &Shares, plan: &Plan) -> (Slot, usize, u32) {
         let (slot, bus, wanted) = self.wanted[number];
         let bus = bus as usize;
@@ -40,8 +42,8 @@ impl ByBus {
         (slot, bus, wanted.saturating_sub(there).min(room))
     }
 
-    /// Takes from every application what it has too many of on a bus: all of it if its wishes add up to its count, so that it moves; else only
-    /// what it has above its count.
+    /// Takes from every application what it has too many of on a bus: all of it if its wishes add
+    /// up to its count, so that it moves; else only what it has above its count.
     pub fn release(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         let mut from = 0;
         while let Some(&(slot, ..)) = self.wanted.get(from) {

@@ -1,15 +1,15 @@
-//! Which processor a request is granted: the base priority, and what the placements that follow it have in common. Knows nothing of homes but
-//! where they are.
+//! The processor that a request is granted: the base priority, for all placements that follow it.
 //!
-//! Source: Koita et al. §2.2 (base priority). They leave open who of several is served first (taken here: one processor a turn, those that have
-//! none first) and which of several before-processors comes first (the one given up last).
+//! Source: Koita et al. §2.2 (base priority). They leave two orders open. Of several applications,
+//! those without processors are served first here, one processor at a time. Of several
+//! before-processors, the one that was given up last comes first.
 //!
 //! ```text
 //! 0. one that it has been told to leave and has not left yet
 //! of the processors that are free now:
 //! 1. a before-processor of the application: the one it had last, then the one that became free last
 //! 2. one of the node where it has most processors     (nodes where none is free do not count)
-//! 3. one of the node where it has most before-processors, whoever has them now
+//! 3. one of the node where it has most before-processors; others may have them now
 //! 4. one of the node where most are free
 //! ```
 
@@ -55,7 +55,8 @@ pub struct Grants {
     losses: Vec<((bool, u32, u64, u32), PuId)>,
 }
 
-/// A class for [`Grants::release_surplus`]: idle ones outside the home go first, then used ones outside, then idle ones at home.
+/// A class for [`Grants::release_surplus`]: idle ones outside the home go first, then used ones
+/// outside, then idle ones at home.
 pub fn outside_first(view: &View<'_>, slot: Slot, pu: PuId) -> u32 {
     let at_home = view.app(slot).home == Some(view.machine.pu(pu).node);
     2 * u32::from(at_home) + u32::from(!view.pu(pu).idle)
@@ -84,8 +85,8 @@ impl Grants {
         if self.tie == Tie::Random { String::new() } else { "tie=lowest".into() }
     }
 
-    /// Takes what each has above its count: what others have still to leave for it first, then the smallest class, of equals what it has had
-    /// longest.
+    /// Takes what each has above its count: what others have still to leave for it first, then the
+    /// smallest class, of equals what it has had longest.
     pub fn release_surplus(
         &mut self,
         view: &View<'_>,
@@ -113,7 +114,8 @@ impl Grants {
         }
     }
 
-    /// Looks at what is free after surplus has been released, and at who has to vacate something.
+    /// Counts the processors that are free after surplus has been released, and those that
+    /// applications have to vacate.
     pub fn look(&mut self, view: &View<'_>, plan: &Plan) {
         self.free.clear();
         self.free_in.clear();
@@ -140,7 +142,8 @@ impl Grants {
             let slot = Slot(index as u32);
             if let Some(home) = plan.home(slot) {
                 let owner = &mut self.reserved_by[home.index()];
-                // Another placement may have let several be at home in one node: it is the earliest one's.
+                // Another placement may have let several be at home in one node: it is the earliest
+                // one's.
                 if owner.is_none_or(|other| view.app(slot).id < view.app(other).id) {
                     *owner = Some(slot);
                 }
@@ -148,8 +151,9 @@ impl Grants {
         }
     }
 
-    /// The node that a new application is best at home in: where it has most processors, then where most are free, then by tie; none without
-    /// either, and if `alone` none that is somebody's home. Two decisions about the same application break ties alike.
+    /// The node that a new application is best at home in: where it has most processors, then where
+    /// most are free, then by tie; none without either, and if `alone` none that is somebody's
+    /// home. Two decisions about the same application break ties alike.
     pub fn choose_home(&mut self, view: &View<'_>, plan: &Plan, slot: Slot, alone: bool) -> Option<NumaNodeId> {
         if alone && self.reserved_by.iter().all(Option::is_some) {
             return None;
@@ -193,7 +197,8 @@ impl Grants {
         }
     }
 
-    /// Takes idle processors that could only be for threads which still run on what they have to vacate: those end where they are.
+    /// Takes idle processors that could only be for threads which still run on what they have to
+    /// vacate: those end where they are.
     pub fn release_unneeded(&mut self, view: &View<'_>, plan: &mut Plan, may_lose: impl Fn(Slot, PuId) -> bool) {
         for &slot in view.order {
             if self.vacating[slot.index()] == 0 {
@@ -208,7 +213,8 @@ impl Grants {
         }
     }
 
-    /// Gives one processor to each that has none, in order of arrival, and then one a turn to each that has fewer than its count.
+    /// Gives one processor to each that has none, in order of arrival, and then one a turn to each
+    /// that has fewer than its count.
     pub fn serve(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan, allowed: Where) {
         let mut lacking = std::mem::take(&mut self.lacking);
         lacking.clear();
@@ -220,7 +226,8 @@ impl Grants {
         self.lacking = lacking;
     }
 
-    /// Gives one processor. False if the application has all it should have, or there is none for it.
+    /// Gives one processor. False if the application has all it should have, or there is none for
+    /// it.
     pub fn give_one(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan, slot: Slot, allowed: Where) -> bool {
         if plan.count(slot) >= shares.count(slot) {
             return false;
@@ -236,7 +243,8 @@ impl Grants {
                 return true;
             }
         }
-        // What it has still to leave keeps a thread of it busy meanwhile; another processor would be one too many.
+        // What it has still to leave keeps a thread of it busy meanwhile; another processor would
+        // be one too many.
         if allowed != Where::Anywhere && plan.count(slot) + self.vacating[slot.index()] >= useful(view, slot) {
             return false;
         }

@@ -1,4 +1,5 @@
-//! What several placements are built from: pools, the base priority, and which processors an application loses. Knows none of them.
+//! Parts that several placements are built from: pools, the base priority, and the order in which
+//! an application loses processors.
 
 pub mod acquaintance;
 pub mod by_bus;

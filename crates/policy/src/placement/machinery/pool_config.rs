@@ -1,4 +1,5 @@
-//! How pools are formed and filled, and how that is written in a policy's text. Knows no rule of choosing between pools.
+//! The parameters of the pool family: how pools are formed and filled, read from a policy's text
+//! and written to it.
 
 use crate::parameters::Parameters;
 use crate::random::Tie;
@@ -12,7 +13,8 @@ pub enum InPool {
     Random,
     /// The first in hardware order.
     Lowest,
-    /// One it has not left yet, then one that it had before, the latest first; then as ties are decided.
+    /// One it has not left yet, then one that it had before, the latest first; then as ties are
+    /// decided.
     Affinity,
 }
 
@@ -28,7 +30,8 @@ pub enum Overflow {
 /// Config of all placements over pools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolConfig {
-    /// Rules of formation, outermost first; several make pools of pools. Default: by architecture (Brecht 1997, §5.4, §8).
+    /// Rules of formation, outermost first; several make pools of pools. Default: by architecture
+    /// (Brecht 1997, §5.4, §8).
     pub levels: Vec<Formation>,
     /// What decides among equal pools. Default: random (§5.4).
     pub tie: Tie,

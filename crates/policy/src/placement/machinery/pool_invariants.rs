@@ -1,10 +1,12 @@
-//! What Brecht 1997 promises of pools, on random sequences of arrivals, creations and ends of threads, one at a time.
+//! What Brecht 1997 promises of pools, on random sequences of arrivals, creations and ends of
+//! threads, one at a time.
 //!
 //! * I1 an application goes to a pool it is not in only if every pool it is in is full;
 //! * I2 first-fit never skips a lower-numbered pool with a free processor;
 //! * I3 worst-fit: the chosen pool has no fewer free processors than every other;
 //! * I4 empty-pool: nobody is in the pool in which an application starts;
-//! * I5 pools of one size, worst-fit, nobody wider than a pool and a pool for each: everybody in one pool, nobody in another's;
+//! * I5 pools of one size, worst-fit, nobody wider than a pool and a pool for each: everybody in
+//!   one pool, nobody in another's;
 //! * I6 a thread never moves: see `placement_conformance`;
 //! * I7 refused only if no processor is free (empty-pool: at arrival only if no pool is empty).
 
@@ -42,7 +44,8 @@ impl<R: Rule> Trial<R> {
         Self { case, pools, placement, random: Random::new(seed) }
     }
 
-    /// A thread of a random application is created, or ends. `None` if nothing was taken; I7 is checked here.
+    /// A thread of a random application is created, or ends. `None` if nothing was taken; I7 is
+    /// checked here.
     fn step(&mut self, widest: u32) -> Option<Taken> {
         let mut counts: Vec<u32> = self.case.apps.iter().map(|app| app.allocation).collect();
         let app = self.random.below(counts.len() as u32) as usize;
@@ -94,7 +97,8 @@ impl<R: Rule> Trial<R> {
     }
 }
 
-/// Runs the sequence on several machines; `check` sees each choice by the rule: the situation before, the pools, the chosen one, arrival or not.
+/// Runs the sequence on several machines; `check` sees each choice by the rule: the situation
+/// before, the pools, the chosen one, arrival or not.
 fn audit<R: Rule>(check: impl Fn(&Case, &Groups, usize, bool)) {
     let machines = [
         ("numa:3 core:4 pu:1", 4),
@@ -167,7 +171,8 @@ fn an_application_starts_in_an_empty_pool_and_goes_on_in_the_emptiest() {
 fn worst_fit_isolates_while_there_is_a_pool_for_each() {
     for seed in 0..100 {
         let mut trial = Trial::<WorstFitRule>::new("numa:4 core:4 pu:1", &Formation::Equal(4), 4, seed);
-        // All four have arrived before they grow; an application that ends leaves its pool to whoever comes.
+        // All four have arrived before they grow; an application that ends leaves its pool to
+        // newcomers.
         trial.case.place(&mut trial.placement, &[1, 1, 1, 1]);
         for _ in 0..60 {
             let alive: Vec<bool> = trial.case.apps.iter().map(|app| app.allocation > 0).collect();
@@ -193,7 +198,8 @@ fn pools_of_pools_climb_to_the_nearest_room() {
     let mut worst_fit = Pooled::<WorstFitRule>::new(config(), 0);
     let mut case = Case::new(16).wants(&[16, 16, 16]);
     assert_eq!(case.place(&mut worst_fit, &[1, 1, 0]), ["0", "8", ""]);
-    // Its pool of two, the other half of its pool of four, then the rest of its pool of eight, and only then the other side.
+    // Its pool of two, the other half of its pool of four, then the rest of its pool of eight, and
+    // only then the other side.
     assert_eq!(case.place(&mut worst_fit, &[4, 1, 0])[0], "0-3");
     assert_eq!(case.place(&mut worst_fit, &[5, 1, 0])[0], "0-4");
     // Halves have 3 and 7 free: the third goes to the second half, there to the four nobody is in.
@@ -211,7 +217,8 @@ fn one_level_of_nested_pools_is_the_plain_family() {
             let mut case = Case::on("numa:3 core:4 pu:1").wants(&[12, 12, 12]);
             [[1, 1, 1], [3, 1, 1], [3, 2, 4], [1, 2, 6]].map(|counts| case.place(&mut placement, &counts))
         };
-        // One pool around all others: the same free processors, the same draws but for the one that chooses among one.
+        // One pool around all others: the same free processors, the same draws but for the one that
+        // chooses among one.
         assert_eq!(run(plain), run(nested), "seed {seed}");
     }
 }

@@ -1,7 +1,7 @@
-//! Placement over pools by a rule: what the pool family has in common. Knows none of the rules.
+//! Placement over pools by a rule: the algorithm that the pool family has in common.
 //!
-//! Source: Brecht 1997, §6.1 (expansion), §5.4 (inside a pool a random processor). The paper has one level of pools; of pools of pools it
-//! gives no algorithm.
+//! Source: Brecht 1997, §6.1 (expansion), §5.4 (inside a pool a random processor). The paper has
+//! one level of pools; of pools of pools it gives no algorithm.
 //!
 //! An application that grows by k processors asks k times:
 //! ```text

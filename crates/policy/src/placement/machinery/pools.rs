@@ -1,7 +1,8 @@
-//! Pools and what is in them: the state on which the placements of the pool family decide. Knows none of their rules.
+//! Pools, their applications and their free processors: the state that the placements of the pool
+//! family decide on.
 //!
-//! Source: Brecht 1997, §2 (pools), §5 (how they are formed). Reserved processors are in no pool; ones that are offline or taken by
-//! unmanaged load keep their place in theirs, without being free.
+//! Source: Brecht 1997, §2 (pools), §5 (how they are formed). Reserved processors are in no pool;
+//! ones that are offline or taken by unmanaged load keep their place in theirs, without being free.
 
 use super::pool_config::PoolConfig;
 use crate::plan::Plan;
@@ -64,7 +65,8 @@ impl Pools {
     /// Pools of the processors that are not reserved.
     pub fn form(view: &View<'_>, config: &PoolConfig) -> Self {
         let of: PuSet = all_not_reserved(view).collect();
-        // Whether the rule can be followed was asked when the policy was set. Should it not fit any more, it is one pool of all.
+        // Whether the rule can be followed was asked when the policy was set. Should it not fit any
+        // more, it is one pool of all.
         let tree = GroupTree::form(view.machine, &config.levels, &of)
             .or_else(|_| GroupTree::form(view.machine, &[Formation::Unequal(Vec::new())], &of))
             .expect("one group of all can always be formed");
@@ -72,7 +74,8 @@ impl Pools {
         Self { tree, of, levels }
     }
 
-    /// Whether they are still made of the processors that are not reserved. (One outside the allowed ones may come in later.)
+    /// Whether they are still made of the processors that are not reserved. (One outside the
+    /// allowed ones may come in later.)
     pub fn is_current(&self, view: &View<'_>) -> bool {
         let mut count = 0;
         all_not_reserved(view).inspect(|_| count += 1).all(|pu| self.of.contains(pu)) && count == self.of.len()
@@ -103,7 +106,8 @@ impl Pools {
         self.tree.leaves().members(leaf).iter().copied().filter(|&pu| plan.free().contains(pu))
     }
 
-    /// Counts what the plan leaves free and gives to whom. Linear in processors and levels: applications are told apart by stamps.
+    /// Counts, by pool, the processors that the plan leaves free and those that it gives to
+    /// applications. Linear in processors and levels: applications are told apart by stamps.
     pub fn count(&mut self, view: &View<'_>, plan: &Plan, seen: &mut Vec<u32>) {
         for (number, level) in self.levels.iter_mut().enumerate() {
             seen.clear();

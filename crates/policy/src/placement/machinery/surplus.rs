@@ -1,8 +1,9 @@
-//! Which processors a shrinking application loses; common to all placements. Knows nothing of who gets them.
+//! The processors that a shrinking application loses, for all placements.
 //!
-//! Source: Martorell et al. 2000 leave it open. Taken here: first those it has nothing to run on, then those
-//! that their former owner wants back, the latest first (lent processors go home), then those of the node where the application has fewest, there of the cache with fewest, there of the core with fewest, so that
-//! what remains is compact; of equals those acquired first, then the highest index.
+//! Source: Martorell et al. 2000 leave the order open. Here idle ones go first. Then those go that
+//! their former owner wants back, the latest first: lent processors go home. Then those of the node
+//! with fewest of the application, there of the cache with fewest, there of the core with fewest:
+//! so the rest is compact. Of equals the one that it has had longest goes, then the highest index.
 
 use crate::plan::Plan;
 use crate::shares::Shares;

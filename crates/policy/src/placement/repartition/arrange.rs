@@ -1,8 +1,8 @@
-//! The choice of groups for all programs together: who keeps what, where newcomers go, and what is worth a move. Knows no processor by name.
+//! The choice of groups for all programs together. It counts processors by group and names none.
 //!
 //! ```text
-//! 1. who has too many keeps those nearest together, and loses the others, the farthest first
-//! 2. who has too few takes more, those that lack most first: nearest to its main group and its pages;
+//! 1. a program with too many keeps those nearest together, and loses the others, the farthest first
+//! 2. a program with too few takes more, those that lack most first: nearest to its main group and its pages;
 //!    one that has none chooses its main group by the cost of all it would have from there
 //! 3. see `improve`: processors change hands as long as that saves more than it costs, within a fixed budget
 //! ```
@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 pub struct Arranger {
     /// How much each part of the cost counts.
     pub weights: Weights,
-    /// Who has what where.
+    /// The processors of each program in each group.
     pub board: Board,
     /// Where pages are.
     pub memory: Distances,

@@ -1,4 +1,5 @@
-//! Who has how many processors in which group, while it is being arranged. Knows no processor by name, and nothing of what is good.
+//! The number of processors of each program in each group, while they are arranged. It names no
+//! processor and judges nothing.
 
 use std::ops::Range;
 
@@ -159,7 +160,8 @@ impl Board {
         self.room[group] += processors;
     }
 
-    /// Two programs change processors: the first gives some in `here` for as many of the second in `there`.
+    /// Two programs change processors: the first gives some in `here` for as many of the second in
+    /// `there`.
     pub fn exchange(&mut self, (first, here): (usize, usize), (second, there): (usize, usize), processors: u16) {
         self.lose(first, here, processors);
         self.lose(second, there, processors);

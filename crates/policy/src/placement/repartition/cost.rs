@@ -1,7 +1,8 @@
-//! What an arrangement costs, in integers. Knows not how a good one is found.
+//! The cost of an arrangement, in integers.
 //!
-//! The unit is one processor for which data are one firmware unit of distance farther away than its own memory (local = 10, the next
-//! package usually 20 or 32). The cost of an arrangement is the sum of
+//! The unit is one processor for which data are one firmware unit of distance farther away than its
+//! own memory (local = 10, the next package usually 20 or 32). The cost of an arrangement is the
+//! sum of
 //! ```text
 //! spread     × each processor's distance from its program's main group (the group from which the sum is smallest)
 //! memory     × each processor's distance from its program's pages, weighted by bytes
@@ -51,7 +52,8 @@ pub struct Way {
     to: usize,
     /// By how much each is farther, measured from the main group.
     from_main: i64,
-    /// By how much all are farther before anything goes, if `to` becomes the main group; and then each that goes.
+    /// By how much all are farther before anything goes, if `to` becomes the main group; and then
+    /// each that goes.
     new: i64,
     from_new: i64,
     /// By how much each costs more because of where pages are.
@@ -93,8 +95,8 @@ impl Costs<'_> {
         i64::from(self.weights.spread) * self.distance(board, program, main)
     }
 
-    /// The main group of a program: of those it is in the one from which it is spread least, of equals the one it has, then the first. With the
-    /// spread.
+    /// The main group of a program: of those it is in the one from which it is spread least, of
+    /// equals the one it has, then the first. With the spread.
     pub fn main(&self, board: &Board, program: usize) -> (usize, i64) {
         let now = board.main(program);
         let measured = board.places(program).map(|main| (self.spread(board, program, main), main != now, main));
@@ -107,7 +109,8 @@ impl Costs<'_> {
         board.places(program).map(far).sum()
     }
 
-    /// The way of processors of a program from one group to another, however many go; `now` is its [`Self::distance`] from its main group.
+    /// The way of processors of a program from one group to another, however many go; `now` is its
+    /// [`Self::distance`] from its main group.
     pub fn way(&self, board: &Board, program: usize, (from, to): (usize, usize), now: i64) -> Way {
         let main = board.main(program);
         let farther = |main: usize| i64::from(self.ground.far(to, main)) - i64::from(self.ground.far(from, main));
@@ -122,8 +125,8 @@ impl Costs<'_> {
         }
     }
 
-    /// What changes for a program if so many of its processors go that way: spread, memory and moves, from its main group or, if that is
-    /// better, from the new one.
+    /// What changes for a program if so many of its processors go that way: spread, memory and
+    /// moves, from its main group or, if that is better, from the new one.
     pub fn shift(&self, board: &Board, way: &Way, processors: u16) -> i64 {
         let many = i64::from(processors);
         let from_main = many * way.from_main;

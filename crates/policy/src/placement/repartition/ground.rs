@@ -1,11 +1,13 @@
-//! The ground on which programs are arranged: groups of processors, and how far they are from each other's memory. Knows no program.
+//! The ground on which programs are arranged: groups of processors, and their distances from each
+//! other's memory.
 
 use super::levels::{GROUPS_MAX, PoolLevels};
 use crate::rejected::Rejected;
 use crate::view::{PuState, View};
 use numaestro_topology::{Formation, GroupTree, Machine, NumaNodeId, PuId, PuSet};
 
-/// What one step outwards in the tree of groups costs, in the firmware's units of distance (10 = the whole way to local memory).
+/// What one step outwards in the tree of groups costs, in the firmware's units of distance (10 =
+/// the whole way to local memory).
 const STEP: u32 = 2;
 
 /// Groups of processors and their distances.
@@ -147,7 +149,8 @@ impl Ground {
         &self.near_nodes[usize::from(self.node[group]) * nodes..][..nodes]
     }
 
-    /// What is free in the groups of groups around a group, the outermost first, as one number to compare.
+    /// What is free in the groups of groups around a group, the outermost first, as one number to
+    /// compare.
     pub fn room_around(&self, room: &[u16], group: usize) -> u64 {
         let (mut weight, mut at) = (0, group);
         for (shift, level) in (0..self.tree.depth()).rev().enumerate().take(4) {
@@ -183,7 +186,8 @@ fn most_common_node(machine: &Machine, members: &[PuId]) -> u16 {
     best.map_or(0, |node| node.0 as u16)
 }
 
-/// Steps outwards from two leaves until one group of groups holds both; beyond the outermost level is the machine.
+/// Steps outwards from two leaves until one group of groups holds both; beyond the outermost level
+/// is the machine.
 fn climb(tree: &GroupTree, a: usize, b: usize) -> u32 {
     let (mut a, mut b, mut steps) = (a, b, 0);
     for level in (0..tree.depth()).rev() {

@@ -1,4 +1,4 @@
-//! Small changes to an arrangement, as long as they pay. Knows nothing of how it came about.
+//! Small changes to an arrangement, as long as they pay.
 //!
 //! ```text
 //! until nothing changes, the budget is used up or some sweeps are over:
@@ -7,8 +7,8 @@
 //!     taking another program's place in a better group, while that one goes where there is room
 //!   of the programs that are farthest from what they could have at best: all of its processors somewhere else
 //! ```
-//! Each change is made only if it lowers the cost, moves included. The budget counts places looked at, so that the same situation always
-//! ends in the same arrangement.
+//! Each change is made only if it lowers the cost, moves included. The budget counts places looked
+//! at, so that the same situation always ends in the same arrangement.
 
 use super::board::Board;
 use super::cost::Costs;
@@ -42,7 +42,7 @@ struct Change {
     delta: i64,
     to: usize,
     processors: u16,
-    /// Who makes room, and where that one goes; `None` if there is room.
+    /// The program that makes room, and the group that it goes to; `None` if there is room.
     other: Option<(usize, usize)>,
 }
 
@@ -131,7 +131,8 @@ impl Improve {
         row.iter().enumerate().min_by_key(|&(group, &far)| (far, group)).map(|(group, _)| group)
     }
 
-    /// All ways of getting processors of a program from one group to another. It is in so many places, and `now` so far from its main group.
+    /// All ways of getting processors of a program from one group to another. It is in so many
+    /// places, and `now` so far from its main group.
     fn consider(
         &mut self,
         board: &Board,
@@ -177,7 +178,8 @@ impl Improve {
         }
     }
 
-    /// Tries the programs that are farthest from what they could have at best somewhere else as a whole. True if one has moved.
+    /// Tries the programs that are farthest from what they could have at best somewhere else as a
+    /// whole. True if one has moved.
     fn resettle(&mut self, board: &mut Board, costs: &Costs<'_>) -> bool {
         let mut homeless = std::mem::take(&mut self.homeless);
         homeless.clear();
@@ -226,8 +228,8 @@ impl Improve {
     }
 }
 
-/// What changes in isolation when processors of a program go from one group to another, and those of another one in the opposite direction
-/// or somewhere else.
+/// What changes in isolation when processors of a program go from one group to another, and those
+/// of another one in the opposite direction or somewhere else.
 fn crowding(
     board: &Board,
     costs: &Costs<'_>,

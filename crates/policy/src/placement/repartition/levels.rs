@@ -1,4 +1,5 @@
-//! Which groups programs are arranged in: as the hardware has them, or as the pool family forms its pools. Knows no program.
+//! The groups that programs are arranged in: as the hardware has them, or as the pool family forms
+//! its pools.
 
 use crate::parameters::Parameters;
 use crate::placement::machinery::pool_config::{read_levels, write_levels};
@@ -8,7 +9,8 @@ use numaestro_topology::{Formation, Level, Machine, PuSet};
 /// Most groups: every group is compared with every other.
 pub const GROUPS_MAX: usize = 1024;
 
-/// Rules of formation, outermost first; none: every level of the hardware that divides the one before.
+/// Rules of formation, outermost first; none: every level of the hardware that divides the one
+/// before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PoolLevels(Vec<Formation>);
 
@@ -28,8 +30,9 @@ impl PoolLevels {
         write_levels(&self.0)
     }
 
-    /// The rules on this machine: packages, nodes and caches, each level if it has more objects than the one outside it, as far as there are
-    /// not too many. A cache that belongs to one core is no group.
+    /// The rules on this machine: packages, nodes and caches, each level if it has more objects
+    /// than the one outside it, as far as there are not too many. A cache that belongs to one core
+    /// is no group.
     pub(super) fn on(&self, machine: &Machine, usable: &PuSet) -> Vec<Formation> {
         if !self.0.is_empty() {
             return self.0.clone();

@@ -1,9 +1,10 @@
-//! How far each program's pages are from each group. Knows no counts of processors.
+//! The distance of each program's pages from each group.
 
 use super::ground::Ground;
 use crate::view::{App, AppId, Slot, View};
 
-/// By program of one decision and group: distance from its pages, weighted by bytes. What has not changed since the last decision is kept.
+/// By program of one decision and group: distance from its pages, weighted by bytes. What has not
+/// changed since the last decision is kept.
 #[derive(Debug, Clone, Default)]
 pub struct Distances {
     groups: usize,
@@ -13,12 +14,13 @@ pub struct Distances {
     least: Vec<u16>,
     /// By program: where its row begins, and whether it is anything but zeros.
     at: Vec<u32>,
-    /// By slot: of whom and of what its row was made.
+    /// By slot: the application that its row was made for, and the pages that it then had.
     known: Vec<Option<(AppId, u64)>>,
     nodes: usize,
 }
 
-/// Where nothing is known of pages they may be at home: that counts this many times less than what is known.
+/// Where nothing is known of pages they may be at home: that counts this many times less than what
+/// is known.
 const GUESS: u16 = 4;
 /// Bytes are weighed in this many parts.
 const PARTS: u64 = 1 << 10;

@@ -1,12 +1,14 @@
-//! Where a program settles: the main group of one that has nothing, and the processors that one takes from its main group outwards.
+//! Where a program settles: the main group of one that has nothing, and the processors that one
+//! takes from its main group outwards.
 
 use super::board::Board;
 use super::cost::Costs;
 use crate::random::{Random, Tie};
 use std::cmp::Reverse;
 
-/// The main group from which all that a program wants is cheapest, if it takes what is free there and then what is nearest; none without room.
-/// With the cost: spread, memory, moves and isolation. The program has nothing.
+/// The main group from which all that a program wants is cheapest, if it takes what is free there
+/// and then what is nearest; none without room. With the cost: spread, memory, moves and isolation.
+/// The program has nothing.
 pub(super) fn nest(
     board: &Board,
     costs: &Costs<'_>,
@@ -38,7 +40,8 @@ pub(super) fn nest(
     best
 }
 
-/// The cost of all that a program wants from a main group outwards; more than `most` is not worth knowing exactly.
+/// The cost of all that a program wants from a main group outwards; more than `most` is not worth
+/// knowing exactly.
 fn cost_from(board: &Board, costs: &Costs<'_>, program: usize, main: usize, most: i64) -> i64 {
     let (mut left, mut sum) = (board.seat(program).wanted, 0);
     for &group in costs.ground.near(main) {
@@ -59,7 +62,8 @@ fn cost_from(board: &Board, costs: &Costs<'_>, program: usize, main: usize, most
     sum
 }
 
-/// Takes what a program lacks: always the nearest to its main group and its pages, what it had before rather than other, where fewest are.
+/// Takes what a program lacks: always the nearest to its main group and its pages, what it had
+/// before rather than other, where fewest are.
 pub(super) fn fill(board: &mut Board, costs: &Costs<'_>, program: usize) {
     let main = board.main(program);
     while board.total(program) < board.seat(program).wanted {

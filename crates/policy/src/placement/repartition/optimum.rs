@@ -1,4 +1,5 @@
-//! The best arrangement there is, by looking at all of them: for measuring how far from it the quick one stays. Only for small cases.
+//! The best arrangement there is, by looking at all of them: for measuring how far from it the
+//! quick one stays. Only for small cases.
 
 use super::board::Board;
 use super::cost::Costs;
@@ -21,8 +22,9 @@ struct Search<'a> {
     best: i64,
 }
 
-/// The least cost of an arrangement in which everybody has what it wants, from a board as it is before anything has been arranged. Takes time
-/// exponential in programs and groups: up to five of the former and four of the latter it is milliseconds.
+/// The least cost of an arrangement in which everybody has what it wants, from a board as it is
+/// before anything has been arranged. Takes time exponential in programs and groups: up to five of
+/// the former and four of the latter it is milliseconds.
 ///
 /// # Panics
 /// If there is not room for what all want.

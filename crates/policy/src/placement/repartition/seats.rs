@@ -1,4 +1,4 @@
-//! From numbers by group to processors by name. Knows nothing of why there are so many.
+//! From numbers by group to processors by name.
 
 use super::board::Board;
 use super::ground::Ground;
@@ -10,7 +10,8 @@ use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 use std::cmp::Reverse;
 
-/// Smallest is taken first: what it knows (it has not left it yet, it had it before), then cores with nobody else, fewest cores, the first.
+/// Smallest is taken first: what it knows (it has not left it yet, it had it before), then cores
+/// with nobody else, fewest cores, the first.
 type Key = (u8, Reverse<u64>, bool, u32, Reverse<u32>, PuId);
 
 /// Buffers.

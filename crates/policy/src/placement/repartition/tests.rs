@@ -1,4 +1,5 @@
-//! What the placement is for, and how near it comes to the best there is.
+//! Tests of repartitioning: the situations that it is made for, and how near it comes to the best
+//! arrangement.
 
 use super::*;
 use crate::conformance::Case;
@@ -9,7 +10,8 @@ fn repartition() -> Repartition {
     Repartition::new(PoolLevels::default(), Weights::default(), Tie::Lowest, 0)
 }
 
-/// Four nodes of four: each of the first three has three of a node of its own, the fourth has the one that is left in each, the last a whole node.
+/// Four nodes of four: each of the first three has three of a node of its own, the fourth has the
+/// one that is left in each, the last a whole node.
 fn one_scattered(wants: &[u32]) -> Case {
     let mut case = Case::on("numa:4 core:4 pu:1").wants(wants);
     for node in 0..3 {
@@ -63,7 +65,8 @@ fn stays_beside_its_memory() {
     let mut case = Case::on("numa:2 core:4 pu:1").wants(&[2]);
     case.apps[0].memory = vec![0, 1 << 30];
     assert_eq!(case.place(&mut repartition(), &[2]), ["4-5"]);
-    // Not for a move that costs more: one unit less is not worth it, and nothing at all without the weight.
+    // Not for a move that costs more: one unit less is not worth it, and nothing at all without the
+    // weight.
     let mut case = Case::on("numa:2 core:4 pu:1").wants(&[2]).holds(&[2]);
     case.apps[0].memory = vec![49 << 20, 51 << 20];
     assert_eq!(case.place(&mut repartition(), &[2]), ["0-1"]);
@@ -86,7 +89,8 @@ fn a_home_moves_with_most_of_its_program() {
 
 #[test]
 fn asymmetric_distances() {
-    // From node 1 to the memory of node 0 it is near, to that of node 2 far; a program of six that is at home in node 0 grows into node 1.
+    // From node 1 to the memory of node 0 it is near, to that of node 2 far; a program of six that
+    // is at home in node 0 grows into node 1.
     let machine = numaestro_topology::synthetic::parse("numa:3 core:4 pu:1").unwrap();
     let machine = machine.with_node_distances(vec![10, 30, 12, 14, 10, 40, 30, 40, 10]).unwrap();
     let mut case = Case::on("numa:3 core:4 pu:1").wants(&[6]).holds(&[4]);

@@ -1,11 +1,13 @@
-//! The user's minimum, for policies whose papers know none. Knows nothing of the rule that finds the counts.
+//! The user's minimum, for policies whose papers know none: it corrects counts that a rule has
+//! found.
 
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 use std::cmp::Reverse;
 
-/// Puts into `out`, in order of arrival, those whose minimums fit: each one that still fits beside the earlier ones. The others get nothing:
-/// fewer than the minimum is never given. With a minimum of 1 these are the first P.
+/// Puts into `out`, in order of arrival, each application whose minimum fits beside those of the
+/// earlier ones. The others get nothing: an application never has fewer than its minimum. With
+/// minimums of 1 these are the first P.
 pub fn served(view: &View<'_>, out: &mut Vec<Slot>) {
     out.clear();
     let mut left = view.capacity;
@@ -18,8 +20,8 @@ pub fn served(view: &View<'_>, out: &mut Vec<Slot>) {
     }
 }
 
-/// Raises every application of `served` that has processors to its minimum: from what is left over, then one by one from the one
-/// with most above its own minimum, of equals the latest.
+/// Raises every application of `served` that has processors to its minimum: from what is left over,
+/// then one by one from the one with most above its own minimum, of equals the latest.
 pub fn guarantee(view: &View<'_>, served: &[Slot], shares: &mut Shares) {
     let mut left = view.capacity - shares.total();
     for &slot in served {

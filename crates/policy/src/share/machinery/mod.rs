@@ -1,3 +1,3 @@
-//! What several answers about shares are built from. Knows none of them.
+//! Parts that several answers about shares are built from.
 
 pub mod guarantee;

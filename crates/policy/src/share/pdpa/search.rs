@@ -1,13 +1,15 @@
-//! The search for the number of processors of one application: PDPA's five states. Knows nothing of other applications but how many processors
-//! are free.
+//! The search for the number of processors of one application: PDPA's five states. Of other
+//! applications it knows only the number of free processors.
 
 use crate::view::{AppId, Search};
 
 /// Bad reports in a row after which a stable application is searched again.
 const BAD_REPORTS: u32 = 3;
-/// Quanta that a stable application is left alone before a test; twice as many after each test that failed.
+/// Quanta that a stable application is left alone before a test; twice as many after each test that
+/// failed.
 const REST: u64 = 10;
-/// On a small machine nobody starts with more than this part of it, so that as many as the usual first level of multiprogramming can start.
+/// On a small machine nobody starts with more than this part of it, so that as many as the usual
+/// first level of multiprogramming can start.
 const START_PART: u32 = 4;
 /// Speedup with one processor, by definition, thousandths.
 const ONE: u32 = 1000;
@@ -233,7 +235,8 @@ impl Record {
         }
     }
 
-    /// Whether it has another number than it should have. If that lasts, it should have what it has.
+    /// Whether it has another number than it should have. If that lasts, it should have what it
+    /// has.
     fn is_apart(&mut self, config: &Config, allocation: u32, now: u64) -> bool {
         if allocation == self.count {
             self.apart = None;
@@ -264,7 +267,8 @@ impl Record {
         }
     }
 
-    /// It does badly with what it has: fewer. With one its efficiency is 1, so nothing is left to find.
+    /// It does badly with what it has: fewer. With one its efficiency is 1, so nothing is left to
+    /// find.
     fn shrink(&mut self, config: &Config, bounds: &Bounds) {
         let fewer = self.count.saturating_sub(config.step).max(bounds.floor).min(self.count);
         if fewer == self.count {

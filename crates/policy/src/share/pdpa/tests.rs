@@ -1,4 +1,5 @@
-//! Tests of PDPA: every transition of its states, whole searches over speedup curves, programs that say nothing or lie.
+//! Tests of PDPA: every transition of its states, whole searches over speedup curves, programs that
+//! report nothing or lie.
 
 use super::world::{Curve, QUANTUM, World, flat, half_parallel, linear, peak_at_18, silent, superlinear};
 use super::*;
@@ -136,7 +137,8 @@ fn growth_for_which_nothing_was_free_goes_on_when_something_is() {
     assert_eq!(world.counts[0], 16);
 }
 
-/// Two processors: each starts with one, nobody can grow until somebody ends; then one that scales has both, one that does not has one.
+/// Two processors: each starts with one, nobody can grow until somebody ends; then one that scales
+/// has both, one that does not has one.
 #[test]
 fn two_processors() {
     for (curve, alone) in [(linear as Curve, 2), (flat, 1)] {
@@ -193,7 +195,8 @@ fn who_never_reports_keeps_its_start_and_is_then_treated_as_by_equi() {
     assert_eq!(alone.counts, [2]);
 }
 
-/// However many there are and whatever they ask for, those that say nothing come to rest: nobody wants to be asked again.
+/// However many there are and whatever they ask for, those that say nothing come to rest: nobody
+/// wants to be asked again.
 #[test]
 fn silence_comes_to_rest() {
     let mut random = Random::new(12);

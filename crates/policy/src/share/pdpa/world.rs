@@ -1,4 +1,5 @@
-//! A small world for tests of PDPA: programs with speedup curves, and a manager that does at once what PDPA says.
+//! A small world for tests of PDPA: programs with speedup curves, and a manager that carries
+//! decisions out at once.
 
 use super::{Config, Pdpa, Share, State};
 use crate::conformance::Case;
@@ -37,7 +38,7 @@ pub fn flat(_: u32) -> u32 {
     1000
 }
 
-/// A machine, programs, and a manager that does at once what PDPA says.
+/// A machine, programs, and a manager that carries decisions out at once.
 pub struct World {
     pub case: Case,
     pub pdpa: Pdpa,

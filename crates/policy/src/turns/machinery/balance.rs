@@ -1,4 +1,4 @@
-//! Which threads leave their bus. Knows nothing of who runs in a turn.
+//! The threads that change their bus, so that buses have the same load.
 //!
 //! Source: Antonopoulos et al. 2004, §5, asks for it; the rule is taken here:
 //! ```text
@@ -6,7 +6,8 @@
 //! 2. if the bus with most demand wants more than its saturation rate, turn for turn, and the one with least wants less than its own:
 //!    one thread of each change places, so that their demands come nearest to each other. Once a turn, so that rates can settle
 //! ```
-//! A bus's demand turn for turn: the sum of the rates of its threads, times the part of them that can run at once.
+//! A bus's demand turn for turn: the sum of the rates of its threads, times the part of them that
+//! can run at once.
 
 use super::buses::Line;
 use super::ready::Ready;
@@ -35,7 +36,8 @@ fn level_counts(ready: &mut Ready) {
         if !lines.iter().any(crowded) {
             return;
         }
-        // Whoever has been passed over was not on a crowded bus; buses only become less crowded.
+        // Threads that have been passed over were not on a crowded bus, and buses only become less
+        // crowded.
         let Some(index) = (0..from_tail).rev().find(|&index| crowded(&lines[ready.list[index].bus as usize])) else {
             return;
         };
@@ -64,7 +66,8 @@ fn swap(ready: &Ready) -> Option<[(usize, u32); 2]> {
     let on = |bus: u32| (0..list.len()).filter(move |&index| list[index].bus == bus);
     let rate = |index: usize| u64::from(ready.rate(&list[index]));
     let light = on(to).min_by_key(|&index| (rate(index), Reverse(index)))?;
-    // What the swap takes off one bus and puts on the other is best half of the difference, and must be less than all of it.
+    // What the swap takes off one bus and puts on the other is best half of the difference, and
+    // must be less than all of it.
     let gap = turn_demand(high).saturating_sub(turn_demand(low)) * u64::from(high.threads) / high.at_once().max(1);
     let moved = |index: usize| rate(index).saturating_sub(rate(light));
     let better = on(from).filter(|&index| moved(index) > 0 && moved(index) < gap);

@@ -1,7 +1,9 @@
-//! The buses in a turn: processors of each, transactions that have been promised, and on which bus a thread belongs. Knows no rule of choice.
+//! The buses in a turn: the processors of each, the transactions that have been promised, and the
+//! threads that belong to it.
 //!
-//! Source: Antonopoulos et al. 2004, §5, names several buses as future work: balance each, and move threads between them. Taken here: a thread
-//! belongs to the bus on which it ran last; each bus is scheduled by itself.
+//! Source: Antonopoulos et al. 2004, §5, names several buses as future work: balance each, and move
+//! threads between them. Taken here: a thread belongs to the bus on which it ran last; each bus is
+//! scheduled by itself.
 
 use crate::rejected::Rejected;
 use crate::view::{Bus, PuState, Slot, View};
@@ -32,7 +34,8 @@ impl Line {
         self.processors.saturating_sub(self.chosen)
     }
 
-    /// `ABTR_proc` as numerator and denominator: what is left of `budget` for each processor that is left.
+    /// `ABTR_proc` as numerator and denominator: what is left of `budget` for each processor that
+    /// is left.
     pub fn left_of(&self, budget: u64) -> (i128, i128) {
         (i128::from(budget) - i128::from(self.demand), i128::from(self.free()))
     }
@@ -49,8 +52,9 @@ pub struct Buses {
 }
 
 impl Buses {
-    /// Looks which processors there are. With `apart` false all are one bus whose saturation does not matter. `present`: applications by slot
-    /// that take part; processors of the others are not ours.
+    /// Looks which processors there are. With `apart` false all are one bus whose saturation does
+    /// not matter. `present`: applications by slot that take part; processors of the others are not
+    /// ours.
     pub fn survey(&mut self, view: &View<'_>, apart: bool, present: &[bool]) {
         let apart = apart && !view.buses.is_empty();
         self.lines.clear();
@@ -83,7 +87,8 @@ impl Buses {
         }
     }
 
-    /// Makes the sum of processors `capacity`: processors may be kept from us without anybody having said which.
+    /// Makes the sum of processors `capacity`: processors may be kept from us without anybody
+    /// having said which.
     fn fit(&mut self, capacity: u32) {
         let mut sum: u32 = self.lines.iter().map(|line| line.processors).sum();
         while sum > capacity {
@@ -109,7 +114,8 @@ impl Buses {
         self.lines.iter().map(Line::free).sum()
     }
 
-    /// The bus with fewest threads for its processors, once it has one more; of equals the first. One without processors only if all are.
+    /// The bus with fewest threads for its processors, once it has one more; of equals the first.
+    /// One without processors only if all are.
     pub fn emptiest(&self) -> u32 {
         let mut best = 0;
         for (number, line) in self.lines.iter().enumerate().skip(1) {

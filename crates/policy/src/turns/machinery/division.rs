@@ -1,4 +1,5 @@
-//! A share part as the conventional policy inside a policy of bandwidth: how many threads of each application, before anybody looks at rates.
+//! A share part as the conventional policy inside a policy of bandwidth: how many threads of each
+//! application, before rates matter.
 //!
 //! Source: Antonopoulos et al. 2004, §4, the two general methods.
 
@@ -14,7 +15,7 @@ use numaestro_topology::PuSet;
 pub struct Division {
     share: Box<dyn Share>,
     shares: Shares,
-    /// Applications by their last thread in the list: who was served longest ago is first.
+    /// Applications by their last thread in the list: the one that was served longest ago is first.
     order: Vec<Slot>,
     listed: Vec<bool>,
     /// Copies in which requests are multiplied.
@@ -25,7 +26,8 @@ impl Division {
     /// With this share.
     ///
     /// # Errors
-    /// If what it gives depends on processors held before, on homes or on speedups: here everything is divided afresh, and on paper.
+    /// If what it gives depends on processors held before, on homes or on speedups: here everything
+    /// is divided afresh, and on paper.
     pub fn new(share: Box<dyn Share>) -> Result<Self, Rejected> {
         if !share.space_shares() || share.needs_homes() || share.retains() || share.preempts() || share.needs().speedup
         {
@@ -42,7 +44,8 @@ impl Division {
         crate::parameters::write_answer(self.share.info(), &self.share.parameters())
     }
 
-    /// Divides `processors` among the applications in the list, each of which could use `times` as many as it has threads.
+    /// Divides `processors` among the applications in the list, each of which could use `times` as
+    /// many as it has threads.
     pub fn divide(&mut self, view: &View<'_>, ready: &Ready, processors: u32, times: u32) {
         self.order.clear();
         self.listed.clear();

@@ -1,7 +1,8 @@
-//! Gives free processors to the fittest threads, one at a time, bus by bus. Knows neither who else has processors nor why.
+//! Gives free processors to the fittest threads, one at a time, bus by bus.
 //!
-//! Source: Antonopoulos et al. 2004, §4 (rounds with equation 1); several buses: §5, future work. On a bus whose saturation rate is not known all
-//! threads are equally fit, so that the order of the list decides.
+//! Source: Antonopoulos et al. 2004, §4 (rounds with equation 1); several buses: §5, future work.
+//! On a bus whose saturation rate is not known all threads are equally fit, so that the order of
+//! the list decides.
 
 use super::buses::Line;
 use super::ready::{Entry, Ready};
@@ -12,7 +13,7 @@ use crate::view::Slot;
 const POSITION_BITS: u32 = 24;
 const POSITION: u32 = (1 << POSITION_BITS) - 1;
 
-/// Who may be chosen, and what for.
+/// The threads that may be chosen, and the bandwidth that they are chosen for.
 pub trait Rule {
     /// `ABTR_proc` of this bus, as numerator and denominator.
     fn target(&self, line: &Line) -> (i128, i128);
@@ -20,15 +21,16 @@ pub trait Rule {
     /// Decides ties: the lower is chosen; of equals the one nearest to the head. Below 256.
     fn turns(&self, entry: &Entry) -> u32;
 
-    /// Whether this thread may run. `free`: processors left of all buses; `need`: threads that its application must take at once.
+    /// Whether this thread may run. `free`: processors left of all buses; `need`: threads that its
+    /// application must take at once.
     fn admits(&self, entry: &Entry, free: u32, need: u32) -> bool;
 
     /// So many threads of this application have been chosen.
     fn chosen(&mut self, slot: Slot, threads: u32);
 }
 
-/// Fills each bus with threads that belong to it; then, if processors are left, with threads of other buses: what a bus cannot use is worth
-/// more than an affinity.
+/// Fills each bus with threads that belong to it; then, if processors are left, with threads of
+/// other buses: what a bus cannot use is worth more than an affinity.
 pub fn fill(ready: &mut Ready, selection: &mut Selection, rule: &mut impl Rule) {
     for anywhere in [false, true] {
         for bus in 0..ready.buses.lines.len() as u32 {
@@ -48,7 +50,7 @@ fn fill_bus(ready: &mut Ready, selection: &mut Selection, rule: &mut impl Rule, 
     selection.clear();
     let free = ready.buses.free();
     for (position, entry) in ready.list.iter().enumerate() {
-        // Who is not admitted now will not be later, with fewer processors left.
+        // A thread that is not admitted now will not be later, with fewer processors left.
         if !entry.chosen && (anywhere || entry.bus == bus) && rule.admits(entry, free, ready.need(entry)) {
             let rate = if line.saturation == 0 { 0 } else { ready.rate(entry) };
             selection.push(rate, rule.turns(entry) << POSITION_BITS | position as u32);

@@ -1,6 +1,8 @@
-//! Gangs chosen by bandwidth: what LQG and QWG share. They differ in how many quanta an application's rate is the mean of.
+//! Gangs chosen by bandwidth: LQG and QWG. They differ in one number, the quanta that a rate is the
+//! mean of.
 //!
-//! Source: Antonopoulos et al. 2004, §4, which describes them in a few sentences and refers to the ICPP 2003 paper of the same authors.
+//! Source: Antonopoulos et al. 2004, §4, which describes them in a few sentences and refers to the
+//! ICPP 2003 paper of the same authors.
 
 use super::buses::{Buses, Line, Preferences, needs_buses};
 use super::quantum::Quantum;
@@ -24,7 +26,8 @@ struct Gang {
     chosen: bool,
     /// The number of the latest sample that has been seen.
     samples: u32,
-    /// Mean BTR of its threads in the latest quanta it ran; `quanta` of them, the next goes to `at`.
+    /// Mean BTR of its threads in the latest quanta it ran; `quanta` of them, the next goes to
+    /// `at`.
     window: [u32; WINDOW_MAX as usize],
     quanta: u32,
     at: u32,
@@ -173,7 +176,8 @@ impl Gangs {
             let has_room =
                 |gang: &Gang| !gang.chosen && (1..=free).contains(&gang.size) && view.app(gang.slot).min <= free;
             let candidates = || self.list.iter().enumerate().filter(|(_, gang)| has_room(gang));
-            // The head is always taken, so that everybody gets on; equation 1 for the others, with the mean rate of one thread.
+            // The head is always taken, so that everybody gets on; equation 1 for the others, with
+            // the mean rate of one thread.
             let distance = |gang: &Gang| (left - i128::from(rate(gang)) * i128::from(free)).abs();
             let next = if free == processors {
                 candidates().next()
@@ -192,7 +196,8 @@ impl Gangs {
         self.buses.lines.iter().map(|line| u64::from(line.saturation)).sum()
     }
 
-    /// Leaves in `turn` those that were chosen, with the sizes they had then, folded if processors have gone away since.
+    /// Leaves in `turn` those that were chosen, with the sizes they had then, folded if processors
+    /// have gone away since.
     fn write(&mut self, view: &View<'_>, turn: &mut Turn) {
         self.present.fill(false);
         self.preferences.reset(view.apps.len(), self.buses.lines.len());
@@ -211,7 +216,8 @@ impl Gangs {
         self.preferences.write(turn);
     }
 
-    /// Each thread on the bus where it ran last, while there is room; the others, and those of a new gang, where most is free.
+    /// Each thread on the bus where it ran last, while there is room; the others, and those of a
+    /// new gang, where most is free.
     fn prefer(&mut self, view: &View<'_>, slot: Slot, size: u32) {
         let most = (0..self.buses.lines.len()).rev().max_by_key(|&bus| self.buses.lines[bus].free()).unwrap_or(0);
         for thread in view.threads_of(slot).iter().take(size as usize) {
@@ -335,7 +341,8 @@ mod tests {
 
     #[test]
     fn survives_whatever_happens() {
-        // Requests that fall within a quantum make a gang smaller at once; nothing makes it larger than the machine.
+        // Requests that fall within a quantum make a gang smaller at once; nothing makes it larger
+        // than the machine.
         let whole = |case: &Case, decided: &Decided| {
             for (app, &count) in case.apps.iter().zip(&decided.count) {
                 assert!(count <= app.thread_count, "{decided:?}");

@@ -1,4 +1,5 @@
-//! What several turns are built from: quanta, windows over applications, lists of threads, and the choice by bandwidth. Knows none of them.
+//! Parts that several turns are built from: quanta, windows over applications, lists of threads,
+//! and the choice by bandwidth.
 
 pub mod balance;
 pub mod buses;

@@ -1,6 +1,7 @@
-//! When a turn ends whose length is fixed. Knows nothing of what happens in it.
+//! The end of a turn of fixed length.
 
-/// Length of a quantum where nothing else is said, nanoseconds (Antonopoulos et al. 2004, §4: as long as the standard Linux scheduler's).
+/// Length of a quantum where nothing else is said, nanoseconds (Antonopoulos et al. 2004, §4: as
+/// long as the standard Linux scheduler's).
 pub const QUANTUM_NS: u64 = 100_000_000;
 
 /// Config and state.

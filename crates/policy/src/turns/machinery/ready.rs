@@ -1,10 +1,13 @@
-//! The list of threads that are ready, and which of them run in this turn. Knows no rule of choice.
+//! The list of threads that are ready, and the choice of those that run in this turn, by a rule
+//! that is given.
 //!
-//! Source: Antonopoulos et al. 2004, §4: "ready to execute threads are conceptually organized as a linked list". A thread keeps its place while it
-//! runs; when the turn is over, those that ran go to the tail in the order they had. A thread is (application, number): it is followed over turns
+//! Source: Antonopoulos et al. 2004, §4: "ready to execute threads are conceptually organized as a
+//! linked list". A thread keeps its place while it runs; when the turn is over, those that ran go
+//! to the tail in the order they had. A thread is (application, number): it is followed over turns
 //! although slots are used again.
 //!
-//! The user's minimum, which the paper does not know, is kept: an application below it takes as many threads at once as it needs, or none.
+//! The user's minimum, which the paper does not know, is kept: an application below it takes as
+//! many threads at once as it needs, or none.
 
 use super::buses::{Buses, Line, Preferences};
 use crate::turn::Turn;
@@ -77,8 +80,8 @@ impl Ready {
         Self { apart, ..Self::default() }
     }
 
-    /// Follows the view: threads that have gone leave the list, new ones join its tail, rates are the latest. `over`: the turn is over, so those
-    /// that ran belong where they ran.
+    /// Follows the view: threads that have gone leave the list, new ones join its tail, rates are
+    /// the latest. `over`: the turn is over, so those that ran belong where they ran.
     pub fn sync(&mut self, view: &View<'_>, over: bool) {
         self.present.clear();
         self.present.resize(view.apps.len(), false);
@@ -115,8 +118,8 @@ impl Ready {
         }
     }
 
-    /// Those that ran belong to the buses where their applications had processors. Which thread was on which is not known, so that nobody moves
-    /// who may have been where it belongs.
+    /// Those that ran belong to the buses where their applications had processors. Which thread was
+    /// on which is not known, so that nobody moves who may have been where it belongs.
     fn follow_places(&mut self, view: &View<'_>) {
         let buses = self.buses.lines.len();
         if buses < 2 {
@@ -146,7 +149,7 @@ impl Ready {
         }
     }
 
-    /// Sums up who belongs where and who has been chosen.
+    /// Counts, for each bus, the threads that belong to it and those that have been chosen.
     fn recount(&mut self, slots: usize) {
         self.count.clear();
         self.count.resize(slots, 0);
@@ -163,8 +166,8 @@ impl Ready {
         }
     }
 
-    /// New threads of one application join the tail: where they ran before (a change of policy), else together on the emptiest bus, or spread over
-    /// all if they are too many for one.
+    /// New threads of one application join the tail: where they ran before (a change of policy),
+    /// else together on the emptiest bus, or spread over all if they are too many for one.
     fn welcome(&mut self, view: &View<'_>, slot: Slot) {
         let app = view.app(slot);
         let first = app.first_thread as usize;
@@ -192,7 +195,8 @@ impl Ready {
         }
     }
 
-    /// Where processors have gone away within a turn, those chosen that are nearest to the tail do not run; they keep their places.
+    /// Where processors have gone away within a turn, those chosen that are nearest to the tail do
+    /// not run; they keep their places.
     fn shrink(&mut self) {
         let over = |line: &Line| line.chosen > line.processors;
         if !self.buses.lines.iter().any(over) {
@@ -211,7 +215,8 @@ impl Ready {
         }
     }
 
-    /// BTR, or what counts as such before it has been measured, on the bus where the thread belongs.
+    /// BTR, or what counts as such before it has been measured, on the bus where the thread
+    /// belongs.
     pub fn rate(&self, entry: &Entry) -> u32 {
         entry.rate.unwrap_or(self.buses.lines[entry.bus as usize].unmeasured)
     }
@@ -267,8 +272,8 @@ impl Ready {
         if self.count[entry.slot.index()] > 0 { 1 } else { self.min[entry.slot.index()] }
     }
 
-    /// One thread runs on this bus, and with it, if its application would stay below its minimum, as many others of it as that takes. Gives how
-    /// many; 0 if there is no room for the minimum.
+    /// One thread runs on this bus, and with it, if its application would stay below its minimum,
+    /// as many others of it as that takes. Gives how many; 0 if there is no room for the minimum.
     pub fn run(&mut self, index: usize, bus: u32) -> u32 {
         let (slot, min) = (self.list[index].slot, self.need(&self.list[index]));
         if min > self.buses.free() {
@@ -292,8 +297,8 @@ impl Ready {
         count
     }
 
-    /// Goes through the list from its head: who runs on the bus where it belongs, as the rule says, given that bus, the thread and how many of its
-    /// application run.
+    /// Goes through the list from its head: who runs on the bus where it belongs, as the rule says,
+    /// given that bus, the thread and how many of its application run.
     pub fn in_order(&mut self, mut rule: impl FnMut(&Line, &Entry, u32) -> Verdict) {
         self.closed.clear();
         self.closed.resize(self.buses.lines.len(), false);
@@ -326,7 +331,7 @@ impl Ready {
         self.preferences.write(turn);
     }
 
-    /// Who runs, in the order of the list, as (application, thread): what tests look at.
+    /// The threads that run, in the order of the list, as (application, thread), for tests.
     #[cfg(test)]
     pub fn running(&self) -> Vec<(u64, u32)> {
         self.list.iter().filter(|entry| entry.chosen).map(|entry| (entry.app.0, entry.vp)).collect()

@@ -1,7 +1,8 @@
-//! The applications as a circular list in order of arrival, and how much of it fits into one turn. Knows nothing of when a turn ends.
+//! The applications as a circular list in order of arrival, and the part of it that fits into one
+//! turn.
 //!
-//! Places in the list are numbers of applications, so that a place stays what it is when the application there has gone: the next one
-//! after it is meant.
+//! Places in the list are numbers of applications, so that a place stays what it is when the
+//! application there has gone: the next one after it is meant.
 
 use crate::part::Needs;
 use crate::view::{AppId, Slot, View};
@@ -16,7 +17,8 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Everybody there is now. One whose minimum is more than the whole machine has now is not on the list.
+    /// Everybody there is now. One whose minimum is more than the whole machine has now is not on
+    /// the list.
     pub fn sync(&mut self, view: &View<'_>) {
         self.slots.clear();
         self.slots.extend(view.order.iter().copied().filter(|&slot| view.app(slot).min <= view.capacity));
@@ -59,7 +61,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Requests of up to `k_milli` thousandths of the machine, and minimums of no more than the machine.
+    /// Requests of up to `k_milli` thousandths of the machine, and minimums of no more than the
+    /// machine.
     pub fn new(view: &View<'_>, k_milli: u32) -> Self {
         let requests = u64::from(view.capacity) * u64::from(k_milli) / 1000;
         Self { requests, minimums: view.capacity, empty: true }

@@ -1,13 +1,17 @@
-//! Who fits best into the bandwidth that is left: equation 1 in integers, and an ordered structure to find its maximum. Knows neither threads nor buses.
+//! The candidate that fits best into the remaining bandwidth: equation 1 in integers, and an
+//! ordered structure to find its maximum.
 //!
-//! Source: Antonopoulos et al. 2004, §4, equation 1; §5 names the cost of scanning everybody in every round, O(N²), and priority queues as the
-//! way out. Taken here: candidates sorted by rate, with links over those that have been taken: O(N log N) for all rounds together.
+//! Source: Antonopoulos et al. 2004, §4, equation 1; §5 names the cost of scanning everybody in
+//! every round, O(N²), and priority queues as the way out. Taken here: candidates sorted by rate,
+//! with links over those that have been taken: O(N log N) for all rounds together.
 //!
-//! A target is a fraction (`numerator / denominator`) and may be negative. Fitness falls with the distance |target - rate|, so the fittest is the
-//! nearest; distances of two candidates from one target are compared as integers, exactly. Ties go to the lower rank.
+//! A target is a fraction (`numerator / denominator`) and may be negative. Fitness falls with the
+//! distance |target - rate|, so the fittest is the nearest; distances of two candidates from one
+//! target are compared as integers, exactly. Ties go to the lower rank.
 
-/// Fitness of a candidate at this distance from the target, distance in transactions per millisecond: 1000 / (1 + distance in transactions per
-/// microsecond) (equation 1). 1000 at distance 0, 500 at 1 per microsecond.
+/// Fitness of a candidate at this distance from the target, distance in transactions per
+/// millisecond: 1000 / (1 + distance in transactions per microsecond) (equation 1). 1000 at
+/// distance 0, 500 at 1 per microsecond.
 pub fn fitness(distance_per_ms: u64) -> u64 {
     const PER_MICROSECOND: u64 = 1000;
     const BEST: u64 = 1000;
@@ -64,8 +68,9 @@ impl Selection {
         }
     }
 
-    /// Takes the one whose rate is nearest to `numerator / denominator` of those that are admitted, and gives its rank; none if nobody is left.
-    /// Who is asked for and not admitted never comes again.
+    /// Takes the one whose rate is nearest to `numerator / denominator` of those that are admitted,
+    /// and gives its rank; none if nobody is left. A candidate that was not admitted once is not
+    /// offered again.
     pub fn take(
         &mut self,
         (numerator, denominator): (i128, i128),
@@ -89,7 +94,8 @@ impl Selection {
         let above = follow(&mut self.next, split);
         let below = follow(&mut self.previous, split);
         let above = (above < self.candidates.len()).then_some(above);
-        // Of those with one rate the links lead to the last; the first that is left has the lowest rank.
+        // Of those with one rate the links lead to the last; the first that is left has the lowest
+        // rank.
         let below = (below > 0).then(|| self.group[below - 1] as usize).map(|first| follow(&mut self.next, first));
         let key = |index: usize| {
             let one = self.candidates[index];
@@ -103,7 +109,8 @@ impl Selection {
     }
 }
 
-/// The lowest whole rate that is not below `numerator / denominator`; far outside of all rates it does not matter where.
+/// The lowest whole rate that is not below `numerator / denominator`; far outside of all rates it
+/// does not matter where.
 fn round_up(numerator: i128, denominator: i128) -> i64 {
     // Nearly always, and several times faster.
     if let (Ok(numerator), Ok(denominator)) = (i64::try_from(numerator), i64::try_from(denominator)) {

@@ -1,4 +1,4 @@
-//! What tests of turns share: quanta one after another, random situations, and who waits how long.
+//! For tests of turns: quanta one after another, random situations, and how long applications wait.
 
 use super::ring::request;
 use crate::conformance::{Case, app};
@@ -16,7 +16,7 @@ pub fn ids(numbers: &[u64]) -> Vec<AppId> {
 }
 
 impl Case {
-    /// Asks once: who runs, until when, and who may have what they release.
+    /// Asks once: the applications that run, the end of the turn, and the next window.
     pub fn ask(&self, turns: &mut dyn Turns) -> (Vec<AppId>, Option<u64>, Vec<AppId>) {
         let (turn, end) = self.turn(turns);
         let app = |slot: &Slot| self.apps[slot.index()].id;
@@ -34,7 +34,7 @@ impl Case {
         (turn, end)
     }
 
-    /// Lets one quantum pass: who ran, and who might have had what they released.
+    /// Lets one quantum pass: the applications that ran, and the next window.
     pub fn quantum(&mut self, turns: &mut dyn Turns) -> (Vec<AppId>, Vec<AppId>) {
         let (running, end, next) = self.ask(turns);
         assert_eq!((running.clone(), end, next.clone()), self.ask(turns), "another answer when asked again");
@@ -72,7 +72,8 @@ pub fn random_change(case: &mut Case, random: &mut Random) {
     }
 }
 
-/// A window fits into k·P and into the machine's minimums, or is one application; nobody in it has to be without a processor.
+/// A window fits into k·P and into the machine's minimums, or is one application; nobody in it has
+/// to be without a processor.
 pub fn check_window(case: &Case, running: &[AppId], k_milli: u32) {
     case.with_view(|view| {
         let slots: Vec<Slot> =
@@ -105,8 +106,8 @@ struct Wait {
 }
 
 impl Sliding {
-    /// A quantum is over in which these ran; so many were there before the latest change. Nobody has waited for more quanta than there were applications
-    /// that could run before it.
+    /// A quantum is over in which these ran; so many were there before the latest change. Nobody
+    /// has waited for more quanta than there were applications that could run before it.
     pub fn ran(&mut self, case: &Case, running: &[AppId], before: usize) {
         let come = case.order.len().saturating_sub(before);
         let slots = case.order.iter().filter(|slot| case.apps[slot.index()].min <= case.pus.len() as u32);

@@ -1,4 +1,5 @@
-//! What tests of policies of threads share: situations with threads and buses, what happens to them, and what every answer must keep.
+//! For tests of policies of threads: situations with threads and buses, random changes of them, and
+//! the promises of every answer.
 
 use crate::conformance::{Case, app};
 use crate::part::Turns;
@@ -10,7 +11,7 @@ use numaestro_topology::{PuId, PuSet};
 /// Length of a quantum in tests, nanoseconds.
 pub const QUANTUM: u64 = 100;
 
-/// What was decided: processors by slot, when to ask again, and who is wanted on which bus.
+/// A decision: processors by slot, the end of the turn, and processors preferred by bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decided {
     pub count: Vec<u32>,
@@ -34,7 +35,8 @@ impl Case {
         case
     }
 
-    /// The machine's processors on this many buses, as evenly as possible, each with this saturation rate.
+    /// The machine's processors on this many buses, as evenly as possible, each with this
+    /// saturation rate.
     pub fn on_buses(mut self, buses: u32, saturation: u32) -> Self {
         let pus = self.pus.len() as u32;
         let part = |bus: u32| (0..pus).filter(|pu| pu * buses / pus == bus).map(PuId).collect::<PuSet>();
@@ -117,7 +119,8 @@ impl Case {
         }
     }
 
-    /// As the engine does it: those that are to run do, on the buses where they are wanted, and are measured at `rate(application, number)`.
+    /// As the engine does it: those that are to run do, on the buses where they are wanted, and are
+    /// measured at `rate(application, number)`.
     pub fn run(&mut self, decided: &Decided, rate: impl Fn(AppId, u32) -> u32) {
         let mut free: Vec<Vec<PuId>> = self.buses.iter().map(|bus| bus.pus.iter().collect()).collect();
         for pus in &mut free {
@@ -142,7 +145,8 @@ impl Case {
         self.now_ns = decided.end.unwrap_or(self.now_ns + QUANTUM);
     }
 
-    /// Somebody comes, goes, wants another number, is measured or no longer, or a processor goes or comes back.
+    /// Somebody comes, goes, wants another number, is measured or no longer, or a processor goes or
+    /// comes back.
     pub fn something_happens(&mut self, random: &mut Random) {
         let some = |random: &mut Random, of: usize| random.below(of.max(1) as u32) as usize;
         match random.below(7) {
@@ -194,8 +198,8 @@ impl Case {
     }
 }
 
-/// Whatever happens on one to three buses: answers are possible, `check` holds for each, and everybody who stays runs again within `bound`
-/// quanta (G7).
+/// Whatever happens on one to three buses: answers are possible, `check` holds for each, and every
+/// application that stays runs again within `bound` quanta (G7).
 pub fn survives(make: &dyn Fn() -> Box<dyn Turns>, check: &dyn Fn(&Case, &Decided), bound: &dyn Fn(&Case) -> u32) {
     let mut random = Random::new(0xB05);
     for round in 0..150 {

@@ -1,4 +1,5 @@
-//! A window that slides over the applications: those that run together in one quantum. Knows nothing of how it slides.
+//! A window over the applications: those that run together in one quantum. Policies decide how it
+//! slides.
 
 use super::quantum::Quantum;
 use super::ring::{Ring, Room, behind};
@@ -14,9 +15,10 @@ pub struct Window {
     pub quantum: Quantum,
     /// Where it begins.
     pub first: AppId,
-    /// Who is in it, in the order of the list.
+    /// Its applications, in the order of the list.
     pub members: Vec<AppId>,
-    /// The present window came up in the middle of a quantum, when all of the one before had gone: what is left of the quantum is a gift.
+    /// The present window came up in the middle of a quantum, when all of the one before had gone:
+    /// what is left of the quantum is a gift.
     pub gift: bool,
     ring: Ring,
 }
@@ -28,7 +30,8 @@ impl Window {
         Self { k_milli, quantum, first: AppId(0), members: Vec::new(), gift: false, ring: Ring::default() }
     }
 
-    /// Looks who is there. Members that have gone leave the window. False if nobody is there.
+    /// Follows arrivals and departures. Members that have gone leave the window. False if there is
+    /// no application.
     pub fn sync(&mut self, view: &View<'_>) -> bool {
         self.ring.sync(view);
         self.members.retain(|&app| self.ring.find(view, app).is_some());
@@ -78,7 +81,8 @@ impl Window {
         self.first = self.members.first().copied().unwrap_or(self.first);
     }
 
-    /// Says who runs: the window now, and the one behind it for what is released. Returns the end of the quantum.
+    /// Writes the turn: the window runs, and the one behind it may take released processors.
+    /// Returns the end of the quantum.
     pub fn show(&self, view: &View<'_>, turn: &mut Turn) -> u64 {
         turn.running.clear();
         turn.running.extend(self.members.iter().filter_map(|&app| self.ring.find(view, app)));

@@ -1,4 +1,5 @@
-//! Tests of VTQ-DSS: gangs, holes, quanta; and on random cases that no hole is idle, that everybody runs and that processor times draw near.
+//! Tests of VTQ-DSS: gangs, holes, quanta; and on random cases that no hole is idle, that everybody
+//! runs and that processor times draw near.
 
 use super::*;
 use crate::conformance::Case;
@@ -16,7 +17,7 @@ fn policy(k_milli: u32) -> VtqDss {
     VtqDss::new(k_milli, FIRST, SHORTEST)
 }
 
-/// Asks, divides, carries it out: who has how many now, and until when.
+/// Asks, divides, carries it out: the processors of each application, and the end of the turn.
 fn decide(case: &mut Case, turns: &mut VtqDss) -> (Vec<(AppId, u32)>, Option<u64>) {
     let (turn, end) = case.turn(turns);
     for app in &mut case.apps {
@@ -118,7 +119,8 @@ fn more_than_the_machine_in_a_gang_is_divided_and_then_kept() {
     assert_eq!(running(&mut case, &mut turns), [(2, 4), (3, 4)], "the hole is the repository's");
 }
 
-/// Members of a gang get the same processor time, if their counts differ by less than the quanta may.
+/// Members of a gang get the same processor time, if their counts differ by less than the quanta
+/// may.
 #[test]
 fn processor_times_draw_near() {
     let mut random = Random::new(21);
@@ -146,7 +148,8 @@ fn processor_times_draw_near() {
     }
 }
 
-/// Whatever happens: gangs fit, no hole is idle that somebody in the repository could use, and everybody runs within two rounds.
+/// Whatever happens: gangs fit, no hole is idle that somebody in the repository could use, and
+/// everybody runs within two rounds.
 #[test]
 fn holes_are_filled_and_everybody_runs() {
     let mut random = Random::new(22);
@@ -199,7 +202,8 @@ fn check_holes(case: &Case, turns: &VtqDss, running: &[(AppId, u32)]) {
     }
 }
 
-/// What a gang has had with other requests is not made up for: while one asks for next to nothing nobody can be short enough, and would pay for that for ever.
+/// What a gang has had with other requests is not made up for: while one asks for next to nothing
+/// nobody can be short enough, and would pay for that for ever.
 #[test]
 fn another_request_is_another_gang() {
     let mut case = Case::new(64).wants(&[32, 2]);
