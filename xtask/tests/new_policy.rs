@@ -19,9 +19,6 @@ const SAMPLES: [(&str, &str); 5] = [
 ];
 /// The guide's example.
 const EXAMPLE: &str = "seniority";
-/// Crates that the copy needs besides the policies.
-const LINKED: [&str; 3] = ["topology", "engine", "sim"];
-
 const SCENARIO: &str = r#"
 machine = "xeon-4"
 seeds = 1
@@ -109,7 +106,8 @@ fn lay_out(repository: &Path, tree: &Path) {
     let manifest = fs::read_to_string(repository.join("Cargo.toml")).expect("the workspace");
     let (head, rest) = manifest.split_once("members = [").expect("members");
     let (_, rest) = rest.split_once("[workspace.package]").expect("what all packages have");
-    let members = "members = [\"crates/topology\", \"crates/policy\", \"crates/engine\", \"crates/sim\"]";
+    // The other crates are members because these need them.
+    let members = "members = [\"crates/policy\", \"crates/sim\"]";
     let (before, profiles) = rest.split_once("[profile.dev.package]").expect("what is made fast");
     let of_members =
         |line: &&str| !["repro", "guest"].iter().any(|gone| line.starts_with(&format!("numaestro-{gone}")));
@@ -128,10 +126,13 @@ fn lay_out(repository: &Path, tree: &Path) {
         write_if_new(&tree.join("Cargo.lock.of"), &lock);
     }
     fs::create_dir_all(tree.join("crates")).expect("a directory");
-    for name in LINKED {
-        let link = tree.join("crates").join(name);
-        let _ = fs::remove_file(&link);
-        std::os::unix::fs::symlink(repository.join("crates").join(name), &link).expect("a link");
+    for entry in fs::read_dir(repository.join("crates")).expect("the crates") {
+        let entry = entry.expect("a crate");
+        let link = tree.join("crates").join(entry.file_name());
+        if entry.file_name() != "policy" {
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(entry.path(), &link).expect("a link");
+        }
     }
 }
 
