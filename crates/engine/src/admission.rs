@@ -71,8 +71,15 @@ impl Admission {
         }
     }
 
-    /// Clamps the wishes of all that wait anew.
+    /// The bounds of everybody's wishes have changed. Wrappers run anywhere, and anywhere may have changed too.
     pub(crate) fn clamp_wishes(&mut self, site: &mut Site) {
+        for index in 0..site.ledger.started().len() {
+            let slot = site.ledger.started()[index];
+            site.clamp_wish(slot);
+            if site.ledger.account(slot).phase == Phase::Wrapper {
+                site.ledger.mark(slot);
+            }
+        }
         for at in 0..self.queue.len() {
             let slot = self.waiting()[at].app;
             site.clamp_wish(slot);

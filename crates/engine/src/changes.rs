@@ -39,6 +39,8 @@ impl Changes {
     pub(crate) const DIVISION: Self = Self { reach: Reach::Division, ..Self::NONE };
     /// For others than before.
     pub(crate) const GROUP: Self = Self { regrouped: true, ..Self::DIVISION };
+    /// For everybody, under other clamps.
+    pub(crate) const CLAMPS: Self = Self { clamps: true, ..Self::DIVISION };
 
     /// For everybody, if that is so.
     pub(crate) fn division_if(so: bool) -> Self {

@@ -1,7 +1,6 @@
 //! What each event leads to: [`Engine::step`] is the life of a decision, one stage after the other. Each stage owns
 //! its state; what they all decide about is the [`Site`].
 
-use crate::account::Phase;
 use crate::admission::{Admission, Trial};
 use crate::arrivals::Arrivals;
 use crate::changes::{Changes, Reach};
@@ -16,7 +15,8 @@ use crate::life;
 use crate::participants::Participants;
 use crate::party::known_party;
 use crate::placement::Placement;
-use crate::regime::{Regime, Sharing};
+use crate::presence;
+use crate::regime::{Regime, Sharing, find_policy};
 use crate::settings::Settings;
 use crate::site::Site;
 use crate::snapshot::{Shown, Snapshot};
@@ -25,7 +25,7 @@ use crate::threads::Threads;
 use crate::turns::Turns;
 use crate::unmanaged::Unmanaged;
 use numaestro_policy::{AppId, Party, Policy, Rejected, Slot, View};
-use numaestro_topology::{Machine, NumaNodeId, PuId};
+use numaestro_topology::{Machine, NumaNodeId};
 
 /// The state machine. See the crate's documentation for its contract.
 #[derive(Debug, Clone)]
@@ -263,8 +263,8 @@ impl Engine {
             Event::Parties { parties } => self.set_parties(parties),
             Event::Unstoppable { app } => self.with(*app, |site, _, slot| life::set_stoppable(site, slot, false)),
             Event::Stoppable { app } => self.with(*app, |site, _, slot| life::set_stoppable(site, slot, true)),
-            Event::Offline { pu } => self.offline(*pu, actions),
-            Event::Online { pu } => self.online(*pu),
+            Event::Offline { pu } => presence::offline(&mut self.site, *pu, actions),
+            Event::Online { pu } => presence::online(&mut self.site, *pu),
             Event::Unmanaged { processors } => {
                 let later = self.site.now.saturating_add(self.site.settings.cooldown_ns);
                 Changes::division_if(self.unmanaged.set(*processors, later))
@@ -290,31 +290,7 @@ impl Engine {
         self.division.parties_mut().lift();
         // Counts do not hold beyond new limits.
         self.turns.forget(&mut self.site.ledger);
-        Changes { clamps: true, ..Changes::DIVISION }
-    }
-
-    fn offline(&mut self, pu: PuId, actions: &mut Vec<Action>) -> Changes {
-        let ledger = &mut self.site.ledger;
-        if !ledger.usable().contains(pu) {
-            return Changes::NONE;
-        }
-        if ledger.usable().len() == 1 {
-            let reason = format!("PU {pu} is the last one; it stays until another one is there");
-            actions.push(Action::Refuse { app: None, reason });
-            return Changes::NONE;
-        }
-        ledger.offline(pu, self.site.now);
-        Changes { clamps: true, ..Changes::DIVISION }
-    }
-
-    fn online(&mut self, pu: PuId) -> Changes {
-        let Site { machine, settings, ledger, now, .. } = &mut self.site;
-        let known = pu.index() < machine.pu_count() && !settings.reserved.contains(pu);
-        if !known || ledger.usable().contains(pu) {
-            return Changes::NONE;
-        }
-        ledger.online(pu, *now);
-        Changes { clamps: true, ..Changes::DIVISION }
+        Changes::CLAMPS
     }
 
     fn switch(&mut self, policy: &str, actions: &mut Vec<Action>) -> Changes {
@@ -358,7 +334,7 @@ impl Engine {
         self.decisions += 1;
         let site = &mut self.site;
         if changes.clamps {
-            clamp_wishes(site, &mut self.admission);
+            self.admission.clamp_wishes(site);
         }
         let only_queue = changes.reach == Reach::Queue && !changes.regrouped && !site.among.is_narrowed();
         group::gather(site, changes, self.unmanaged.processors());
@@ -417,31 +393,4 @@ impl Engine {
         .check();
         self.site.ledger.checked();
     }
-}
-
-/// A policy that can be used here.
-fn find_policy(
-    text: &str,
-    seed: u64,
-    machine: &Machine,
-    settings: &Settings,
-    ledger: &Ledger,
-) -> Result<Policy, Rejected> {
-    let policy = Policy::parse(text, seed)?;
-    policy.check(settings.host)?;
-    policy.fits(machine, &ledger.not_reserved())?;
-    policy.turns.fits(&settings.buses)?;
-    Ok(policy)
-}
-
-/// The bounds of everybody's wishes have changed. Wrappers run anywhere, and anywhere may have changed too.
-fn clamp_wishes(site: &mut Site, admission: &mut Admission) {
-    for index in 0..site.ledger.started().len() {
-        let slot = site.ledger.started()[index];
-        site.clamp_wish(slot);
-        if site.ledger.account(slot).phase == Phase::Wrapper {
-            site.ledger.mark(slot);
-        }
-    }
-    admission.clamp_wishes(site);
 }

@@ -42,6 +42,7 @@ mod participants;
 mod parties;
 mod party;
 mod placement;
+mod presence;
 mod queue;
 mod regime;
 mod settings;

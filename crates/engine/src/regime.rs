@@ -1,7 +1,10 @@
 //! The regime: how processors are given, and what becomes of those that get none. The engine chooses
 //! it when the policy is switched, and goes by it from then on. It asks no answer who it is.
 
-use numaestro_policy::Policy;
+use crate::ledger::Ledger;
+use crate::settings::Settings;
+use numaestro_policy::{Policy, Rejected};
+use numaestro_topology::Machine;
 
 /// Whether processors have owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,4 +80,19 @@ impl Regime {
     pub(crate) fn holds(self) -> bool {
         self.counts == Counts::Hold
     }
+}
+
+/// A policy that can be used here.
+pub(crate) fn find_policy(
+    text: &str,
+    seed: u64,
+    machine: &Machine,
+    settings: &Settings,
+    ledger: &Ledger,
+) -> Result<Policy, Rejected> {
+    let policy = Policy::parse(text, seed)?;
+    policy.check(settings.host)?;
+    policy.fits(machine, &ledger.not_reserved())?;
+    policy.turns.fits(&settings.buses)?;
+    Ok(policy)
 }

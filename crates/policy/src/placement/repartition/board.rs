@@ -31,6 +31,8 @@ pub struct Board {
     total: Vec<u16>,
     /// By group: processors that nobody has.
     room: Vec<u16>,
+    /// Sum of `room`.
+    free: u32,
     /// By program: the group that the others of its processors are measured from.
     main: Vec<u16>,
 }
@@ -40,7 +42,7 @@ const WORD: usize = 64;
 impl Board {
     /// Begins with so many groups and programs; nobody has anything, and there is no room.
     pub fn reset(&mut self, groups: usize, programs: usize) {
-        self.groups = groups;
+        (self.groups, self.free) = (groups, 0);
         self.seats.clear();
         for (array, len) in [
             (&mut self.have, groups * programs),
@@ -69,6 +71,7 @@ impl Board {
     }
 
     /// A processor that a program has now.
+    #[inline]
     pub fn holds(&mut self, program: usize, group: usize) {
         self.give(program, group, 1);
         self.held[program * self.groups + group] += 1;
@@ -78,6 +81,12 @@ impl Board {
     /// A processor that nobody has.
     pub fn add_room(&mut self, group: usize, processors: u16) {
         self.room[group] += processors;
+        self.free += u32::from(processors);
+    }
+
+    /// Whether there is room in any group.
+    pub fn has_room(&self) -> bool {
+        self.free > 0
     }
 
     /// Number of programs.
@@ -96,11 +105,13 @@ impl Board {
     }
 
     /// What a program has in a group.
+    #[inline]
     pub fn have(&self, program: usize, group: usize) -> u16 {
         self.have[program * self.groups + group]
     }
 
     /// What it had there before.
+    #[inline]
     pub fn held(&self, program: usize, group: usize) -> u16 {
         self.held[program * self.groups + group]
     }
@@ -126,6 +137,7 @@ impl Board {
     }
 
     /// The groups a program is in, in order.
+    #[inline]
     pub fn places(&self, program: usize) -> Bits<'_> {
         let words = self.groups.div_ceil(WORD);
         Bits::new(&self.places[program * words..][..words])
@@ -138,12 +150,14 @@ impl Board {
     }
 
     /// The programs in a group, in order.
+    #[inline]
     pub fn members(&self, group: usize) -> Bits<'_> {
         let words = self.seats_words();
         Bits::new(&self.members[group * words..][..words])
     }
 
     /// How many programs are in a group.
+    #[inline]
     pub fn crowd(&self, group: usize) -> u32 {
         u32::from(self.crowd[group])
     }
@@ -151,13 +165,14 @@ impl Board {
     /// Gives room of a group to a program.
     pub fn take(&mut self, program: usize, group: usize, processors: u16) {
         self.room[group] -= processors;
+        self.free -= u32::from(processors);
         self.give(program, group, processors);
     }
 
     /// Makes processors of a program in a group room.
     pub fn leave(&mut self, program: usize, group: usize, processors: u16) {
         self.lose(program, group, processors);
-        self.room[group] += processors;
+        self.add_room(group, processors);
     }
 
     /// Two programs change processors: the first gives some in `here` for as many of the second in
@@ -179,6 +194,7 @@ impl Board {
         self.total.len().div_ceil(WORD)
     }
 
+    #[inline]
     fn give(&mut self, program: usize, group: usize, processors: u16) {
         let entry = &mut self.have[program * self.groups + group];
         if *entry == 0 && processors > 0 {
@@ -192,6 +208,7 @@ impl Board {
         self.total[program] += processors;
     }
 
+    #[inline]
     fn lose(&mut self, program: usize, group: usize, processors: u16) {
         let entry = &mut self.have[program * self.groups + group];
         *entry -= processors;

@@ -62,16 +62,19 @@ pub struct Way {
 
 impl Costs<'_> {
     /// Of one processor of a program in a group, measured from a main group: spread and memory.
+    #[inline]
     pub fn unit(&self, program: usize, group: usize, main: usize) -> i64 {
         i64::from(self.weights.spread) * i64::from(self.ground.far(group, main)) + self.remote(program, group)
     }
 
     /// Of one processor: memory alone.
+    #[inline]
     pub fn remote(&self, program: usize, group: usize) -> i64 {
         i64::from(self.weights.memory) * i64::from(self.memory.of(program, group))
     }
 
     /// Of processors that come into a group besides what the program has there: moves alone.
+    #[inline]
     pub fn moves(&self, board: &Board, program: usize, group: usize, processors: u16) -> i64 {
         let (have, held) = (board.have(program, group), board.held(program, group));
         let gained = (have + processors).saturating_sub(held) - have.saturating_sub(held);
@@ -79,6 +82,7 @@ impl Costs<'_> {
     }
 
     /// What is saved in moves by processors that leave a group.
+    #[inline]
     fn unmoves(&self, board: &Board, program: usize, group: usize, processors: u16) -> i64 {
         let (have, held) = (board.have(program, group), board.held(program, group));
         let lost = have.saturating_sub(held) - (have - processors).saturating_sub(held);
@@ -86,6 +90,7 @@ impl Costs<'_> {
     }
 
     /// Of so many programs in one group.
+    #[inline]
     pub fn crowd(&self, programs: i64) -> i64 {
         i64::from(self.weights.isolation) * (programs * (programs - 1) / 2)
     }
@@ -104,6 +109,7 @@ impl Costs<'_> {
     }
 
     /// How far a program's processors are from a group in all, without weight.
+    #[inline]
     pub fn distance(&self, board: &Board, program: usize, main: usize) -> i64 {
         let far = |group: usize| i64::from(board.have(program, group)) * i64::from(self.ground.far(group, main));
         board.places(program).map(far).sum()
@@ -112,21 +118,42 @@ impl Costs<'_> {
     /// The way of processors of a program from one group to another, however many go; `now` is its
     /// [`Self::distance`] from its main group.
     pub fn way(&self, board: &Board, program: usize, (from, to): (usize, usize), now: i64) -> Way {
-        let main = board.main(program);
-        let farther = |main: usize| i64::from(self.ground.far(to, main)) - i64::from(self.ground.far(from, main));
+        let mut way = self.shortest_way(board, program, (from, to), now);
+        self.measure(board, &mut way);
+        way
+    }
+
+    /// As [`Self::way`], if the program were no distance from the new main group: its [`Self::shift`] is never more
+    /// than the true one, and costs less to know.
+    #[inline]
+    pub fn shortest_way(&self, board: &Board, program: usize, (from, to): (usize, usize), now: i64) -> Way {
         Way {
             program,
             from,
             to,
-            from_main: farther(main),
-            new: self.distance(board, program, to) - now,
-            from_new: farther(to),
+            from_main: self.farther((from, to), board.main(program)),
+            new: -now,
+            from_new: 0,
             remote: self.remote(program, to) - self.remote(program, from),
         }
     }
 
+    /// Makes a shortest way a true one.
+    #[inline]
+    pub fn measure(&self, board: &Board, way: &mut Way) {
+        way.new += self.distance(board, way.program, way.to);
+        way.from_new = self.farther((way.from, way.to), way.to);
+    }
+
+    /// By how much one group is farther than another from a main group.
+    #[inline]
+    fn farther(&self, (from, to): (usize, usize), main: usize) -> i64 {
+        i64::from(self.ground.far(to, main)) - i64::from(self.ground.far(from, main))
+    }
+
     /// What changes for a program if so many of its processors go that way: spread, memory and
     /// moves, from its main group or, if that is better, from the new one.
+    #[inline]
     pub fn shift(&self, board: &Board, way: &Way, processors: u16) -> i64 {
         let many = i64::from(processors);
         let from_main = many * way.from_main;

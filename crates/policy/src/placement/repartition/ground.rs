@@ -129,11 +129,13 @@ impl Ground {
     }
 
     /// How much farther than its own group a processor of `at` is from data in the group `data`.
+    #[inline]
     pub fn far(&self, at: usize, data: usize) -> u32 {
         u32::from(self.far[at * self.groups() + data])
     }
 
     /// All groups, those nearest to data of `data` first.
+    #[inline]
     pub fn near(&self, data: usize) -> &[u16] {
         &self.near[data * self.groups()..][..self.groups()]
     }

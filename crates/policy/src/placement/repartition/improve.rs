@@ -33,7 +33,29 @@ pub(super) struct Improve {
     strays: Vec<(Reverse<i64>, u32, u32)>,
     homeless: Vec<(Reverse<i64>, u32)>,
     row: Vec<u16>,
+    distances: MainDistances,
     budget: u32,
+}
+
+/// How far each program is from its main group in all, as far as it has been asked for since it last changed.
+#[derive(Debug, Clone, Default)]
+struct MainDistances {
+    known: Vec<Option<i64>>,
+}
+
+impl MainDistances {
+    fn reset(&mut self, programs: usize) {
+        self.known.clear();
+        self.known.resize(programs, None);
+    }
+
+    fn forget(&mut self, program: usize) {
+        self.known[program] = None;
+    }
+
+    fn of(&mut self, board: &Board, costs: &Costs<'_>, program: usize) -> i64 {
+        *self.known[program].get_or_insert_with(|| costs.distance(board, program, board.main(program)))
+    }
 }
 
 /// A change and what it saves.
@@ -77,6 +99,7 @@ impl Improve {
             strays.truncate(STRAYS);
         }
         strays.sort_unstable();
+        self.distances.reset(board.programs());
         let mut changed = false;
         for &(_, program, group) in &strays {
             if self.budget == 0 {
@@ -97,7 +120,7 @@ impl Improve {
         let better = |&group: &u16| costs.unit(program, usize::from(group), main) < away;
         let by_main = costs.ground.near(main).iter().take(2 * BETTER);
         let by_pages = self.nearest_to_pages(costs, program).map_or(&[][..], |group| costs.ground.near(group));
-        let (places, now) = (board.places(program).count() as u32, costs.distance(board, program, main));
+        let (places, now) = (board.places(program).count() as u32, self.distances.of(board, costs, program));
         let mut best: Option<Change> = None;
         for &to in by_main.chain(by_pages.iter().take(2)).filter(|group| better(group)).take(BETTER) {
             self.consider(board, costs, (program, from, usize::from(to)), (places, now), &mut best);
@@ -120,15 +143,16 @@ impl Improve {
         for changed in [Some(program), other.map(|(other, _)| other)].into_iter().flatten() {
             let (main, _) = costs.main(board, changed);
             board.set_main(changed, main);
+            self.distances.forget(changed);
         }
         true
     }
 
     /// A group in which a processor is as near as can be to what is known of a program's pages.
     fn nearest_to_pages(&mut self, costs: &Costs<'_>, program: usize) -> Option<usize> {
-        let row = costs.memory.row(program)?;
-        self.spend(row.len() as u32 / 8);
-        row.iter().enumerate().min_by_key(|&(group, &far)| (far, group)).map(|(group, _)| group)
+        let nearest = costs.memory.nearest(program)?;
+        self.spend(costs.ground.groups() as u32 / 8);
+        Some(nearest)
     }
 
     /// All ways of getting processors of a program from one group to another. It is in so many
@@ -141,11 +165,6 @@ impl Improve {
         (places, now): (u32, i64),
         best: &mut Option<Change>,
     ) {
-        let mut keep = |change: Change| {
-            if change.delta < best.map_or(0, |best| best.delta) {
-                *best = Some(change);
-            }
-        };
         let have = board.have(program, from);
         let room = board.room()[to];
         let mine = costs.way(board, program, (from, to), now);
@@ -154,24 +173,47 @@ impl Improve {
             self.spend(places);
             let crowds = crowding(board, costs, (program, from, to), None, processors);
             let delta = costs.shift(board, &mine, processors) + crowds;
-            keep(Change { delta, to, processors, other: None });
+            if delta < best.map_or(0, |best| best.delta) {
+                *best = Some(Change { delta, to, processors, other: None });
+            }
         }
         if room >= have {
             return;
         }
+        // At best one program less is in each of the two groups.
+        let alone =
+            |group: usize| costs.crowd(i64::from(board.crowd(group)) - 1) - costs.crowd(i64::from(board.crowd(group)));
+        let least_crowds = alone(from) + alone(to);
+        // What changes for this program, if so many go: nearly always the same.
+        let mut known = (0, 0);
         for other in board.members(to).filter(|&other| other != program) {
             let theirs = board.have(other, to);
-            let theirs_now = costs.distance(board, other, board.main(other));
+            let theirs_now = self.distances.of(board, costs, other);
             let mut try_to = |goes: usize, processors: u16| {
-                let its = costs.way(board, other, (to, goes), theirs_now);
-                let (mine, its) = (costs.shift(board, &mine, processors), costs.shift(board, &its, processors));
+                if known.0 != processors {
+                    known = (processors, costs.shift(board, &mine, processors));
+                }
+                let mut its = costs.shortest_way(board, other, (to, goes), theirs_now);
+                let mine = known.1;
+                // Most are not worth it even at best.
+                let most = best.map_or(0, |best| best.delta) - mine;
+                if costs.shift(board, &its, processors) + least_crowds >= most {
+                    return;
+                }
+                costs.measure(board, &mut its);
+                let its = costs.shift(board, &its, processors);
                 let crowds = crowding(board, costs, (program, from, to), Some((other, goes)), processors);
-                keep(Change { delta: mine + its + crowds, to, processors, other: Some((other, goes)) });
+                if its + crowds < most {
+                    let other = Some((other, goes));
+                    *best = Some(Change { delta: mine + its + crowds, to, processors, other });
+                }
             };
             try_to(from, have.min(theirs));
             self.budget = self.budget.saturating_sub(places + 4);
             let open = |&&group: &&u16| board.room()[usize::from(group)] > 0 && usize::from(group) != to;
-            if let Some(&goes) = costs.ground.near(board.main(other)).iter().take(BETTER).find(open) {
+            if board.has_room()
+                && let Some(&goes) = costs.ground.near(board.main(other)).iter().take(BETTER).find(open)
+            {
                 try_to(usize::from(goes), have.min(theirs).min(board.room()[usize::from(goes)]));
                 self.budget = self.budget.saturating_sub(places + 4);
             }

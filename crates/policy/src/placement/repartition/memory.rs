@@ -10,8 +10,8 @@ pub struct Distances {
     groups: usize,
     /// Rows: zeros first, then one for each node, then one for each slot.
     rows: Vec<u16>,
-    /// By row: its smallest entry.
-    least: Vec<u16>,
+    /// By row: its smallest entry, and the first group that has it.
+    least: Vec<(u16, u16)>,
     /// By program: where its row begins, and whether it is anything but zeros.
     at: Vec<u32>,
     /// By slot: the application that its row was made for, and the pages that it then had.
@@ -72,13 +72,20 @@ impl Distances {
     }
 
     /// Distance of a processor in a group from a program's pages.
+    #[inline]
     pub fn of(&self, program: usize, group: usize) -> u16 {
         self.rows[self.at[program] as usize + group]
     }
 
     /// The smallest distance of a program's pages from any group.
     pub fn least(&self, program: usize) -> u16 {
-        self.least[self.at[program] as usize / self.groups]
+        self.least[self.at[program] as usize / self.groups].0
+    }
+
+    /// The first group that is nearest to a program's pages; none if nothing is known of them.
+    pub fn nearest(&self, program: usize) -> Option<usize> {
+        let at = self.at[program] as usize;
+        (at > 0).then(|| usize::from(self.least[at / self.groups].1))
     }
 
     /// Distances of a program's pages from all groups; none if nothing is known of them.
@@ -93,7 +100,7 @@ impl Distances {
         if self.known.len() <= slot.index() {
             self.known.resize(slot.index() + 1, None);
             self.rows.resize((row + 1) * self.groups, 0);
-            self.least.resize(row + 1, 0);
+            self.least.resize(row + 1, (0, 0));
         }
         if self.known[slot.index()] != Some((app.id, sum)) {
             self.known[slot.index()] = Some((app.id, sum));
@@ -105,8 +112,8 @@ impl Distances {
     }
 }
 
-fn least(row: &[u16]) -> u16 {
-    row.iter().copied().min().unwrap_or(0)
+fn least(row: &[u16]) -> (u16, u16) {
+    row.iter().copied().zip(0..).min().unwrap_or((0, 0))
 }
 
 fn checksum(bytes: &[u64]) -> u64 {
