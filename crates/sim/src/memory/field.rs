@@ -3,13 +3,17 @@
 //! Flows are whole numbers of 2^-20 transactions per microsecond. A flow that is taken away is computed by the same multiplication as
 //! when it was added, so sums are exact however long a run is.
 
-use super::CHANGE_TOLD;
 use super::classes::Classes;
 use super::pace::Pace;
 use crate::Nanos;
 use crate::machine::Model;
 use crate::outcome::ChannelUse;
 use numaestro_topology::PuId;
+
+/// A processor is told of a new rate only when it differs from the one it knows by more than this share: thousands of changes far
+/// away, each too small to matter, would otherwise cost more than everything else. Channels give away less than their capacity by the
+/// same share, so that what is known never adds up to more than they carry.
+pub const CHANGE_TOLD: f64 = 1.0 / 1024.0;
 
 /// Flow units in one transaction per microsecond.
 const UNIT: f64 = 1_048_576.0;
