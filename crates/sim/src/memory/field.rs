@@ -41,15 +41,15 @@ struct Channel {
     peak: Flow,
 }
 
-/// What the world knows of what runs on a PU.
+/// The progress of a PU, as the world knows it.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Progress {
     runs: bool,
     rate: f64,
     local_remote_per_us: (f64, f64),
 }
 
-const IDLE: Told = Told { runs: false, rate: 1.0, local_remote_per_us: (0.0, 0.0) };
+const IDLE: Progress = Progress { runs: false, rate: 1.0, local_remote_per_us: (0.0, 0.0) };
 
 /// What runs on a machine. Threads that use no channel are in no class.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub struct Field {
     users: Vec<u64>,
     words: usize,
     /// By PU.
-    told: Vec<Told>,
+    told: Vec<Progress>,
     /// By class: the rate that the world knows of all its threads.
     rates: Vec<f64>,
 }
@@ -98,7 +98,7 @@ impl Field {
     pub fn start(&mut self, pu: PuId, pace: &Pace) -> Option<(usize, bool)> {
         let told = &mut self.told[pu.index()];
         assert!(!told.runs, "something runs on processor {pu} already");
-        *told = Told { runs: true, rate: pace.rate_alone(), local_remote_per_us: pace.local_remote_per_us() };
+        *told = Progress { runs: true, rate: pace.rate_alone(), local_remote_per_us: pace.local_remote_per_us() };
         if pace.is_empty() {
             return None;
         }
