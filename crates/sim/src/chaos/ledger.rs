@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// One target.
 #[derive(Debug, Clone)]
-struct Told {
+struct Target {
     epoch: u32,
     pus: PuSet,
     shared: bool,
@@ -23,7 +23,7 @@ struct Told {
 struct Entry {
     started: bool,
     folds: bool,
-    targets: Vec<Told>,
+    targets: Vec<Target>,
     /// Its processors by the latest target, whether it is there or not.
     told: PuSet,
     adopted: u32,
@@ -36,7 +36,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn latest(&self) -> Option<&Told> {
+    fn latest(&self) -> Option<&Target> {
         self.targets.last()
     }
 
@@ -62,7 +62,7 @@ impl Entry {
         self.idle = self.idle.difference(&lost).difference(&given);
         self.targets.retain(|told| told.epoch >= self.adopted);
         self.told.clone_from(pus);
-        self.targets.push(Told { epoch, pus: pus.clone(), shared });
+        self.targets.push(Target { epoch, pus: pus.clone(), shared });
     }
 
     /// Where it may be, having been promised to be alone there.

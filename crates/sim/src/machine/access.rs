@@ -1,6 +1,6 @@
 //! `[access]` of a machine file: classes of memory, what they cost, and which memory is of which. Knows no particular machine.
 
-use super::{Access, AccessClass, Op, Picos};
+use super::model::{Access, AccessClass, Op, Picos};
 use crate::read::Mistake;
 use crate::read::fields::{Field, Fields};
 use numaestro_topology::{Machine, NumaNodeId, Pu};

@@ -1,6 +1,6 @@
 //! The machine's buses as policies of bandwidth see them: who shares one way to memory, and what it carries. Knows no policy.
 
-use super::{Channel, Model, Over};
+use super::model::{Channel, Model, Over};
 use numaestro_engine::Bus;
 use numaestro_topology::{NumaNodeId, PuSet};
 

@@ -1,6 +1,7 @@
 //! The machines that come with the simulator. Knows their files' names only.
 
-use super::{Model, file};
+use super::file;
+use super::model::Model;
 use crate::read::{NoFiles, Text};
 
 macro_rules! machines {

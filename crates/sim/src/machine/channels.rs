@@ -1,10 +1,12 @@
 //! `[[channel]]` of a machine file: one entry stands for the channels of all objects of a kind. Knows no particular machine.
 
-use super::{Cache, Channel, Over};
-use crate::memory::CHANNELS_MAX;
+use super::model::{Cache, Channel, Over};
 use crate::read::Mistake;
 use crate::read::fields::Field;
 use numaestro_topology::{Level, Machine, NumaNodeId, PuSet};
+
+/// Most channels that the references of one thread can use: one inline list of them makes a pace a plain value of four cache lines.
+pub const CHANNELS_MAX: usize = 36;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {

@@ -1,6 +1,6 @@
 //! A machine as text for people: its tree, what references cost, what is limited. Knows no terminal.
 
-use super::{Model, Op, Replacement, System};
+use super::model::{Model, Op, Replacement, System};
 use std::fmt::Write;
 
 /// Several lines, each ended.

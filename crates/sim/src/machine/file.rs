@@ -52,7 +52,8 @@
 //! favours_new = true                            # a new thread has the best priority for one quantum (irix)
 //! ```
 
-use super::{Cache, Costs, Model, Picos, Replacement, System, access, channels};
+use super::model::{Cache, Costs, Model, Picos, Replacement, System};
+use super::{access, channels};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::{Node, Value};
 use crate::read::{Files, Mistake, Text};

@@ -13,8 +13,8 @@
 //! capacity; one that is not yet there is scaled down.
 
 use super::field::Field;
-use super::pace::CHANNELS_MAX;
 use super::solver::Solver;
+use crate::machine::CHANNELS_MAX;
 
 /// Relative change of rates and queues at which they have converged.
 const CLOSE: f64 = 1e-5;

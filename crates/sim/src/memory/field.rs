@@ -3,13 +3,17 @@
 //! Flows are whole numbers of 2^-20 transactions per microsecond. A flow that is taken away is computed by the same multiplication as
 //! when it was added, so sums are exact however long a run is.
 
-use super::CHANGE_TOLD;
 use super::classes::Classes;
 use super::pace::Pace;
 use crate::Nanos;
 use crate::machine::Model;
 use crate::outcome::ChannelUse;
 use numaestro_topology::PuId;
+
+/// A processor is told of a new rate only when it differs from the one it knows by more than this share: thousands of changes far
+/// away, each too small to matter, would otherwise cost more than everything else. Channels give away less than their capacity by the
+/// same share, so that what is known never adds up to more than they carry.
+pub const CHANGE_TOLD: f64 = 1.0 / 1024.0;
 
 /// Flow units in one transaction per microsecond.
 const UNIT: f64 = 1_048_576.0;
@@ -37,15 +41,15 @@ struct Channel {
     peak: Flow,
 }
 
-/// What the world knows of what runs on a PU.
+/// The progress of a PU, as the world knows it.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Progress {
     runs: bool,
     rate: f64,
     local_remote_per_us: (f64, f64),
 }
 
-const IDLE: Told = Told { runs: false, rate: 1.0, local_remote_per_us: (0.0, 0.0) };
+const IDLE: Progress = Progress { runs: false, rate: 1.0, local_remote_per_us: (0.0, 0.0) };
 
 /// What runs on a machine. Threads that use no channel are in no class.
 #[derive(Debug)]
@@ -57,7 +61,7 @@ pub struct Field {
     users: Vec<u64>,
     words: usize,
     /// By PU.
-    told: Vec<Told>,
+    told: Vec<Progress>,
     /// By class: the rate that the world knows of all its threads.
     rates: Vec<f64>,
 }
@@ -94,7 +98,7 @@ impl Field {
     pub fn start(&mut self, pu: PuId, pace: &Pace) -> Option<(usize, bool)> {
         let told = &mut self.told[pu.index()];
         assert!(!told.runs, "something runs on processor {pu} already");
-        *told = Told { runs: true, rate: pace.rate_alone(), local_remote_per_us: pace.local_remote_per_us() };
+        *told = Progress { runs: true, rate: pace.rate_alone(), local_remote_per_us: pace.local_remote_per_us() };
         if pace.is_empty() {
             return None;
         }

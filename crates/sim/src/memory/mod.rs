@@ -18,8 +18,10 @@ mod solver;
 mod stretch;
 mod viewers;
 
+pub use crate::machine::CHANNELS_MAX;
+pub use field::CHANGE_TOLD;
 pub use follow::Away;
-pub use pace::{CHANNELS_MAX, Pace};
+pub use pace::Pace;
 pub use pages::{AppMemory, Toucher};
 
 use crate::Nanos;
@@ -47,11 +49,6 @@ pub enum Contention {
     /// Every reference takes longer by the same factor, the least with which nothing carries more than it can.
     Stretch,
 }
-
-/// A processor is told of a new rate only when it differs from the one it knows by more than this share: thousands of changes far
-/// away, each too small to matter, would otherwise cost more than everything else. Channels give away less than their capacity by the
-/// same share, so that what is known never adds up to more than they carry.
-pub const CHANGE_TOLD: f64 = 1.0 / 1024.0;
 
 /// Pages, caches and channels of one machine.
 #[derive(Debug)]

@@ -3,12 +3,9 @@
 
 use super::pages::{AppPages, Spread};
 use super::viewers::Viewers;
-use crate::machine::{Model, Picos};
+use crate::machine::{CHANNELS_MAX, Model, Picos};
 use crate::program::{Part, Refs};
 use numaestro_topology::{NumaNodeId, PuId};
-
-/// Most channels that the references of one thread can use: one inline list of them makes a pace a plain value of four cache lines.
-pub const CHANNELS_MAX: usize = 36;
 
 /// The pace of a thread: what it is slowed down by when nobody is in the way, and what it then asks of each channel.
 #[derive(Clone, Copy)]

@@ -4,7 +4,7 @@
 //! A thread that moves `r` lines per microsecond alone, each of which takes `c` microseconds, is stalled for the share `m = r·c` of its time and computes
 //! in the rest (Antonopoulos et al. 2004 print rates only). So a microsecond of its time is `1 − m` of work, in which it makes `r` references.
 
-use super::{Body, Phase, Program, Refs, Work};
+use super::description::{Body, Phase, Program, Refs, Work};
 use crate::dist::Dist;
 use crate::machine::Model;
 use numaestro_topology::PuId;

@@ -1,8 +1,7 @@
 //! Phases and memory references as TOML. Knows nothing of the rest of a program but its data.
 
 use super::amount::{self, Unit};
-use super::read::PROCESSORS_MAX;
-use super::{Data, Part, Phase, Refs, Wait, Work};
+use super::description::{Data, PROCESSORS_MAX, Part, Phase, Refs, Wait, Work};
 use crate::machine::Op;
 use crate::read::Mistake;
 use crate::read::fields::{Field, Fields};

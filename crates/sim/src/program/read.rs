@@ -41,14 +41,12 @@
 //! phases a program may have `work` (on one processor), `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
 
 use super::amount::{self, Unit};
-use super::{Asks, Body, Class, Data, PagePlace, Program, Split, Vacates};
+use super::description::{Asks, Body, Data, PROCESSORS_MAX, PagePlace, Program, Split, Vacates};
 use super::{analyzer, phases};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::Node;
 use crate::read::{Mistake, Text};
-
-/// Most processors of a program: as many as the largest machine has.
-pub(crate) const PROCESSORS_MAX: u32 = numaestro_topology::PUS_MAX as u32;
+use numaestro_engine::Class;
 
 /// Reads a file of `[[program]]` tables.
 ///

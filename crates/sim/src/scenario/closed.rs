@@ -1,12 +1,16 @@
 //! `kind = "closed"` of a workload as it is read: one list of programs, worked off so many at a time. Knows nothing of how it runs.
 
-use super::Workload;
 use super::parts::Parts;
+use crate::program::Program;
 use crate::read::Mistake;
 use crate::read::fields::Fields;
+use std::sync::Arc;
+
+/// Programs in their order, and how many run at a time (`None`: all arrive at the start).
+pub(super) type List = (Vec<Arc<Program>>, Option<u32>);
 
 /// Reads the list; without one, every program of the scenario.
-pub(super) fn read(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake> {
+pub(super) fn read(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<List, Mistake> {
     let once = match fields.get("programs") {
         Some(names) => parts.programs_named(&names)?,
         None => parts.programs.clone(),
@@ -17,5 +21,5 @@ pub(super) fn read(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workloa
         return Err(fields.mistake("expected at least one program"));
     }
     let programs = (0..repetitions).flat_map(|_| once.iter().cloned()).collect();
-    Ok(Workload::Closed { programs, level })
+    Ok((programs, level))
 }

@@ -1,7 +1,6 @@
 //! Workloads in other tools' formats, as parts of a scenario. Knows nothing of the formats.
 
 use super::parts::Parts;
-use super::workload::Workload;
 use crate::program::Program;
 use crate::read::fields::Fields;
 use crate::read::{Mistake, Text};
@@ -12,7 +11,7 @@ use std::sync::Arc;
 const SPEED: &str = "a speed above 0";
 
 /// ElastiSim's jobs: `file`, and how fast its platform is.
-pub(super) fn elastisim(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Workload, Mistake> {
+pub(super) fn elastisim(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Vec<Arrival>, Mistake> {
     let file = fields.need("file", "the name of a file of jobs")?;
     let mut speed = |key| fields.read(key, |field| field.number(1e-9..=1e30, SPEED));
     let (flops, network) = (speed("flops")?, speed("network")?);
@@ -26,11 +25,11 @@ pub(super) fn elastisim(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Resul
     let arrivals =
         elastisim::read(Text::new(file.text()?, &text), platform, &mut |model| loaded.text(model), &mut notes);
     parts.notes = notes;
-    Ok(Workload::List(known(arrivals?, parts)))
+    Ok(known(arrivals?, parts))
 }
 
 /// rt-app's task set: `file`.
-pub(super) fn rt_app(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Workload, Mistake> {
+pub(super) fn rt_app(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Vec<Arrival>, Mistake> {
     let file = fields.need("file", "the name of a task set")?;
     let text = parts.loaded.text(&file)?;
     let set = rtapp::read(Text::new(file.text()?, &text), &mut parts.notes)?;
@@ -38,7 +37,7 @@ pub(super) fn rt_app(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<W
     if set.endless && parts.until.is_none() {
         return Err(file.mistake("has threads without an end: give the scenario an `until`, or the file a `duration`"));
     }
-    Ok(Workload::List(known(set.arrivals, parts)))
+    Ok(known(set.arrivals, parts))
 }
 
 /// Makes the programs of arrivals known as the scenario's.

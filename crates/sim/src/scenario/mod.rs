@@ -99,6 +99,6 @@ impl Scenario {
 
     /// Processors that applications can have.
     pub fn pus(&self) -> u32 {
-        read::usable(&self.machine)
+        self.machine.usable()
     }
 }

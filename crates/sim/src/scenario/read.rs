@@ -134,7 +134,7 @@ fn one(text: Text<'_>, tree: &Node, loaded: &Loaded<'_>, policy: Option<&String>
     let switches = fields.read("switches", |field| switches(&field, &machine))?.unwrap_or_default();
     let settings = settings(&mut fields, &policy, &machine)?;
     let programs = programs(&mut fields, loaded, &machine)?;
-    let mut parts = Parts { loaded, programs, pus: usable(&machine), notes: Vec::new(), until };
+    let mut parts = Parts { loaded, programs, pus: machine.usable(), notes: Vec::new(), until };
     remarks(&mut parts, &machine);
     let workload = workload::read(fields.get("workload"), &mut parts)?;
     let idle = parts.programs.is_empty() && matches!(&workload, Workload::List(arrivals) if arrivals.is_empty());
@@ -262,12 +262,12 @@ fn add(program: Program, from: &Field<'_>, all: &mut Vec<Arc<Program>>, machine:
         }
     }
     if let Body::Curve { curve: Curve::Rigid(size), .. } = &program.body
-        && (*size > usable(machine) || *size > program.processors)
+        && (*size > machine.usable() || *size > program.processors)
     {
         let mistake = format!(
             "`{}` is rigid on {size} processors, but can have {} at most",
             program.name,
-            usable(machine).min(program.processors)
+            machine.usable().min(program.processors)
         );
         return Err(from.mistake(mistake));
     }
@@ -295,9 +295,4 @@ fn remarks(parts: &mut Parts<'_>, machine: &Model) {
             parts.notes.push(format!("`{name}` has {pages} pages; all of {}'s memory is {memory}", machine.name));
         }
     }
-}
-
-/// Processors that applications can have.
-pub(super) fn usable(machine: &Model) -> u32 {
-    machine.topology.allowed().difference(&machine.reserved).len() as u32
 }

@@ -150,7 +150,10 @@ pub(super) fn read(field: Option<Field<'_>>, parts: &mut Parts<'_>) -> Result<Wo
         fields.need("kind", "streams, closed, open, list, swf, lublin, downey, elastisim or rt-app")?.one_of(&KINDS)?;
     let workload = match kind {
         Kind::Streams => streams(&mut fields, parts)?,
-        Kind::Closed => super::closed::read(&mut fields, parts)?,
+        Kind::Closed => {
+            let (programs, level) = super::closed::read(&mut fields, parts)?;
+            Workload::Closed { programs, level }
+        }
         Kind::Open => open(&mut fields, parts)?,
         Kind::List => list(&mut fields, parts)?,
         Kind::Swf => swf(&mut fields, parts)?,
@@ -162,8 +165,8 @@ pub(super) fn read(field: Option<Field<'_>>, parts: &mut Parts<'_>) -> Result<Wo
             let jobs = BatchJobs::Downey(models::downey_parameters(&mut fields, parts.pus)?);
             batch(&mut fields, jobs, parts, None)?
         }
-        Kind::ElastiSim => super::imports::elastisim(&mut fields, parts)?,
-        Kind::RtApp => super::imports::rt_app(&mut fields, parts)?,
+        Kind::ElastiSim => Workload::List(super::imports::elastisim(&mut fields, parts)?),
+        Kind::RtApp => Workload::List(super::imports::rt_app(&mut fields, parts)?),
     };
     fields.finish()?;
     Ok(workload)

@@ -4,7 +4,7 @@
 //! Sources: load scaled by the intervals between arrivals, Feitelson 2015 (§8.6); speedup by inversion, keeping the size and run time
 //! of the log as one point of the curve: Downey 1997, Sevcik 1994, with parameters drawn as Cirne and Berman 2001 do for moldable jobs.
 
-use super::{Arrival, Source};
+use super::arrival::{Arrival, Source};
 use crate::Nanos;
 use crate::dist::Dist;
 use crate::program::{Body, Program, Vacates};

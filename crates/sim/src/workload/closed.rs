@@ -3,7 +3,7 @@
 //!
 //! Source: Martorell et al. 2000, §6.4 (a multiprogramming level held by hand, against one that the manager controls).
 
-use super::{Arrival, Source};
+use super::arrival::{Arrival, Source};
 use crate::Nanos;
 use crate::program::Program;
 use std::sync::Arc;

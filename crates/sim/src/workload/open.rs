@@ -1,6 +1,6 @@
 //! Open workloads: applications arrive whatever the machine does, or at given times. Knows nothing of how they run.
 
-use super::{Arrival, Source};
+use super::arrival::{Arrival, Source};
 use crate::Nanos;
 use crate::dist::Dist;
 use crate::program::Program;

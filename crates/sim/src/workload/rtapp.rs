@@ -6,7 +6,7 @@
 //! **Said, but not done**: scheduling classes and priorities, affinities, clamps, groups, binding of memory.
 //! **Refused**: events in which one task waits for another, and those whose load is unknown here.
 
-use super::Arrival;
+use super::arrival::Arrival;
 use crate::Nanos;
 use crate::dist::Dist;
 use crate::program::{Body, Class, Phase, Program, Vacates, Wait, Work};

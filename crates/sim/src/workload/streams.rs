@@ -2,7 +2,7 @@
 //!
 //! Source: Brecht 1997 (§4: every stream runs the same programs in an order of its own, a small random gap between two of them).
 
-use super::{Arrival, Source};
+use super::arrival::{Arrival, Source};
 use crate::Nanos;
 use crate::dist::Dist;
 use crate::program::Program;

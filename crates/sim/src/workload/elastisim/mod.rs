@@ -9,7 +9,7 @@
 
 mod tasks;
 
-use super::Arrival;
+use super::arrival::Arrival;
 use crate::program::{Body, PROCESSORS_MAX, Phase, Program};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::{Node, Value};

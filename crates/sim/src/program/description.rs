@@ -1,0 +1,260 @@
+//! The description of a program: its data, its phases, and how it is steered.
+
+use super::analyzer::Analyzer;
+use crate::Nanos;
+use crate::dist::Dist;
+use crate::speedup::Curve;
+use numaestro_engine::Class;
+
+/// Most processors of a program: as many as the largest machine has.
+pub(crate) const PROCESSORS_MAX: u32 = numaestro_topology::PUS_MAX as u32;
+
+/// Index into [`Program::data`].
+pub type DataId = usize;
+
+/// How many processors a program says it wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asks {
+    /// `processors`, once, at its arrival (an OpenMP program). Serial phases are told as such.
+    Once,
+    /// As many as it has runnable threads, whenever that changes; what it does not get at once it still wants (Koita et al. §2.2).
+    Runnable,
+    /// One more for each thread it creates; where there is none it goes on with fewer threads and does not ask again for this one
+    /// (Brecht 1997, §3). The end of a thread gives its processor back.
+    Creation,
+}
+
+/// When a program leaves processors that it has been told to vacate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vacates {
+    /// As soon as it is told: its threads are moved by whoever steers it.
+    AtOnce,
+    /// When the thread on that processor ends its task.
+    Task,
+    /// When its team meets: at the end of the region or of an iteration.
+    Region,
+}
+
+/// Where pages go when a thread touches them first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PagePlace {
+    /// Where the policy says.
+    Policy,
+    /// To the toucher's node, whatever the policy says (first-hit).
+    FirstTouch,
+    /// To all nodes in turn.
+    RoundRobin,
+    /// To the master's node.
+    Master,
+    /// To this node (its logical index): operating system services, devices.
+    Node(u32),
+}
+
+/// Whether threads have parts of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// One part, everybody's.
+    Whole,
+    /// A part for each thread of the team, by its number; the pages are those of each part.
+    PerThread,
+}
+
+/// Some of a program's memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Data {
+    /// For people and for references.
+    pub name: String,
+    /// Pages of the whole, or of each part.
+    pub pages: u64,
+    /// Parts.
+    pub split: Split,
+    /// Where its pages go.
+    pub place: PagePlace,
+}
+
+/// Which part of some data a thread refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Its own (of whole data: all of it).
+    Own,
+    /// All parts alike.
+    All,
+    /// The master's.
+    Master,
+}
+
+/// Memory references of a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refs {
+    /// To which data.
+    pub data: DataId,
+    /// To which part.
+    pub part: Part,
+    /// What they do.
+    pub op: crate::machine::Op,
+    /// References per microsecond of work.
+    pub per_us: f64,
+    /// Share that hits the processor's cache, at the machine's `hit_ps`.
+    pub hits: f64,
+    /// Share of those that leave the cache which is due to partners: it falls in proportion to the partners that a smaller team lacks.
+    pub sharing: f64,
+    /// `per_us` is per microsecond of the thread's time when it runs alone, and the phase's work is such time ([`Program::on`]).
+    pub is_rate: bool,
+}
+
+impl Refs {
+    /// References of threads to their own parts of some data, lines that are brought in; none hits the cache.
+    pub const fn new(data: DataId, per_us: f64) -> Self {
+        Self { data, part: Part::Own, op: crate::machine::Op::Line, per_us, hits: 0.0, sharing: 0.0, is_rate: false }
+    }
+}
+
+/// How threads wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// On the processor.
+    Spin,
+    /// On the processor for this long, then off it.
+    SpinThenBlock(Nanos),
+    /// Off it at once.
+    Block,
+}
+
+/// How much a phase has to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Work {
+    /// Nanoseconds in all, divided evenly among the team, each part varied by this coefficient of variation.
+    Divided(Dist, f64),
+    /// Nanoseconds for each thread.
+    Each(Dist),
+}
+
+/// One phase.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Phase {
+    /// The master alone.
+    Serial {
+        /// Nanoseconds.
+        work: Dist,
+        /// Its references.
+        refs: Vec<Refs>,
+    },
+    /// A team, as large as the allocation says, at most `width`.
+    Parallel {
+        /// Most threads.
+        width: u32,
+        /// Meetings of the team, at least 1; the work is that of each.
+        iterations: u32,
+        /// Work of one iteration.
+        work: Work,
+        /// References.
+        refs: Vec<Refs>,
+        /// How they wait at the end of each iteration.
+        wait: Wait,
+        /// A critical section in each thread's iteration, nanoseconds; all phases of a program share one lock.
+        locked: Option<Dist>,
+        /// Speedup of the region, if it is not n: work is then stretched by n / S(n).
+        curve: Option<Curve>,
+    },
+    /// A number of threads forked at once and joined; the program's processors take them first come first served.
+    Tasks {
+        /// How many.
+        count: Dist,
+        /// Nanoseconds of each.
+        work: Dist,
+        /// References; the part "own" goes by the task's number.
+        refs: Vec<Refs>,
+    },
+    /// Off the processor (input, output).
+    Pause {
+        /// Nanoseconds.
+        time: Dist,
+    },
+    /// From here on it wants this many processors (evolving programs).
+    Request {
+        /// How many.
+        processors: u32,
+    },
+    /// These phases so many times.
+    Repeat {
+        /// How often.
+        times: u32,
+        /// What.
+        phases: Vec<Self>,
+    },
+}
+
+/// What it does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// Phase by phase, thread by thread.
+    Phases(Vec<Phase>),
+    /// Only a speedup curve: work W is done at rate S(n) on n processors (logs, allocation studies). Has no threads.
+    Curve {
+        /// Nanoseconds on one processor.
+        work: Dist,
+        /// Speedup.
+        curve: Curve,
+        /// What a change of its processors costs it, nanoseconds.
+        resize_ns: Nanos,
+    },
+}
+
+/// A program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// For people; one of a kind in a scenario.
+    pub name: String,
+    /// Processors it wants: its largest team.
+    pub processors: u32,
+    /// Never fewer.
+    pub min: u32,
+    /// Weight, thousandths.
+    pub weight_milli: u32,
+    /// How it is steered.
+    pub class: Class,
+    /// How it says what it wants.
+    pub asks: Asks,
+    /// When it leaves processors.
+    pub vacates: Vacates,
+    /// Nanoseconds that the creator spends on each thread.
+    pub creation_ns: Nanos,
+    /// Lines of the working set of one thread, for what a cache has lost.
+    pub footprint_lines: u64,
+    /// Its threads, where there are more than processors, run each other's work when they would wait for each other (Martorell et al. 2000, §3.2).
+    pub recovers: bool,
+    /// A change of its request ends its threads and creates new ones where processors have no owners, as with the library that Martorell et al.
+    /// 2000, §6 compare with. Where they have, its virtual processors stay.
+    pub recreates: bool,
+    /// It can be stopped. If not, it says so when it arrives.
+    pub stoppable: bool,
+    /// How it measures its own speedup if the policy wants speedups; `None`: as usual.
+    pub analyzer: Option<Analyzer>,
+    /// Its memory.
+    pub data: Vec<Data>,
+    /// What it does.
+    pub body: Body,
+}
+
+impl Program {
+    /// One that asks for so many processors once and says nothing else.
+    pub fn new(name: impl Into<String>, processors: u32, body: Body) -> Self {
+        Self {
+            name: name.into(),
+            processors,
+            min: 1,
+            weight_milli: 1000,
+            class: Class::Malleable,
+            asks: Asks::Once,
+            vacates: Vacates::Region,
+            creation_ns: 0,
+            footprint_lines: 0,
+            recovers: false,
+            recreates: false,
+            stoppable: true,
+            analyzer: None,
+            data: Vec::new(),
+            body,
+        }
+    }
+}
