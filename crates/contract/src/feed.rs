@@ -59,11 +59,14 @@ impl Feed {
         self.waiting.push_back(event);
     }
 
+    /// The engine hears this before everything that waits.
+    pub fn push_first(&mut self, event: Event) {
+        self.waiting.push_front(event);
+    }
+
     /// What was measured in the turn that is over: the engine hears it before everything that waits.
     pub fn measured(&mut self, events: impl IntoIterator<Item = Event, IntoIter: DoubleEndedIterator>) {
-        for event in events.into_iter().rev() {
-            self.waiting.push_front(event);
-        }
+        events.into_iter().rev().for_each(|event| self.push_first(event));
     }
 
     /// Nothing waits.

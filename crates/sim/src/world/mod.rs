@@ -35,6 +35,7 @@ use clock::{Clock, Due};
 use counters::Counters;
 use host::Host;
 use log::{Line, Log};
+use numaestro_contract::Next;
 use numaestro_engine::{Action, Engine, Event, Rejected, Settings};
 use os::Os;
 use queue::{Happening, Rank};
@@ -247,7 +248,7 @@ impl World {
         loop {
             self.say_memory();
             let now = self.host.clock.now();
-            let Some(event) = self.host.outbox.next_event() else {
+            let Some(next) = self.host.outbox.next(now, self.shell.measures_until()) else {
                 // The engine has decided everything: applications that wait for it go on, and may
                 // ask again.
                 if self.host.outbox.waiting() == 0 || !self.shell.is_prompt() {
@@ -260,8 +261,15 @@ impl World {
                 }
                 continue;
             };
+            let (at, event) = match next {
+                Next::Measure => {
+                    self.say_rates();
+                    continue;
+                }
+                Next::Step { at, event } => (at, event),
+            };
             let demands = if let Event::Demand { app, .. } = &event { Some(*app) } else { None };
-            let actions = self.shell.hear(now, event);
+            let actions = self.shell.hear(at, event);
             self.tally.count(&actions);
             self.note_searches(now);
             if !self.shell.is_prompt() {
@@ -299,17 +307,18 @@ impl World {
         }
     }
 
-    /// The engine's timer goes off, if it is still wanted. Measurements of a turn that ends belong
-    /// to that turn, so they are said first.
+    /// The engine's timer goes off, if it is still wanted.
     fn deadline_comes(&mut self) {
-        let Self { host, apps, shell, counters, .. } = self;
-        let Some(timer) = shell.timer(host.clock.now()) else { return };
-        if timer.ends_turn && shell.wants_rates() {
-            for app in apps.iter() {
-                counters.read(&mut host.os, app).into_iter().for_each(|event| host.outbox.say(event));
-            }
+        if self.shell.timer(self.host.clock.now()) {
+            self.host.outbox.say(Event::Timer);
         }
-        host.outbox.say(Event::Timer);
+    }
+
+    /// A turn is over: what applications moved in it is said.
+    fn say_rates(&mut self) {
+        let Self { host, apps, counters, .. } = self;
+        let rates = apps.iter().filter_map(|app| counters.read(&mut host.os, app)).collect();
+        host.outbox.say_measured(rates);
     }
 
     fn expect_switch(&mut self) {

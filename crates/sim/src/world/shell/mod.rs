@@ -19,13 +19,6 @@ pub use outbox::Outbox;
 /// An event, when it was heard, and what was decided.
 pub type Heard = (Nanos, Event, Vec<Action>);
 
-/// The engine's timer has gone off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timer {
-    /// A turn ends: its measurements are said before the engine is asked about the next one.
-    pub ends_turn: bool,
-}
-
 /// See the file's header.
 #[derive(Debug)]
 pub struct Shell {
@@ -98,7 +91,7 @@ impl Shell {
     }
 
     /// Whether the policy looks at transaction rates.
-    pub fn wants_rates(&self) -> bool {
+    fn wants_rates(&self) -> bool {
         self.engine.policy().needs().bandwidth
     }
 
@@ -113,7 +106,7 @@ impl Shell {
         view.order.iter().map(move |&slot| (view.app(slot).id, view.app(slot).search))
     }
 
-    /// The engine hears of an event. Gives its actions; [`Self::done`] follows.
+    /// The engine hears of an event with this time. Gives its actions; [`Self::done`] follows.
     pub fn hear(&mut self, now: Nanos, event: Event) -> Vec<Action> {
         self.events += 1;
         let mut actions = std::mem::take(&mut self.actions);
@@ -172,11 +165,14 @@ impl Shell {
         if std::mem::replace(&mut self.deadline, deadline) == deadline { None } else { deadline }
     }
 
-    /// A time has come at which the engine once wanted to be asked. `None`: it does not want that
-    /// any more.
-    pub fn timer(&mut self, now: Nanos) -> Option<Timer> {
-        self.deadline.take_if(|at| *at <= now)?;
-        Some(Timer { ends_turn: self.engine.turn_ends().is_some_and(|at| at <= now) })
+    /// A time has come at which the engine once wanted to be asked. Whether it still wants that.
+    pub fn timer(&mut self, now: Nanos) -> bool {
+        self.deadline.take_if(|at| *at <= now).is_some()
+    }
+
+    /// When the turn ends whose rates are to be said before its end, if the policy looks at rates.
+    pub fn measures_until(&self) -> Option<Nanos> {
+        if self.wants_rates() { self.engine.turn_ends() } else { None }
     }
 
     /// When the policy is switched next.

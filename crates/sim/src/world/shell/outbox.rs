@@ -2,13 +2,15 @@
 //! write here while they run; the engine is asked only when the event of the clock is over, so the
 //! two never call each other.
 
+use crate::Nanos;
+use numaestro_contract::{Feed, Next};
 use numaestro_engine::Event;
 use std::collections::VecDeque;
 
 /// See the file's header.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    events: VecDeque<Event>,
+    events: Feed,
     /// Applications whose masters wait for the engine's answer.
     waiting: VecDeque<u32>,
 }
@@ -16,12 +18,12 @@ pub struct Outbox {
 impl Outbox {
     /// Something is said.
     pub fn say(&mut self, event: Event) {
-        self.events.push_back(event);
+        self.events.push(event);
     }
 
     /// Something is said before everything else.
     pub fn say_first(&mut self, event: Event) {
-        self.events.push_front(event);
+        self.events.push_first(event);
     }
 
     /// An application waits for the engine's answer to all events so far.
@@ -39,9 +41,14 @@ impl Outbox {
         self.waiting.len()
     }
 
-    /// The next event for the engine.
-    pub fn next_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+    /// What comes next; `turn_ends` as [`Feed::next`] takes it.
+    pub fn next(&mut self, now: Nanos, turn_ends: Option<Nanos>) -> Option<Next> {
+        self.events.next(now, turn_ends)
+    }
+
+    /// What was measured in the turn that is over.
+    pub fn say_measured(&mut self, events: Vec<Event>) {
+        self.events.measured(events);
     }
 
     /// The next application that gets its answer.
