@@ -1,9 +1,11 @@
-//! Who of those that wait starts now, and what the others are told of their places. Whether one may start is
-//! found by a trial: processors are divided, and placed where placements are selective, as if it ran.
+//! Who of those that wait starts now, and what the others are told of their places. Whether one may
+//! start is found by a trial: processors are divided, and placed where placements are selective, as
+//! if it ran.
 
 use crate::account::Phase;
 use crate::division::Division;
 use crate::event::Action;
+use crate::group;
 use crate::ledger::Ledger;
 use crate::placement::Placement;
 use crate::queue::Queue;
@@ -71,23 +73,25 @@ impl Admission {
         }
     }
 
-    /// The bounds of everybody's wishes have changed. Wrappers run anywhere, and anywhere may have changed too.
+    /// The bounds of everybody's wishes have changed. Wrappers run anywhere, and anywhere may have
+    /// changed too.
     pub(crate) fn clamp_wishes(&mut self, site: &mut Site) {
         for index in 0..site.ledger.started().len() {
             let slot = site.ledger.started()[index];
-            site.clamp_wish(slot);
+            group::clamp_wish(site, slot);
             if site.ledger.account(slot).phase == Phase::Wrapper {
                 site.ledger.mark(slot);
             }
         }
         for at in 0..self.queue.len() {
             let slot = self.waiting()[at].app;
-            site.clamp_wish(slot);
+            group::clamp_wish(site, slot);
             self.queue.set_processors(at, site.ledger.app(slot).cap(u32::MAX));
         }
     }
 
-    /// Starts those in the queue that may start, and tells the others their place. True if somebody was started.
+    /// Starts those in the queue that may start, and tells the others their place. True if somebody
+    /// was started.
     pub(crate) fn admit(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) -> bool {
         self.fresh.clear();
         if !self.queue.is_empty() {
@@ -123,7 +127,8 @@ impl Admission {
         }
     }
 
-    /// Those that do not wish to wait; and where admission does not queue, everybody but those that wish to.
+    /// Those that do not wish to wait; and where admission does not queue, everybody but those that
+    /// wish to.
     fn admit_without_turn(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
         let queues = trial.policy.admission.queues();
         let (mut at, mut blocked) = (if queues { self.queue.len().saturating_sub(1) } else { 0 }, false);
@@ -140,8 +145,9 @@ impl Admission {
         }
     }
 
-    /// Where nobody runs and every processor is there, waiting longer helps nobody: the first starts with what
-    /// there is for it (a minimum that the policy never gives would else hold up all those behind it for ever).
+    /// Where nobody runs and every processor is there, waiting longer helps nobody: the first
+    /// starts with what there is for it (a minimum that the policy never gives would else hold up
+    /// all those behind it for ever).
     fn admit_stuck(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
         let ledger = &trial.site.ledger;
         let runs = |&slot: &Slot| ledger.account(slot).phase == Phase::Running;
@@ -169,7 +175,8 @@ impl Admission {
         waiting
     }
 
-    /// Tells those in the queue whose place has changed, as far as they are to know; new ones always.
+    /// Tells those in the queue whose place has changed, as far as they are to know; new ones
+    /// always.
     fn tell_places(&mut self, ledger: &Ledger, positions: usize, actions: &mut Vec<Action>) {
         let moved = self.queue.take_moved();
         let len = self.queue.len();

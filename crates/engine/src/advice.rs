@@ -1,9 +1,11 @@
-//! What an application would have if it came now: the answer of a copy, so that it is exact and nothing changes.
+//! What an application would have if it came now: the answer of a copy, so that it is exact and
+//! nothing changes.
 //!
-//! The copy is told of the arrival, and that everybody does at once what they are told, the earliest arrival first. How
-//! long they take changes nothing. Their order changes the answer where a placement is selective, breaks ties at random
-//! or takes turns. Where turns are taken, the copy goes on from turn to turn until the newcomer has had one. What others
-//! would lose is not in the answer.
+//! The copy is told of the arrival, and that everybody does at once what they are told, the
+//! earliest arrival first. How long they take changes nothing. Their order changes the answer where
+//! a placement is selective, breaks ties at random or takes turns. Where turns are taken, the copy
+//! goes on from turn to turn until the newcomer has had one. What others would lose is not in the
+//! answer.
 
 use crate::account::Phase;
 use crate::engine::Engine;
@@ -14,8 +16,8 @@ use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-/// Work that is spent on looking ahead for the newcomer's first turn: turns, times the applications that take part in each. What is farther away
-/// is told as a wait for its turn.
+/// Work that is spent on looking ahead for the newcomer's first turn: turns, times the applications
+/// that take part in each. What is farther away is told as a wait for its turn.
 const LOOK_AHEAD: usize = 1024;
 /// Answers of each application in which everybody has made room.
 const SETTLE_MAX: usize = 8;
@@ -39,8 +41,8 @@ pub struct Advice {
     pub turn_in: Nanos,
     /// Nodes of `pus`.
     pub nodes: Vec<NumaNodeId>,
-    /// Where its memory should be, best first: the policy's home for it, or the nodes it runs on, and as many of the next nearest as
-    /// the bytes it needs make necessary.
+    /// Where its memory should be, best first: the policy's home for it, or the nodes it runs on,
+    /// and as many of the next nearest as the bytes it needs make necessary.
     pub memory_nodes: Vec<NumaNodeId>,
     /// Bytes that are free there, if the shell has said so.
     pub memory_free: Option<u64>,
@@ -49,8 +51,9 @@ pub struct Advice {
 }
 
 impl Engine {
-    /// What an application with this wish would have if it came now. `free_memory`: bytes by NUMA node as the shell has just read them;
-    /// empty: as it has told the engine. Allocates; not for the hot path.
+    /// What an application with this wish would have if it came now. `free_memory`: bytes by NUMA
+    /// node as the shell has just read them; empty: as it has told the engine. Allocates; not for
+    /// the hot path.
     ///
     /// # Errors
     /// It would be refused, and why.
@@ -132,8 +135,8 @@ impl Trial {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Everybody has done what they are told, the earliest arrival first. It ends because what is vacated has an heir; the bound is for a policy that
-    /// thinks otherwise.
+    /// Everybody has done what they are told, the earliest arrival first. It ends because what is
+    /// vacated has an heir; the bound is for a policy that thinks otherwise.
     fn settle(&mut self) -> Result<(), Rejected> {
         for _ in 0..SETTLE_MAX * (self.engine.site().ledger.apps().len() + 1) {
             let ledger = &self.engine.site().ledger;
@@ -185,8 +188,9 @@ fn free_on(free: &[u64], nodes: &[NumaNodeId]) -> u64 {
     nodes.iter().map(|node| free.get(node.index()).copied().unwrap_or(0)).fold(0, u64::saturating_add)
 }
 
-/// `nodes`, and after them as many of the others as it takes until so many bytes are free: the nearest first, of equally near ones
-/// that with most free memory. Nodes without free memory help nobody.
+/// `nodes`, and after them as many of the others as it takes until so many bytes are free: the
+/// nearest first, of equally near ones that with most free memory. Nodes without free memory help
+/// nobody.
 fn large_enough(machine: &Machine, mut nodes: Vec<NumaNodeId>, needed: u64, free: &[u64]) -> Vec<NumaNodeId> {
     if nodes.is_empty() || free.is_empty() || needed == 0 {
         return nodes;

@@ -4,6 +4,7 @@ use crate::account::{Limits, Phase};
 use crate::admission::Admission;
 use crate::changes::Changes;
 use crate::event::{Action, Wish};
+use crate::group;
 use crate::life;
 use crate::party::{known_party, most_of};
 use crate::site::Site;
@@ -50,7 +51,7 @@ impl Arrivals {
         };
         let slot = site.ledger.enter(id, wish.class, limits);
         site.ledger.set_origin(slot, party, wish.memory);
-        site.clamp_wish(slot);
+        group::clamp_wish(site, slot);
         let changes = match &wish.claim {
             _ if wish.request == 0 => life::wrap(site, admission, slot, actions),
             Some(claimed) => claim(site, slot, claimed, wish.home, recovering, actions),

@@ -1,5 +1,5 @@
-//! What has changed since the last decision. Each event, and the passing of time, gives one such value;
-//! the stages of the decision go by it, so nobody has to remember what the event was.
+//! What has changed since the last decision. Each event, and the passing of time, gives one such
+//! value; the stages of the decision go by it, so nobody has to remember what the event was.
 
 use numaestro_policy::Slot;
 

@@ -1,5 +1,5 @@
-//! The engine's time: it never goes back. When the shell's clock does, the engine's goes on from where it was, and
-//! stays ahead by that.
+//! The engine's time: it never goes back. When the shell's clock does, the engine's goes on from
+//! where it was, and stays ahead by that.
 
 use crate::event::Nanos;
 

@@ -1,6 +1,6 @@
-//! How many processors each application gets: the share part, or the work-list, divides under the bounds of
-//! parties. What nobody wants of a sequential application stays with it, and what differs by rounding only stays
-//! where it is.
+//! How many processors each application gets: the share part, or the work-list, divides under the
+//! bounds of parties. What nobody wants of a sequential application stays with it, and what differs
+//! by rounding only stays where it is.
 
 use crate::hysteresis::keep_roundings;
 use crate::parties::Parties;
@@ -38,8 +38,8 @@ impl Division {
         &mut self.parties
     }
 
-    /// Divides, again while what one may have and does not use could be used by others. In the middle of a turn
-    /// whose counts hold there is a work-list.
+    /// Divides, again while what one may have and does not use could be used by others. In the
+    /// middle of a turn whose counts hold there is a work-list.
     pub(crate) fn divide(&mut self, site: &mut Site, share: &mut dyn Share, work_list: Option<WorkList<'_>>) {
         if !self.parties.apply(site) {
             self.divide_once(site, share, work_list);

@@ -1,5 +1,5 @@
-//! What each event leads to: [`Engine::step`] is the life of a decision, one stage after the other. Each stage owns
-//! its state; what they all decide about is the [`Site`].
+//! What each event leads to: [`Engine::step`] is the life of a decision, one stage after the other.
+//! Each stage owns its state; what they all decide about is the [`Site`].
 
 use crate::admission::{Admission, Trial};
 use crate::arrivals::Arrivals;
@@ -51,7 +51,8 @@ impl Engine {
     /// An engine for a machine. `seed` determines every random choice.
     ///
     /// # Errors
-    /// A policy that cannot be read, that the host cannot feed or that the machine does not fit; no processor left to give.
+    /// A policy that cannot be read, that the host cannot feed or that the machine does not fit; no
+    /// processor left to give.
     pub fn new(machine: Machine, settings: Settings, seed: u64) -> Result<Self, Rejected> {
         let ledger = Ledger::new(&machine, &settings.reserved);
         let usable = ledger.usable().len() as u32;
@@ -89,11 +90,12 @@ impl Engine {
         })
     }
 
-    /// Everything that follows from an event. Appends to `actions`, in the order in which they must be carried out. `now`
-    /// should never go back; if it does, time goes on from where it was.
+    /// Everything that follows from an event. Appends to `actions`, in the order in which they must
+    /// be carried out. `now` should never go back; if it does, time goes on from where it was.
     ///
     /// # Panics
-    /// If an invariant is broken, which is a mistake in a policy or here; the engine must not be used afterwards.
+    /// If an invariant is broken, which is a mistake in a policy or here; the engine must not be
+    /// used afterwards.
     pub fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) {
         let first = actions.len();
         self.site.now = self.clock.advance(now);
@@ -128,12 +130,14 @@ impl Engine {
         next.map(|at| self.clock.on_shell(at))
     }
 
-    /// When the present turn ends, on the shell's clock, if turns end: what was measured in it is to be told before.
+    /// When the present turn ends, on the shell's clock, if turns end: what was measured in it is
+    /// to be told before.
     pub fn turn_ends(&self) -> Option<Nanos> {
         self.turns.until().map(|at| self.clock.on_shell(at))
     }
 
-    /// Gives actions that were carried out back, so that their sets are used again and nothing has to be allocated.
+    /// Gives actions that were carried out back, so that their sets are used again and nothing has
+    /// to be allocated.
     pub fn recycle(&mut self, actions: &mut Vec<Action>) {
         self.targets.recycle(actions.drain(..));
     }
@@ -163,7 +167,7 @@ impl Engine {
         self.site.view()
     }
 
-    /// Everything there is to see. Allocates; not for the hot path.
+    /// Everything there is to see. Allocates.
     pub fn snapshot(&self) -> Snapshot {
         self.shown().all(self.unmanaged.processors(), self.decisions)
     }
@@ -181,7 +185,6 @@ impl Engine {
         &self.site
     }
 
-    /// The latest arrival that was not refused.
     pub(crate) fn newest(&self) -> Option<AppId> {
         self.arrivals.newest()
     }
@@ -274,7 +277,7 @@ impl Engine {
         }
     }
 
-    /// What an event about one application changes. Events about applications that are gone, or never were, lead to nothing.
+    /// What an event about one application changes: nothing, if that is not there.
     fn with(&mut self, app: AppId, then: impl FnOnce(&mut Site, &mut Admission, Slot) -> Changes) -> Changes {
         let Some(slot) = self.slot(app) else { return Changes::NONE };
         Changes { subject: Some(slot), ..then(&mut self.site, &mut self.admission, slot) }
@@ -372,7 +375,8 @@ impl Engine {
         targets.spare_stopped(&site.ledger, first, actions);
     }
 
-    /// Where processors have no owners, all that run are divided among, whether they take turns or not.
+    /// Where processors have no owners, all that run are divided among, whether they take turns or
+    /// not.
     fn divide_and_share(&mut self) {
         let Self { site, policy, turns, division, handover, .. } = self;
         handover.list_hosted(site, division.parties().are_in_force());

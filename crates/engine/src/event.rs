@@ -20,7 +20,8 @@ pub struct Wish {
     pub weight_milli: u32,
     /// How it can be steered.
     pub class: Class,
-    /// `Some(true)`: queue it until it gets processors of its own; `Some(false)`: never; `None`: the policy's admission decides.
+    /// `Some(true)`: queue it until it gets processors of its own; `Some(false)`: never; `None`:
+    /// the policy's admission decides.
     pub wait: Option<bool>,
     /// Its user's estimate of its run time, nanoseconds: for backfilling.
     pub estimate_ns: Option<Nanos>,
@@ -35,7 +36,8 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// Of an application that could use this many processors and says nothing else: any number will do, usual weight, malleable.
+    /// Of an application that could use this many processors and says nothing else: any number will
+    /// do, usual weight, malleable.
     pub const fn new(request: u32) -> Self {
         Self {
             request,
@@ -65,70 +67,74 @@ pub enum Event {
     },
     /// It is gone; everything it had is free at once.
     Depart {
-        /// Which.
+        /// The application.
         app: AppId,
     },
     /// It wants another number of processors. 0 = none (a wrapper).
     Request {
-        /// Which.
+        /// The application.
         app: AppId,
-        /// How many.
+        /// Processors that it wants.
         processors: u32,
     },
-    /// It could use this many processors now, and has nothing to run on `idle`. Says all there is to say, so that a lost one does no harm.
-    /// One that has idle processors of its own is not given others: what it says beyond those it uses is not believed.
+    /// It could use this many processors now, and has nothing to run on `idle`. Says all there is
+    /// to say, so that a lost one does no harm. One that has idle processors of its own is not
+    /// given others: what it says beyond those it uses is not believed.
     Demand {
-        /// Which.
+        /// The application.
         app: AppId,
         /// How many; 0 counts as 1.
         processors: u32,
-        /// Those of its own that are idle, and those it has been told to vacate and has left already though not yet all of them; others
-        /// are left out. What the policy takes of the former is free at once, and the latter are.
+        /// Those of its own that are idle, and those it has been told to vacate and has left
+        /// already though not yet all of them; others are left out. What the policy takes of the
+        /// former is free at once, and the latter are.
         idle: PuSet,
     },
     /// How it can be steered was found out.
     Class {
-        /// Which.
+        /// The application.
         app: AppId,
         /// How.
         class: Class,
     },
     /// No thread of it is outside the target of `epoch` any more.
     Adopted {
-        /// Which.
+        /// The application.
         app: AppId,
         /// The `epoch` of the `Action::Target` it carried out.
         epoch: u32,
     },
     /// It is in a sequential phase: all but one of its processors may be lent.
     Sequential {
-        /// Which.
+        /// The application.
         app: AppId,
     },
-    /// It is in a sequential phase and waits for something outside: all its processors may be lent; it runs as a guest meanwhile.
+    /// It is in a sequential phase and waits for something outside: all its processors may be lent;
+    /// it runs as a guest meanwhile.
     Blocked {
-        /// Which.
+        /// The application.
         app: AppId,
     },
     /// It is parallel again.
     Parallel {
-        /// Which.
+        /// The application.
         app: AppId,
     },
-    /// It has measured its speedup while it had this many processors (and no fewer or more during the measurement). Dropped if it has another
-    /// number now.
+    /// It has measured its speedup while it had this many processors (and no fewer or more during
+    /// the measurement). Dropped if it has another number now.
     Speedup {
-        /// Which.
+        /// The application.
         app: AppId,
         /// Processors it was measured with.
         processors: u32,
         /// Over one processor, thousandths.
         speedup_milli: u32,
     },
-    /// Bus-transaction rates of its threads in the quantum that ends, transactions per millisecond, by virtual processor from 0. `None`: it has not run
-    /// or could not be measured, and what is known stays. If there are fewer than it has threads, the last one is that of all the others.
+    /// Bus-transaction rates of its threads in the quantum that ends, transactions per millisecond,
+    /// by virtual processor from 0. `None`: it has not run or could not be measured, and what is
+    /// known stays. If there are fewer than it has threads, the last one is that of all the others.
     Bandwidth {
-        /// Which.
+        /// The application.
         app: AppId,
         /// By virtual processor.
         rates: Vec<Option<u32>>,
@@ -137,12 +143,13 @@ pub enum Event {
     Saturation {
         /// Index in [`crate::Settings::buses`].
         bus: u32,
-        /// SBTR of all its processors together, transactions per millisecond; 0: not known any more.
+        /// SBTR of all its processors together, transactions per millisecond; 0: not known any
+        /// more.
         rate: u32,
     },
     /// Where its pages are now.
     Memory {
-        /// Which.
+        /// The application.
         app: AppId,
         /// By NUMA node; empty: not known any more.
         bytes: Vec<u64>,
@@ -157,24 +164,25 @@ pub enum Event {
         /// As [`crate::Settings::parties`].
         parties: Vec<Party>,
     },
-    /// The shell cannot stop it (it is being debugged, say): outside its turns it is a guest on the processors of others.
+    /// The shell cannot stop it (it is being debugged, say): outside its turns it is a guest on the
+    /// processors of others.
     Unstoppable {
-        /// Which.
+        /// The application.
         app: AppId,
     },
     /// It can be stopped again.
     Stoppable {
-        /// Which.
+        /// The application.
         app: AppId,
     },
     /// A processor went offline or left the shell's cpuset.
     Offline {
-        /// Which.
+        /// The processor.
         pu: PuId,
     },
     /// It is back.
     Online {
-        /// Which.
+        /// The processor.
         pu: PuId,
     },
     /// Load that is not managed keeps this many processors busy.
@@ -196,55 +204,60 @@ pub enum Event {
 pub enum Action {
     /// Admitted: it may start (sent once per application, before its first `Target`).
     Start {
-        /// Which.
+        /// The application.
         app: AppId,
     },
     /// It waits; `position` 1 is next. Sent again when the position changes.
     Wait {
-        /// Which.
+        /// The application.
         app: AppId,
         /// Place in the queue.
         position: u32,
     },
     /// These are its processors from now on: publish it.
     Target {
-        /// Which.
+        /// The application.
         app: AppId,
         /// Grows by one with every target of this application.
         epoch: u32,
-        /// Threads it should have, at least 1: the number of its processors, unless those have no owners.
+        /// Threads it should have, at least 1: the number of its processors, unless those have no
+        /// owners.
         count: u32,
-        /// Which ones.
+        /// Its processors.
         pus: PuSet,
         /// Other applications run on (some of) them.
         shared: bool,
         /// Some of its processors are lent while it is sequential.
         lent: bool,
     },
-    /// It does not run until [`Action::Continue`]: stop all its threads at once. Its processors are others' from now on.
+    /// It does not run until [`Action::Continue`]: stop all its threads at once. Its processors are
+    /// others' from now on.
     Stop {
-        /// Which.
+        /// The application.
         app: AppId,
     },
-    /// It runs again, on the processors of its latest target: put its threads there, then let them go on.
+    /// It runs again, on the processors of its latest target: put its threads there, then let them
+    /// go on.
     Continue {
-        /// Which.
+        /// The application.
         app: AppId,
     },
-    /// Its new pages go there from now on. Not sent while they go to who touches them first, which is what happens by itself.
+    /// Its new pages go there from now on. Not sent while they go to who touches them first, which
+    /// is what happens by itself.
     Pages {
-        /// Which.
+        /// The application.
         app: AppId,
-        /// Where to.
+        /// Where its new pages go.
         home: PageHome,
     },
-    /// It did not adopt `epoch` in time: fold all its threads onto `pus` now. The shell answers with `Adopted`.
+    /// It did not adopt `epoch` in time: fold all its threads onto `pus` now. The shell answers
+    /// with `Adopted`.
     Force {
-        /// Which.
+        /// The application.
         app: AppId,
-        /// Epoch.
+        /// Of the target that it has not carried out.
         epoch: u32,
-        /// Where to.
+        /// Its threads may run here only.
         pus: PuSet,
     },
     /// The event cannot be done, and nothing has changed.

@@ -1,15 +1,19 @@
 //! Water-filling with weights, floors and caps, in whole numbers.
 //!
-//! **Source**: CSS flexible boxes, §9.7 there, as `share=equi` has it; rounded by largest remainder.
+//! **Source**: CSS flexible boxes, §9.7 there, as `share=equi` has it; rounded by largest
+//! remainder.
 //!
 //! **Algorithm**
 //! ```text
 //! open = all
 //! repeat: quota(j) = left · weight(j) / weight of open         for j in open
-//!         too_much = sum of quota(j) - cap(j) where positive; too_little = sum of floor(j) - quota(j) where positive
-//!         too_much ≥ too_little: fix those above their cap at it; else fix those below their floor at it
+//!         too_much   = sum of quota(j) - cap(j) where positive
+//!         too_little = sum of floor(j) - quota(j) where positive
+//!         too_much ≥ too_little: fix those above their cap at it
+//!         else:                  fix those below their floor at it
 //! until none was fixed
-//! round quotas down; what is left goes by rank, then by largest remainder, then to who has more than that already, then by order
+//! round quotas down; what is left goes to those below their cap: by rank, then by largest
+//! remainder, then to one that has more than that already, then by order
 //! ```
 //!
 //! Every share that no bound has fixed is less than one away from its quota.
@@ -27,7 +31,8 @@ pub(crate) struct Vessel {
     pub cap: u32,
     /// What it has had so far: decides between equal remainders.
     pub has: u32,
-    /// The lower, the sooner it has what rounding leaves; the same for all, but where turns are taken.
+    /// The lower, the sooner it has what rounding leaves; the same for all, but where turns are
+    /// taken.
     pub rank: u64,
     /// The result.
     pub got: u32,
@@ -42,7 +47,8 @@ impl Vessel {
     }
 }
 
-/// What is too much and too little, in processors times weight: sums of thousands of products need more than 64 bits.
+/// What is too much and too little, in processors times weight: sums of thousands of products need
+/// more than 64 bits.
 fn beyond(vessels: &[Vessel], left: u32, weight: u64) -> (u128, u128) {
     let (mut much, mut little) = (0, 0);
     for vessel in vessels.iter().filter(|vessel| !vessel.fixed) {
@@ -157,7 +163,8 @@ mod tests {
             for vessel in &vessels {
                 prop_assert!(vessel.floor <= vessel.got && vessel.got <= vessel.cap, "{:?}", vessel);
             }
-            // Whoever is below its cap has no less for its weight than anybody above its floor, but for rounding.
+            // Whoever is below its cap has no less for its weight than anybody above its floor, but
+            // for rounding.
             for poor in vessels.iter().filter(|vessel| vessel.got < vessel.cap) {
                 for rich in vessels.iter().filter(|vessel| vessel.got > vessel.floor) {
                     let level = |got: f64, of: &Vessel| got / f64::from(of.weight);

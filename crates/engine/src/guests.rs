@@ -1,9 +1,10 @@
-//! More applications than processors: those without processors of their own are guests on those of others.
+//! More applications than processors: those without processors of their own are guests on those of
+//! others.
 //!
-//! Every guest runs on one processor (on its minimum, if it has one). The load of a processor is the weight of
-//! those that run on it. Guests stay where they are; new ones go where the load is least; then, while a guest would
-//! find less load elsewhere than where it is, it moves to the least loaded processor. Each move lowers the load
-//! that guest sees, so it ends.
+//! Every guest runs on one processor (on its minimum, if it has one). The load of a processor is
+//! the weight of those that run on it. Guests stay where they are; new ones go where the load is
+//! least; then, while a guest would find less load elsewhere than where it is, it moves to the
+//! least loaded processor. Each move lowers the load that guest sees, so it ends.
 
 use crate::ledger::{Ledger, is_place};
 use numaestro_policy::Slot;
@@ -25,9 +26,11 @@ pub(crate) struct Guests {
 }
 
 impl Guests {
-    /// Finds places for all in `order` that have no processors of their own, and none for the others.
+    /// Finds places for all in `order` that have no processors of their own, and none for the
+    /// others.
     ///
-    /// Where parties matter (`confined`), a guest is on processors of its own party; only if that has none it is anywhere.
+    /// Where parties matter (`confined`), a guest is on processors of its own party; only if that
+    /// has none it is anywhere.
     pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot], confined: bool) {
         self.homeless.clear();
         for &slot in order {
@@ -123,7 +126,8 @@ impl Guests {
         self.present = present;
     }
 
-    /// It gets what it lacks where the load is least; of equals where it was before, then near to that, then the lowest.
+    /// It gets what it lacks where the load is least; of equals where it was before, then near to
+    /// that, then the lowest.
     fn place(&mut self, machine: &Machine, ledger: &mut Ledger, slot: Slot) {
         let lacking = self.wanted(ledger, slot) - ledger.account(slot).guest_of.len();
         for _ in 0..lacking {
@@ -143,7 +147,8 @@ impl Guests {
     /// Every guest, the latest first, moves once if that helps it. False if nobody moved.
     fn improve(&mut self, ledger: &mut Ledger, guests: &[Slot]) -> bool {
         let mut moved = false;
-        // A processor that a guest has left may be below this within the round; the next round finds it.
+        // A processor that a guest has left may be below this within the round; the next round
+        // finds it.
         let lowest = self.places.iter().map(|pu| self.load[pu.index()]).min().unwrap_or(0);
         for &slot in guests.iter().rev() {
             let on = &ledger.account(slot).guest_of;

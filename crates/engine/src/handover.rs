@@ -1,7 +1,8 @@
-//! The decision is handed over to the ledger: processors change hands, applications that have none are stopped or
-//! are guests on those of others.
+//! The decision is handed over to the ledger: processors change hands, applications that have none
+//! are stopped or are guests on those of others.
 //!
-//! What a stopped application had is its heirs' at once: nothing of it runs, so nothing has to be vacated.
+//! What a stopped application had is its heirs' at once: nothing of it runs, so nothing has to be
+//! vacated.
 
 use crate::account::Phase;
 use crate::event::Action;
@@ -19,7 +20,8 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    /// Carries a plan out. `confined`: parties bound applications. The actions of this step begin at `first`.
+    /// Carries a plan out. `confined`: parties bound applications. The actions of this step begin
+    /// at `first`.
     pub(crate) fn carry_out(
         &mut self,
         site: &mut Site,
@@ -39,13 +41,14 @@ impl Handover {
         self.guests.spread(&site.machine, &mut site.ledger, &self.hosted, confined);
     }
 
-    /// The order in which all that run are divided among where processors have no owners; and back again.
+    /// The order in which all that run are divided among where processors have no owners; and back
+    /// again.
     pub(crate) fn exchange_hosted(&mut self, site: &mut Site) {
         site.among.exchange(&mut self.hosted);
     }
 
-    /// Lists, in order of arrival, all that run or are to run: those of them that have no processors of their own
-    /// are guests.
+    /// Lists, in order of arrival, all that run or are to run: those of them that have no
+    /// processors of their own are guests.
     pub(crate) fn list_hosted(&mut self, site: &Site, confined: bool) {
         self.hosted.clear();
         let mut at = 0;
@@ -74,8 +77,8 @@ pub(crate) fn share_everything(site: &mut Site, shares: &Shares) {
     }
 }
 
-/// Stops those that have nothing after the decision, if they have been told where they are or if they have not. What
-/// they were vacating passes on. Returns how many.
+/// Stops those that have nothing after the decision, if they have been told where they are or if
+/// they have not. What they were vacating passes on. Returns how many.
 fn stop(site: &mut Site, confined: bool, told: bool, actions: &mut Vec<Action>) -> usize {
     let (mut at, before) = (0, actions.len());
     for index in 0..site.ledger.started().len() {

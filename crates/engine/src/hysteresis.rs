@@ -1,9 +1,9 @@
 //! Not every difference is worth a move.
 //!
-//! A share is a whole number, the right share usually is not: several roundings are equally fair. A processor that
-//! would pass between two running applications, neither of which the event is about, stays where it is if the
-//! present counts of both are the right share rounded up or down. Arrivals, departures, requests and every larger
-//! difference take effect at once.
+//! A share is a whole number, the right share usually is not: several roundings are equally fair. A
+//! processor that would pass between two running applications, neither of which the event is about,
+//! stays where it is if the present counts of both are the right share rounded up or down.
+//! Arrivals, departures, requests and every larger difference take effect at once.
 
 use crate::site::Site;
 use numaestro_policy::{Shares, Slot};

@@ -1,20 +1,21 @@
-//! G1–G7: what holds after every step, whatever the policy. A broken one is a mistake in a policy or in this crate, so
-//! it panics.
+//! G1–G7: what holds after every step, whatever the policy. A broken one is a mistake in a policy
+//! or in this crate, so it panics.
 //!
 //! * G1 a processor has one owner at most, and is in exactly the sets of that owner;
-//! * G2 the sum of allocations is not above the number of usable processors, and an allocation is the number of its
-//!   processors;
-//! * G3 no allocation is above what was asked for, except a claim's, what nobody else wanted of a lender, and while a
-//!   policy is at it;
+//! * G2 the sum of allocations is not above the number of usable processors, and an allocation is
+//!   the number of its processors;
+//! * G3 no allocation is above what was asked for, except a claim's, what nobody else wanted of a
+//!   lender, and while a policy is at it;
 //! * G4 an application that is gone owns nothing, is next for nothing and waits for nothing;
 //! * G5 same events, same actions: shown by replaying journals, not checked here;
-//! * G6 work conservation, where the share part promises it and counts do not hold: no processor is free while somebody
-//!   could use it;
-//! * G7 each application that was started has processors, is a guest, is next for some that are being vacated, or is
-//!   stopped until its turn.
+//! * G6 work conservation, where the share part promises it and counts do not hold: no processor is
+//!   free while somebody could use it;
+//! * G7 each application that was started has processors, is a guest, is next for some that are
+//!   being vacated, or is stopped until its turn.
 //!
-//! Always checked is what the step has written: every such processor with its owner's and its heir's sets, every such
-//! application. In debug builds everything is checked after every step, so that nothing is written without being noted.
+//! Always checked is what the step has written: every such processor with its owner's and its
+//! heir's sets, every such application. In debug builds everything is checked after every step, so
+//! that nothing is written without being noted.
 
 use crate::account::Phase;
 use crate::admission::Admission;
@@ -116,7 +117,8 @@ impl Invariants<'_> {
         }
     }
 
-    /// Whoever is stopped has nothing, and will go on; under turns that stop, nobody runs beside others in its own turn.
+    /// Whoever is stopped has nothing, and will go on; under turns that stop, nobody runs beside
+    /// others in its own turn.
     fn check_stopped(&self, slot: Slot) {
         let (app, account) = (self.site.ledger.app(slot), self.site.ledger.account(slot));
         let order = self.site.among.order();

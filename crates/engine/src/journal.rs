@@ -1,7 +1,8 @@
 //! The journal: one JSON object a line, enough to repeat everything. Knows nothing of files.
 //!
-//! The first line carries what an engine is made of (machine, settings, seed, version); each further line a time, an event and the
-//! actions that followed. [`Replay`] repeats them: the same lines must give the same actions, byte for byte.
+//! The first line carries what an engine is made of (machine, settings, seed, version); each
+//! further line a time, an event and the actions that followed. [`Replay`] repeats them: the same
+//! lines must give the same actions, byte for byte.
 //!
 //! ```text
 //! {"numaestro_journal":1,"machine":{"synthetic":"core:4 pu:1"},"policy":"","grace_ns":10000000,…,"seed":1}

@@ -1,9 +1,10 @@
-//! The ledger: who owns which processor, who runs where as a guest, and what has been written since the
-//! plan, the targets and the checks last read it. Every change goes through a method that keeps all of
-//! that in step, so no other file can write half of one.
+//! The ledger: who owns which processor, who runs where as a guest, and what has been written since
+//! the plan, the targets and the checks last read it. Every change goes through a method that keeps
+//! all of that in step, so no other file can write half of one.
 //!
-//! In this room: `handover` (a processor changes hands), `answers` (what owners say), `guests`, `lifetime`
-//! (applications come and go), `presence` (processors do), `measures` (what is measured of them).
+//! In this room: `handover` (a processor changes hands), `answers` (what owners say), `guests`,
+//! `lifetime` (applications come and go), `presence` (processors do), `measures` (what is measured
+//! of them).
 
 mod answers;
 mod guests;

@@ -1,10 +1,12 @@
-//! What happens to an application between its arrival and its end: it wants another number of processors, works
-//! alone, waits, is there for its children only. What follows from that for its processors is decided later.
+//! What happens to an application between its arrival and its end: it wants another number of
+//! processors, works alone, waits, is there for its children only. What follows from that for its
+//! processors is decided later.
 
 use crate::account::Phase;
 use crate::admission::Admission;
 use crate::changes::Changes;
 use crate::event::Action;
+use crate::group;
 use crate::site::Site;
 use numaestro_policy::Slot;
 
@@ -84,8 +86,8 @@ pub(crate) fn set_sequential(site: &mut Site, admission: &mut Admission, slot: S
     Changes { reclaims, regrouped: was_blocked, ..Changes::division_if(decides) }
 }
 
-/// It waits for something outside. One that has a claim to keep what it has, or has nothing of its own, stays as
-/// it is.
+/// It waits for something outside. One that has a claim to keep what it has, or has nothing of its
+/// own, stays as it is.
 pub(crate) fn block(site: &mut Site, slot: Slot) -> Changes {
     let allocation = site.ledger.app(slot).allocation;
     let account = site.ledger.account(slot);
@@ -102,7 +104,7 @@ pub(crate) fn block(site: &mut Site, slot: Slot) -> Changes {
     (activity.sequential, activity.blocked) = (true, true);
     site.ledger.mark(slot);
     site.ledger.lend_all(slot, site.now);
-    site.clamp_wish(slot);
+    group::clamp_wish(site, slot);
     Changes::GROUP
 }
 
@@ -120,6 +122,6 @@ pub(crate) fn set_stoppable(site: &mut Site, slot: Slot, stoppable: bool) -> Cha
 
 /// Its wishes have changed; it may be in the queue.
 fn clamp_wish(site: &mut Site, admission: &mut Admission, slot: Slot) {
-    site.clamp_wish(slot);
+    group::clamp_wish(site, slot);
     admission.note_wish(&site.ledger, slot);
 }

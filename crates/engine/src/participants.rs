@@ -1,5 +1,5 @@
-//! Among whom processors are divided, and how many there are for them. A turn narrows the list to those that
-//! run in it, so the next decision has to list everybody anew.
+//! Among whom processors are divided, and how many there are for them. A turn narrows the list to
+//! those that run in it, so the next decision has to list everybody anew.
 
 use crate::ledger::Ledger;
 use numaestro_policy::Slot;

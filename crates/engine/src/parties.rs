@@ -1,27 +1,32 @@
 //! The machine is shared among parties before it is shared among applications.
 //!
-//! **Terms**: *want* of an application: its cap without parties; *part* of a party: what its applications may have
-//! together; *present* is a party that has an application in the present division.
+//! **Terms**: *want* of an application: its cap without parties; *part* of a party: what its
+//! applications may have together; *present* is a party that has an application in the present
+//! division.
 //!
 //! **Algorithm**
 //! ```text
 //! pool     = processors - what absent and modest parties have reserved and do not want
-//! part(p)  = the pool by weight of parties, between min(reserved(p), wants of p) and min(most(p), wants of p)
+//! part(p)  = the pool by weight of parties, between min(reserved(p), wants of p)
+//!            and min(most(p), wants of p)
 //! entitled = part(p) by weight of its applications, between their minimums and their wants;
-//!            if their minimums do not fit: the heaviest, of equals the earliest, that fit beside each other
+//!            if their minimums do not fit: the heaviest, of equals the earliest, that fit
+//!            beside each other
 //! a party whose minimums leave some of its part over: again, with that much less for it
-//! the share part divides under these bounds; what it leaves unused is lowered, and all of it done again, four times at most
+//! the share part divides under these bounds; what it leaves unused is lowered, and all of it done
+//! again, four times at most
 //! ```
 //!
-//! Where turns are taken, those that have waited longest come first when something is left by rounding or minimums
-//! do not fit; weight and remainder decide elsewhere.
+//! Where turns are taken, those that have waited longest come first when something is left by
+//! rounding or minimums do not fit; weight and remainder decide elsewhere.
 //!
-//! A minimum counts within its party's part only: a minimum that is more than the whole part is lowered to it, so
-//! that nobody takes from others by asking for much. In the middle of a turn whose counts hold, what everybody has
-//! is its minimum.
+//! A minimum counts within its party's part only: a minimum that is more than the whole part is
+//! lowered to it, so that nobody takes from others by asking for much. In the middle of a turn
+//! whose counts hold, what everybody has is its minimum.
 //!
-//! One party without limits, or none: no bound at all, and nothing here costs anything. Where processors have no
-//! owners (`linux24`, `sgi-mp`) there is nothing to divide, and parties mean nothing.
+//! One party without limits, or none: no bound at all, and nothing here costs anything. Where
+//! processors have no owners (`linux24`, `sgi-mp`) there is nothing to divide, and parties mean
+//! nothing.
 
 mod rooms;
 
@@ -89,7 +94,8 @@ struct Member {
 }
 
 impl Parties {
-    /// Whether applications are bounded by what their parties are entitled to, as of the latest division.
+    /// Whether applications are bounded by what their parties are entitled to, as of the latest
+    /// division.
     pub(crate) fn are_in_force(&self) -> bool {
         self.in_force
     }
@@ -99,8 +105,8 @@ impl Parties {
         self.in_force = false;
     }
 
-    /// Keeps what bounds those that take part, before others are tried beside them: a trial divides, and a division
-    /// sets new bounds.
+    /// Keeps what bounds those that take part, before others are tried beside them: a trial
+    /// divides, and a division sets new bounds.
     pub(crate) fn keep_bounds(&mut self, site: &Site) {
         let bounds = |&slot: &Slot| {
             let app = site.ledger.app(slot);
@@ -113,8 +119,8 @@ impl Parties {
         }
     }
 
-    /// Nobody was started: what was kept holds again. Dividing anew would not do, because a division also goes by
-    /// what everybody has by now.
+    /// Nobody was started: what was kept holds again. Dividing anew would not do, because a
+    /// division also goes by what everybody has by now.
     pub(crate) fn restore_bounds(&mut self, site: &mut Site) {
         self.in_force = self.kept.in_force;
         for (&slot, bounds) in site.among.order().iter().zip(&self.kept.bounds) {
@@ -142,7 +148,8 @@ impl Parties {
         true
     }
 
-    /// Sets what every application that takes part is entitled to. `hold`: what everybody has is its minimum.
+    /// Sets what every application that takes part is entitled to. `hold`: what everybody has is
+    /// its minimum.
     pub(crate) fn entitle(&mut self, site: &mut Site, hold: bool) {
         self.list_members(site, hold);
         self.rooms.open(site);
@@ -174,7 +181,8 @@ impl Parties {
         self.members.sort_unstable_by_key(key);
     }
 
-    /// Parts of parties, and of them what each member has; again for those that cannot use all of their part.
+    /// Parts of parties, and of them what each member has; again for those that cannot use all of
+    /// their part.
     fn divide_among_parties(&mut self, site: &Site) {
         let turns = site.regime.stops();
         let Self { rooms, parts, members, vessels, served, .. } = self;
@@ -223,7 +231,8 @@ impl Parties {
         }
     }
 
-    /// What the share part leaves to those who do not want it is to be others'. False if there is nothing to do.
+    /// What the share part leaves to those who do not want it is to be others'. False if there is
+    /// nothing to do.
     pub(crate) fn lower_unused(&mut self, site: &Site, shares: &Shares) -> bool {
         self.rooms.count(site, shares);
         let order = site.among.order();
@@ -258,8 +267,8 @@ impl Parties {
         Some(&mut self.rooms)
     }
 
-    /// A turn has ended. Where a part is too small for all who would run, those who have waited longest are first
-    /// in the next.
+    /// A turn has ended. Where a part is too small for all who would run, those who have waited
+    /// longest are first in the next.
     pub(crate) fn end_turn(&mut self, site: &Site) {
         if !self.in_force {
             return;
@@ -290,8 +299,8 @@ impl Parties {
         within && self.rooms.held() <= site.among.capacity()
     }
 
-    /// P1: no party has more than its most. P2: nobody has what is reserved for others. P3: what the share part
-    /// would give is given, within that, if it is to give `everything`.
+    /// P1: no party has more than its most. P2: nobody has what is reserved for others. P3: what
+    /// the share part would give is given, within that, if it is to give `everything`.
     pub(crate) fn check(&mut self, site: &Site, shares: &Shares, everything: bool) {
         if !self.in_force {
             return;

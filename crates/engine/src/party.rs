@@ -12,8 +12,8 @@ pub(crate) fn most_of(parties: &[Party], party: u32) -> u32 {
     parties.get(party as usize).map_or(u32::MAX, |party| party.most.max(1))
 }
 
-/// Whether anything of `available` processors is left for this party beside what is kept for others, be they
-/// there or not.
+/// Whether anything of `available` processors is left for this party beside what is kept for
+/// others, be they there or not.
 pub(crate) fn may_have_some(parties: &[Party], party: u32, available: u32) -> bool {
     let mut left = available;
     for (at, other) in parties.iter().enumerate() {

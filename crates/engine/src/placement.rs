@@ -1,5 +1,5 @@
-//! Which processors each application gets. A selective placement may find fewer than the share; then what that
-//! leaves is divided again.
+//! Which processors each application gets. A selective placement may find fewer than the share;
+//! then what that leaves is divided again.
 
 use crate::division::Division;
 use crate::site::Site;
@@ -50,8 +50,8 @@ impl Placement {
         }
     }
 
-    /// Caps those that were given less than their share at what they were given. False if nobody was, so that it
-    /// ends: caps only fall.
+    /// Caps those that were given less than their share at what they were given. False if nobody
+    /// was, so that it ends: caps only fall.
     fn lower_caps(&self, site: &mut Site, shares: &Shares) -> bool {
         let mut lowered = false;
         for &slot in site.among.order() {

@@ -1,5 +1,5 @@
-//! The queue of those that wait, in order of arrival: one piece of memory to look through, cheap to leave at
-//! both ends.
+//! The queue of those that wait, in order of arrival: one piece of memory to look through, cheap to
+//! leave at both ends.
 
 use numaestro_policy::{Slot, Waiting};
 
@@ -34,7 +34,8 @@ impl Queue {
 
     /// The latest.
     pub(crate) fn push(&mut self, waiting: Waiting) {
-        // Room at the front is used before more is asked for; moving costs a constant for each entry that has left.
+        // Room at the front is used before more is asked for; moving costs a constant for each
+        // entry that has left.
         if self.entries.len() == self.entries.capacity() && self.head > self.entries.len() / 2 {
             self.entries.drain(..self.head);
             self.head = 0;

@@ -1,5 +1,6 @@
-//! The regime: how processors are given, and what becomes of those that get none. The engine chooses
-//! it when the policy is switched, and goes by it from then on. It asks no answer who it is.
+//! The regime: how processors are given, and what becomes of those that get none. The engine
+//! chooses it when the policy is switched, and goes by it from then on. It asks no answer who it
+//! is.
 
 use crate::ledger::Ledger;
 use crate::settings::Settings;

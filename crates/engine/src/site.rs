@@ -1,15 +1,14 @@
-//! What a decision is about: the machine, what the administrator says, how processors are given, the time,
-//! and who has what. A plain record: each of its parts guards its own state. What a policy may see of it is
-//! built here and nowhere else.
+//! What a decision is about: the machine, what the administrator says, how processors are given,
+//! the time, and who has what. A plain record: each of its parts guards its own state. What a
+//! policy may see of it is built here and nowhere else.
 
 use crate::event::Nanos;
 use crate::ledger::Ledger;
 use crate::participants::Participants;
-use crate::party::most_of;
 use crate::regime::Regime;
 use crate::settings::Settings;
 use crate::threads::Threads;
-use numaestro_policy::{Slot, View};
+use numaestro_policy::View;
 use numaestro_topology::Machine;
 
 /// See the head of this file.
@@ -42,11 +41,5 @@ impl Site {
             buses: &self.settings.buses,
             free_memory: &self.free_memory,
         }
-    }
-
-    /// What policies see of the wishes of one application.
-    pub(crate) fn clamp_wish(&mut self, slot: Slot) {
-        let party = self.ledger.app(slot).party;
-        self.ledger.clamp_wish(slot, self.regime.owns(), most_of(&self.settings.parties, party));
     }
 }

@@ -121,7 +121,8 @@ pub struct Snapshot {
     pub pus: Vec<PuSnapshot>,
     /// The queue, first one next.
     pub queue: Vec<AppId>,
-    /// Applications that could use more processors than they have, in order of arrival (the work-list of Martorell et al. 2000, §5.2).
+    /// Applications that could use more processors than they have, in order of arrival (the
+    /// work-list of Martorell et al. 2000, §5.2).
     pub work_list: Vec<AppId>,
 }
 

@@ -1,7 +1,8 @@
 //! What applications are told: targets, where their pages go, and that they are folded by force.
 //!
-//! First those that have to vacate something are told; programs of class fold have done so when the shell has
-//! carried the target out, so what they vacate passes on at once. Then everybody else whose target has changed.
+//! First those that have to vacate something are told; programs of class fold have done so when the
+//! shell has carried the target out, so what they vacate passes on at once. Then everybody else
+//! whose target has changed.
 
 use crate::account::Phase;
 use crate::event::{Action, Class, Nanos};
@@ -66,8 +67,8 @@ impl Targets {
         self.slots = slots;
     }
 
-    /// Tells one that has to vacate something, if it has not been told; one that has become of class fold since then
-    /// has vacated it with its next target.
+    /// Tells one that has to vacate something, if it has not been told; one that has become of
+    /// class fold since then has vacated it with its next target.
     fn tell_leaving(&mut self, site: &mut Site, slot: Slot, grace: Nanos, actions: &mut Vec<Action>) {
         let account = site.ledger.account(slot);
         let folds = site.ledger.app(slot).class == Class::Fold;
@@ -80,7 +81,8 @@ impl Targets {
         }
         self.tell_one(site, slot, actions);
         site.ledger.announced(slot, site.now, grace);
-        // One whose target is the same (as a guest it stays where it was) has carried it out already.
+        // One whose target is the same (as a guest it stays where it was) has carried it out
+        // already.
         let (epoch, adopted) = site.ledger.epochs(slot);
         if folds && !knows || adopted >= epoch {
             site.ledger.release_announced(slot, epoch, site.now);
@@ -108,8 +110,8 @@ impl Targets {
         }
     }
 
-    /// Forces those whose grace time is over, and takes from those that the shell could not force either. True if
-    /// something was taken.
+    /// Forces those whose grace time is over, and takes from those that the shell could not force
+    /// either. True if something was taken.
     pub(crate) fn end_graces(&mut self, site: &mut Site, actions: &mut Vec<Action>) -> bool {
         let (now, grace) = (site.now, site.settings.grace_ns);
         let mut taken = false;
@@ -133,8 +135,8 @@ impl Targets {
         taken
     }
 
-    /// The shell does not move what it stops: a grace time may end in the same step as a turn, and then nobody that
-    /// is stopped is forced. The actions of this step begin at `first`.
+    /// The shell does not move what it stops: a grace time may end in the same step as a turn, and
+    /// then nobody that is stopped is forced. The actions of this step begin at `first`.
     pub(crate) fn spare_stopped(&mut self, ledger: &Ledger, first: usize, actions: &mut Vec<Action>) {
         let is_stopped = |app| ledger.slot(app).is_some_and(|slot| ledger.activity(slot).stopped);
         let forces_stopped = |action: &mut Action| matches!(action, Action::Force { app, .. } if is_stopped(*app));
@@ -153,8 +155,8 @@ fn tell_pages(site: &mut Site, policy: &Policy, slot: Slot, actions: &mut Vec<Ac
     }
 }
 
-/// The target an application should have now; `None` while it waits, or while all that will be its own has still to
-/// be vacated by others and it has not begun to run.
+/// The target an application should have now; `None` while it waits, or while all that will be its
+/// own has still to be vacated by others and it has not begun to run.
 fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
     let (account, app) = (ledger.account(slot), ledger.app(slot));
     let activity = &account.activity;
@@ -169,14 +171,16 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
             let shared = account.owned.iter().any(|pu| ledger.runs_a_guest(pu));
             Some(Wanted { pus: &account.owned, count: on(&account.owned), shared, lent })
         }
-        // A guest alone on its processors may still have to make room at any time, without being asked first.
+        // A guest alone on its processors may still have to make room at any time, without being
+        // asked first.
         Phase::Running if !account.guest_of.is_empty() => {
             let count = if activity.team > 0 { activity.team } else { on(&account.guest_of) };
             Some(Wanted { pus: &account.guest_of, count, shared: true, lent })
         }
         // It is stopped until it has something.
         Phase::Running if activity.stopped => None,
-        // It has lost all it had: until what will be its own is vacated, it runs there beside those that vacate it.
+        // It has lost all it had: until what will be its own is vacated, it runs there beside those
+        // that vacate it.
         Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => {
             Some(Wanted { pus: &app.own, count: on(&app.own), shared: true, lent })
         }

@@ -1,7 +1,8 @@
 //! The threads that policies of threads choose among.
 //!
-//! Which of its threads runs on which processor is an application's own business. The best that is known: one
-//! thread is on each of its processors, and it stays there as long as that is the application's.
+//! Which of its threads runs on which processor is an application's own business. The best that is
+//! known: one thread is on each of its processors, and it stays there as long as that is the
+//! application's.
 
 use crate::ledger::Ledger;
 use numaestro_policy::{Slot, Thread};
@@ -42,7 +43,8 @@ impl Threads {
         }
     }
 
-    /// Rates of an application's threads, of which there are so many; the last rate is that of all the others.
+    /// Rates of an application's threads, of which there are so many; the last rate is that of all
+    /// the others.
     pub(crate) fn sampled(&mut self, slot: Slot, threads: u32, rates: &[Option<u32>]) {
         let Some(&last) = rates.last() else { return };
         for (vp, known) in known_of(&mut self.known, slot, threads).iter_mut().enumerate() {

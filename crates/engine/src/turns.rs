@@ -1,5 +1,5 @@
-//! Who runs now: asks the turns part, and narrows the division to those that run in this turn. The others let go
-//! of what they have.
+//! Who runs now: asks the turns part, and narrows the division to those that run in this turn. The
+//! others let go of what they have.
 
 use crate::account::Phase;
 use crate::division::Division;
@@ -52,7 +52,8 @@ impl Turns {
         self.turn.reset(&[]);
     }
 
-    /// No limits but those of wishes and of the machine: those that wait ask what the division after this turn would be.
+    /// No limits but those of wishes and of the machine: those that wait ask what the division
+    /// after this turn would be.
     pub(crate) fn lift_limits(&self, ledger: &mut Ledger) {
         for &(slot, _) in self.turn.limits() {
             ledger.set_turn(slot, u32::MAX);
@@ -121,8 +122,8 @@ impl Turns {
     }
 }
 
-/// Those whose turn it is not have nothing from now on: they are stopped when the heirs of what they had are known.
-/// One that cannot be stopped has its grace time.
+/// Those whose turn it is not have nothing from now on: they are stopped when the heirs of what
+/// they had are known. One that cannot be stopped has its grace time.
 fn let_go_of_turns(site: &mut Site) {
     let mut at = 0;
     for index in 0..site.ledger.started().len() {

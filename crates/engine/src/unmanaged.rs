@@ -1,5 +1,5 @@
-//! Processors that are left to load that is not managed. More of it takes effect at once, less of it when it
-//! has lasted.
+//! Processors that are left to load that is not managed. More of it takes effect at once, less of
+//! it when it has lasted.
 
 use crate::event::Nanos;
 use crate::site::Site;
@@ -47,8 +47,8 @@ impl Unmanaged {
         due.is_some()
     }
 
-    /// Marks as many free processors as it takes, beside those that are marked already: siblings of marked ones
-    /// first, then the last ones in hardware order.
+    /// Marks as many free processors as it takes, beside those that are marked already: siblings of
+    /// marked ones first, then the last ones in hardware order.
     pub(crate) fn mark(&self, site: &mut Site) {
         let ledger = &mut site.ledger;
         for _ in ledger.unmanaged()..self.processors.min(ledger.usable().len() as u32 - 1) {

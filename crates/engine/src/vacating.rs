@@ -1,5 +1,6 @@
-//! Who has been told to leave processors, and until when. An owner has a grace time from the target that
-//! tells it; when that is over it is forced, and when a forced one does not answer either, it has left.
+//! Who has been told to leave processors, and until when. An owner has a grace time from the target
+//! that tells it; when that is over it is forced, and when a forced one does not answer either, it
+//! has left.
 
 use crate::event::Nanos;
 use numaestro_policy::{AppId, Slot};

@@ -1,19 +1,24 @@
-//! What happens to processors that are released before a turn ends: they go to the work-list, one by one.
+//! What happens to processors that are released before a turn ends: they go to the work-list, one
+//! by one.
 //!
-//! **Source**: Martorell et al. 2000, §3.4 and §5.2: between two quanta nothing is taken from anybody, and a processor that its application
-//! gives back visits the list of those that want more than they have.
+//! **Source**: Martorell et al. 2000, §3.4 and §5.2: between two quanta nothing is taken from
+//! anybody, and a processor that its application gives back visits the list of those that want more
+//! than they have.
 //!
-//! **Terms**: *released* is what has come free since the turn began; what the division at its beginning left over stays free until it ends.
+//! **Terms**: *released* is what has come free since the turn began; what the division at its
+//! beginning left over stays free until it ends.
 //!
 //! **Algorithm**
 //! ```text
 //! everybody keeps min(what it has, what it could use)
-//! list = those of this turn in the order of the turns part, then those of the next; of them, those that could use more
+//! list = those of this turn in the order of the turns part, then those of the next; of them,
+//!        those that could use more
 //! for each released processor: to the first in the list; it is off the list when it has its request
 //! the list is empty: free
 //! ```
 //!
-//! An application whose number of processors has been found by its speedups is not on the list. Nor is one whose minimum cannot be had.
+//! An application whose number of processors has been found by its speedups is not on the list. Nor
+//! is one whose minimum cannot be had.
 
 use numaestro_policy::{Search, Shares, Slot, Turn, View};
 
@@ -27,7 +32,8 @@ pub(crate) struct WorkList<'a> {
 }
 
 impl WorkList<'_> {
-    /// Sets the count of everybody in `view.order`: those of this turn, and those of the next that may be given what is released.
+    /// Sets the count of everybody in `view.order`: those of this turn, and those of the next that
+    /// may be given what is released.
     pub(crate) fn divide(self, view: &View<'_>, shares: &mut Shares) {
         for &slot in view.order {
             let app = view.app(slot);
@@ -58,7 +64,8 @@ fn wanted(view: &View<'_>, slot: Slot, count: u32, released: u32) -> u32 {
 mod tests {
     use crate::{AppId, Engine, Event, Settings, Wish};
 
-    /// Processors of each, in order of arrival, after these requests at a tick and those changes in the middle of the turn.
+    /// Processors of each, in order of arrival, after these requests at a tick and those changes in
+    /// the middle of the turn.
     fn counts(pus: u32, policy: &str, requests: &[u32], changes: &[(u64, u32)]) -> Vec<u32> {
         let machine = numaestro_topology::synthetic::parse(&format!("core:{pus} pu:1")).unwrap();
         let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
@@ -83,7 +90,8 @@ mod tests {
         // DSS of Martorell et al. 2000, table 2.
         let requests = [32, 24, 8, 8, 8, 8, 8];
         assert_eq!(counts(64, "nanos-dss", &requests, &[]), [21, 16, 6, 6, 5, 5, 5]);
-        // Five are released: all to the first. Thirteen: the second has its turn when the first has its request.
+        // Five are released: all to the first. Thirteen: the second has its turn when the first has
+        // its request.
         assert_eq!(counts(64, "nanos-dss", &requests, &[(3, 1)]), [26, 16, 1, 6, 5, 5, 5]);
         assert_eq!(counts(64, "nanos-dss", &requests, &[(3, 1), (4, 1), (5, 2)]), [32, 18, 1, 1, 2, 5, 5]);
     }
@@ -97,7 +105,8 @@ mod tests {
 
     #[test]
     fn leftovers_of_the_division_are_not_released() {
-        // Equip leaves two of eight over; what the third gives back goes to the first, the two stay free.
+        // Equip leaves two of eight over; what the third gives back goes to the first, the two stay
+        // free.
         assert_eq!(counts(8, "nanos-equip", &[8, 8, 8], &[]), [2, 2, 2]);
         assert_eq!(counts(8, "nanos-equip", &[8, 8, 8], &[(3, 1)]), [3, 2, 1]);
     }

@@ -1,4 +1,5 @@
-//! A machine as text: a synthetic description if that says everything, else the sysfs files that a reader would need.
+//! A machine as text: a synthetic description if that says everything, else the sysfs files that a
+//! reader would need.
 
 use super::JournalError;
 use numaestro_topology::{CoreKind, CpuSet, Machine, MemTree, NumaNodeId, synthetic, sysfs};
@@ -84,7 +85,8 @@ fn processors(machine: &Machine, out: &mut MemTree) {
 }
 
 fn nodes(machine: &Machine, out: &mut MemTree) {
-    // A row of distances stands in rising order of OS indices, the nodes themselves in hardware order.
+    // A row of distances stands in rising order of OS indices, the nodes themselves in hardware
+    // order.
     let mut order: Vec<u32> = (0..machine.numa_nodes().len() as u32).collect();
     order.sort_by_key(|&node| machine.numa_nodes()[node as usize].os_index);
     for (from, node) in machine.numa_nodes().iter().enumerate() {

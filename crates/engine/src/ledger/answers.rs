@@ -1,5 +1,5 @@
-//! What owners are told to leave and what they say to it: they have carried a target out, they have nothing
-//! to run on a processor, or they do not answer until their time is over.
+//! What owners are told to leave and what they say to it: they have carried a target out, they have
+//! nothing to run on a processor, or they do not answer until their time is over.
 
 use super::Ledger;
 use crate::event::{Class, Nanos};
@@ -7,8 +7,8 @@ use numaestro_policy::{PageHome, Slot};
 use numaestro_topology::{PuId, PuSet};
 
 impl Ledger {
-    /// Writes down what an application is told with its next target, and returns the epoch of that. One of class
-    /// fold has carried it out when the shell has.
+    /// Writes down what an application is told with its next target, and returns the epoch of that.
+    /// One of class fold has carried it out when the shell has.
     pub(crate) fn send_target(&mut self, slot: Slot, pus: &PuSet, count: u32, (shared, lent): (bool, bool)) -> u32 {
         let sent = &mut self.accounts[slot.index()].sent;
         sent.pus.clone_from(pus);
@@ -71,14 +71,15 @@ impl Ledger {
         self.vacating.force(slot, self.accounts[slot.index()].sent.epoch, now);
     }
 
-    /// Lists in [`Self::vacating`], in order of arrival, only those that still have something to leave.
+    /// Lists in [`Self::vacating`], in order of arrival, only those that still have something to
+    /// leave.
     pub(crate) fn tidy_vacating(&mut self) {
         let apps = &self.apps;
         self.vacating.tidy(|slot| apps[slot.index()].id);
     }
 
-    /// Notes on which of its processors an application has nothing to run; those that it was to leave, it
-    /// has left. True if that is new.
+    /// Notes on which of its processors an application has nothing to run; those that it was to
+    /// leave, it has left. True if that is new.
     pub(crate) fn idle(&mut self, slot: Slot, idle: &PuSet, now: Nanos) -> bool {
         let mut new = false;
         for pu in &self.accounts[slot.index()].owned {
@@ -99,8 +100,8 @@ impl Ledger {
         new
     }
 
-    /// What an application that says it could use this many processors can be taken to want: one that has
-    /// idle processors of its own uses the others, and no more.
+    /// What an application that says it could use this many processors can be taken to want: one
+    /// that has idle processors of its own uses the others, and no more.
     pub(crate) fn usable_by(&self, slot: Slot, processors: u32) -> u32 {
         let idle = self.account(slot).owned.iter().filter(|&pu| self.pu(pu).idle).count() as u32;
         match idle {

@@ -1,5 +1,5 @@
-//! Who runs on processors that others own. Whether a processor has guests decides what its owner and its
-//! other guests are told, so each change marks them.
+//! Who runs on processors that others own. Whether a processor has guests decides what its owner
+//! and its other guests are told, so each change marks them.
 
 use super::Ledger;
 use crate::account::Phase;

@@ -1,9 +1,9 @@
 //! How a processor changes hands, in two phases.
 //!
-//! [`Ledger::assign`] writes down who is next. A processor that nobody owns goes over at once; one that
-//! has an owner becomes `LEAVING` and stays its owner's. When the owner has left it, the application that
-//! is next owns it. So a processor never has two owners, and deciding again before the owner has answered
-//! only changes who is next.
+//! [`Ledger::assign`] writes down who is next. A processor that nobody owns goes over at once; one
+//! that has an owner becomes `LEAVING` and stays its owner's. When the owner has left it, the
+//! application that is next owns it. So a processor never has two owners, and deciding again before
+//! the owner has answered only changes who is next.
 
 use super::Ledger;
 use crate::event::Nanos;
@@ -35,7 +35,8 @@ impl Ledger {
             (None, None) => {}
             (Some(owner), next) if next == Some(owner) => self.stay(pu, owner),
             (Some(_), _) if entry.state != PuState::Owned => {}
-            // Nothing of the owner is there: it was not told of it, does not run, or has nothing to run on it.
+            // Nothing of the owner is there: it was not told of it, does not run, or has nothing to
+            // run on it.
             (Some(owner), _)
                 if entry.idle || self.activity(owner).stopped || !self.account(owner).sent.pus.contains(pu) =>
             {

@@ -1,5 +1,5 @@
-//! Applications enter the ledger, are started, keep what they arrived with for a while, hold nothing while
-//! their children run, and leave.
+//! Applications enter the ledger, are started, keep what they arrived with for a while, hold
+//! nothing while their children run, and leave.
 
 use super::Ledger;
 use crate::account::{Account, Limits, Phase};
@@ -7,7 +7,8 @@ use crate::event::{Class, Nanos};
 use numaestro_policy::{App, AppId, Slot};
 use numaestro_topology::PuSet;
 
-/// Most threads of one application where processors have no owners, so that sums stay far from overflow.
+/// Most threads of one application where processors have no owners, so that sums stay far from
+/// overflow.
 const THREADS_MAX: u32 = 1 << 16;
 
 impl Ledger {
@@ -68,7 +69,8 @@ impl Ledger {
         }
     }
 
-    /// Processors of those that keep what they have, if there are such. One that has nothing left keeps nothing.
+    /// Processors of those that keep what they have, if there are such. One that has nothing left
+    /// keeps nothing.
     pub(crate) fn keep_pinned(&mut self) -> Option<u32> {
         if !self.pins() {
             return None;
@@ -103,7 +105,8 @@ impl Ledger {
         activity.team = if owns { 0 } else { activity.team };
         (app.placeable, app.estimate_ns) = (u32::MAX, limits.estimate_ns);
         app.entitled = if owns { most_of_party } else { u32::MAX };
-        // Where processors have no owners, counts are threads, of which there may be more than processors.
+        // Where processors have no owners, counts are threads, of which there may be more than
+        // processors.
         let most = if owns { usable } else { THREADS_MAX };
         app.request = if lowered { 1 } else { limits.request.clamp(1, most) };
         app.min = if lowered { 1 } else { limits.min };
@@ -111,7 +114,8 @@ impl Ledger {
         app.weight_milli = limits.weight_milli;
     }
 
-    /// The application is gone: what it has goes to those that are next, or is free. Its slot is vacant.
+    /// The application is gone: what it has goes to those that are next, or is free. Its slot is
+    /// vacant.
     pub(crate) fn leave(&mut self, slot: Slot, now: Nanos) {
         self.remove_guests(slot);
         self.give_up_all(slot, now);

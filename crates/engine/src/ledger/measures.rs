@@ -1,19 +1,20 @@
-//! What is measured of applications: processor time, speedups, and where their pages are. A speedup that
-//! was measured with another number of processors, or that is not possible, is dropped.
+//! What is measured of applications: processor time, speedups, and where their pages are. A speedup
+//! that was measured with another number of processors, or that is not possible, is dropped.
 
 use super::Ledger;
 use crate::event::Nanos;
 use numaestro_policy::{Slot, Speedup};
 
-/// Greatest speedup that is believed, times the number of processors: beyond that it is a mistake or a lie.
+/// Greatest speedup that is believed, times the number of processors: beyond that it is a mistake
+/// or a lie.
 const SUPERLINEAR_MAX: u32 = 4;
 
 /// Most points of a speedup curve that are kept for one application.
 const CURVE_MAX: usize = 64;
 
 impl Ledger {
-    /// A speedup was measured with this many processors. True if policies may use it: it was measured with
-    /// what the application has now, and is possible.
+    /// A speedup was measured with this many processors. True if policies may use it: it was
+    /// measured with what the application has now, and is possible.
     pub(crate) fn measured(&mut self, slot: Slot, processors: u32, speedup_milli: u32) -> bool {
         let app = &mut self.apps[slot.index()];
         let most = processors.saturating_mul(SUPERLINEAR_MAX).saturating_mul(1000);
@@ -51,7 +52,8 @@ impl Ledger {
         memory.extend(bytes);
     }
 
-    /// Brings the processor time of one application up to date, before the number of its processors changes.
+    /// Brings the processor time of one application up to date, before the number of its processors
+    /// changes.
     pub(crate) fn account_for(&mut self, slot: Slot, now: Nanos) {
         let account = &mut self.accounts[slot.index()];
         let since = std::mem::replace(&mut account.on_since, now);

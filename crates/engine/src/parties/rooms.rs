@@ -28,8 +28,8 @@ impl Room {
 }
 
 impl Rooms {
-    /// Limits of each party in this division, where nobody has anything yet: those that keep what they have from a
-    /// former manager's time count already.
+    /// Limits of each party in this division, where nobody has anything yet: those that keep what
+    /// they have from a former manager's time count already.
     pub(super) fn open(&mut self, site: &Site) {
         let room = |party: &Party| Room { most: party.most.max(1), reserved: party.reserved.min(party.most), count: 0 };
         self.rooms.clear();
