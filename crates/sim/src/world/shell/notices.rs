@@ -238,9 +238,8 @@ impl Notices {
 
     /// It is in a phase. True if that is news.
     fn enter(&mut self, phase: Phase, out: &mut Outbox) -> bool {
-        let news = self.phase.change(self.id, phase);
-        let is_news = news.is_some();
-        news.into_iter().for_each(|event| out.say(event));
-        is_news
+        let Some(event) = self.phase.change(self.id, phase) else { return false };
+        out.say(event);
+        true
     }
 }
