@@ -15,8 +15,7 @@ use tracing::warn;
 
 use crate::rights::{Refusal, Rights, Role, Who};
 use crate::service::Sockets;
-use crate::timers::Due;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{Due, Wakeups, token};
 use crate::wire;
 
 /// Longest control line.

@@ -22,8 +22,7 @@ use numaestro_topology::{CpuSet, Machine};
 use tracing::{info, warn};
 
 use crate::config::{Cgroups, Config};
-use crate::timers::Due;
-use crate::wakeups::Wakeups;
+use crate::wakeups::{Due, Wakeups};
 use confined::{Confined, gather};
 
 /// From a program's arrival, or its answer from the queue, until it is moved into its group.
@@ -42,7 +41,7 @@ pub(crate) struct Cpusets {
     confined: BTreeMap<u64, Confined>,
     /// Why programs are in no group though there are groups.
     stays: BTreeMap<u64, String>,
-    /// Groups that are to be removed once nobody is in them.
+    /// Groups that are to be removed once they have no process.
     emptied: Vec<Group>,
     /// Time to the next try to remove them, nanoseconds.
     sweep_ns: u64,

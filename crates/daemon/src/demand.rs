@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use numaestro_host::{monotonic_ns, procfs};
 
-use crate::timers::Due;
-use crate::wakeups::Wakeups;
+use crate::wakeups::{Due, Wakeups};
 
 /// Times after a reason to look; then [`LOOK_AGAIN_NS`].
 const LOOKS_NS: [u64; 4] = [20_000_000, 80_000_000, 300_000_000, 1_200_000_000];

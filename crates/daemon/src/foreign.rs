@@ -13,8 +13,7 @@ use numaestro_host::{PidFd, affinity, monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::info;
 
-use crate::timers::Due;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{Due, Wakeups, token};
 
 /// Threads that wait this long of a window are a reason to look: 0.2 of 2 s, the shortest window
 /// without root.

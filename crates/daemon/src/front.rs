@@ -33,15 +33,14 @@ use crate::rules::Rules;
 use crate::service::{Service, Sockets};
 use crate::shell::Shell;
 use crate::state::Directory;
-use crate::timers::Due;
 use crate::users::Users;
-use crate::wakeups::token;
+use crate::wakeups::{Due, token};
 
 /// Watchers get at most twenty pictures a second.
 const WATCH_DELAY_NS: u64 = 50_000_000;
 /// The state file follows changes after this time.
 const SAVE_DELAY_NS: u64 = 50_000_000;
-/// The same while turns are taken: who has what changes all the time then.
+/// The same while turns are taken: allocations change all the time then.
 const SAVE_DELAY_TURNS_NS: u64 = 1_000_000_000;
 /// Up to so many applications the state file is written before somebody is told what is in it.
 const APPS_AT_ONCE: usize = 64;
@@ -174,6 +173,7 @@ impl Front {
             Connections::turn_away(fd.as_fd(), sort, &refusal);
             return None;
         }
+        shell.wakeups().clear(Due::Idle);
         self.connections.admit(fd, who, sort, shell.wakeups())
     }
 
@@ -260,7 +260,7 @@ impl Front {
         }
     }
 
-    /// Arms the end if nobody needs the manager, disarms it if somebody does.
+    /// Arms the end while there is no program and no connection, and disarms it otherwise.
     fn watch_idleness(&self, shell: &mut Shell) {
         let idle = shell.programs().is_empty() && self.connections.is_empty();
         match self.config.idle_exit_s {
@@ -272,7 +272,7 @@ impl Front {
     }
 
     fn end_if_idle(&mut self, shell: &mut Shell) {
-        // Whoever has connected since then is served first.
+        // Peers that have connected since then are served first.
         self.accept(Sort::Packets, shell);
         self.accept(Sort::Stream, shell);
         if shell.programs().is_empty() && self.connections.is_empty() {

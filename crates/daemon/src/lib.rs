@@ -34,7 +34,6 @@ mod shell;
 mod start;
 mod state;
 mod stops;
-mod timers;
 mod trees;
 mod users;
 mod wakeups;

@@ -37,7 +37,7 @@ impl Manager {
         Ok(Some(Self { signals, shell, front }))
     }
 
-    /// Everything is set up: whoever waits for the manager may go on.
+    /// Everything is set up: commands that wait for the manager go on.
     pub(crate) fn announce(&mut self) {
         self.front.announce(&mut self.shell);
     }

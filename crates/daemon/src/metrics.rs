@@ -23,8 +23,7 @@ use numaestro_host::poll::{Interest, Ready};
 use tracing::warn;
 
 use crate::config::{Metrics as Settings, Place};
-use crate::timers::Due;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{Due, Wakeups, token};
 
 pub(crate) use figures::Figures;
 pub(crate) use format::Histogram;

@@ -6,9 +6,10 @@
 mod course;
 mod mover;
 mod places;
+mod residency;
 mod show;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numaestro_engine::{Event, PageHome};
@@ -22,7 +23,10 @@ use tracing::{info, warn};
 use crate::machine::{node_of_os, os_of};
 use crate::wakeups::{Wakeups, token};
 use course::{Aim, Distances, Sample, Verdict};
-use mover::{Mover, Order, Places, Report, Subject};
+use mover::{Mover, Order, Report};
+use residency::Places;
+
+pub(crate) use residency::Subject;
 
 /// See the file's header.
 #[derive(Debug, Default)]
@@ -68,17 +72,6 @@ struct AppMemory {
     note: String,
     /// Its spilling has been logged.
     spill_logged: bool,
-}
-
-/// The processes of an application, as the mover finds them.
-#[derive(Debug)]
-pub(crate) struct Processes {
-    pub(crate) app: u64,
-    pub(crate) pid: u32,
-    /// Clock ticks after boot: with `pid`, the process.
-    pub(crate) start_time: u64,
-    /// All that descends from it without the subtrees of these; `None`: that process alone.
-    pub(crate) tree: Option<BTreeSet<u32>>,
 }
 
 /// What the mover has reported.
@@ -172,12 +165,12 @@ impl Pages {
     }
 
     /// Tells the mover of an application. After it was told itself.
-    pub(crate) fn watch(&mut self, processes: Processes, machine: &Machine, wakeups: &Wakeups) {
+    pub(crate) fn watch(&mut self, subject: Subject, machine: &Machine, wakeups: &Wakeups) {
         if places::memory_nodes(machine).count() < 2 {
             return;
         }
-        let app = processes.app;
-        let Some(subject) = self.subject(processes) else { return };
+        let app = subject.app;
+        let Some(subject) = self.with_aim(subject) else { return };
         let Some(mover) = self.mover(machine, wakeups) else { return };
         mover.tell(Order::Watch(Box::new(subject)));
         if let Some(memory) = self.by_app.get_mut(&app) {
@@ -185,9 +178,8 @@ impl Pages {
         }
     }
 
-    fn subject(&self, processes: Processes) -> Option<Subject> {
-        let Processes { app, pid, start_time, tree } = processes;
-        Some(Subject { app, pid, start_time, tree, aim: self.by_app.get(&app)?.aim.clone() })
+    fn with_aim(&self, subject: Subject) -> Option<Subject> {
+        Some(Subject { aim: self.by_app.get(&subject.app)?.aim.clone(), ..subject })
     }
 
     /// The mover, started if need be.
@@ -242,8 +234,8 @@ impl Pages {
     }
 
     /// Looks at the memory of all these, for somebody who asks; false if nobody can look.
-    pub(crate) fn look(&mut self, asker: u64, all: Vec<Processes>, machine: &Machine, wakeups: &Wakeups) -> bool {
-        let subjects: Vec<Subject> = all.into_iter().filter_map(|processes| self.subject(processes)).collect();
+    pub(crate) fn look(&mut self, asker: u64, all: Vec<Subject>, machine: &Machine, wakeups: &Wakeups) -> bool {
+        let subjects: Vec<Subject> = all.into_iter().filter_map(|subject| self.with_aim(subject)).collect();
         let look = self.next_look;
         let Some(mover) = self.mover(machine, wakeups) else { return false };
         mover.tell(Order::Look(look, subjects));

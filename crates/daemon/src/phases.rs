@@ -9,8 +9,7 @@ use numaestro_host::memory::SharedPage;
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
 
-use crate::timers::Due;
-use crate::wakeups::Wakeups;
+use crate::wakeups::{Due, Wakeups};
 
 /// Time between two looks while phases are likely.
 const INTERVAL_NS_MIN: u64 = 2_000_000;

@@ -1,4 +1,4 @@
-//! Who may do what: the only place where that is decided.
+//! What each user may do: the only place where that is decided.
 //!
 //! A user's own manager answers that user only. The system's manager answers everybody: who asks is
 //! what the kernel says of the other end of the socket, never what it says of itself.
@@ -18,7 +18,7 @@ use crate::users::Known;
 /// What others' things are called in a user's picture of the queue.
 const SOMEBODY_ELSES: u64 = 0;
 
-/// What somebody may do.
+/// The rights of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Everything.
@@ -29,7 +29,7 @@ pub(crate) enum Role {
     Stranger,
 }
 
-/// Somebody who asks.
+/// A peer and its role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Who {
     pub(crate) peer: Peer,

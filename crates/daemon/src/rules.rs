@@ -1,4 +1,4 @@
-//! The sensor of programs that nobody has started with `run`: it finds them by the kernel's notices
+//! The sensor of programs that no user has started with `run`: it finds them by the kernel's notices
 //! of executed programs, judges them by `[[rules]]`, and gives those that are to be adopted.
 //!
 //! A program is a *candidate* from its `exec` on. It is looked at three times; what it has used of
@@ -20,8 +20,7 @@ use numaestro_host::{HostError, PidFd, monotonic_ns};
 use tracing::{info, warn};
 
 use crate::config::rules::{Facts, ReadyRule};
-use crate::timers::Due;
-use crate::wakeups::{Wakeups, token};
+use crate::wakeups::{Due, Wakeups, token};
 
 /// How long notices gather in the kernel after the first one.
 const GATHER_NS: u64 = 200_000_000;

@@ -14,8 +14,7 @@ use numaestro_host::{HostError, monotonic_ns};
 use tracing::{debug, warn};
 
 use crate::config::Config;
-use crate::timers::Due;
-use crate::wakeups::Wakeups;
+use crate::wakeups::{Due, Wakeups};
 
 /// The line of status follows changes after this time.
 const STATUS_DELAY_NS: u64 = 1_000_000_000;
@@ -101,7 +100,7 @@ impl Service {
         }
     }
 
-    /// Everything is set up: whoever waits for us may go on.
+    /// Everything is set up: the service manager goes on.
     pub(crate) fn ready(&mut self, line: String, wakeups: &mut Wakeups) {
         self.tell(&format!("READY=1\nSTATUS={line}"));
         self.told = line;
@@ -118,7 +117,7 @@ impl Service {
         self.tell("STOPPING=1\nSTATUS=giving everything back");
     }
 
-    /// A sign of life, if somebody wants one, and the time of the next.
+    /// A sign of life, if the service manager wants one, and the time of the next.
     pub(crate) fn show_life(&mut self, wakeups: &mut Wakeups) {
         if let Some(after) = self.alive_ns {
             self.tell("WATCHDOG=1");

@@ -114,14 +114,14 @@ impl SharedPages {
         say(app, page, &decision);
     }
 
-    /// It has said that it has no limits any more; also if there is nobody who could say so.
+    /// It has said that it has no limits any more; so has a program without a page.
     pub(crate) fn has_adopted_release(&self, app: u64, allocation: &Allocation) -> bool {
         let adopted = |page: &SharedPage| page.report().adopted_epoch == allocation.release_epoch();
         self.by_app.get(&app).is_none_or(adopted)
     }
 
     /// Whether programs are to measure themselves from now on; true if that is another answer than
-    /// before. Measuring costs a little, so nobody does it unasked.
+    /// before. Measuring costs a little, so programs are asked first.
     pub(crate) fn set_measures(&mut self, wanted: bool) -> bool {
         std::mem::replace(&mut self.measures, wanted) != wanted
     }

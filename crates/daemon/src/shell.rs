@@ -307,7 +307,7 @@ impl Shell {
         self.everybody_claims(None);
     }
 
-    /// Sets the time of the next look for processes that have outlived their application.
+    /// Gives processes that have outlived their application their affinity back.
     fn sweep(&mut self) {
         let managed = self.managed();
         self.actuators.trees.sweep(&managed, &self.site.usable);

@@ -13,8 +13,7 @@ use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
 use tracing::{info, warn};
 
-use crate::timers::Due;
-use crate::wakeups::Wakeups;
+use crate::wakeups::{Due, Wakeups};
 
 /// How often the stopper is told that the manager lives, while something is stopped.
 const RENEW_NS: u64 = stop::LEASE_NS / 2;
@@ -123,8 +122,8 @@ impl Stops {
         }
     }
 
-    /// Keeps the lease while somebody is stopped, and sets the time to try those again that could
-    /// not be stopped. `preemption`: the policy stops programs.
+    /// Keeps the lease while an application is stopped, and sets the time to try those again that
+    /// could not be stopped. `preemption`: the policy stops programs.
     pub(crate) fn watch(&self, preemption: bool, wakeups: &mut Wakeups) {
         let now = monotonic_ns();
         if self.turns.values().any(|turn| *turn == Turn::Stopped) {

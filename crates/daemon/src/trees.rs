@@ -13,8 +13,7 @@ use numaestro_host::{HostError, PidFd, affinity, monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::debug;
 
-use crate::timers::Due;
-use crate::wakeups::Wakeups;
+use crate::wakeups::{Due, Wakeups};
 use crate::whole::{Debts, Owed, given_by_user};
 
 /// From the end of an application until its last processes are looked for.

@@ -20,7 +20,7 @@ use crate::label::label;
 /// Users that are remembered, at most: strangers can be many.
 const KNOWN_MAX: usize = 1 << 16;
 
-/// Who shares a part of the machine.
+/// The members of a party.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     /// The members of a group, together.
@@ -40,7 +40,7 @@ pub(crate) struct Known {
     pub(crate) party: u32,
     /// What the party is entitled to.
     pub(crate) entitled: Entitlement,
-    /// Whom limits count for: one user, or all strangers.
+    /// The user that limits count for; `None`: all strangers together.
     pub(crate) counted_as: Option<u32>,
 }
 

@@ -4,12 +4,11 @@
 //! A component says here what it watches, by a token or a [`Due`]; the manager's loop passes what
 //! has happened back to it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
 use numaestro_host::HostError;
 use numaestro_host::poll::{Interest, Poller, Ready, Timer};
-
-use crate::timers::{Due, Timers};
 
 /// What a token of the poller stands for: the upper bits; the lower ones are a number.
 pub(crate) mod token {
@@ -31,25 +30,71 @@ pub(crate) mod token {
     pub(crate) const PROCESS: u64 = 1 << 63;
 }
 
+/// What is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Due {
+    /// How many processors a program without a page can use.
+    Demand(u64),
+    /// Whether applications are in sequential phases.
+    Phases,
+    /// Whether load that is not managed is there.
+    Foreign,
+    /// A status for connections that watch.
+    Watch,
+    /// The state file.
+    Save,
+    /// The manager has had no program and no connection for a while.
+    Idle,
+    /// The service manager wants a sign of life.
+    Life,
+    /// The service manager's line of status.
+    Line,
+    /// Slow readers of the metrics page are cut off.
+    Metrics,
+    /// The stopper hears that the manager lives.
+    Lease,
+    /// Programs that could not be stopped are tried again.
+    Unstoppable,
+    /// A program is moved into its cpuset.
+    Cpuset(u64),
+    /// Groups that still had processes are removed.
+    Sweep,
+    /// Whether memory that programs are bound to is nearly full.
+    Nodes,
+    /// Notices of executed programs have gathered.
+    Execs,
+    /// Programs that may have to be adopted are looked at.
+    Candidates,
+    /// All processes are looked through for such programs.
+    Scan,
+    /// Processes that have outlived their application are given their affinity back.
+    Strays,
+    /// Connections can perhaps be accepted again.
+    Accept,
+}
+
 /// See the file's header.
 #[derive(Debug)]
 pub(crate) struct Wakeups {
     poller: Poller,
     timer: Timer,
-    timers: Timers,
+    /// What is due, in order of the times, nanoseconds.
+    order: BTreeSet<(u64, Due)>,
+    /// At most one time for each thing that can be due.
+    times: BTreeMap<Due, u64>,
 }
 
 impl Wakeups {
     pub(crate) fn new() -> Result<Self, HostError> {
         let (poller, timer) = (Poller::new()?, Timer::new()?);
         poller.add(timer.as_fd(), token::TIMER, Interest::Read)?;
-        Ok(Self { poller, timer, timers: Timers::default() })
+        Ok(Self { poller, timer, order: BTreeSet::new(), times: BTreeMap::new() })
     }
 
     /// Sleeps until a descriptor is ready or a time has come; `deadline`: one more time,
     /// nanoseconds.
     pub(crate) fn wait(&mut self, deadline: Option<u64>, ready: &mut Vec<Ready>) -> Result<(), HostError> {
-        self.timer.arm([self.timers.next(), deadline].into_iter().flatten().min())?;
+        self.timer.arm([self.next(), deadline].into_iter().flatten().min())?;
         ready.clear();
         self.poller.wait(ready)
     }
@@ -58,7 +103,7 @@ impl Wakeups {
     /// meanwhile; that comes the next time.
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Vec<Due> {
         self.timer.clear();
-        std::iter::from_fn(|| self.timers.pop(now_ns)).collect()
+        std::iter::from_fn(|| self.pop(now_ns)).collect()
     }
 
     pub(crate) fn watch(&self, source: &impl AsFd, token: u64, interest: Interest) -> Result<(), HostError> {
@@ -74,22 +119,67 @@ impl Wakeups {
         let _ = self.poller.remove(source.as_fd());
     }
 
-    /// Sets a time, nanoseconds, or moves it.
+    /// Sets, or moves.
     pub(crate) fn set(&mut self, due: Due, at_ns: u64) {
-        self.timers.set(due, at_ns);
+        self.clear(due);
+        self.order.insert((at_ns, due));
+        self.times.insert(due, at_ns);
     }
 
-    /// Sets a time unless it is set already.
+    /// Sets, unless it is set already.
     pub(crate) fn set_if_unset(&mut self, due: Due, at_ns: u64) {
-        self.timers.set_if_unset(due, at_ns);
+        if !self.times.contains_key(&due) {
+            self.set(due, at_ns);
+        }
     }
 
-    /// Sets a time, or moves it to an earlier one.
+    /// Sets, or moves to an earlier time.
     pub(crate) fn set_earlier(&mut self, due: Due, at_ns: u64) {
-        self.timers.set_earlier(due, at_ns);
+        if self.times.get(&due).is_none_or(|&present| at_ns < present) {
+            self.set(due, at_ns);
+        }
     }
 
+    /// Not due any more.
     pub(crate) fn clear(&mut self, due: Due) {
-        self.timers.clear(due);
+        if let Some(at_ns) = self.times.remove(&due) {
+            self.order.remove(&(at_ns, due));
+        }
+    }
+
+    /// The earliest time, nanoseconds.
+    fn next(&self) -> Option<u64> {
+        self.order.first().map(|entry| entry.0)
+    }
+
+    /// Takes out the earliest that is due at `now_ns`.
+    fn pop(&mut self, now_ns: u64) -> Option<Due> {
+        let (at_ns, due) = *self.order.first()?;
+        if at_ns > now_ns {
+            return None;
+        }
+        self.clear(due);
+        Some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thing_once_and_in_order() {
+        let mut timers = Wakeups::new().unwrap();
+        timers.set(Due::Watch, 30);
+        timers.set(Due::Phases, 20);
+        timers.set(Due::Watch, 10);
+        timers.set_if_unset(Due::Phases, 5);
+        timers.set_earlier(Due::Phases, 25);
+        assert_eq!(timers.next(), Some(10));
+        assert_eq!(timers.pop(9), None);
+        assert_eq!(timers.pop(100), Some(Due::Watch));
+        assert_eq!(timers.pop(100), Some(Due::Phases));
+        assert_eq!(timers.pop(100), None);
+        assert_eq!(timers.next(), None);
     }
 }

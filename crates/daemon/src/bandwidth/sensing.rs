@@ -38,7 +38,7 @@ struct Way {
     cpus: CpuSet,
     pus: PuSet,
     saturation: Saturation,
-    /// Somebody says what it carries: it is not measured.
+    /// A source says its rate: it is not measured.
     said: bool,
     /// How one thread alone fares.
     alone: Option<Probe>,
@@ -106,7 +106,7 @@ pub(crate) struct Sensing {
 pub(crate) struct Turn {
     now_ns: u64,
     elapsed_ns: u64,
-    /// Transactions per millisecond by bus; `None`: somebody was not counted.
+    /// Transactions per millisecond by bus; `None`: an application was not counted.
     totals: Vec<Option<u64>>,
 }
 
@@ -142,7 +142,7 @@ impl Sensing {
                 prober.order(Order::Burst(bus as u32, way.cpus.iter().collect()));
             }
         }
-        // Somebody must be running, and it must be known how a thread alone fares.
+        // An application must be running, and a burst must have shown how a thread alone fares.
         if now_ns >= self.probe_at_ns && !self.samples.is_empty() {
             self.probe_at_ns = now_ns + PROBE_PAUSE_NS;
             for (bus, way) in self.ways.iter().enumerate().filter(|(_, way)| way.alone.is_some()) {

@@ -11,7 +11,7 @@ use crate::rights::{self, Who};
 use crate::shell::Shell;
 
 impl Front {
-    /// Everything is set up: whoever waits for us may go on.
+    /// Everything is set up: commands and the service manager go on.
     pub(crate) fn announce(&mut self, shell: &mut Shell) {
         let line = shell.status_line();
         self.service.ready(line, shell.wakeups());

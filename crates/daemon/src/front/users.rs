@@ -12,11 +12,11 @@ use crate::label::label;
 use crate::rights::{Rights, Usage, Who};
 use crate::rules::Find;
 use crate::shell::{Newcomer, Shell};
-use crate::timers::Due;
 use crate::users::Known;
+use crate::wakeups::Due;
 
 impl Front {
-    /// A user. One who has not been there before becomes a party.
+    /// A user. A new one becomes a party.
     pub(super) fn user(&mut self, uid: u32, shell: &mut Shell) -> Known {
         let known = self.users.find(uid);
         if let Some(event) = self.users.take_change() {

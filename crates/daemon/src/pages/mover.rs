@@ -2,16 +2,17 @@
 //! worth it, a batch at a time, all programs together under one rate. It never holds up the
 //! manager. When there is nothing to look at and nothing to move, it sleeps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use numaestro_host::numa::{self, NodeMemory, Target, Walk};
 use numaestro_host::poll::Wake;
-use numaestro_host::{HostError, monotonic_ns, procfs};
+use numaestro_host::{HostError, monotonic_ns};
 
-use super::course::{Aim, Bucket, Distances, Sample, Schedule, Verdict, judge};
+use super::course::{Bucket, Sample, Schedule, Verdict, judge};
+use super::residency::{Places, Subject, pids, sample};
 
 /// Addresses looked at in one step.
 const STEP_LOOKS: usize = 8192;
@@ -19,18 +20,6 @@ const STEP_LOOKS: usize = 8192;
 const STEP_BYTES: u64 = 1 << 20;
 /// A move that brings less than this part of what it should was in vain.
 const BARREN: u64 = 8;
-
-/// An application, as the mover knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Subject {
-    pub(crate) app: u64,
-    pub(crate) pid: u32,
-    /// Clock ticks after boot: with `pid`, the process.
-    pub(crate) start_time: u64,
-    /// All that descends from it without the subtrees of these; `None`: that process alone.
-    pub(crate) tree: Option<BTreeSet<u32>>,
-    pub(crate) aim: Aim,
-}
 
 /// What the mover is told.
 #[derive(Debug)]
@@ -46,14 +35,6 @@ pub(crate) enum Order {
     Rate(u64),
     /// The machine has these distances from now on, and nodes by processor.
     Machine(Arc<Places>),
-}
-
-/// What the mover needs to know of the machine.
-#[derive(Debug, Default)]
-pub(crate) struct Places {
-    pub(crate) distances: Distances,
-    /// OS index of the node, by OS index of the processor.
-    pub(crate) node_of: BTreeMap<u32, u32>,
 }
 
 /// What the mover says.
@@ -344,51 +325,6 @@ impl Watched {
         }
         let end = self.walks.is_empty() || self.moved >= self.to_move;
         (moved, end.then_some(""))
-    }
-}
-
-/// The processes of an application.
-fn pids(subject: &Subject) -> Vec<u32> {
-    let alone = vec![subject.pid];
-    subject.tree.as_ref().and_then(|except| procfs::tree(subject.pid, except).ok()).unwrap_or(alone)
-}
-
-/// Looks at an application; `None` if it is gone.
-fn sample(subject: &Subject, places: &Places) -> Result<Option<Sample>, HostError> {
-    let began = monotonic_ns();
-    // The number may be another process's by now.
-    if procfs::stat(subject.pid).map_or(true, |stat| stat.start_time != subject.start_time) {
-        return Ok(None);
-    }
-    let mut sum = Sample::default();
-    for pid in pids(subject) {
-        let areas = match numa::numa_maps(pid) {
-            Ok(areas) => areas,
-            // One of several has ended meanwhile.
-            Err(cause) if cause.is_gone() && pid != subject.pid => continue,
-            Err(cause) if cause.is_gone() => return Ok(None),
-            Err(cause) => return Err(cause),
-        };
-        for area in &areas {
-            let places = if area.is_anonymous() { &mut sum.own } else { &mut sum.shared };
-            add(places, area);
-            if area.may_be_moved() {
-                add(&mut sum.movable, area);
-            }
-        }
-        for processor in procfs::thread_processors(pid).unwrap_or_default() {
-            if let Some(node) = places.node_of.get(&processor) {
-                *sum.threads.entry(*node).or_default() += 1;
-            }
-        }
-    }
-    sum.took_ns = monotonic_ns().saturating_sub(began);
-    Ok(Some(sum))
-}
-
-fn add(places: &mut BTreeMap<u32, u64>, area: &numa::Area) {
-    for (node, pages) in &area.by_node {
-        *places.entry(*node).or_default() += pages.saturating_mul(area.page_bytes);
     }
 }
 

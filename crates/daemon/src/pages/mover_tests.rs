@@ -1,8 +1,13 @@
 //! The thread itself, on real processes. On a machine of one node nothing moves; what does is
 //! tested in guests with several.
 
-use super::*;
+use std::collections::BTreeSet;
 use std::process::{Child, Command};
+
+use numaestro_host::procfs;
+
+use super::*;
+use crate::pages::course::{Aim, Distances};
 
 fn places() -> Arc<Places> {
     Arc::new(Places { distances: Distances::default(), node_of: (0..4096).map(|os| (os, 0)).collect() })

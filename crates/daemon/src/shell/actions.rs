@@ -51,7 +51,7 @@ impl Shell {
         entry.allocation.set(target);
         self.sensors.phases.targeted(app, lent, &mut self.wakeups);
         if !self.actuators.publish(entry) {
-            // Nobody inside carries it out: the manager does, so it is adopted.
+            // The manager carries it out for a program without a page, so it is adopted.
             entry.allocation.carried_out(epoch);
             if !entry.is_wrapper() {
                 self.place(app);
@@ -164,8 +164,8 @@ impl Shell {
         }
         let entry = self.programs.get(app).filter(|entry| !entry.is_wrapper());
         let Some(entry) = entry.filter(|entry| entry.allocation.target().is_some()) else { return };
-        let processes = self.actuators.processes(entry, &self.programs);
-        self.actuators.pages.watch(processes, &self.site.machine, &self.wakeups);
+        let subject = self.actuators.subject(entry, &self.programs);
+        self.actuators.pages.watch(subject, &self.site.machine, &self.wakeups);
     }
 
     pub(super) fn bind_memory(&mut self) {

@@ -10,7 +10,7 @@ use numaestro_topology::CpuSet;
 
 use crate::config::Config;
 use crate::cpusets::Cpusets;
-use crate::pages::{Pages, Processes};
+use crate::pages::{Pages, Subject};
 use crate::programs::{App, Programs};
 use crate::shared_pages::{Content, SharedPages};
 use crate::stops::Stops;
@@ -26,6 +26,11 @@ pub(super) struct Actuators {
     pub(super) pages: Pages,
     /// Applications that the system does not let us move, and why.
     denied: BTreeMap<u64, String>,
+}
+
+/// What the page of an application says.
+fn content<'a>(app: &'a App, pages: &'a Pages) -> Content<'a> {
+    Content { allocation: &app.allocation, class: app.options.class, memory: pages.told(app.number) }
 }
 
 impl Actuators {
@@ -45,26 +50,19 @@ impl Actuators {
         self.denied.get(&app).map(String::as_str)
     }
 
-    fn content<'a>(&'a self, app: &'a App) -> Content<'a> {
-        let memory = self.pages.told(app.number);
-        Content { allocation: &app.allocation, class: app.options.class, memory }
-    }
-
     /// Gives an application a page that says its latest decision.
     pub(super) fn open_page(&mut self, app: &App, grace_us: u32) -> Result<(), HostError> {
-        let content =
-            Content { allocation: &app.allocation, class: app.options.class, memory: self.pages.told(app.number) };
-        self.shared_pages.open(app.number, app.pid(), grace_us, content)
+        self.shared_pages.open(app.number, app.pid(), grace_us, content(app, &self.pages))
     }
 
     /// Says the latest decision in the application's page; false if it has none.
     pub(super) fn publish(&self, app: &App) -> bool {
-        self.shared_pages.publish(app.number, self.content(app))
+        self.shared_pages.publish(app.number, content(app, &self.pages))
     }
 
     /// Says in the application's page that there are no limits any more.
     pub(super) fn release(&self, app: &App, original: &CpuSet) {
-        self.shared_pages.release(app.number, self.content(app), original);
+        self.shared_pages.release(app.number, content(app, &self.pages), original);
     }
 
     /// Moves an application's processes: by its group, if it has one, else by affinity. A refusal
@@ -100,9 +98,8 @@ impl Actuators {
     }
 
     /// The processes of an application, as their memory is looked at.
-    pub(super) fn processes(&self, app: &App, programs: &Programs) -> Processes {
-        let (pid, start_time) = (app.pid(), app.process.start_time());
-        Processes { app: app.number, pid, start_time, tree: self.tree(app, programs) }
+    pub(super) fn subject(&self, app: &App, programs: &Programs) -> Subject {
+        Subject::new(app.number, app.pid(), app.process.start_time(), self.tree(app, programs))
     }
 
     /// An application has gone, but for its processes.

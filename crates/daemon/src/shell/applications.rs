@@ -263,7 +263,7 @@ impl Shell {
         actuators.trees.pay(&owed, self.managed(), patience, settled)
     }
 
-    /// Nobody is stopped any more; gives the connections that wait for an answer.
+    /// All programs run again; gives the connections that wait for an answer.
     pub(crate) fn end_queue(&mut self) -> Vec<u64> {
         self.actuators.stops.end();
         self.programs.iter().filter_map(|entry| entry.asker).collect()

@@ -92,19 +92,17 @@ impl Shell {
         Ok(())
     }
 
-    /// Hands an application's page to its program by `hand`. One that does not take it has none,
-    /// and is folded like any other. `None`: there is no page.
+    /// Hands an application's page to its program by `hand`. A program that does not take it has
+    /// none, and is folded like any other.
     pub(crate) fn hand_out_page(
         &mut self,
         app: u64,
         hand: impl FnOnce(Option<BorrowedFd<'_>>) -> Result<(), HostError>,
-    ) -> Option<Result<(), HostError>> {
-        let sent = self.actuators.shared_pages.hand_out(app, hand)?;
-        if let Err(cause) = &sent {
+    ) {
+        if let Some(Err(cause)) = self.actuators.shared_pages.hand_out(app, hand) {
             warn!(app, "cannot hand out a page: {cause}");
             self.place(app);
         }
-        Some(sent)
     }
 
     /// An application could use as many processors as its largest team has threads, within what the

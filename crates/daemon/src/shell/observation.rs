@@ -12,8 +12,7 @@ use crate::cpusets::Entrant;
 use crate::foreign::Managed;
 use crate::obligations;
 use crate::programs::App;
-use crate::timers::Due;
-use crate::wakeups::token;
+use crate::wakeups::{Due, token};
 
 impl Shell {
     /// A time has come. False: it is not the shell's.
@@ -186,7 +185,7 @@ impl Shell {
     /// look.
     pub(crate) fn observe_memory(&mut self, connection: u64) -> bool {
         let runs = |app: &&App| !app.is_wrapper() && app.allocation.target().is_some();
-        let all = self.programs.iter().filter(runs).map(|app| self.actuators.processes(app, &self.programs));
+        let all = self.programs.iter().filter(runs).map(|app| self.actuators.subject(app, &self.programs));
         let all = all.collect();
         self.actuators.pages.look(connection, all, &self.site.machine, &self.wakeups)
     }
