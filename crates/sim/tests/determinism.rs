@@ -2,6 +2,7 @@
 
 mod support;
 
+use numaestro_contract::Duties;
 use numaestro_engine::{Action, Event};
 use numaestro_sim::Nanos;
 use numaestro_sim::outcome::{JobRecord, Outcome};
@@ -59,6 +60,7 @@ fn run(scenario: &Scenario, seed: u64, checks: bool, steps: usize, observer: &mu
 #[derive(Default)]
 struct Curious {
     log: Log,
+    duties: Duties,
     decisions: u64,
     occupants: u64,
     ended: usize,
@@ -77,8 +79,9 @@ impl Observer for Curious {
         true
     }
 
-    fn journal(&mut self, _at: Nanos, _event: &Event, _actions: &[Action]) {
+    fn journal(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
         self.decisions += 1;
+        self.duties.step(at, event, actions);
     }
 
     fn runs(&mut self, _at: Nanos, _pu: PuId, _what: Occupant) {
@@ -102,6 +105,7 @@ fn neither_watching_nor_checking_changes_anything() {
         assert_eq!(curious.decisions, plain.engine_events, "{name}");
         assert_eq!(curious.ended, plain.jobs.len(), "{name}");
         assert!(curious.occupants > 0 && !curious.log.0.is_empty(), "{name}");
+        assert_eq!(curious.duties.breaches(), [], "{name}: the shell's duties");
         let mut again = Curious::default();
         run(&scenario, 5, false, STEPS, &mut again);
         assert_eq!(curious.log.0, again.log.0, "{name}: the log");

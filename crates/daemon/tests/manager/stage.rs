@@ -6,15 +6,34 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use numaestro_abi::control::{AppStatus, Options, Reply, Request, Status};
+use numaestro_contract::Duties;
 use numaestro_daemon::Connection;
 use numaestro_host::rundir::RuntimeDir;
 
 /// Long enough for any machine; reached only by a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What the shell of a manager owes its engine, checked on its journals. The last line of one that was killed may be
+/// cut off.
+fn check_duties(journals: &Path) {
+    for entry in std::fs::read_dir(journals).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut duties = Duties::new(PATIENCE.as_nanos() as u64);
+        for line in text.split_inclusive('\n').skip(1).filter(|line| line.ends_with('\n')) {
+            let (at, event, actions) = numaestro_engine::journal::decode(line).unwrap();
+            duties.step(at, &event, &actions);
+        }
+        let breaches: Vec<_> = duties.breaches().iter().map(ToString::to_string).collect();
+        assert!(breaches.is_empty(), "{}: {}", path.display(), breaches.join("; "));
+    }
+}
+
 /// See the file's header.
 pub struct Stage {
     root: tempfile::TempDir,
+    /// Managers so far: each has a journal of its own.
+    managers: u32,
     pub manager: Option<Child>,
 }
 
@@ -41,7 +60,8 @@ impl Stage {
         let root = tempfile::tempdir().unwrap();
         let dir = RuntimeDir::open(root.path().join("n")).unwrap();
         std::fs::write(dir.file("config.toml"), config).unwrap();
-        Self { root, manager: None }
+        std::fs::create_dir(root.path().join("journals")).unwrap();
+        Self { root, managers: 0, manager: None }
     }
 
     /// With a running manager.
@@ -59,7 +79,21 @@ impl Stage {
         self.start_under(&mut Command::new(example("manager")));
     }
 
+    /// For [`check_duties`], unless the test wants the journal elsewhere.
+    fn keep_a_journal(&mut self) {
+        let journals = self.root.path().join("journals");
+        let (file, ours) = (self.dir().join("config.toml"), format!("journal = \"{}", journals.display()));
+        let before = std::fs::read_to_string(&file).unwrap();
+        let config: Vec<&str> = before.lines().filter(|line| !line.starts_with(&ours)).collect();
+        if !config.iter().any(|line| line.starts_with("journal")) {
+            self.managers += 1;
+            let config = format!("{ours}/{}\"\n{}\n", self.managers, config.join("\n"));
+            std::fs::write(file, config).unwrap();
+        }
+    }
+
     pub fn start_under(&mut self, command: &mut Command) {
+        self.keep_a_journal();
         let log = std::fs::File::options().create(true).append(true).open(self.root.path().join("log")).unwrap();
         let child = command.arg("daemon").arg("--dir").arg(self.dir()).stderr(log).spawn().unwrap();
         self.manager = Some(child);
@@ -119,6 +153,8 @@ impl Drop for Stage {
         }
         if std::thread::panicking() {
             eprintln!("the manager's log:\n{}", self.log());
+        } else {
+            check_duties(&self.root.path().join("journals"));
         }
     }
 }
