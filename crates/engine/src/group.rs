@@ -64,6 +64,7 @@ pub(crate) fn stops_without(site: &Site, slot: Slot, its_turn: bool, confined: b
 
 /// Whether the next of `order`, from `at` on, is this application. Asked of all that have been
 /// started in order of arrival, it says whose turn it is.
+#[inline]
 pub(crate) fn is_next(order: &[Slot], at: &mut usize, slot: Slot) -> bool {
     let next = order.get(*at) == Some(&slot);
     *at += usize::from(next);

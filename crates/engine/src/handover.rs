@@ -72,9 +72,7 @@ pub(crate) fn share_everything(site: &mut Site, shares: &Shares) {
             site.ledger.mark(slot);
         }
     }
-    for &slot in site.among.order() {
-        site.ledger.add_guest_everywhere(slot);
-    }
+    site.ledger.add_guests_everywhere(site.among.order());
 }
 
 /// Stops those that have nothing after the decision, if they have been told where they are or if

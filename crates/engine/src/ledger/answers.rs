@@ -37,6 +37,9 @@ impl Ledger {
             return false;
         }
         account.sent.adopted = epoch;
+        if account.leaving.is_empty() {
+            return false;
+        }
         let left = account.leaving.len();
         self.release_announced(slot, epoch, now);
         self.account(slot).leaving.len() < left
@@ -51,8 +54,11 @@ impl Ledger {
             self.let_go(pu, now);
         }
         self.scratch = vacated;
-        self.vacating.restart(slot, now);
-        self.settle_leaving(slot);
+        if self.account(slot).leaving.is_empty() {
+            self.vacating.settle(slot);
+        } else {
+            self.vacating.restart(slot, now);
+        }
     }
 
     /// Whether it knows of everything that it has to leave.

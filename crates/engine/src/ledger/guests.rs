@@ -28,33 +28,36 @@ impl Ledger {
 
     /// It is a guest nowhere.
     pub(crate) fn remove_guests(&mut self, slot: Slot) {
-        let mut left = std::mem::take(&mut self.accounts[slot.index()].guest_of);
-        if !left.is_empty() {
-            self.mark(slot);
-            self.changed(slot);
-            for pu in &left {
-                self.pus[pu.index()].guests -= 1;
-                self.mark_owners(pu);
-            }
-            self.mark_guests(|guest_of| guest_of.intersects(&left));
+        if self.account(slot).guest_of.is_empty() {
+            return;
         }
+        let mut left = std::mem::take(&mut self.accounts[slot.index()].guest_of);
+        self.mark(slot);
+        self.changed(slot);
+        for pu in &left {
+            self.pus[pu.index()].guests -= 1;
+            self.mark_owners(pu);
+        }
+        self.mark_guests(|guest_of| guest_of.intersects(&left));
         // Its memory is used again.
         left.clear();
         self.accounts[slot.index()].guest_of = left;
     }
 
-    /// It is a guest on every processor there is, where nobody owns any.
-    pub(crate) fn add_guest_everywhere(&mut self, slot: Slot) {
+    /// All in `order` are guests on every processor there is, where nobody owns any.
+    pub(crate) fn add_guests_everywhere(&mut self, order: &[Slot]) {
         let places = self.pus.iter().filter(|pu| is_place(pu.state)).count();
-        if self.account(slot).guest_of.len() == places {
-            return;
-        }
-        for index in 0..self.pus.len() {
-            let pu = PuId(index as u32);
-            if is_place(self.pus[index].state) && self.accounts[slot.index()].guest_of.insert(pu) {
-                self.pus[index].guests += 1;
-                self.written.pus.push(pu);
-                self.mark(slot);
+        for &slot in order {
+            if self.account(slot).guest_of.len() == places {
+                continue;
+            }
+            for index in 0..self.pus.len() {
+                let pu = PuId(index as u32);
+                if is_place(self.pus[index].state) && self.accounts[slot.index()].guest_of.insert(pu) {
+                    self.pus[index].guests += 1;
+                    self.written.pus.push(pu);
+                    self.mark(slot);
+                }
             }
         }
     }

@@ -66,6 +66,9 @@ impl Ledger {
 
     /// It vacates everything, as if others were next.
     pub(crate) fn lend_all(&mut self, slot: Slot, now: Nanos) {
+        if self.app(slot).allocation == 0 {
+            return;
+        }
         let mut pus = std::mem::take(&mut self.scratch);
         pus.extend(self.app(slot).own.iter());
         for pu in pus.drain(..) {

@@ -54,6 +54,7 @@ impl Ledger {
 
     /// Brings the processor time of one application up to date, before the number of its processors
     /// changes.
+    #[inline]
     pub(crate) fn account_for(&mut self, slot: Slot, now: Nanos) {
         let account = &mut self.accounts[slot.index()];
         let since = std::mem::replace(&mut account.on_since, now);
