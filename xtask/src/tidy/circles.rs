@@ -12,7 +12,7 @@ use crate::finding::Finding;
 use crate::sources::Source;
 
 /// Crates that are looked at.
-const CRATES: [&str; 3] = ["crates/daemon/src/", "crates/engine/src/", "crates/policy/src/"];
+const CRATES: [&str; 4] = ["crates/daemon/src/", "crates/engine/src/", "crates/policy/src/", "crates/sim/src/"];
 /// Crates that still have circles. An entry that is not needed any more is itself a finding.
 const CIRCULAR: &[&str] = &["crates/policy/src/"];
 
