@@ -23,15 +23,15 @@ const SKELETONS: [&str; PARTS.len()] = [
 pub fn write(root: &Path, part: &str, name: &str) -> Result<()> {
     let text = skeleton(part, name)?;
     let module = name.replace('-', "_");
-    let (path, room) = (format!("{DIRECTORY}/{part}/{module}.rs"), format!("{DIRECTORY}/{part}/mod.rs"));
+    let (path, list_path) = (format!("{DIRECTORY}/{part}/{module}.rs"), format!("{DIRECTORY}/{part}/mod.rs"));
     if root.join(&path).exists() {
         bail!("{path} exists already");
     }
-    let listed = std::fs::read_to_string(root.join(&room)).with_context(|| format!("cannot read {room}"))?;
-    let listed = list(&listed, &module).with_context(|| format!("{room} has no list of answers to add to"))?;
+    let listed = std::fs::read_to_string(root.join(&list_path)).with_context(|| format!("cannot read {list_path}"))?;
+    let listed = list(&listed, &module).with_context(|| format!("{list_path} has no list of answers to add to"))?;
     std::fs::write(root.join(&path), text).with_context(|| format!("cannot write {path}"))?;
-    std::fs::write(root.join(&room), listed).with_context(|| format!("cannot write {room}"))?;
-    println!("{path} is written, and listed in {room}.");
+    std::fs::write(root.join(&list_path), listed).with_context(|| format!("cannot write {list_path}"))?;
+    println!("{path} is written, and listed in {list_path}.");
     println!("It runs already: numaestro sim run scenarios/pools-hector.toml --policy {part}={name}");
     println!("Next: say in it what it does, then cargo test -p numaestro-policy && cargo xtask policies");
     Ok(())

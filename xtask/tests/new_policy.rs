@@ -52,8 +52,8 @@ fn one_of_each_part_and_the_guides_example_compile_conform_and_run() {
     assert!(tests.status.success() && !text.contains("warning"), "{text}");
     for (part, name) in SAMPLES {
         let module = name.replace('-', "_");
-        let test = format!("test {part}::{module}::tests::the_example_of_the_paper ... ok");
-        assert!(text.contains(&test), "{test} is missing in {text}");
+        let line = format!("test {part}::{module}::tests::the_example_of_the_paper ... ok");
+        assert!(text.contains(&line), "{line} is missing in {text}");
     }
     assert_eq!(text.matches("conformance::suites::every_").count(), SAMPLES.len(), "a suite for each part: {text}");
     for line in guide.lines().map(str::trim).filter(|line| line.starts_with("test share::seniority::")) {

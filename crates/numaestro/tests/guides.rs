@@ -52,7 +52,7 @@ fn blocks_of(path: &Path) -> Vec<Block> {
     for (number, line) in (1..).zip(lines.lines()) {
         match (&mut open, line.strip_prefix("```")) {
             (Some(_), Some("")) => blocks.extend(open.take()),
-            (Some(block), _) => block.text += &format!("{line}\n"),
+            (Some(block), _) => block.text.extend([line, "\n"]),
             (None, Some(info)) => {
                 let info = info.to_owned();
                 open = Some(Block { guide: guide.clone(), line: number, info, text: String::new() });
@@ -75,15 +75,12 @@ fn every_block_is_tried_or_says_why_not() {
     let (mut tried, mut unchecked) = (0, Vec::new());
     for block in blocks() {
         let place = format!("{}:{}", block.guide, block.line);
-        match block.info.split_once(" unchecked: ") {
-            Some((_, reason)) => {
-                assert!(reason.len() > 8, "{place}: why?");
-                unchecked.push(format!("{place}: {reason}"));
-            }
-            None => {
-                try_block(&user, &block, &place);
-                tried += 1;
-            }
+        if let Some((_, reason)) = block.info.split_once(" unchecked: ") {
+            assert!(reason.len() > 8, "{place}: why?");
+            unchecked.push(format!("{place}: {reason}"));
+        } else {
+            try_block(&user, &block, &place);
+            tried += 1;
         }
     }
     println!("{tried} blocks tried, {} not:\n{}", unchecked.len(), unchecked.join("\n"));
@@ -101,7 +98,9 @@ fn try_block(user: &User, block: &Block, place: &str) {
             let text = block.text.replace("\\\n", " ");
             let commands: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
             assert!(!commands.is_empty(), "{place}: no command");
-            commands.into_iter().for_each(|line| try_command(user, line, block, place));
+            for line in commands {
+                try_command(user, line, block, place);
+            }
         }
         "rust" => assert_eq!(block.guide, OF_AUTHORS, "{place}: nothing compiles this"),
         other => panic!("{place}: nothing tries `{other}`; say `unchecked: REASON` behind it"),
@@ -114,10 +113,8 @@ fn run_scenario(user: &User, scenario: &str, place: &str) {
     let path = user.path("s.toml");
     std::fs::write(&path, scenario).expect("writable");
     let file = path.display().to_string();
-    let words = match scenario.contains("[sweep]") {
-        true => vec!["sim", "compare", &file, "--policies", "equi,dss", "--seeds", "2", "--set", "workload.jobs=20"],
-        false => vec!["sim", "run", &file, "--seeds", "1"],
-    };
+    let compare = ["sim", "compare", &file, "--policies", "equi,dss", "--seeds", "2", "--set", "workload.jobs=20"];
+    let words = if scenario.contains("[sweep]") { &compare[..] } else { &["sim", "run", &file, "--seeds", "1"] };
     succeeds(&mut user.command(words), place);
 }
 
