@@ -136,15 +136,17 @@ impl Phases {
     }
 
     /// Its page has a new target. A program that entered a region just before has not said that it
-    /// is parallel: it is looked at soon.
-    pub(crate) fn targeted(&mut self, app: u64, lent: bool, wakeups: &mut Wakeups) {
-        let Some(watch) = self.by_app.get_mut(&app) else { return };
+    /// is parallel: it is looked at soon. One that lends nothing will not say so, so the engine is
+    /// told to count on it no more.
+    pub(crate) fn targeted(&mut self, app: u64, lent: bool, wakeups: &mut Wakeups) -> Option<Event> {
+        let watch = self.by_app.get_mut(&app)?;
         if !lent {
-            // The engine counts on it no more, and need not be told.
-            watch.tell(AppId(app), Phase::Parallel);
-        } else if is_told(watch) {
+            return watch.tell(AppId(app), Phase::Parallel);
+        }
+        if is_told(watch) {
             wakeups.set_earlier(Due::Phases, monotonic_ns() + INTERVAL_NS_MIN);
         }
+        None
     }
 
     /// The engine begins anew and counts on no lender.
@@ -154,8 +156,39 @@ impl Phases {
         }
     }
 
-    /// What was seen of it says nothing any more: it was stopped, has a new page, or has gone.
+    /// What was seen of it says nothing any more: it was stopped, or has a new page. The engine is
+    /// told to count on it no more.
+    pub(crate) fn renew(&mut self, app: u64) -> Option<Event> {
+        self.by_app.remove(&app)?.says_parallel(AppId(app))
+    }
+
+    /// It has gone.
     pub(crate) fn forget(&mut self, app: u64) {
         self.by_app.remove(&app);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An application that the engine was told to be sequential.
+    fn sequential() -> Phases {
+        let mut phases = Phases::default();
+        let told = phases.by_app.entry(1).or_default().tell(AppId(1), Phase::Sequential);
+        assert_eq!(told, Some(Event::Sequential { app: AppId(1) }));
+        phases
+    }
+
+    #[test]
+    fn the_engine_hears_whenever_it_is_to_count_on_a_lender_no_more() {
+        let parallel = Some(Event::Parallel { app: AppId(1) });
+        let mut wakeups = Wakeups::new().unwrap();
+        let mut phases = sequential();
+        assert_eq!(phases.targeted(1, true, &mut wakeups), None, "it lends still");
+        assert_eq!(phases.targeted(1, false, &mut wakeups), parallel);
+        assert_eq!(phases.targeted(1, false, &mut wakeups), None);
+        assert_eq!(sequential().renew(1), parallel);
+        assert_eq!(sequential().parallel_again(1), parallel);
     }
 }

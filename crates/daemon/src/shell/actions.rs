@@ -49,7 +49,8 @@ impl Shell {
             self.actuators.cpusets.widen(app, &target.cpus);
         }
         entry.allocation.set(target);
-        self.sensors.phases.targeted(app, lent, &mut self.wakeups);
+        let parallel = self.sensors.phases.targeted(app, lent, &mut self.wakeups);
+        self.events.extend(parallel);
         if !self.actuators.publish(entry) {
             // The manager carries it out for a program without a page, so it is adopted.
             entry.allocation.carried_out(epoch);
@@ -130,7 +131,7 @@ impl Shell {
     fn go_on(&mut self, app: u64) {
         let Some(entry) = self.programs.get(app) else { return };
         // What it did not do while it was stopped says nothing about it.
-        self.sensors.phases.forget(app);
+        self.events.extend(self.sensors.phases.renew(app));
         self.actuators.keep_within_target(entry);
         self.actuators.stops.resume(app);
         self.sensors.demands.resume(app, &mut self.wakeups);

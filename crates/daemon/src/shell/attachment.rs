@@ -33,7 +33,7 @@ impl Shell {
         Demands::end(app, &mut self.wakeups);
         let Some(entry) = self.programs.get(app) else { return Ok(()) };
         self.actuators.open_page(entry, self.config.grace_ms * 1000)?;
-        self.sensors.phases.forget(app);
+        self.events.extend(self.sensors.phases.renew(app));
         Ok(())
     }
 

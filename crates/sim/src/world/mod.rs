@@ -186,7 +186,7 @@ impl World {
             Due::Queued(Happening::Resume(app)) => program::resume(apps.at(app), host),
             Due::Queued(Happening::End(app)) => self.end(app),
             Due::Queued(Happening::Arrival(place)) => self.arrive(place),
-            Due::Queued(Happening::Deadline) => self.deadline_comes(),
+            Due::Queued(Happening::Deadline) => self.shell.timer(self.host.clock.now(), &mut self.host.outbox),
             Due::Queued(Happening::Switch) => {
                 self.shell.switch(&mut host.outbox);
                 self.expect_switch();
@@ -249,8 +249,7 @@ impl World {
             self.say_memory();
             let now = self.host.clock.now();
             let Some(next) = self.host.outbox.next(now, self.shell.measures_until()) else {
-                // The engine has decided everything: applications that wait for it go on, and may
-                // ask again.
+                // Everything is decided: applications that wait go on, and may ask again.
                 if self.host.outbox.waiting() == 0 || !self.shell.is_prompt() {
                     break;
                 }
@@ -304,13 +303,6 @@ impl World {
         self.shell.done(actions);
         while let Some(app) = self.shell.answered(now) {
             program::answered(self.apps.at(app), &mut self.host);
-        }
-    }
-
-    /// The engine's timer goes off, if it is still wanted.
-    fn deadline_comes(&mut self) {
-        if self.shell.timer(self.host.clock.now()) {
-            self.host.outbox.say(Event::Timer);
         }
     }
 

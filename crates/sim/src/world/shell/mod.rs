@@ -165,9 +165,11 @@ impl Shell {
         if std::mem::replace(&mut self.deadline, deadline) == deadline { None } else { deadline }
     }
 
-    /// A time has come at which the engine once wanted to be asked. Whether it still wants that.
-    pub fn timer(&mut self, now: Nanos) -> bool {
-        self.deadline.take_if(|at| *at <= now).is_some()
+    /// A time has come at which the engine once wanted to be asked, and perhaps still wants to be.
+    pub fn timer(&mut self, now: Nanos, out: &mut Outbox) {
+        if self.deadline.take_if(|at| *at <= now).is_some() {
+            out.say(Event::Timer);
+        }
     }
 
     /// When the turn ends whose rates are to be said before its end, if the policy looks at rates.
