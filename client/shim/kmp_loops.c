@@ -1,9 +1,9 @@
 /* kmp_loops.c - how a static loop is divided among the members of a folded team.
  *
  * libomp's answer follows from the member's number and the team's size alone. Builds with assertions (Debian's, Ubuntu's) format a
- * line of text for each answer all the same, and a folded team asks N times on one processor. So its members are answered here.
- * The first answers are compared with the runtime's, and one that differs ends it for that runtime. What could make a later one
- * differ ends it too: KMP_SCHEDULE and kmp_set_defaults, which choose another rule, and a tool, which wants to hear of loops.
+ * line of text for each answer all the same, and a folded team asks N times on one processor. So the shim answers its members.
+ * It compares its first answers with the runtime's; if one differs, that runtime divides all loops from then on. So it does after
+ * KMP_SCHEDULE or kmp_set_defaults, which choose another rule, and where a tool wants to hear of loops.
  */
 #include "kmp.h"
 
@@ -44,13 +44,13 @@ static inline bool answers(const struct nm_runtime *runtime, const struct nm_kmp
            atomic_load_explicit(&k->loops, memory_order_relaxed) >= 0;
 }
 
-/* An answer was compared. */
+/* An answer was compared. Where another member has ended it meanwhile, it stays so. */
 static void compared(struct nm_kmp *k, bool equal)
 {
-    if (!equal)
-        atomic_store_explicit(&k->loops, -1, memory_order_relaxed);
-    else
-        atomic_fetch_add_explicit(&k->loops, 1, memory_order_relaxed);
+    int so_far = atomic_load_explicit(&k->loops, memory_order_relaxed);
+    while (so_far >= 0 && !atomic_compare_exchange_weak_explicit(&k->loops, &so_far, equal ? so_far + 1 : -1,
+                                                                 memory_order_relaxed, memory_order_relaxed)) {
+    }
 }
 
 /* Arithmetic is unsigned, as wide as the loop's variable, so that it wraps as libomp's does. */

@@ -1,6 +1,7 @@
 /* division.c - kmp_loops.c divides static loops as the libomp of this machine does: every member of teams of many sizes asks both,
  * of loops drawn from all steps and ends of each type, also where the arithmetic wraps. Links with libomp; the shim's functions
- * stand before libomp's here as they do in a program.
+ * stand before libomp's here as they do in a program. Then a played runtime counts its calls: a member is answered by the shim
+ * after enough equal answers, and by the runtime for ever after one that differs.
  */
 #include "../shim/kmp_loops.c"
 
@@ -50,6 +51,62 @@ extern int omp_get_thread_num(void), omp_get_num_threads(void);
         wrong += lower[0] != lower[1] || upper[0] != upper[1] || !last[0] != !last[1] || strides[0] != strides[1];      \
     }
 
+/* A runtime that can be wrong, asked by member 1 of a folded team of 4. */
+static int calls, off;
+
+static void played(void *place, int32_t gtid, int32_t schedule, int32_t *last, int32_t *lower, int32_t *upper, int32_t *stride,
+                   int32_t step, int32_t chunk)
+{
+    (void)place, (void)gtid, (void)schedule, (void)chunk;
+    calls++;
+    divide_4(1, 4, last, lower, upper, stride, step);
+    *upper += off;
+}
+
+/* So many loops of 100 iterations: the first iteration after the member's part, and how often the runtime was asked. */
+static int ask(int loops)
+{
+    int32_t last, lower, upper = 0, stride;
+    for (calls = 0; loops > 0; loops--) {
+        lower = 0, upper = 99;
+        __kmpc_for_static_init_4(NULL, 1, STATIC, &last, &lower, &upper, &stride, 1, 1);
+    }
+    return upper + 1;
+}
+
+static int expect(const char *what, int is, int should)
+{
+    if (is != should)
+        printf("FAILED division: %s is %d, not %d\n", what, is, should);
+    return is != should;
+}
+
+static int answered_by(void)
+{
+    struct nm_pass pass = {.runtime = &runtime, .members = 4};
+    struct nm_context context = {.number = 1};
+    kmp.static_init[0] = (void *)played;
+    int failures = expect("an answer in sequential code", ask(1), 50) + expect("calls", calls, 1);
+    nm_member.pass = &pass;
+    nm_context_self = &context;
+    failures += expect("an answer", ask(1000), 50) + expect("calls until the shim answers", calls, COMPARED);
+    nm_member.real = true;
+    failures += expect("an answer of an unfolded team", ask(7), 50) + expect("calls", calls, 7);
+    nm_member.real = false;
+    kmp.loops = 0;
+    off = 3;
+    failures += expect("the runtime's own answer", ask(1000), 53) + expect("calls after one that differs", calls, 1000);
+    compared(&kmp, true);
+    off = 0;
+    failures += expect("calls for ever after", ask(1000) + calls, 1050);
+    kmp.loops = COMPARED;
+    nm_kmp_leave_loops(&runtime);
+    failures += expect("calls after kmp_set_defaults", ask(10) + calls, 60);
+    setenv("KMP_SCHEDULE", "static,greedy", 1);
+    nm_kmp_find_loops(&runtime, &kmp);
+    return failures + expect("loops with KMP_SCHEDULE", kmp.loops, -1);
+}
+
 int main(void)
 {
     nm_kmp_find_loops(&runtime, &kmp);
@@ -66,5 +123,5 @@ int main(void)
         }
     }
     printf("division: %lu answers, %lu are not libomp's\n", (unsigned long)asked, (unsigned long)wrong);
-    return !asked || wrong;
+    return !asked || wrong || answered_by();
 }
