@@ -38,7 +38,6 @@ const ARROWS: [(&str, &[&str]); 14] = [
         "numaestro",
         &[
             "numaestro-abi",
-            "numaestro-contract",
             "numaestro-daemon",
             "numaestro-engine",
             "numaestro-host",

@@ -1,5 +1,5 @@
-//! The duties of a shell that can be seen from outside, checked on the events and actions of a run: a test gives it what a shell told the
-//! engine and what the engine answered, live or from a journal.
+//! The duties of a shell that can be seen from outside. A test gives [`Duties`] the events that a
+//! shell told the engine and the actions that followed, live or from a journal.
 
 use crate::phase::{Phase, PhaseTold};
 use numaestro_engine::{Action, AppId, Event, Nanos};
@@ -36,8 +36,9 @@ struct Known {
     phase: PhaseTold,
     /// Epoch and time of a `Force` that has not been answered.
     forced: Option<(u32, Nanos)>,
-    stopped: bool,
-    /// Processors that it may still run on: those of every target since the one that it adopted last.
+    /// Processors of its latest target.
+    pus: PuSet,
+    /// Those of every target since the one that it adopted last: it may still be there.
     reach: PuSet,
 }
 
@@ -101,15 +102,12 @@ impl Duties {
             Event::Blocked { app } => self.with(*app, |known| known.enter(*app, Phase::Blocked)),
             Event::Parallel { app } => self.with(*app, |known| known.enter(*app, Phase::Parallel)),
             Event::Demand { app, idle, .. } => self.with(*app, |known| known.idle(idle)),
-            Event::Unstoppable { app } => self.with(*app, |known| {
-                known.stopped = false;
-                None
-            }),
             Event::Request { app, .. }
             | Event::Class { app, .. }
             | Event::Speedup { app, .. }
             | Event::Bandwidth { app, .. }
             | Event::Memory { app, .. }
+            | Event::Unstoppable { app }
             | Event::Stoppable { app } => self.with(*app, |_| None),
             Event::Saturation { .. }
             | Event::FreeMemory { .. }
@@ -139,6 +137,7 @@ impl Duties {
             Action::Target { app, epoch, pus, .. } => {
                 if let Some(known) = self.known.get_mut(app) {
                     known.told = *epoch;
+                    known.pus.clone_from(pus);
                     known.reach.or_with(pus);
                 }
             }
@@ -149,15 +148,14 @@ impl Duties {
             }
             Action::Stop { app } => {
                 if let Some(known) = self.known.get_mut(app) {
-                    (known.stopped, known.forced) = (true, None);
+                    known.forced = None;
                 }
             }
-            Action::Continue { app } => {
-                if let Some(known) = self.known.get_mut(app) {
-                    known.stopped = false;
-                }
-            }
-            Action::Start { .. } | Action::Wait { .. } | Action::Pages { .. } | Action::Refuse { .. } => {}
+            Action::Start { .. }
+            | Action::Wait { .. }
+            | Action::Continue { .. }
+            | Action::Pages { .. }
+            | Action::Refuse { .. } => {}
         }
     }
 
@@ -188,6 +186,9 @@ impl Known {
             return Some(format!("it has adopted epoch {epoch}, after {adopted}, and was told {told}"));
         }
         self.adopted = epoch;
+        if epoch == told {
+            self.reach.clone_from(&self.pus);
+        }
         self.forced = self.forced.filter(|(forced, _)| *forced > epoch);
         None
     }
@@ -202,7 +203,7 @@ impl Known {
 
     fn idle(&self, idle: &PuSet) -> Option<String> {
         let foreign = idle.difference(&self.reach);
-        (!foreign.is_empty()).then(|| format!("{foreign} are said to be idle, and were never its own"))
+        (!foreign.is_empty()).then(|| format!("{foreign} are said to be idle, and it has left them or never had them"))
     }
 }
 
@@ -247,6 +248,8 @@ mod tests {
             Event::Depart { app },
             Event::Timer,
             Event::Demand { app, processors: 2, idle },
+            // It may say so while it vacates them.
+            Event::Demand { app, processors: 2, idle: PuSet::from_iter([PuId(0), PuId(3)]) },
         ] {
             assert_eq!(broken(&event), "");
         }
@@ -261,11 +264,21 @@ mod tests {
             (Event::Depart { app: AppId(7) }, "not there"),
             (Event::Memory { app: AppId(7), bytes: vec![1] }, "not there"),
             (Event::Arrive { app: AppId(2), wish: Wish::new(1) }, "number as large"),
-            (Event::Demand { app: AppId(2), processors: 1, idle: PuSet::from_iter([PuId(0)]) }, "never its own"),
+            (Event::Demand { app: AppId(2), processors: 1, idle: PuSet::from_iter([PuId(0)]) }, "never had them"),
         ] {
             let said = broken(&event);
             assert!(said.contains(expected), "{said:?} instead of {expected}");
         }
+    }
+
+    #[test]
+    fn a_processor_that_was_left_is_not_idle() {
+        let (mut engine, mut duties) = story();
+        play(&mut engine, &mut duties, 5, &Event::Adopted { app: AppId(1), epoch: 2 });
+        let idle = PuSet::from_iter((0..4).map(PuId));
+        play(&mut engine, &mut duties, 6, &Event::Demand { app: AppId(1), processors: 2, idle });
+        let said: String = duties.breaches().iter().map(ToString::to_string).collect();
+        assert!(said.contains("it has left them"), "{said:?}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The order and the time in which events reach the engine. Rates are averages over a turn, so they are told before the event that
-//! ends it, and with a time inside of it: the first of them would end the turn otherwise, and the others would count in the next.
+//! The order and the time in which events reach the engine. Rates are averages over a turn, so the
+//! engine hears them before the event that ends the turn, with a time inside the turn. With a later
+//! time the first rate would end the turn, and the others would count in the next one.
 
 use numaestro_engine::{Event, Nanos};
 use std::collections::VecDeque;
@@ -15,7 +16,8 @@ pub struct Feed {
 /// What the shell does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// A turn is over: the shell measures what its programs moved in it, and gives that to [`Feed::measured`].
+    /// A turn is over: the shell samples the rates of its programs, and gives them to
+    /// [`Feed::measured`].
     Measure,
     /// The engine takes this event.
     Step {
@@ -26,7 +28,7 @@ pub enum Next {
     },
 }
 
-/// Whether an event tells what was measured in a turn.
+/// Whether an event is a measurement of a turn.
 fn is_measured(event: &Event) -> bool {
     match event {
         Event::Bandwidth { .. } | Event::Saturation { .. } => true,
@@ -64,7 +66,7 @@ impl Feed {
         self.waiting.push_front(event);
     }
 
-    /// What was measured in the turn that is over: the engine hears it before everything that waits.
+    /// The measurements of the turn that is over: the engine hears them before everything else.
     pub fn measured(&mut self, events: impl IntoIterator<Item = Event, IntoIter: DoubleEndedIterator>) {
         events.into_iter().rev().for_each(|event| self.push_first(event));
     }
@@ -74,7 +76,8 @@ impl Feed {
         self.waiting.is_empty()
     }
 
-    /// What comes next at `now`; `None` if nothing waits. `turn_ends`: [`numaestro_engine::Engine::turn_ends`], `None` also where the shell measures nothing.
+    /// The next step at `now`; `None` if no event waits. `turn_ends`: as of
+    /// [`numaestro_engine::Engine::turn_ends`]; `None` also where the shell measures nothing.
     pub fn next(&mut self, now: Nanos, turn_ends: Option<Nanos>) -> Option<Next> {
         let measured = is_measured(self.waiting.front()?);
         if let Some(end) = turn_ends
@@ -108,7 +111,7 @@ mod tests {
         Event::Bandwidth { app: AppId(app), rates: vec![Some(7)] }
     }
 
-    /// What comes next.
+    /// The next step.
     fn next(feed: &mut Feed, now: Nanos, turn_ends: Option<Nanos>) -> Next {
         feed.next(now, turn_ends).unwrap()
     }

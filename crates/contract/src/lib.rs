@@ -1,22 +1,26 @@
-//! What a shell owes the engine. The engine decides; a *shell* tells it what happens and does what it says. There are two: the
-//! manager (`crates/daemon`) on a real machine and the simulator's world (`crates/sim`). They agree because what they
-//! owe stands here once, as pure code:
+//! What a shell owes the engine. The engine decides; a *shell* tells it what happens, and does what
+//! it says. There are two: the manager (`crates/daemon`) on a real machine, and the simulator's
+//! world (`crates/sim`). Both use this pure code, so they agree:
 //!
-//! * [`Feed`]: in which order and at which time events reach the engine. What was measured in a turn belongs to that turn.
-//! * [`PhaseWatch`] and [`PhaseTold`]: when a program counts as sequential, blocked and parallel, and what the engine is told then.
-//! * [`Duties`]: everything that can be checked from outside. It reads the events and actions of any shell, live or from a
-//!   journal, and names each broken duty.
+//! * [`Feed`]: the order and the time in which events reach the engine.
+//! * [`PhaseWatch`] and [`PhaseTold`]: when a program counts as sequential, blocked and parallel,
+//!   and when the engine is told.
+//! * [`Duties`]: a check. It reads the events and actions of any shell, live or from a journal, and
+//!   names each broken duty.
 //!
-//! | duty | rule | where it stands |
+//! | duty | rule | where |
 //! |---|---|---|
-//! | order | events reach the engine in the order in which the shell learned of them, after what was measured in a turn that is over | [`Feed::next`] |
-//! | time of a measurement | before the end of its turn | [`Feed::next`] |
-//! | sequential, blocked, parallel | [`PhaseWatch`] for programs that are watched; programs that say it are believed | `phase` |
-//! | a phase is told once | [`PhaseTold::change`] | [`PhaseTold`], checked by [`Duties`] |
-//! | adopted | no thread of the program is outside of the target's processors; epochs never go back, and none is adopted before it was told | checked by [`Duties`] |
-//! | force | every thread is on the target's processors; `Adopted` follows | checked by [`Duties`] |
-//! | numbers | applications arrive once, in the order of their numbers, and nothing is said of those that are gone | checked by [`Duties`] |
-//! | idle | a program says only of processors that it has, or was told to leave, that they are idle | checked by [`Duties`] |
+//! | order | rates of a turn come before the event that ends it; else events keep their order | [`Feed`] |
+//! | time of a rate | before the end of its turn | [`Feed`] |
+//! | phase | a program that says its phases is believed; others are watched | `phase` |
+//! | news | the engine is told a phase once | [`PhaseTold`], [`Duties`] |
+//! | adopted | epochs never go back, and none is adopted before it was told | [`Duties`] |
+//! | force | `Adopted` follows | [`Duties`] |
+//! | numbers | applications arrive in the order of their numbers, and events name those that are there | [`Duties`] |
+//! | idle | only processors of targets since the adopted one are said to be idle | [`Duties`] |
+//!
+//! [`Duties`] cannot see where a program's threads really are. The chaos tests of `crates/sim` and the
+//! torture programs look at that.
 
 mod duties;
 mod feed;

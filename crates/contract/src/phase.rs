@@ -1,20 +1,26 @@
 //! When a program counts as sequential, blocked and parallel.
 //!
-//! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the shell reads how many parallel regions it
-//! has opened, and how much processor time it uses: no region for [`QUIET_NS`] is a sequential phase, unless it computes by other means.
-//! One that uses hardly any time waits for something outside, and is blocked: it needs no processor at all.
+//! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the shell
+//! reads how many parallel regions it has opened, and how much processor time it uses. A program
+//! without a region for [`QUIET_NS`] is in a sequential phase, unless it computes by other means. A
+//! program that uses hardly any time waits for something outside: it is blocked, and needs no
+//! processor at all.
 
 use numaestro_engine::{AppId, Event, Nanos};
 
-/// A program that is watched has been outside of any region for so long when its sequential phase begins, nanoseconds.
+/// A watched program has been outside of any region for so long when its sequential phase begins,
+/// nanoseconds.
 pub const QUIET_NS: Nanos = 3_000_000;
-/// A program that says its phases says those that are longer than this, nanoseconds: shorter ones cost more than they give.
+/// A program that says its phases leaves out those that are not longer than this, nanoseconds:
+/// short ones cost more than they give.
 pub const SAID_MIN_NS: Nanos = 100_000;
-/// A program that uses less than this of a processor between two looks, thousandths, waits for something outside.
+/// A program that uses less than this of a processor between two looks, thousandths, waits for
+/// something outside.
 const BLOCKED_PERMILLE: u64 = 100;
 /// A blocked program that uses more than this works again, though it opens no region.
 const WORKS_PERMILLE: u64 = 500;
-/// A program that uses more than this is parallel by other means than regions: by a library's own threads.
+/// A program that uses more than this is parallel by other means than regions: by a library's own
+/// threads.
 const PARALLEL_PERMILLE: u64 = 1500;
 
 /// What a program is doing, as far as its processors are concerned.
@@ -76,8 +82,8 @@ pub struct PhaseWatch {
 }
 
 impl PhaseWatch {
-    /// Takes one look into account; `cpu_ns` (processor time of the whole program) is asked only where it matters. The phase that
-    /// the program is in, if it is another one than the engine knows.
+    /// Takes one look into account; `cpu_ns` (processor time of the whole program) is asked only where
+    /// it matters. Gives the program's phase, if it is another one than the engine knows.
     pub fn look(&mut self, look: Look, now: Nanos, cpu_ns: impl FnOnce() -> Option<Nanos>) -> Option<Phase> {
         let told = self.told.phase();
         if look.in_region || self.regions != Some(look.regions) {

@@ -114,7 +114,7 @@ impl Ledger {
         app.weight_milli = limits.weight_milli;
     }
 
-    /// The application is gone: what it has goes to those that are next, or is free. Its slot is
+    /// The application is gone. Its processors go to their next owners, or are free; its slot is
     /// vacant.
     pub(crate) fn leave(&mut self, slot: Slot, now: Nanos) {
         self.remove_guests(slot);

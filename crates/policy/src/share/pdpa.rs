@@ -166,8 +166,8 @@ impl Pdpa {
         free
     }
 
-    /// Those that say nothing: as by `equi`, of what is free. Those that have too many for that
-    /// give back first.
+    /// Divides the free processors equally among the applications that report no speedup. An
+    /// application with more than its part gives back before another one grows.
     fn divide_silent(&mut self, view: &View<'_>, mut free: u32) -> u32 {
         let equal = (view.capacity / (view.order.len() as u32).max(1)).max(1);
         for grow in [false, true] {
