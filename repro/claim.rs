@@ -1,4 +1,5 @@
-//! A claim of a paper: what was said, and what ours must be to agree. Knows nothing of how it is run or shown.
+//! A claim of a paper: what was said, and what ours must be to agree. Knows nothing of how it is
+//! run or shown.
 
 use crate::finding::Finding;
 use crate::lab::{Lab, Trouble};

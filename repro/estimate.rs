@@ -49,7 +49,8 @@ impl Estimate {
     }
 }
 
-/// Improvement of `new` over `old` in percent of `old`, run by run: the runs share their random numbers.
+/// Improvement of `new` over `old` in percent of `old`, run by run: the runs share their random
+/// numbers.
 ///
 /// # Panics
 /// If they are of different length or empty.

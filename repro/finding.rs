@@ -1,4 +1,5 @@
-//! What was found about a claim: ours, each demand of the tolerance with its answer, and a status. Knows nothing of how it is shown.
+//! What was found about a claim: ours, each demand of the tolerance with its answer, and a status.
+//! Knows nothing of how it is shown.
 
 use crate::estimate::Estimate;
 use crate::figure::Figure;
@@ -15,7 +16,8 @@ pub enum Status {
     NotReproduced(String),
     /// It cannot be judged here, and why.
     NotApplicable(String),
-    /// Its numbers were used to calibrate the model (which ones): agreement proves nothing, so it does not count.
+    /// Its numbers were used to calibrate the model (which ones): agreement proves nothing, so it
+    /// does not count.
     Fitted(String),
 }
 
@@ -141,7 +143,8 @@ impl Judge {
         missed.map(|demand| format!("{} (ours: {})", demand.what, demand.ours)).collect()
     }
 
-    /// Reproduced if every demand holds; else not, with those that do not and the reason that was found for it.
+    /// Reproduced if every demand holds; else not, with those that do not and the reason that was
+    /// found for it.
     pub fn verdict(self, reason: &str) -> Finding {
         let missed = self.missed();
         let status = match (missed.is_empty(), reason.is_empty()) {
@@ -152,7 +155,8 @@ impl Judge {
         self.with(status)
     }
 
-    /// Fitted, by `which` numbers: the demands are shown, and prove nothing. If one fails, that is said instead, with the reason.
+    /// Fitted, by `which` numbers: the demands are shown, and prove nothing. If one fails, that is
+    /// said instead, with the reason.
     pub fn fitted(self, which: &str, reason: &str) -> Finding {
         if self.holds() { self.with(Status::Fitted(which.to_owned())) } else { self.verdict(reason) }
     }

@@ -1,6 +1,7 @@
 //! Runs experiments on all cores and remembers them: one run serves many claims. Knows no claim.
 //!
-//! What comes out does not depend on the number of workers: runs are independent, and their results stand in order of their seeds.
+//! What comes out does not depend on the number of workers: runs are independent, and their results
+//! stand in order of their seeds.
 
 use numaestro_policy::Rejected;
 use numaestro_sim::outcome::Outcome;
@@ -74,7 +75,8 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The first seed. Every experiment uses the same ones, so that differences between experiments are paired.
+    /// The first seed. Every experiment uses the same ones, so that differences between experiments
+    /// are paired.
     pub const FIRST_SEED: u64 = 1;
 
     /// Nothing run yet.

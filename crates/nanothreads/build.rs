@@ -1,5 +1,6 @@
-//! Compiles the C client into this crate, under names of its own: a program that was not started by `numaestro run` finds
-//! the manager by it, and one that was has the same functions from the preloaded library instead.
+//! Compiles the C client into this crate, under names of its own: a program that was not started by
+//! `numaestro run` finds the manager by it, and one that was has the same functions from the
+//! preloaded library instead.
 
 use std::path::Path;
 

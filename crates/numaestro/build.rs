@@ -1,4 +1,5 @@
-//! Builds the shim from the C sources of `client/` and hands it to `src/shim.rs`, which carries it inside the command.
+//! Builds the shim from the C sources of `client/` and hands it to `src/shim.rs`, which carries it
+//! inside the command.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! An archive in the form "newc" of cpio, as Linux takes it for its first file system. Knows no file of this machine.
+//! An archive in the form "newc" of cpio, as Linux takes it for its first file system. Knows no
+//! file of this machine.
 
 /// What is being written.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! One run of a guest: starts QEMU, hands on what the job writes, and says how it ended.
 //!
-//! Nothing is left behind, whatever ends this program: the guest's files are descriptors and not paths, and the kernel
-//! ends QEMU when its parent dies. Must not know: what the job is.
+//! Nothing is left behind, whatever ends this program: the guest's files are descriptors and not
+//! paths, and the kernel ends QEMU when its parent dies. Must not know: what the job is.
 
 use crate::qemu::{self, Files, Settings};
 use crate::shape::Shape;
@@ -58,7 +58,8 @@ pub fn run(
     limit: Duration,
     output: Box<dyn Write + Send>,
 ) -> Result<Ending> {
-    // Emulation takes every processor there is: two guests at once would only wait for each other. Held until the end of this function.
+    // Emulation takes every processor there is: two guests at once would only wait for each other.
+    // Held until the end of this function.
     let _turn = turn(&place.directory)?;
     let archive = File::from(rustix::fs::memfd_create("initial", MemfdFlags::empty())?);
     (&archive).write_all(initial).context("no room for the guest's files")?;
@@ -115,7 +116,8 @@ fn pipe() -> Result<(PipeReader, PipeWriter)> {
     const ROOM: usize = 1 << 20;
     let (reader, writer) = std::io::pipe()?;
     rustix::io::fcntl_setfd(&writer, FdFlags::empty())?;
-    // A serial line that finds no room loses characters. As much as an unprivileged process may have.
+    // A serial line that finds no room loses characters. As much as an unprivileged process may
+    // have.
     let _ = rustix::pipe::fcntl_setpipe_size(writer.as_fd(), ROOM);
     Ok((reader, writer))
 }

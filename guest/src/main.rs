@@ -60,7 +60,8 @@ struct Common {
     /// Where what is fetched is kept.
     #[arg(long, value_name = "DIR", default_value = "build/guest")]
     cache: PathBuf,
-    /// All processors of a guest take turns in one thread: steadier on a busy machine, but nothing is truly at once.
+    /// All processors of a guest take turns in one thread: steadier on a busy machine, but nothing
+    /// is truly at once.
     #[arg(long)]
     single: bool,
     /// Leave the guest's files and its console behind, for a look.

@@ -1,7 +1,7 @@
 //! What goes into a guest: busybox, the job, programs with the libraries they need.
 //!
-//! Libraries are found by asking the loader of this machine (`ldd`) and are put where they are here, so that a
-//! program in the guest is linked as it is outside. Must not know: QEMU.
+//! Libraries are found by asking the loader of this machine (`ldd`) and are put where they are
+//! here, so that a program in the guest is linked as it is outside. Must not know: QEMU.
 
 use crate::archive::Archive;
 use crate::shape::Shape;
@@ -17,7 +17,8 @@ pub struct Job {
     pub command: Vec<String>,
     /// Programs, put into the search path with their libraries.
     pub programs: Vec<PathBuf>,
-    /// Other files: here, and the absolute path in the guest. Libraries of dynamically linked ones come along.
+    /// Other files: here, and the absolute path in the guest. Libraries of dynamically linked ones
+    /// come along.
     pub files: Vec<(PathBuf, String)>,
     /// Environment of the command.
     pub environment: Vec<(String, String)>,
@@ -31,7 +32,8 @@ const PASSWORDS: &str = "root:x:0:0::/root:/bin/sh\nalice:x:1001:1001::/users/al
 const GROUPS: &str =
     "root:x:0:\nusers:x:100:alice,bob,carol\nalice:x:1001:\nbob:x:1002:\ncarol:x:1003:\nnogroup:x:65534:\n";
 
-/// The first file system of a guest. `root` holds the fetched packages, `cache` keeps programs without debug information.
+/// The first file system of a guest. `root` holds the fetched packages, `cache` keeps programs
+/// without debug information.
 ///
 /// # Errors
 /// A file is missing, or a library of a program is.
@@ -124,7 +126,8 @@ fn with_libraries(
     Ok(())
 }
 
-/// The loader and the libraries, at the paths where the loader finds them; nothing for a program that is linked statically.
+/// The loader and the libraries, at the paths where the loader finds them; nothing for a program
+/// that is linked statically.
 fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output().context("ldd does not run")?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -146,7 +149,8 @@ fn libraries(program: &Path) -> Result<Vec<PathBuf>> {
     Ok(out)
 }
 
-/// A copy without debug information, kept until the file changes; the file itself where that is not possible.
+/// A copy without debug information, kept until the file changes; the file itself where that is not
+/// possible.
 fn without_debug_information(cache: &Path, file: &Path) -> PathBuf {
     const SMALL: u64 = 1 << 20;
     let stripped = || -> Option<PathBuf> {

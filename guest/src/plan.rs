@@ -56,7 +56,8 @@ pub const BOOTS: [Boot; 3] = [
 /// Load programs of `kernels/` that go along, with their OpenMP library.
 const KERNELS: [&str; 4] = ["cg", "sor", "mem", "ep"];
 
-/// What a guest needs for its scenarios: the command, the programs of this crate from `programs`, load from `kernels`.
+/// What a guest needs for its scenarios: the command, the programs of this crate from `programs`,
+/// load from `kernels`.
 ///
 /// # Errors
 /// One of them has not been built.

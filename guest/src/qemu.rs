@@ -9,7 +9,8 @@ use std::path::Path;
 pub struct Settings {
     /// More arguments of the kernel.
     pub append: Vec<String>,
-    /// All processors of the guest in one thread of QEMU: they take turns, which is steadier on a busy machine.
+    /// All processors of the guest in one thread of QEMU: they take turns, which is steadier on a
+    /// busy machine.
     pub single_thread: bool,
 }
 
@@ -30,7 +31,8 @@ pub struct Files<'a> {
     pub serial: [&'a str; 3],
 }
 
-/// Program and arguments; the loader that was fetched with QEMU starts it, so nothing of this machine's libraries is used.
+/// Program and arguments; the loader that was fetched with QEMU starts it, so nothing of this
+/// machine's libraries is used.
 pub fn command(shape: &Shape, settings: &Settings, files: &Files<'_>) -> Vec<OsString> {
     let root = files.root.display();
     let mut out: Vec<OsString> = Vec::new();

@@ -1,4 +1,5 @@
-//! The shape of a guest: how many nodes, which processors and how much memory each has, and how far they are apart.
+//! The shape of a guest: how many nodes, which processors and how much memory each has, and how far
+//! they are apart.
 //!
 //! | text | means |
 //! |---|---|
@@ -8,8 +9,9 @@
 //! | `2:0` | a node with processors and without memory |
 //! | `@0+4-5:256` | a node of the processors 0, 4 and 5: all nodes say their numbers, or none does |
 //!
-//! Gaps in the numbers of nodes cannot be had: Linux on x86 numbers what the firmware names one after the other.
-//! Distances are rows separated by `;` of numbers separated by `,`. Must not know: QEMU, files.
+//! Gaps in the numbers of nodes cannot be had: Linux on x86 numbers what the firmware names one
+//! after the other. Distances are rows separated by `;` of numbers separated by `,`. Must not know:
+//! QEMU, files.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt;
@@ -32,7 +34,8 @@ pub struct Node {
 pub struct Shape {
     /// By number.
     pub nodes: Vec<Node>,
-    /// One row for each node, or nothing: then the firmware says nothing, and Linux takes 10 and 20.
+    /// One row for each node, or nothing: then the firmware says nothing, and Linux takes 10 and
+    /// 20.
     pub distances: Vec<Vec<u8>>,
     /// Hardware threads of one core.
     pub threads_per_core: u32,
@@ -106,8 +109,9 @@ impl Shape {
         self.nodes.iter().map(|node| node.cpus.len() as u32).sum()
     }
 
-    /// Cores of one package: a node is a package if all that have processors have as many, numbered one after the other; otherwise
-    /// each core is a package of its own, because Linux distrusts a package that is in two nodes.
+    /// Cores of one package: a node is a package if all that have processors have as many, numbered
+    /// one after the other; otherwise each core is a package of its own, because Linux distrusts a
+    /// package that is in two nodes.
     pub fn cores_per_package(&self) -> u32 {
         let with: Vec<&Node> = self.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
         let count = with[0].cpus.len() as u32;

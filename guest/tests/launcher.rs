@@ -1,6 +1,8 @@
-//! The launcher with a program in place of QEMU: how a guest ends, and that nothing of it is left behind.
+//! The launcher with a program in place of QEMU: how a guest ends, and that nothing of it is left
+//! behind.
 //!
-//! The real QEMU is for `make test-numa`; what it writes on its serial lines is all that the launcher knows of it.
+//! The real QEMU is for `make test-numa`; what it writes on its serial lines is all that the
+//! launcher knows of it.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +14,8 @@ use std::time::{Duration, Instant};
 struct Place(PathBuf);
 
 impl Place {
-    /// `body` runs in place of QEMU; `$1` to `$3` are the files of console, output and errors, `$4` is the first file system.
+    /// `body` runs in place of QEMU; `$1` to `$3` are the files of console, output and errors, `$4`
+    /// is the first file system.
     fn new(name: &str, body: &str) -> Self {
         let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("launcher-{name}"));
         let _ = std::fs::remove_dir_all(&directory);

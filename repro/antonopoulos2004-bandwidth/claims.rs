@@ -1,4 +1,5 @@
-//! Antonopoulos et al. 2004: what is claimed, and what ours must be. How it is checked stands in the files beside it.
+//! Antonopoulos et al. 2004: what is claimed, and what ours must be. How it is checked stands in
+//! the files beside it.
 
 mod defining;
 mod model;

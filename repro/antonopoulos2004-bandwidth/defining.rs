@@ -14,7 +14,8 @@ pub fn equation(_: &Lab) -> Result<Finding, Trouble> {
         let ours = fitness(distance * 1000);
         judge.demand(format!("fitness at distance {distance}"), paper.to_string(), ours, ours == paper);
     }
-    // Four threads that together want more than there is: whatever is taken of the others, the least of them is the fittest.
+    // Four threads that together want more than there is: whatever is taken of the others, the
+    // least of them is the fittest.
     let rates = [9_000_u64, 3_000, 11_000, 5_000];
     let short = 4_000;
     let fittest = rates.iter().max_by_key(|&&rate| fitness(short + rate));
@@ -36,8 +37,8 @@ pub fn equation(_: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(""))
 }
 
-/// Eight single threads on four processors, any two of which want more than the bus carries: in how many quanta B2ARR lets those run that it should,
-/// and of how many.
+/// Eight single threads on four processors, any two of which want more than the bus carries: in how
+/// many quanta B2ARR lets those run that it should, and of how many.
 fn overcommitted() -> Result<(u32, u32), Trouble> {
     const RATES: [u32; 8] = [20_000, 17_000, 21_000, 16_000, 19_000, 22_000, 18_000, 23_000];
     const QUANTA: u32 = 24;
@@ -57,7 +58,8 @@ fn overcommitted() -> Result<(u32, u32), Trouble> {
     for _ in 0..QUANTA {
         now = engine.deadline().unwrap_or(now).max(now);
         step(&mut engine, &mut now, &Event::Timer);
-        // Those that ran go to the tail; the first two run, and of the others the two that want least.
+        // Those that ran go to the tail; the first two run, and of the others the two that want
+        // least.
         let (executed, waited): (Vec<u64>, Vec<u64>) = list.iter().partition(|app| ran.contains(app));
         list = [waited, executed].concat();
         let mut rest = list[2..].to_vec();

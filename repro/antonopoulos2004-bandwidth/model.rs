@@ -1,4 +1,5 @@
-//! Programs and machines of the paper, and how assumed rates are varied. Knows no claim and no policy.
+//! Programs and machines of the paper, and how assumed rates are varied. Knows no claim and no
+//! policy.
 
 use crate::Trouble;
 use numaestro_sim::machine::{self, Model};

@@ -1,4 +1,5 @@
-//! Why claims do not come out, as far as it was found. Empty where it is reproduced; what was missed is then said alone.
+//! Why claims do not come out, as far as it was found. Empty where it is reproduced; what was
+//! missed is then said alone.
 
 /// A-Fig1l.
 pub const FIG1L: &str = "Alone, four threads of CG want 44, of SP 36, of MG 34 transactions/µs with the assumed rates, and the bus carries 29.4: they wait \

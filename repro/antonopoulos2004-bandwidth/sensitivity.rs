@@ -1,4 +1,5 @@
-//! Figures 1 to 3: one application of four threads beside instances of a microbenchmark, under round robin.
+//! Figures 1 to 3: one application of four threads beside instances of a microbenchmark, under
+//! round robin.
 
 use super::model::{APPLICATIONS, AS_ASSUMED, ASSUMED, FACTORS, Rates, program};
 use super::table::{demand, experiment, over_rates};
@@ -23,7 +24,8 @@ const UNTIL: u64 = 40_000_000_000;
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     slowdown: f64,
-    /// Lines brought in, over those when alone: for the same work, so as miss rates are to each other.
+    /// Lines brought in, over those when alone: for the same work, so as miss rates are to each
+    /// other.
     misses: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Mean turnaround of every workload under every policy with every rate, and improvements of one policy over another. Knows no claim.
+//! Mean turnaround of every workload under every policy with every rate, and improvements of one
+//! policy over another. Knows no claim.
 
 use super::model::{AS_ASSUMED, Rates, machine};
 use super::workloads::{WORKLOADS, Workload};
@@ -188,7 +189,8 @@ pub fn demand(what: impl Into<String>, paper: &str, ours: impl ToString, holds: 
     Demand { what: what.into(), paper: paper.to_owned(), ours: ours.to_string(), holds }
 }
 
-/// Demands all of these with the rates as assumed, and that they hold in two thirds of all combinations of rates.
+/// Demands all of these with the rates as assumed, and that they hold in two thirds of all
+/// combinations of rates.
 pub fn over_rates(judge: &mut Judge, demands: impl Fn(&Rates) -> Vec<Demand>) {
     for one in demands(&AS_ASSUMED) {
         judge.demand(one.what, one.paper, one.ours, one.holds);

@@ -1,4 +1,5 @@
-//! Table 1: what the nine workloads are made of, in the paper's notation, and as arrivals. Knows no policy.
+//! Table 1: what the nine workloads are made of, in the paper's notation, and as arrivals. Knows no
+//! policy.
 
 use super::model::{APPLICATIONS, Rates, program};
 use crate::Trouble;

@@ -15,7 +15,8 @@ const RING: [(u32, [u64; 4]); 6] = [
     (32, [91, 49, 133, 170]),
     (64, [155, 81, 229, 298]),
 ];
-/// The same within the module and the station, for every delay (the station's row is only in Brecht 1997, table 1).
+/// The same within the module and the station, for every delay (the station's row is only in Brecht
+/// 1997, table 1).
 const LOCAL: [u64; 4] = [10, 10, 19, 19];
 const STATION: [u64; 4] = [19, 9, 29, 62];
 
@@ -33,7 +34,8 @@ fn cycles(model: &Model, pu: u32, place: u32, op: Op) -> u64 {
 /// B93-Tab1.1.
 pub fn levels(_lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
-    // Machine, level, where, cycles; the places are one processor and another one of its station, cluster or ring.
+    // Machine, level, where, cycles; the places are one processor and another one of its station,
+    // cluster or ring.
     let hector = model("hector-worst", 0)?;
     let ksr1 = model("ksr1", 0)?;
     let dash = model("dash", 0)?;

@@ -85,7 +85,8 @@ fn judge_levels(judge: &mut Judge, name: &str, machine: &Machine, level: impl Fn
     judge.demand(format!("{name}: the order of levels, from every processor"), "as drawn", yes(same), same);
 }
 
-/// One application under `localized`: no thread is put farther from the first than a free processor is.
+/// One application under `localized`: no thread is put farther from the first than a free processor
+/// is.
 fn judge_placement(
     judge: &mut Judge,
     lab: &Lab,

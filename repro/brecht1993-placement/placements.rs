@@ -1,4 +1,5 @@
-//! Placements without and with delay: table 1.3, figures 1.4, 1.6 and 1.7, the multiprogrammed remark and the conclusion.
+//! Placements without and with delay: table 1.3, figures 1.4, 1.6 and 1.7, the multiprogrammed
+//! remark and the conclusion.
 
 use super::delays;
 use crate::hector::{Alone, Kernel, per_run, side_by_side};

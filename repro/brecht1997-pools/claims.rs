@@ -1,4 +1,5 @@
-//! Brecht 1997: what is claimed, and what ours must be. How it is checked stands in the files beside it.
+//! Brecht 1997: what is claimed, and what ours must be. How it is checked stands in the files
+//! beside it.
 
 mod fits;
 mod isolation;

@@ -55,7 +55,8 @@ pub fn worst_over_first(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(""))
 }
 
-/// Of all samples in which a processor is used: shares with 2 or more jobs on a station; with three on one; with three on three.
+/// Of all samples in which a processor is used: shares with 2 or more jobs on a station; with three
+/// on one; with three on three.
 #[derive(Default)]
 struct Kinds {
     shared: Vec<f64>,

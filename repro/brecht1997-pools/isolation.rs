@@ -25,7 +25,8 @@ pub fn by_jobs(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(""))
 }
 
-/// Mean number of pairs of jobs that are on the same station, with streams of jobs of three processes and of one side by side.
+/// Mean number of pairs of jobs that are on the same station, with streams of jobs of three
+/// processes and of one side by side.
 fn mixed(lab: &Lab, placement: &str) -> Result<Estimate, Trouble> {
     let experiment = of_widths(&[3, 3, 1, 1, 1], &[Kernel::Hough, Kernel::Mm, Kernel::Pde], placement)?;
     let mut means = Vec::new();

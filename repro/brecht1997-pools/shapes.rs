@@ -59,7 +59,8 @@ pub fn two_wide_jobs(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(""))
 }
 
-/// Each has four processes on a station that the other is not on, and two on the third, which both are on.
+/// Each has four processes on a station that the other is not on, and two on the third, which both
+/// are on.
 fn is_as_drawn(counts: &[[u32; 4]]) -> bool {
     let [a, b] = counts else { return false };
     let shape = |job: &[u32; 4]| {

@@ -19,7 +19,8 @@ pub fn response(
 ) -> Result<Vec<f64>, Trouble> {
     let placement = format!("worst-fit(equal={size})");
     let usual = Streams::usual(parallelism, &placement, delay);
-    // Two jobs of two on a station leave room that comes and goes: runs differ, and the paper compares these two sizes.
+    // Two jobs of two on a station leave room that comes and goes: runs differ, and the paper
+    // compares these two sizes.
     let runs = if parallelism == 2 && (size == 2 || size == 4) { 60 } else { usual.runs };
     let outcomes = Streams { runs, ..usual }.outcomes(lab)?;
     Ok(per_run(&outcomes, |job| kernel.is_none_or(|kernel| *job.program == *kernel.name())))

@@ -1,4 +1,5 @@
-//! The six kernels (Brecht 1993, table 1.2; 1997, table 2) as programs, for any number of processes. Knows nothing of runs.
+//! The six kernels (Brecht 1993, table 1.2; 1997, table 2) as programs, for any number of
+//! processes. Knows nothing of runs.
 
 use crate::lab::Trouble;
 use numaestro_sim::program::{Body, Phase, Program, read};
@@ -47,7 +48,8 @@ impl Kernel {
         }
     }
 
-    /// Seconds non-localized and localized without delay (1993, table 1.3); the rows of the other three are lost.
+    /// Seconds non-localized and localized without delay (1993, table 1.3); the rows of the other
+    /// three are lost.
     pub const fn seconds_printed(self) -> Option<(f64, f64)> {
         match self {
             Self::Fft => Some((4.84, 4.71)),

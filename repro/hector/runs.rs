@@ -1,4 +1,5 @@
-//! Runs on Hector: one kernel alone on given processors, and streams of kernels under a policy. Knows no claim.
+//! Runs on Hector: one kernel alone on given processors, and streams of kernels under a policy.
+//! Knows no claim.
 
 use super::{Kernel, STATION};
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
@@ -15,11 +16,12 @@ use std::sync::Arc;
 const RUNS_ALONE: u32 = 8;
 /// Runs of each workload, with seeds of their own.
 const RUNS_STREAMS: u32 = 10;
-/// The pause between two applications of a stream: "unpredictable but small" (Brecht 1997, §5.2). Nanoseconds.
+/// The pause between two applications of a stream: "unpredictable but small" (Brecht 1997, §5.2).
+/// Nanoseconds.
 const GAP: (f64, f64) = (0.0, 100e6);
 
-/// Cycles by which references to the ring are shorter on average than in the worst position, which the papers print: half of the 8 that this
-/// is beyond the station.
+/// Cycles by which references to the ring are shorter on average than in the worst position, which
+/// the papers print: half of the 8 that this is beyond the station.
 const NEARER: u64 = 4;
 /// Channels that applications on different stations have in common.
 const BUSES_AND_RING: &[&str] = &["ring", "station bus"];

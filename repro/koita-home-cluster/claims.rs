@@ -1,4 +1,5 @@
-//! Koita et al.: what is claimed, and what ours must be. How it is checked stands in the files beside it.
+//! Koita et al.: what is claimed, and what ours must be. How it is checked stands in the files
+//! beside it.
 
 mod existing;
 mod forks;
@@ -8,7 +9,8 @@ mod runs;
 
 use crate::{Claim, Kind, Paper};
 
-/// On 64 processors in 16 clusters, synthetic processes that fork and join; the paper prints no numbers.
+/// On 64 processors in 16 clusters, synthetic processes that fork and join; the paper prints no
+/// numbers.
 pub const PAPER: Paper = Paper {
     key: "koita-home-cluster",
     short: "K",

@@ -42,8 +42,8 @@ pub fn figure(title: &str, x: &str, said: &str, policies: &[&str], points: &[(u3
     figure
 }
 
-/// Judges with the usual mean number of threads, which was settled after looking at both, and with the smaller one: what holds only with
-/// the usual one is fitted by it.
+/// Judges with the usual mean number of threads, which was settled after looking at both, and with
+/// the smaller one: what holds only with the usual one is fitted by it.
 pub fn with_either_mean(lab: &Lab, check: fn(&Lab, u32) -> Result<Judge, Trouble>) -> Result<Finding, Trouble> {
     let (mut judge, other) = (check(lab, FORKS)?, check(lab, FEW)?);
     let missed = other.missed();

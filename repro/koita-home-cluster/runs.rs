@@ -1,4 +1,5 @@
-//! Runs of the synthetic processes on the 64-processor machine under a policy, at a load. Knows no claim.
+//! Runs of the synthetic processes on the 64-processor machine under a policy, at a load. Knows no
+//! claim.
 
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
 use numaestro_engine::{Needs, Settings};
@@ -20,11 +21,13 @@ const RUNS: u32 = 5;
 const JOBS: (u64, u64) = (200, 80);
 /// One of so many processes is left out: the first ones, while the machine fills.
 const WARM_UP: u64 = 10;
-/// Mean number of threads forked at once where the paper does not say. Calibrated on one sentence of it (§3.1), that a load level
-/// beyond 100 % does not always mean congestion: with four every home is taken at 125 %, with eight it is not.
+/// Mean number of threads forked at once where the paper does not say. Calibrated on one sentence
+/// of it (§3.1), that a load level beyond 100 % does not always mean congestion: with four every
+/// home is taken at 125 %, with eight it is not.
 pub const FORKS: u32 = 8;
 
-/// Of a process whose forks have this mean, all references hitting the cache: seconds on one processor.
+/// Of a process whose forks have this mean, all references hitting the cache: seconds on one
+/// processor.
 fn seconds_of_hits(forks: u32) -> f64 {
     const REPEATS: f64 = 4.0;
     const SERIAL: f64 = 0.25;
@@ -32,7 +35,8 @@ fn seconds_of_hits(forks: u32) -> f64 {
     REPEATS * (SERIAL + TASK * f64::from(forks))
 }
 
-/// What a reference costs on average if pages are anywhere, in accesses to the cache: half of them hit, of the rest 1/16 are local.
+/// What a reference costs on average if pages are anywhere, in accesses to the cache: half of them
+/// hit, of the rest 1/16 are local.
 fn cost_at_random() -> f64 {
     const HITS: f64 = 0.5;
     HITS + (1.0 - HITS) * (1.3 / 16.0 + 4.8 * 15.0 / 16.0)
@@ -62,7 +66,8 @@ impl<'a> Run<'a> {
         Self { policy, load, forks, load_forks: FORKS }
     }
 
-    /// Mean seconds between two arrivals: work offered, with pages anywhere, over what the processors can do.
+    /// Mean seconds between two arrivals: work offered, with pages anywhere, over what the
+    /// processors can do.
     fn interval(&self) -> f64 {
         seconds_of_hits(self.load_forks) * cost_at_random() / (PROCESSORS * f64::from(self.load) / 100.0)
     }
@@ -148,7 +153,8 @@ mod tests {
 
     #[test]
     fn the_interval_makes_the_load() {
-        // 33 s of references that hit, 2.79 times as long with pages anywhere, on 64 processors: 1.44 s at 100 %.
+        // 33 s of references that hit, 2.79 times as long with pages anywhere, on 64 processors:
+        // 1.44 s at 100 %.
         let run = Run::new("FR-Dist", 100, 8);
         assert!((run.interval() - 33.0 * 2.790_625 / 64.0).abs() < 1e-9);
         assert!((Run::new("FR-Dist", 50, 8).interval() - 2.0 * run.interval()).abs() < 1e-9);

@@ -1,4 +1,5 @@
-//! Martorell et al. 2000: what is claimed, and what ours must be. How it is checked stands in the files beside it.
+//! Martorell et al. 2000: what is claimed, and what ours must be. How it is checked stands in the
+//! files beside it.
 
 mod cpuset;
 mod defined;
@@ -9,7 +10,8 @@ mod searches;
 
 use crate::{Claim, Kind, Paper};
 
-/// On an SGI Origin2000 with 64 processors: NAS and `SPEC95fp` under the native library and under the policies of the NANOS CPU manager.
+/// On an SGI Origin2000 with 64 processors: NAS and `SPEC95fp` under the native library and under
+/// the policies of the NANOS CPU manager.
 pub const PAPER: Paper = Paper {
     key: "martorell2000-nanos",
     short: "N",

@@ -3,7 +3,8 @@
 use super::runs::{CLUSTER, CPUSET, Run, all, means, of_stream, with_either};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Outcomes, Shape, Trouble, ratio};
 
-/// Streams of `cpuset.toml` with the paper's seconds and system seconds of a thread, each with the native library and under Cluster.
+/// Streams of `cpuset.toml` with the paper's seconds and system seconds of a thread, each with the
+/// native library and under Cluster.
 const ROWS: [(&str, [f64; 2], [f64; 2]); 5] = [
     ("SP", [34.7, 26.7], [1.26, 0.04]),
     ("BT", [18.8, 7.51], [2.01, 0.01]),

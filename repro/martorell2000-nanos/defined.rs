@@ -1,4 +1,5 @@
-//! What the paper defines rather than measures: states of the search, the quantum, how Cluster divides.
+//! What the paper defines rather than measures: states of the search, the quantum, how Cluster
+//! divides.
 
 use super::runs::{CLUSTER, CPUSET, CURVES, DIVISION, Run, Told};
 use crate::{Estimate, Finding, Judge, Lab, Status, Trouble};

@@ -1,4 +1,5 @@
-//! What is said of mechanisms: recovery of preempted work, and policies that are changed at run time.
+//! What is said of mechanisms: recovery of preempted work, and policies that are changed at run
+//! time.
 
 use super::runs::{PARTNERS, Run, SWITCHING, all, means, run_time};
 use crate::{Estimate, Finding, Judge, Lab, Status, Trouble, ratio};
@@ -26,7 +27,8 @@ pub fn partners(lab: &Lab) -> Result<Finding, Trouble> {
     if judge.holds() {
         return Ok(judge.verdict(""));
     }
-    // Looked at afterwards: where nobody tells teams that they lack processors, they wait on those they have.
+    // Looked at afterwards: where nobody tells teams that they lack processors, they wait on those
+    // they have.
     let untold = Run::new(PARTNERS, "linux24");
     let both = all(lab, &[untold.clone(), untold.with("program.team.recovers", "false")])?;
     let waiting = |side: usize| means(&both[side], |_| true, |job| job.spin_ns as f64 / 1e9, |_| f64::NAN);

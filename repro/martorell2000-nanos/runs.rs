@@ -1,4 +1,5 @@
-//! Runs of the paper's workloads on its machine under a policy, and what is read from them. Knows no claim.
+//! Runs of the paper's workloads on its machine under a policy, and what is read from them. Knows
+//! no claim.
 
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
 use crate::{Finding, Judge, Status};
@@ -20,8 +21,9 @@ const OTHERS: &str = "32-63";
 
 /// The native library.
 pub const SGI: &str = "sgi-mp";
-/// The native library, if it never made a team smaller: "it tries to use as many processors as possible" (§6.2). Looked at after the outcomes with the
-/// other: what holds only with it proves nothing.
+/// The native library, if it never made a team smaller: "it tries to use as many processors as
+/// possible" (§6.2). Looked at after the outcomes with the other: what holds only with it proves
+/// nothing.
 const SGI_ALL: &str = "linux24";
 /// Table 1.
 pub const CLUSTER: &str = "nanos-cluster";
@@ -138,7 +140,8 @@ impl Run {
     }
 }
 
-/// Reproduced if all demands hold; fitted if they do only with a native library that never adapts; else not, for this reason.
+/// Reproduced if all demands hold; fitted if they do only with a native library that never adapts;
+/// else not, for this reason.
 pub fn with_either(
     lab: &Lab,
     demands: impl Fn(&Lab, &'static str) -> Result<Judge, Trouble>,
@@ -165,7 +168,8 @@ pub fn all(lab: &Lab, runs: &[Run]) -> Result<Vec<Outcomes>, Trouble> {
     lab.all(&runs.iter().map(Run::experiment).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Mean of something over the jobs that are meant and have ended, run by run; without any, what is given for the run.
+/// Mean of something over the jobs that are meant and have ended, run by run; without any, what is
+/// given for the run.
 pub fn means(
     outcomes: &[Outcome],
     meant: impl Fn(&JobRecord) -> bool,
@@ -184,7 +188,8 @@ pub fn run_time(job: &JobRecord) -> f64 {
     (job.ended - job.started) as f64 / 1e9
 }
 
-/// Mean execution time of a stream's jobs in each run, seconds; if none has ended, the run's length, which it is above.
+/// Mean execution time of a stream's jobs in each run, seconds; if none has ended, the run's
+/// length, which it is above.
 pub fn of_stream(outcomes: &[Outcome], stream: u32) -> Vec<f64> {
     means(outcomes, |job| job.stream == stream, run_time, |outcome| outcome.end as f64 / 1e9)
 }

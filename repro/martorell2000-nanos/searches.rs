@@ -7,12 +7,14 @@ use super::{cpuset, gangs};
 use crate::{Estimate, Finding, Judge, Lab, Outcomes, Trouble, ratio};
 use numaestro_sim::outcome::{JobRecord, Outcome};
 
-/// How often threads of a program meet in an iteration of its main loop, the work being the same. The paper does not say.
+/// How often threads of a program meet in an iteration of its main loop, the work being the same.
+/// The paper does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grain {
     /// 12 to 18 times: what the programs have.
     Fine,
-    /// 3 to 6 times: what they had at first. Who changed it had seen runs of these programs, if not these tables.
+    /// 3 to 6 times: what they had at first. Who changed it had seen runs of these programs, if not
+    /// these tables.
     First,
 }
 
@@ -25,7 +27,8 @@ const AT_FIRST: [(&str, &str, &str); 5] = [
     ("program.apsi.phases[0].phases[0]", "4", "\"0.14 s\""),
 ];
 
-/// A workload with so many applications at a time to begin with: under the native library, and under PDPA.
+/// A workload with so many applications at a time to begin with: under the native library, and
+/// under PDPA.
 fn runs(workload: Workload, level: u32, grain: Grain, native: &str) -> [Run; 2] {
     let native = Run::new(workload, native).with("workload.level", &level.to_string());
     let pdpa = Run::new(workload, &format!("pdpa admission=multiprogramming(initial={level})"));
@@ -142,7 +145,8 @@ pub fn overhead(lab: &Lab) -> Result<Finding, Trouble> {
 /// Runs in which it is looked at what each application was told.
 const LOOKS: u32 = 3;
 
-/// Largest number of processors that any instance of a program was left with when its search was over.
+/// Largest number of processors that any instance of a program was left with when its search was
+/// over.
 fn found(lab: &Lab, run: &Run, program: &str) -> Result<u32, Trouble> {
     let looked = lab.observed(&Run { runs: LOOKS, ..run.clone() }.experiment()?, Told::default)?;
     let mut most = 0;

@@ -1,6 +1,7 @@
 //! Rust and C text without comments and literals, so that a check sees only code.
 //!
-//! Every removed character becomes a space and every line stays where it was: line numbers remain right.
+//! Every removed character becomes a space and every line stays where it was: line numbers remain
+//! right.
 
 /// `text` with comments, strings and character literals blanked.
 pub fn without_comments_and_literals(text: &str) -> String {
@@ -27,7 +28,8 @@ pub fn without_comments_and_literals(text: &str) -> String {
     out
 }
 
-/// `code` with everything from the first `#[cfg(test)] mod … {` on blanked: test modules stand last in a file.
+/// `code` with everything from the first `#[cfg(test)] mod … {` on blanked: test modules stand last
+/// in a file.
 pub fn without_test_module(code: &str) -> String {
     let mut lines: Vec<&str> = code.lines().collect();
     for index in 0..lines.len() {

@@ -1,6 +1,7 @@
 //! Which crate may depend on which: the arrows of `docs/ARCHITECTURE.md`.
 //!
-//! The lists are allow-lists: a crate that is not named here fails the check, so that a new crate is a decision.
+//! The lists are allow-lists: a crate that is not named here fails the check, so that a new crate
+//! is a decision.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,7 +1,8 @@
 //! `cargo xtask …`: the project's own checks and generators.
 //!
-//! What is written down in `docs/ARCHITECTURE.md` and can be checked by a program is checked here, so that it stays true.
-//! Nothing in the product depends on this crate, and this crate knows of the product only the layout of the shared page.
+//! What is written down in `docs/ARCHITECTURE.md` and can be checked by a program is checked here,
+//! so that it stays true. Nothing in the product depends on this crate, and this crate knows of the
+//! product only the layout of the shared page.
 
 mod abi;
 mod code;
@@ -74,7 +75,8 @@ fn dispatch(arguments: &[String]) -> Result<Vec<Finding>> {
     }
 }
 
-/// The directory above this crate: `cargo` sets the variable for `cargo run`, which is what the alias does.
+/// The directory above this crate: `cargo` sets the variable for `cargo run`, which is what the
+/// alias does.
 fn repository_root() -> Result<PathBuf> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
     let root = Path::new(&manifest).parent().context("xtask has no parent directory")?;

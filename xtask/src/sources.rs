@@ -1,4 +1,5 @@
-//! The project's text files, read once for all checks. Build products and hidden directories are not among them.
+//! The project's text files, read once for all checks. Build products and hidden directories are
+//! not among them.
 
 use std::path::Path;
 

@@ -1,7 +1,9 @@
-//! The binary messages on the `attach` socket (`SOCK_SEQPACKET`, one message a packet, little-endian).
+//! The binary messages on the `attach` socket (`SOCK_SEQPACKET`, one message a packet,
+//! little-endian).
 //!
-//! A program keeps **no descriptor** of ours: it connects, says one thing, gets at most one answer, and closes.
-//! The manager knows who speaks from the kernel (`SO_PEERCRED`), and learns of a death through a pidfd.
+//! A program keeps **no descriptor** of ours: it connects, says one thing, gets at most one answer,
+//! and closes. The manager knows who speaks from the kernel (`SO_PEERCRED`), and learns of a death
+//! through a pidfd.
 
 /// First word of every message: `"NMA1"`.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"NMA1");
@@ -22,15 +24,19 @@ pub enum Kind {
     Busy = 4,
     /// Program → manager: `value` processors wanted (0 = no wish). Not answered.
     Request = 5,
-    /// Program → manager: `value` processors can be used (0 = no limit of its own); those that are idle now stand in the page. Not answered.
+    /// Program → manager: `value` processors can be used (0 = no limit of its own); those that are
+    /// idle now stand in the page. Not answered.
     Demand = 6,
-    /// Program → manager: on `value` processors it is `second` thousandths times as fast as on one. Not answered.
+    /// Program → manager: on `value` processors it is `second` thousandths times as fast as on one.
+    /// Not answered.
     Speedup = 7,
-    /// Process → manager, see [`Query`]: what would a program get that came now? Answered by `Advice`, or by `Welcome` with why not.
+    /// Process → manager, see [`Query`]: what would a program get that came now? Answered by
+    /// `Advice`, or by `Welcome` with why not.
     Advise = 8,
     /// Manager → process, see [`Advised`].
     Advice = 9,
-    /// Program → manager: its largest team has `value` threads, more than it said in [`Hello`]. Not answered.
+    /// Program → manager: its largest team has `value` threads, more than it said in [`Hello`]. Not
+    /// answered.
     Team = 10,
 }
 
@@ -107,7 +113,8 @@ pub struct Notice {
 }
 const _: () = assert!(std::mem::size_of::<Notice>() == 24);
 
-/// Process → manager, 64 bytes. Whoever may attach may ask; it need not be attached, and nothing changes.
+/// Process → manager, 64 bytes. Whoever may attach may ask; it need not be attached, and nothing
+/// changes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Query {
@@ -133,7 +140,8 @@ pub const ADVISED_CPU_WORDS: usize = 128;
 /// Words of the sets of nodes in [`Advised`]: OS indices below 1024.
 pub const ADVISED_NODE_WORDS: usize = 16;
 
-/// Manager → process, 2560 bytes: the answer to [`Query`]. In sets, bit i mod 64 of word i / 64 stands for OS index i.
+/// Manager → process, 2560 bytes: the answer to [`Query`]. In sets, bit i mod 64 of word i / 64
+/// stands for OS index i.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Advised {
@@ -147,7 +155,8 @@ pub struct Advised {
     pub code: u32,
     /// Bits of [`advice`].
     pub flags: u32,
-    /// Processors of its own that the program would have once others have made room; 0: it would wait, or share.
+    /// Processors of its own that the program would have once others have made room; 0: it would
+    /// wait, or share.
     pub count: u32,
     /// Threads it would be told to run with; 0: it would wait.
     pub threads: u32,

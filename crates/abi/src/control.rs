@@ -1,6 +1,8 @@
-//! The JSON lines on the `control` socket (`SOCK_STREAM`): one [`Request`] a line, one [`Reply`] a line.
+//! The JSON lines on the `control` socket (`SOCK_STREAM`): one [`Request`] a line, one [`Reply`] a
+//! line.
 //!
-//! `Request::Run` with `wait` may be answered by several [`Reply::Waiting`] lines before [`Reply::Run`].
+//! `Request::Run` with `wait` may be answered by several [`Reply::Waiting`] lines before
+//! [`Reply::Run`].
 
 mod folding;
 
@@ -14,9 +16,11 @@ pub enum Class {
     /// Found out by itself.
     #[default]
     Auto,
-    /// OpenMP teams keep the size that the program gives them. Only `status` says it; nobody asks for it.
+    /// OpenMP teams keep the size that the program gives them. Only `status` says it; nobody asks
+    /// for it.
     Whole,
-    /// The size of teams follows the allocation: the user, or the program, says that any size is right.
+    /// The size of teams follows the allocation: the user, or the program, says that any size is
+    /// right.
     Malleable,
     /// Its library's own setter is called.
     Setter,
@@ -46,7 +50,8 @@ pub enum Request {
     Status,
     /// [`Reply::Status`] now and after every change, until the connection closes.
     Watch,
-    /// As [`Request::Status`], with where threads and pages are now: everything is looked at, which takes about a second for 100 GiB.
+    /// As [`Request::Status`], with where threads and pages are now: everything is looked at, which
+    /// takes about a second for 100 GiB.
     Memory,
     /// The policies there are, and the present one.
     PolicyList,
@@ -92,13 +97,15 @@ pub struct Options {
     pub weight_milli: Option<u32>,
     /// How it may be steered.
     pub class: Class,
-    /// `Some(true)`: wait in the queue for processors of its own; `Some(false)`: never wait; `None`: as the policy says.
+    /// `Some(true)`: wait in the queue for processors of its own; `Some(false)`: never wait;
+    /// `None`: as the policy says.
     pub wait: Option<bool>,
     /// The user's estimate of its run time, nanoseconds: for backfilling.
     pub estimate_ns: Option<u64>,
     /// Bytes of memory it is going to need, as the user says.
     pub memory: Option<u64>,
-    /// What the user says of the bus-transaction rate of each of its threads: cache lines per millisecond of execution.
+    /// What the user says of the bus-transaction rate of each of its threads: cache lines per
+    /// millisecond of execution.
     pub btr: Option<u32>,
 }
 
@@ -114,7 +121,8 @@ pub enum Reply {
         cpus: String,
         /// Processors.
         count: u32,
-        /// Where its new pages should go, as the kernel writes it: `default`, `prefer=static:1`, `interleave=static:0-1`. Absent: nothing is said.
+        /// Where its new pages should go, as the kernel writes it: `default`, `prefer=static:1`,
+        /// `interleave=static:0-1`. Absent: nothing is said.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<String>,
     },
@@ -175,14 +183,16 @@ pub struct LeftBehind {
 pub struct Reloaded {
     /// Files that were read, in order.
     pub files: Vec<String>,
-    /// What is worth saying: names that nobody has, settings that take effect at the next start only.
+    /// What is worth saying: names that nobody has, settings that take effect at the next start
+    /// only.
     pub warnings: Vec<String>,
 }
 
 /// What a program would get if it came now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
-    /// Processors of its own that it would have once others have made room; 0: it would wait, or share.
+    /// Processors of its own that it would have once others have made room; 0: it would wait, or
+    /// share.
     pub count: u32,
     /// Which, Linux list.
     pub cpus: String,
@@ -194,7 +204,8 @@ pub struct Advice {
     pub position: Option<u32>,
     /// OS indices of the NUMA nodes of `cpus`, Linux list.
     pub nodes: String,
-    /// Where its memory should be: OS indices of nodes, Linux list, the best first set that is large enough.
+    /// Where its memory should be: OS indices of nodes, Linux list, the best first set that is
+    /// large enough.
     pub memory_nodes: String,
     /// Bytes that are free on those.
     pub memory_free: Option<u64>,
@@ -332,10 +343,12 @@ pub struct OnNode {
     pub count: u64,
 }
 
-/// Where the memory of one application is. As of the latest look: at a request of [`Request::Memory`], else when the manager last had a reason.
+/// Where the memory of one application is. As of the latest look: at a request of
+/// [`Request::Memory`], else when the manager last had a reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryStatus {
-    /// Where its new pages go: `first-touch`, `home`, `interleave`, `its own` (it has set a policy that is not ours).
+    /// Where its new pages go: `first-touch`, `home`, `interleave`, `its own` (it has set a policy
+    /// that is not ours).
     pub policy: String,
     /// OS index of its home node, if it has one.
     pub home: Option<u32>,
@@ -394,14 +407,16 @@ pub struct BusStatus {
     pub cpus: String,
     /// What it carries at most (SBTR), cache lines per millisecond; 0 is unknown.
     pub saturation: u32,
-    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt lately.
+    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt
+    /// lately.
     pub stretch_milli: Option<u32>,
 }
 
 /// Transaction rates of one application in the latest turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RateStatus {
-    /// By thread, cache lines per millisecond of execution; absent: it has not run, or is not known.
+    /// By thread, cache lines per millisecond of execution; absent: it has not run, or is not
+    /// known.
     pub rates: Vec<Option<u32>>,
     /// Which rung says so; `held`: nobody any more, these are the last good ones.
     pub rung: String,

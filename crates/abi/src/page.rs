@@ -1,16 +1,18 @@
 //! The shared page: 4096 bytes, one per application, little-endian, no pointers.
 //!
-//! Every cache line has **one writer**, named in the line's type. A reader may act on a value that is one decision old.
-//! The manager never trusts what it reads in a line that an application writes: it clamps.
-//! The manager never reads back its own lines.
+//! Every cache line has **one writer**, named in the line's type. A reader may act on a value that
+//! is one decision old. The manager never trusts what it reads in a line that an application
+//! writes: it clamps. The manager never reads back its own lines.
 //!
-//! Source: NANOS application slot (Martorell et al. 2000, §5.2), in its protected "MP" variant: one area per application.
+//! Source: NANOS application slot (Martorell et al. 2000, §5.2), in its protected "MP" variant: one
+//! area per application.
 
 use crate::sync::{AtomicU32, AtomicU64};
 
 /// `"NUMAEST1"` read as a little-endian `u64`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
-/// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page is ready".
+/// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page
+/// is ready".
 pub const VERSION: u32 = 4;
 /// The oldest client version that can use a page of [`VERSION`].
 pub const VERSION_LOWEST: u32 = 1;
@@ -19,8 +21,8 @@ pub const PAGE_BYTES: usize = 4096;
 /// Words of the cpuset in the page: PUs with an operating-system index below 8192 can be named.
 pub const CPUSET_WORDS: usize = if cfg!(loom) { 1 } else { 128 };
 
-/// Words of the set of nodes in the page: 1024 nodes, the most that Linux can be built for. The model checker follows every atomic, so it gets a
-/// small page.
+/// Words of the set of nodes in the page: 1024 nodes, the most that Linux can be built for. The
+/// model checker follows every atomic, so it gets a small page.
 pub const NODE_WORDS: usize = if cfg!(loom) { 0 } else { 16 };
 
 /// Words between the folding and the cpuset.
@@ -32,7 +34,8 @@ pub const VPS: usize = if cfg!(loom) { 1 } else { 256 };
 pub mod flag {
     /// More than one application runs on these PUs: waiting threads must not spin.
     pub const SHARED: u32 = 1 << 0;
-    /// Processors of this application are lent while it is in a sequential phase: say `BUSY` when a region is entered.
+    /// Processors of this application are lent while it is in a sequential phase: say `BUSY` when a
+    /// region is entered.
     pub const LENT: u32 = 1 << 1;
     /// The manager has let this application go: no limits, run as if there were no manager.
     pub const RELEASED: u32 = 1 << 2;
@@ -44,7 +47,8 @@ pub mod flag {
     pub const MEASURE: u32 = 1 << 5;
 }
 
-/// Values of [`ManagerLine::memory`]: where new pages of the program go. A policy that it has set by itself stays.
+/// Values of [`ManagerLine::memory`]: where new pages of the program go. A policy that it has set
+/// by itself stays.
 pub mod memory {
     /// Nothing has been said.
     pub const UNSAID: u32 = 0;
@@ -56,7 +60,8 @@ pub mod memory {
     pub const INTERLEAVE: u32 = 3;
 }
 
-/// A word of [`Page::vp`]: bits 0–31 thread id, 32–47 OS index of the processor ([`NO_PU`](vp::NO_PU): none), 48–55 state. 0: unused.
+/// A word of [`Page::vp`]: bits 0–31 thread id, 32–47 OS index of the processor
+/// ([`NO_PU`](vp::NO_PU): none), 48–55 state. 0: unused.
 pub mod vp {
     /// It has nothing to run and is parked. A processor in its word is the program's, and idle.
     pub const UNALLOCATED: u64 = 1;
@@ -181,12 +186,13 @@ pub struct HeaderLine {
 
 /// 0x040, written by the manager at each decision that concerns this application.
 ///
-/// Writing: `sequence` odd (Release fence), cpuset, `count`, `flags`, `epoch`, `sequence` even (Release).
-/// The hot path of a reader is one relaxed load of `epoch`.
+/// Writing: `sequence` odd (Release fence), cpuset, `count`, `flags`, `epoch`, `sequence` even
+/// (Release). The hot path of a reader is one relaxed load of `epoch`.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct ManagerLine {
-    /// Number of the decision; changes with every change of this line or the cpuset. The futex word.
+    /// Number of the decision; changes with every change of this line or the cpuset. The futex
+    /// word.
     pub epoch: AtomicU32,
     /// Processors to run on now: the size for the next parallel region. At least 1.
     pub count: AtomicU32,
@@ -206,7 +212,8 @@ pub struct ManagerLine {
     pub reserved: [AtomicU32; 7],
 }
 
-/// 0x080, written by the thread that opens the program's outermost parallel regions (the root thread).
+/// 0x080, written by the thread that opens the program's outermost parallel regions (the root
+/// thread).
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct RootLine {
@@ -232,11 +239,13 @@ pub struct RootLine {
     pub reserved: [AtomicU32; 4],
 }
 
-/// 0x0c0, written under the client's adoption lock by whichever thread of the program carries a decision out.
+/// 0x0c0, written under the client's adoption lock by whichever thread of the program carries a
+/// decision out.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct HelperLine {
-    /// Epoch of the latest decision carried out: no thread of the program is outside the cpuset of that epoch.
+    /// Epoch of the latest decision carried out: no thread of the program is outside the cpuset of
+    /// that epoch.
     pub adopted_epoch: AtomicU32,
     /// 1 if it was carried out by folding (more threads than processors).
     pub folded: AtomicU32,
@@ -262,7 +271,8 @@ pub struct RequestLine {
     pub reserved: [AtomicU32; 13],
 }
 
-/// 0x140, written by the program's helper thread while [`flag::MEASURE`] is set: what the analyzer of the preloaded library has measured.
+/// 0x140, written by the program's helper thread while [`flag::MEASURE`] is set: what the analyzer
+/// of the preloaded library has measured.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct AnalyzerLine {
@@ -276,7 +286,8 @@ pub struct AnalyzerLine {
     pub samples: AtomicU32,
     /// Share of the time that is spent in parallel regions, in thousandths.
     pub share_milli: AtomicU32,
-    /// Time of regions now over their own best at the same size, in thousandths: 1000 = as good, 0 = not known.
+    /// Time of regions now over their own best at the same size, in thousandths: 1000 = as good, 0
+    /// = not known.
     pub stretch_milli: AtomicU32,
     /// Results so far, modulo 2^32: changes with each.
     pub results: AtomicU32,
@@ -328,15 +339,18 @@ pub struct Page {
     pub request: RequestLine,
     /// 0x140.
     pub analyzer: AnalyzerLine,
-    /// 0x180: the nodes of [`ManagerLine::memory`], bit `i % 64` of word `i / 64` = the node with OS index `i`.
+    /// 0x180: the nodes of [`ManagerLine::memory`], bit `i % 64` of word `i / 64` = the node with
+    /// OS index `i`.
     pub nodes: [AtomicU64; NODE_WORDS],
     /// 0x200.
     pub fold: FoldLine,
     /// 0x240 to 0x400, zero.
     pub reserved: [AtomicU64; RESERVED_WORDS],
-    /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS index `i`.
+    /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS
+    /// index `i`.
     pub cpuset: [AtomicU64; CPUSET_WORDS],
-    /// 0x800: the program's virtual processors, one word each; see [`vp`]. Written by the program under a lock of its own.
+    /// 0x800: the program's virtual processors, one word each; see [`vp`]. Written by the program
+    /// under a lock of its own.
     pub vp: [AtomicU64; VPS],
 }
 

@@ -1,10 +1,12 @@
 //! How a decision is written into the page, and how it is read whole.
 //!
-//! The manager is the only writer; readers are the threads of one program, which carry a decision out under a lock of
-//! their own process. `client/src/adopt.c` does in C what [`read`] and [`adopt`] do here; `tests/loom/page.rs` runs this
-//! code under every interleaving that the memory model allows.
+//! The manager is the only writer; readers are the threads of one program, which carry a decision
+//! out under a lock of their own process. `client/src/adopt.c` does in C what [`read`] and
+//! [`adopt`] do here; `tests/loom/page.rs` runs this code under every interleaving that the memory
+//! model allows.
 //!
-//! Nothing here waits: a manager that dies in the middle of a write leaves `sequence` odd, and readers give up.
+//! Nothing here waits: a manager that dies in the middle of a write leaves `sequence` odd, and
+//! readers give up.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -73,13 +75,15 @@ pub fn read(page: &Page) -> Option<Target> {
     (line.sequence.load(Relaxed) == before).then_some(target)
 }
 
-/// The program has carried `epoch` out: stored by whoever holds its adoption lock, after the last thread was moved.
+/// The program has carried `epoch` out: stored by whoever holds its adoption lock, after the last
+/// thread was moved.
 pub fn adopt(page: &Page, epoch: u32, folded: bool) {
     page.helper.folded.store(u32::from(folded), Relaxed);
     page.helper.adopted_epoch.store(epoch, Release);
 }
 
-/// The latest decision that the program says it has carried out. The manager's view; it may be a lie.
+/// The latest decision that the program says it has carried out. The manager's view; it may be a
+/// lie.
 pub fn adopted(page: &Page) -> u32 {
     page.helper.adopted_epoch.load(Acquire)
 }

@@ -19,8 +19,8 @@
 //! | numbers | applications arrive in the order of their numbers, and events name those that are there | [`Duties`] |
 //! | idle | only processors of targets since the adopted one are said to be idle | [`Duties`] |
 //!
-//! [`Duties`] cannot see where a program's threads really are. The chaos tests of `crates/sim` and the
-//! torture programs look at that.
+//! [`Duties`] cannot see where a program's threads really are. The chaos tests of `crates/sim` and
+//! the torture programs look at that.
 
 mod duties;
 mod feed;

@@ -1,10 +1,10 @@
 //! When a program counts as sequential, blocked and parallel.
 //!
-//! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the shell
-//! reads how many parallel regions it has opened, and how much processor time it uses. A program
-//! without a region for [`QUIET_NS`] is in a sequential phase, unless it computes by other means. A
-//! program that uses hardly any time waits for something outside: it is blocked, and needs no
-//! processor at all.
+//! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the
+//! shell reads how many parallel regions it has opened, and how much processor time it uses. A
+//! program without a region for [`QUIET_NS`] is in a sequential phase, unless it computes by other
+//! means. A program that uses hardly any time waits for something outside: it is blocked, and needs
+//! no processor at all.
 
 use numaestro_engine::{AppId, Event, Nanos};
 
@@ -82,8 +82,8 @@ pub struct PhaseWatch {
 }
 
 impl PhaseWatch {
-    /// Takes one look into account; `cpu_ns` (processor time of the whole program) is asked only where
-    /// it matters. Gives the program's phase, if it is another one than the engine knows.
+    /// Takes one look into account; `cpu_ns` (processor time of the whole program) is asked only
+    /// where it matters. Gives the program's phase, if it is another one than the engine knows.
     pub fn look(&mut self, look: Look, now: Nanos, cpu_ns: impl FnOnce() -> Option<Nanos>) -> Option<Phase> {
         let told = self.told.phase();
         if look.in_region || self.regions != Some(look.regions) {

@@ -1,5 +1,6 @@
-//! A program for tests that knows nothing of a manager: `busy THREADS SECONDS [COMMAND...]` starts the command, keeps so many threads busy
-//! for so long, and waits for the command. With 0 threads it only waits.
+//! A program for tests that knows nothing of a manager: `busy THREADS SECONDS [COMMAND...]` starts
+//! the command, keeps so many threads busy for so long, and waits for the command. With 0 threads
+//! it only waits.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -1,6 +1,9 @@
-//! An application that speaks the attach protocol by hand, one command a line on standard input: for tests, and to try the manager.
+//! An application that speaks the attach protocol by hand, one command a line on standard input:
+//! for tests, and to try the manager.
 //!
-//! `run OPTIONS_JSON`, `ask REQUEST_JSON`, `next`, `hold N`, `hangup`, `hello THREADS [RUNTIMES]`, `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `fold WORD…`, `affinity`, `spin`, `garbage N`.
+//! `run OPTIONS_JSON`, `ask REQUEST_JSON`, `next`, `hold N`, `hangup`, `hello THREADS [RUNTIMES]`,
+//! `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `fold WORD…`,
+//! `affinity`, `spin`, `garbage N`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,5 @@
-//! A manager without the command around it: `manager daemon --dir DIR [--system]`, with `DIR/config.toml` if that is there. The tests start it.
+//! A manager without the command around it: `manager daemon --dir DIR [--system]`, with
+//! `DIR/config.toml` if that is there. The tests start it.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
-//! Patterns on names: `*` stands for any characters, also none and also `/`; `?` for one; `[a-z]` for one of a class, `[!a-z]` for one that
-//! is not; `\` takes the next character as it is. The whole name must match. It must not know what is matched.
+//! Patterns on names: `*` stands for any characters, also none and also `/`; `?` for one; `[a-z]`
+//! for one of a class, `[!a-z]` for one that is not; `\` takes the next character as it is. The
+//! whole name must match. It must not know what is matched.
 
 /// A checked pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,12 +53,13 @@ impl Glob {
         Ok(Self { items })
     }
 
-    /// Whether the whole of `text` is as the pattern says. Time: at most the product of both lengths.
+    /// Whether the whole of `text` is as the pattern says. Time: at most the product of both
+    /// lengths.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         let (mut item, mut at) = (0, 0);
-        // The latest `*`, and where what it stands for ends in the present try. An earlier one need never be tried again: what it
-        // could take more of, the latest can take too.
+        // The latest `*`, and where what it stands for ends in the present try. An earlier one need
+        // never be tried again: what it could take more of, the latest can take too.
         let mut star: Option<(usize, usize)> = None;
         loop {
             match self.items.get(item) {

@@ -1,6 +1,6 @@
-//! What the manager owes the engine beside what `numaestro-contract` says for every shell, as pure rules: how
-//! many processors are asked for, and when a target counts as adopted. Nothing here knows Linux, a clock or a
-//! component.
+//! What the manager owes the engine beside what `numaestro-contract` says for every shell, as pure
+//! rules: how many processors are asked for, and when a target counts as adopted. Nothing here
+//! knows Linux, a clock or a component.
 
 use numaestro_topology::{CpuSet, Machine, PuSet};
 

@@ -1,5 +1,6 @@
-//! The sensor of programs that no user has started with `run`: it finds them by the kernel's notices
-//! of executed programs, judges them by `[[rules]]`, and gives those that are to be adopted.
+//! The sensor of programs that no user has started with `run`: it finds them by the kernel's
+//! notices of executed programs, judges them by `[[rules]]`, and gives those that are to be
+//! adopted.
 //!
 //! A program is a *candidate* from its `exec` on. It is looked at three times; what it has used of
 //! processors since then decides. So a `grep` in a script is never adopted, and thousands of short

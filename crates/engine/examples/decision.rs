@@ -1,9 +1,12 @@
-//! How long decisions take: arrivals, departures, requests, sequential phases and ends of turns, interleaved, at four sizes. Prints JSON.
+//! How long decisions take: arrivals, departures, requests, sequential phases and ends of turns,
+//! interleaved, at four sizes. Prints JSON.
 //!
-//! `cargo run --release -p numaestro-engine --example decision [POLICY [SIZE [RUNS]]]`, where SIZE is one of the four (0 to 3), as for a profiler.
+//! `cargo run --release -p numaestro-engine --example decision [POLICY [SIZE [RUNS]]]`, where SIZE
+//! is one of the four (0 to 3), as for a profiler.
 //!
-//! Each run tells the same story to a new engine, so each event costs the same work in every run. The time of an event is the least of
-//! all runs: what other programs on this machine take away is not in it, what the decision itself needs is.
+//! Each run tells the same story to a new engine, so each event costs the same work in every run.
+//! The time of an event is the least of all runs: what other programs on this machine take away is
+//! not in it, what the decision itself needs is.
 
 use numaestro_engine::{Action, AppId, Bus, Engine, Event, Needs, Settings, Wish};
 use numaestro_topology::{Machine, synthetic};

@@ -1,8 +1,10 @@
-//! How long the engine alone takes for a log of rigid jobs: arrivals and departures, nothing in between. Prints JSON.
+//! How long the engine alone takes for a log of rigid jobs: arrivals and departures, nothing in
+//! between. Prints JSON.
 //!
 //! `cargo run --release -p numaestro-engine --example log [LOG.swf|JOBS [POLICY [PUS]]]`
 //!
-//! A number makes that many jobs in which long queues form: powers of two, log-uniform run times, an offered load above one.
+//! A number makes that many jobs in which long queues form: powers of two, log-uniform run times,
+//! an offered load above one.
 
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
 use numaestro_policy::Random;
@@ -54,7 +56,8 @@ fn made_up(count: u32, pus: u32) -> Vec<Job> {
     let job = |_| {
         let run = SECOND << random.below(14);
         let processors = 1 << random.below(widths);
-        // Means: run 1170 s, processors (2·pus − 1) / widths, so that this interval offers 1.1 times what there is.
+        // Means: run 1170 s, processors (2·pus − 1) / widths, so that this interval offers 1.1
+        // times what there is.
         at += u64::from(random.below(2 * 1170 * 2 / widths)) * SECOND * 10 / 11;
         Job { submit: at, run, estimate: run * u64::from(1 + random.below(4)), processors }
     };

@@ -127,8 +127,8 @@ impl Admission {
         }
     }
 
-    /// Starts the applications that do not wish to wait. Where admission does not queue, it starts all
-    /// but those that wish to wait.
+    /// Starts the applications that do not wish to wait. Where admission does not queue, it starts
+    /// all but those that wish to wait.
     fn admit_without_turn(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
         let queues = trial.policy.admission.queues();
         let (mut at, mut blocked) = (if queues { self.queue.len().saturating_sub(1) } else { 0 }, false);

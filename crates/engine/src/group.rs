@@ -11,8 +11,8 @@ use crate::party::{may_have_some, most_of};
 use crate::site::Site;
 use numaestro_policy::Slot;
 
-/// Lists the applications that take part, and counts their processors. `unmanaged`: processors taken
-/// by load that is not managed.
+/// Lists the applications that take part, and counts their processors. `unmanaged`: processors
+/// taken by load that is not managed.
 pub(crate) fn gather(site: &mut Site, changes: &Changes, unmanaged: u32) {
     let usable = site.ledger.usable().len() as u32;
     let pinned = site.ledger.keep_pinned();

@@ -1,4 +1,5 @@
-//! Advice as stories: what would one more application have? That it is kept whatever the policy is shown in `properties`.
+//! Advice as stories: what would one more application have? That it is kept whatever the policy is
+//! shown in `properties`.
 
 #[path = "story/mod.rs"]
 mod story;

@@ -1,4 +1,5 @@
-//! The steady state allocates nothing: neither decisions that change nothing nor, with recycled actions, those that do.
+//! The steady state allocates nothing: neither decisions that change nothing nor, with recycled
+//! actions, those that do.
 
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
 use numaestro_policy::{Bus, Needs, catalogue};
@@ -94,7 +95,8 @@ impl Host {
     }
 }
 
-/// Combinations of shares and placements that there are no presets for, all presets, and what only parameters show.
+/// Combinations of shares and placements that there are no presets for, all presets, and what only
+/// parameters show.
 fn policies() -> Vec<String> {
     let mut out = Vec::new();
     for share in ["equi", "equip", "cluster", "dss", "batch admission=fifo"] {
@@ -153,7 +155,8 @@ fn a_long_queue() {
             jobs.push(app);
             let (mut count, _) = host.step(&Event::Arrive { app, wish });
             if jobs.len() > 300 {
-                // The oldest runs: in every one of these policies the head of the queue starts first.
+                // The oldest runs: in every one of these policies the head of the queue starts
+                // first.
                 count += host.step(&Event::Depart { app: jobs.remove(0) }).0;
             }
             allocations += if number < 700 { 0 } else { count };

@@ -1,5 +1,6 @@
-//! What Koita et al. promise of their policies (K1 to K8, and what is known of EQUI, DYN and LIM), on random sequences of arrivals, forks,
-//! ends of threads and departures. A small model of their user-level scheduler (first come, first served) stands behind the engine.
+//! What Koita et al. promise of their policies (K1 to K8, and what is known of EQUI, DYN and LIM),
+//! on random sequences of arrivals, forks, ends of threads and departures. A small model of their
+//! user-level scheduler (first come, first served) stands behind the engine.
 //!
 //! K8, the audit of the base priority, is beside its code.
 
@@ -143,8 +144,9 @@ impl Host {
         }
     }
 
-    /// After a new target, and after an answer that leaves it idle processors: ready threads start, and those that stand on lost processors
-    /// move to what is still idle. The others go on until they end.
+    /// After a new target, and after an answer that leaves it idle processors: ready threads start,
+    /// and those that stand on lost processors move to what is still idle. The others go on until
+    /// they end.
     fn go_on(&mut self, app: AppId) {
         self.start_ready(app);
         let job = self.jobs.get_mut(&app).unwrap();
@@ -266,8 +268,9 @@ impl Host {
         self.check_counts();
     }
 
-    /// K7: only sliding threads move, and those that have to leave somebody else's home. Sliding ones go home. (EQUI takes processors, and
-    /// the threads on them move if something of their own is idle.)
+    /// K7: only sliding threads move, and those that have to leave somebody else's home. Sliding
+    /// ones go home. (EQUI takes processors, and the threads on them move if something of their own
+    /// is idle.)
     fn check_moves(&self) {
         for &(app, from, to) in &self.moved {
             let foreign = self.jobs.keys().any(|&other| other != app && self.home(other) == Some(self.node(from)));

@@ -1,5 +1,5 @@
-//! Logs of rigid jobs under FCFS and EASY, against a reference that is naive in every way: lists, no state, everything computed anew at each
-//! event.
+//! Logs of rigid jobs under FCFS and EASY, against a reference that is naive in every way: lists,
+//! no state, everything computed anew at each event.
 
 use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
 use numaestro_policy::Random;
@@ -30,7 +30,8 @@ impl Rule {
     }
 }
 
-/// When each job started, by the reference, and the first reservation it had at the head of the queue.
+/// When each job started, by the reference, and the first reservation it had at the head of the
+/// queue.
 #[derive(Debug, Default)]
 struct Reference {
     start: Vec<Option<u64>>,

@@ -1,4 +1,5 @@
-//! Users, or groups of them, share the machine before their programs do: by weight, within limits, and nobody takes what is kept for others.
+//! Users, or groups of them, share the machine before their programs do: by weight, within limits,
+//! and nobody takes what is kept for others.
 
 use numaestro_engine::{Action, AppId, AppState, Engine, Event, Settings, Wish};
 use numaestro_policy::Party;
@@ -174,7 +175,8 @@ fn alone_nobody_is_bounded() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Users that all want the whole machine have within one processor of what their weights say, however many programs they run.
+    /// Users that all want the whole machine have within one processor of what their weights say,
+    /// however many programs they run.
     #[test]
     fn within_one_processor_of_the_ideal(
         pus in 1u32..64,

@@ -1,5 +1,5 @@
-//! The life of decisions where programs live in pools of processors, or have nobody who divides processors among them: stories of the
-//! papers.
+//! The life of decisions where programs live in pools of processors, or have nobody who divides
+//! processors among them: stories of the papers.
 
 mod story;
 
@@ -27,7 +27,8 @@ fn stations(story: &Story, app: u64) -> Vec<u32> {
 
 #[test]
 fn three_arrivals_in_an_empty_system() {
-    // Brecht 1997, §6: first-fit and best-fit may put all three into one pool, worst-fit puts each into one of its own.
+    // Brecht 1997, §6: first-fit and best-fit may put all three into one pool, worst-fit puts each
+    // into one of its own.
     for (policy, together) in [
         ("first-fit", true),
         ("best-fit", true),
@@ -54,8 +55,9 @@ fn three_arrivals_in_an_empty_system() {
 
 #[test]
 fn two_applications_of_six_with_pools_of_four_and_of_six() {
-    // Brecht 1997, §5.4, Figure 4: with pools of four each has four processors of one station and two of another, with pools of six it is in
-    // one pool; the same set of processors in both, but other processes share a station.
+    // Brecht 1997, §5.4, Figure 4: with pools of four each has four processors of one station and
+    // two of another, with pools of six it is in one pool; the same set of processors in both, but
+    // other processes share a station.
     let mut four = Story::new(HECTOR, "share=demand placement=worst-fit(equal=4) admission=fifo");
     let mut six = Story::new(HECTOR, "share=demand placement=worst-fit(equal=6) admission=fifo");
     for story in [&mut four, &mut six] {

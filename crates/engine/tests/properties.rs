@@ -1,5 +1,6 @@
-//! Whatever happens: every combination of answers, random machines, random events, liars and dead ones among them. The engine checks G1–G7
-//! itself after each step; here a second ledger, kept from the actions alone, checks what programs see.
+//! Whatever happens: every combination of answers, random machines, random events, liars and dead
+//! ones among them. The engine checks G1–G7 itself after each step; here a second ledger, kept from
+//! the actions alone, checks what programs see.
 #[path = "properties/advised.rs"]
 mod advised;
 #[path = "properties/drawn.rs"]
@@ -253,7 +254,8 @@ impl World {
         self.tell(self.now + op.after_ns, &event);
     }
 
-    /// By node: nothing, some gigabytes or all there can be; sometimes of too few nodes or of one too many, sometimes not known.
+    /// By node: nothing, some gigabytes or all there can be; sometimes of too few nodes or of one
+    /// too many, sometimes not known.
     fn bytes(&self, op: &Op) -> Vec<u64> {
         let nodes = self.story.machine.numa_nodes().len() as u32;
         let on = |node: u32| match op.b.rotate_left(4 * node) % 16 {

@@ -1,5 +1,6 @@
-//! Decisions come to rest: whatever policies have left behind for each other, when everybody has done what it was told, a decision about the
-//! same situation changes nothing, at the latest after a few of them.
+//! Decisions come to rest: whatever policies have left behind for each other, when everybody has
+//! done what it was told, a decision about the same situation changes nothing, at the latest after
+//! a few of them.
 
 mod story;
 
@@ -9,10 +10,12 @@ use numaestro_topology::{PuId, PuSet};
 use story::{Story, wish};
 
 const MACHINES: [&str; 4] = ["numa:4 core:3 pu:1", "numa:2 core:4 pu:1", "pack:3 core:5 pu:1", "numa:3 core:2 pu:2"];
-/// Targets that one application may be given until all is at rest, for each application there is: what one leaves may let the next one move.
+/// Targets that one application may be given until all is at rest, for each application there is:
+/// what one leaves may let the next one move.
 const TARGETS_EACH: u32 = 4;
 
-/// Decisions until the next one changes nothing. One is the rule; what a decision frees at once, as nobody is on it, only the next one sees.
+/// Decisions until the next one changes nothing. One is the rule; what a decision frees at once, as
+/// nobody is on it, only the next one sees.
 const DECISIONS_TO_REST: u32 = 4;
 
 /// Every way to share with every way to place.

@@ -112,7 +112,8 @@ fn late_messages_of_a_stopped_one_do_no_harm() {
     ] {
         assert_eq!(story.tell(&event), [] as [&str; 0], "{event:?}");
     }
-    // It waits for something outside, and has said so before it was stopped: it is let go, and uses nothing.
+    // It waits for something outside, and has said so before it was stopped: it is let go, and uses
+    // nothing.
     let said = story.tell(&Event::Blocked { app: AppId(2) });
     assert_eq!(said, ["target 2 epoch 1: 1 on 0 shared", "continue 2"]);
     let said = story.tell(&Event::Parallel { app: AppId(2) });

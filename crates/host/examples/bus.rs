@@ -1,4 +1,5 @@
-//! What this machine's buses carry and how full they are, again and again, and which sources of rates there are: to try the sensing by hand.
+//! What this machine's buses carry and how full they are, again and again, and which sources of
+//! rates there are: to try the sensing by hand.
 //!
 //! `bus [ATTEMPTS]`
 

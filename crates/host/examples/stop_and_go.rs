@@ -1,4 +1,5 @@
-//! How long it takes to stop and to continue all threads of a program: `stop_and_go [THREADS] [ROUNDS] [spin|sleep]`, microseconds.
+//! How long it takes to stop and to continue all threads of a program:
+//! `stop_and_go [THREADS] [ROUNDS] [spin|sleep]`, microseconds.
 //!
 //! The program is this one again, as a child.
 

@@ -1,4 +1,5 @@
-//! How long it takes to move all threads of a process from outside: `take_back [THREADS] [ROUNDS]`, microseconds.
+//! How long it takes to move all threads of a process from outside: `take_back [THREADS] [ROUNDS]`,
+//! microseconds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

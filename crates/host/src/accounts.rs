@@ -1,5 +1,6 @@
-//! Names and groups of users, as the system's accounts have them (files, LDAP, whatever is configured there), or as a file says in the form of
-//! `passwd` and `group`. It must not know what a user may do.
+//! Names and groups of users, as the system's accounts have them (files, LDAP, whatever is
+//! configured there), or as a file says in the form of `passwd` and `group`. It must not know what
+//! a user may do.
 
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
@@ -64,7 +65,8 @@ impl Accounts {
         }
     }
 
-    /// Groups of a user: the primary one first, then the others in the order in which the accounts have them.
+    /// Groups of a user: the primary one first, then the others in the order in which the accounts
+    /// have them.
     pub fn groups_of(&self, user: &User) -> Vec<u32> {
         let mut groups = vec![user.gid];
         let others = match self {
@@ -130,7 +132,8 @@ fn system_user(
         match ask(entry.as_mut_ptr(), buffer, &raw mut found) {
             0 if found.is_null() => Ok(None),
             0 => {
-                // SAFETY: the call has filled the entry, whose name is in `buffer` and ends with a zero.
+                // SAFETY: the call has filled the entry, whose name is in `buffer` and ends with a
+                // zero.
                 let entry = unsafe { entry.assume_init() };
                 // SAFETY: as above.
                 let name = unsafe { CStr::from_ptr(entry.pw_name) }.to_string_lossy().into_owned();

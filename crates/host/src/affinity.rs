@@ -1,4 +1,5 @@
-//! Which processors threads may run on: of one thread, of a process, of a tree of processes. It must not know who should have what.
+//! Which processors threads may run on: of one thread, of a process, of a tree of processes. It
+//! must not know who should have what.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -66,7 +67,8 @@ fn set_of(words: &[u64]) -> CpuSet {
     set
 }
 
-/// Lets thread `tid` run on `cpus` only; 0 is the calling thread. The kernel refuses a set without any usable processor.
+/// Lets thread `tid` run on `cpus` only; 0 is the calling thread. The kernel refuses a set without
+/// any usable processor.
 pub fn set(tid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     let words = cpus.words();
     // SAFETY: the buffer is valid for reading of as many bytes as are announced.
@@ -76,8 +78,9 @@ pub fn set(tid: u32, cpus: &CpuSet) -> Result<(), HostError> {
 
 /// Lets every thread of process `pid` run on `cpus` only.
 ///
-/// New threads take their creator's mask, so the list is read again until it holds no thread that was not seen before: then every creator has
-/// been moved. Threads that end meanwhile are no error; a process that is gone is.
+/// New threads take their creator's mask, so the list is read again until it holds no thread that
+/// was not seen before: then every creator has been moved. Threads that end meanwhile are no error;
+/// a process that is gone is.
 pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut seen = BTreeSet::new();
@@ -97,7 +100,8 @@ pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
     Ok(moved)
 }
 
-/// As [`set_process`], but threads that may run on some of `cpus` and nothing else are left as they are. One look: for a stopped process.
+/// As [`set_process`], but threads that may run on some of `cpus` and nothing else are left as they
+/// are. One look: for a stopped process.
 pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     for tid in procfs::threads(pid)? {
         let outcome = match get(tid) {
@@ -156,7 +160,8 @@ fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
     Ok(possible)
 }
 
-/// It is set even where it seems to be so already: the kernel leaves offline processors out of its answer, and keeps them in the mask.
+/// It is set even where it seems to be so already: the kernel leaves offline processors out of its
+/// answer, and keeps them in the mask.
 fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
     let outcome = get(tid).and_then(|present| set(tid, cpus).map(|()| present != *cpus));
     match outcome {
@@ -165,9 +170,11 @@ fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
     }
 }
 
-/// Lets every process that descends from `root` run on `cpus` only, and `root` itself, without the subtrees in `except`.
+/// Lets every process that descends from `root` run on `cpus` only, and `root` itself, without the
+/// subtrees in `except`.
 ///
-/// Repeated until no new process appears. The first refusal is returned after everything else was tried.
+/// Repeated until no new process appears. The first refusal is returned after everything else was
+/// tried.
 pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet) -> Result<Moved, HostError> {
     if crate::own_uid() == 0 && procfs::has_other_rights(root) {
         return Err(error::process("move what runs with another user's rights", root)(rustix::io::Errno::PERM));

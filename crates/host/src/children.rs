@@ -1,4 +1,5 @@
-//! Children of this process: that they end with it, and what they have used. It must not know what they are for.
+//! Children of this process: that they end with it, and what they have used. It must not know what
+//! they are for.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -21,14 +22,16 @@ pub struct Usage {
     pub processor_time: Duration,
 }
 
-/// Lets the kernel send `signal` to the program that `command` starts when the thread that starts it ends, however it ends.
+/// Lets the kernel send `signal` to the program that `command` starts when the thread that starts
+/// it ends, however it ends.
 pub fn end_with_parent(command: &mut Command, signal: Signal) {
     let set = move || Ok(rustix::process::set_parent_process_death_signal(Some(signal))?);
     // SAFETY: between fork and exec nothing but one system call is made.
     unsafe { command.pre_exec(set) };
 }
 
-/// Waits for the end of child `pid` and reaps it. The usage of one child is to be had from wait4 only.
+/// Waits for the end of child `pid` and reaps it. The usage of one child is to be had from wait4
+/// only.
 pub fn wait_with_usage(pid: u32) -> Result<Usage, HostError> {
     // Neither 0 nor a negative number: they would mean other children too.
     let child = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::CHILD);

@@ -1,4 +1,5 @@
-//! The one clock: `CLOCK_MONOTONIC`, as the pages and the engine use it. It must not know wall-clock time.
+//! The one clock: `CLOCK_MONOTONIC`, as the pages and the engine use it. It must not know
+//! wall-clock time.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,5 +1,5 @@
-//! What can go wrong when Linux is asked for something. It carries what was attempted on what, so that whoever prints it can say
-//! what to do next; it must not know why it was attempted.
+//! What can go wrong when Linux is asked for something. It carries what was attempted on what, so
+//! that whoever prints it can say what to do next; it must not know why it was attempted.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Becoming another program: the C strings this process was given, and the one call that replaces it.
-//! It must not know which program, nor change what it hands on.
+//! Becoming another program: the C strings this process was given, and the one call that replaces
+//! it. It must not know which program, nor change what it hands on.
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int};
 use std::io;
@@ -22,8 +22,8 @@ pub unsafe fn arguments(count: c_int, strings: *const *const c_char) -> Vec<OsSt
 /// The environment exactly as it was given, entries without `=` and duplicates included.
 pub fn environment() -> Vec<CString> {
     let mut all = Vec::new();
-    // SAFETY: `environ` is null or a null-terminated array of C strings. Changing it is unsafe (`set_var`), and whoever does
-    // has promised that nobody reads it meanwhile.
+    // SAFETY: `environ` is null or a null-terminated array of C strings. Changing it is unsafe
+    // (`set_var`), and whoever does has promised that nobody reads it meanwhile.
     unsafe {
         let mut next = environ;
         while !next.is_null() && !(*next).is_null() {
@@ -34,7 +34,8 @@ pub fn environment() -> Vec<CString> {
     all
 }
 
-/// Replaces this process; returns only if that failed. Signal mask, dispositions and descriptors stay as they are.
+/// Replaces this process; returns only if that failed. Signal mask, dispositions and descriptors
+/// stay as they are.
 ///
 /// The bare answer of the system, because `ENOEXEC` is for the caller to act on, not to print.
 pub fn execute(path: &CStr, arguments: &[CString], environment: &[CString]) -> io::Error {

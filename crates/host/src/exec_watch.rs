@@ -1,8 +1,10 @@
-//! Which processes become another program (`exec`) or another user's: the kernel's own notices, over the proc connector.
+//! Which processes become another program (`exec`) or another user's: the kernel's own notices,
+//! over the proc connector.
 //!
-//! The kernel counts no listener by right before Linux 6.6 without `CAP_NET_ADMIN`, and none outside the first process-id namespace. What is
-//! not wanted (forks, ends) is filtered out in the kernel, so a storm of them costs the reader nothing.
-//! It must not know which programs are looked for.
+//! The kernel counts no listener by right before Linux 6.6 without `CAP_NET_ADMIN`, and none
+//! outside the first process-id namespace. What is not wanted (forks, ends) is filtered out in the
+//! kernel, so a storm of them costs the reader nothing. It must not know which programs are looked
+//! for.
 //!
 //! Source: `linux/cn_proc.h`, `linux/connector.h`, `drivers/connector/cn_proc.c`.
 
@@ -21,7 +23,8 @@ const EVENT_UID: u32 = 4;
 
 /// `nlmsghdr`, then `cn_msg`, then `proc_event`: where its fields are.
 const EVENT_AT: usize = 16 + 20;
-/// `process_tgid` of an exec or uid event; the first word of the data is the error number of an answer.
+/// `process_tgid` of an exec or uid event; the first word of the data is the error number of an
+/// answer.
 const DATA_AT: usize = EVENT_AT + 16;
 const PROCESS_AT: usize = DATA_AT + 4;
 
@@ -57,8 +60,8 @@ impl ExecWatch {
         Ok(watch)
     }
 
-    /// Appends the ids of processes that have executed a program or changed their user. True if notices were lost: then everything has to be
-    /// looked at once.
+    /// Appends the ids of processes that have executed a program or changed their user. True if
+    /// notices were lost: then everything has to be looked at once.
     pub fn drain(&self, found: &mut Vec<u32>) -> Result<bool, HostError> {
         let mut lost = false;
         loop {
@@ -78,13 +81,15 @@ impl ExecWatch {
     }
 
     fn enlarge(&self) {
-        // Without the capability it stays as large as anybody may have; then notices are lost a little earlier.
+        // Without the capability it stays as large as anybody may have; then notices are lost a
+        // little earlier.
         for option in [libc::SO_RCVBUF, libc::SO_RCVBUFFORCE] {
             let _ = self.option(libc::SOL_SOCKET, option, &BUFFER_BYTES);
         }
     }
 
-    /// Lets answers, exec and uid events pass and nothing else: a program of classic BPF, which reads words in network order.
+    /// Lets answers, exec and uid events pass and nothing else: a program of classic BPF, which
+    /// reads words in network order.
     fn filter(&self) -> Result<(), HostError> {
         let code = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
         let equals = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
@@ -102,7 +107,8 @@ impl ExecWatch {
 
     fn option<T>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> std::io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
-        // SAFETY: `value` is valid for reading of `length` bytes; what it points to (the filter) outlives the call.
+        // SAFETY: `value` is valid for reading of `length` bytes; what it points to (the filter)
+        // outlives the call.
         let result =
             unsafe { libc::setsockopt(self.fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), length) };
         if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
@@ -137,7 +143,8 @@ impl ExecWatch {
         if sent < 0 { Err(failed("ask the proc connector")) } else { Ok(()) }
     }
 
-    /// The kernel answers before the order returns, or never: it is silent to those outside the first namespaces.
+    /// The kernel answers before the order returns, or never: it is silent to those outside the
+    /// first namespaces.
     fn expect_answer(&self) -> Result<(), HostError> {
         let mut answer = None;
         loop {
@@ -159,7 +166,8 @@ impl ExecWatch {
         }
     }
 
-    /// Takes up to [`BATCH`] messages. `each` gets what the event is, and its process (of an answer: its error number).
+    /// Takes up to [`BATCH`] messages. `each` gets what the event is, and its process (of an
+    /// answer: its error number).
     fn receive(&self, mut each: impl FnMut(u32, u32)) -> std::io::Result<usize> {
         let mut room = [[0_u8; MESSAGE_BYTES]; BATCH];
         let mut senders = [netlink_address(); BATCH];
@@ -168,7 +176,8 @@ impl ExecWatch {
             iov_len: MESSAGE_BYTES,
         });
         let mut messages: [libc::mmsghdr; BATCH] = std::array::from_fn(|index| {
-            // SAFETY: all zeros is a valid mmsghdr; every pointer that is set is to an array that lives until the end of this function.
+            // SAFETY: all zeros is a valid mmsghdr; every pointer that is set is to an array that
+            // lives until the end of this function.
             let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
             message.msg_hdr.msg_name = (&raw mut senders[index]).cast();
             message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_nl>() as libc::socklen_t;

@@ -1,13 +1,18 @@
-//! Everything that touches Linux: with `abi` the only crate with `unsafe`, and the only one that names files of the system.
+//! Everything that touches Linux: with `abi` the only crate with `unsafe`, and the only one that
+//! names files of the system.
 //!
 //! * [`DirTree`]: sysfs, or a recorded copy of it, for the topology readers.
 //! * [`procfs`]: who descends from whom, and who uses how much.
-//! * [`affinity`], [`cgroup`]: where threads may run, and what limits them. [`numa`]: whether pages may be placed.
+//! * [`affinity`], [`cgroup`]: where threads may run, and what limits them. [`numa`]: whether pages
+//!   may be placed.
 //! * [`PidFd`], [`poll`], [`signals`], [`uevent`], [`watch`]: what happens, without asking twice.
 //! * [`exec_watch`]: which processes become another program.
-//! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]: stopping and continuing programs.
-//! * [`sense`]: how much the threads of a program take of the way to memory, and how much that carries.
-//! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find each other.
+//! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]:
+//!   stopping and continuing programs.
+//! * [`sense`]: how much the threads of a program take of the way to memory, and how much that
+//!   carries.
+//! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find
+//!   each other.
 //! * [`switching`]: means of programs that switch between their threads by themselves.
 //! * [`accounts`]: names and groups of users.
 //! * [`listen`], [`notify`]: being started and watched by a service manager.

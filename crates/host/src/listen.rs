@@ -1,8 +1,10 @@
-//! Sockets that were opened before us: a service manager (systemd) listens, starts us when somebody connects or at boot, and keeps the sockets
-//! open while we are gone, so that whoever connects during a restart waits instead of failing. It must not know what is said over them.
+//! Sockets that were opened before us: a service manager (systemd) listens, starts us when somebody
+//! connects or at boot, and keeps the sockets open while we are gone, so that whoever connects
+//! during a restart waits instead of failing. It must not know what is said over them.
 //!
-//! The protocol is `sd_listen_fds(3)`: `LISTEN_FDS` descriptors from 3 on, if `LISTEN_PID` is us. A dozen lines of it are needed here, which
-//! is less than a dependency. Which socket is which is seen from its type, so that one socket unit without names is enough.
+//! The protocol is `sd_listen_fds(3)`: `LISTEN_FDS` descriptors from 3 on, if `LISTEN_PID` is us. A
+//! dozen lines of it are needed here, which is less than a dependency. Which socket is which is
+//! seen from its type, so that one socket unit without names is enough.
 
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::path::PathBuf;
@@ -28,7 +30,8 @@ pub struct Inherited {
     pub refused: Vec<String>,
 }
 
-/// Takes over what was passed; nothing if we were not started with sockets. To be called once, before descriptors are opened or closed.
+/// Takes over what was passed; nothing if we were not started with sockets. To be called once,
+/// before descriptors are opened or closed.
 pub fn inherited() -> Inherited {
     let number = |name| std::env::var(name).ok().and_then(|text| text.trim().parse::<i32>().ok());
     if number("LISTEN_PID") != i32::try_from(std::process::id()).ok() {
@@ -41,7 +44,8 @@ pub fn inherited() -> Inherited {
         if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
             continue;
         }
-        // SAFETY: it is open, and by the protocol it was opened for us: nobody else in this process knows of it.
+        // SAFETY: it is open, and by the protocol it was opened for us: nobody else in this process
+        // knows of it.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         match prepared(fd) {
             Ok((fd, kind)) => {

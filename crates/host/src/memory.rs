@@ -1,5 +1,6 @@
-//! The shared page on Linux: a sealed memfd, mapped by the manager. How a decision is written into it is the protocol's affair
-//! ([`numaestro_abi::protocol`]). It must not know why a decision was taken.
+//! The shared page on Linux: a sealed memfd, mapped by the manager. How a decision is written into
+//! it is the protocol's affair ([`numaestro_abi::protocol`]). It must not know why a decision was
+//! taken.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -14,7 +15,8 @@ use rustix::mm::{MapFlags, ProtFlags};
 use crate::error::{self, HostError};
 use crate::numa::{MemoryPolicy, Mode};
 
-/// One application's page, from the manager's side. Unmapped when dropped; the application keeps its own mapping.
+/// One application's page, from the manager's side. Unmapped when dropped; the application keeps
+/// its own mapping.
 #[derive(Debug)]
 pub struct SharedPage {
     fd: Option<OwnedFd>,
@@ -92,14 +94,16 @@ pub struct Folding {
 const SWITCHES_PER_SECOND_MAX: u32 = 100_000_000;
 
 impl SharedPage {
-    /// Makes, seals and maps a page for application `app` of process `pid`. It is ready for a client once the first decision is in it.
+    /// Makes, seals and maps a page for application `app` of process `pid`. It is ready for a
+    /// client once the first decision is in it.
     pub fn create(app: u64, pid: u32, grace_us: u32) -> Result<Self, HostError> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let fd = rustix::fs::memfd_create("numaestro", flags).map_err(error::call("make a page"))?;
         rustix::fs::ftruncate(&fd, PAGE_BYTES as u64).map_err(error::call("size a page"))?;
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&fd, seals).map_err(error::call("seal a page"))?;
-        // SAFETY: a new mapping of a whole file of exactly this size; the seals keep the file from ever becoming shorter.
+        // SAFETY: a new mapping of a whole file of exactly this size; the seals keep the file from
+        // ever becoming shorter.
         let mapped = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -132,8 +136,8 @@ impl SharedPage {
     }
 
     fn page(&self) -> &Page {
-        // SAFETY: the mapping is whole, aligned and live as long as `self`; every field is atomic, so writers in other processes are
-        // no data race.
+        // SAFETY: the mapping is whole, aligned and live as long as `self`; every field is atomic,
+        // so writers in other processes are no data race.
         unsafe { self.address.as_ref() }
     }
 
@@ -142,7 +146,8 @@ impl SharedPage {
         self.fd.as_ref().map(AsFd::as_fd)
     }
 
-    /// The page has been handed out: from here on it costs the manager no descriptor. The mapping stays.
+    /// The page has been handed out: from here on it costs the manager no descriptor. The mapping
+    /// stays.
     pub fn close_descriptor(&mut self) {
         self.fd = None;
     }
@@ -193,7 +198,8 @@ impl SharedPage {
         }
     }
 
-    /// Processors (OS indices) on which the program says it has nothing to run: those of its virtual processors that are parked.
+    /// Processors (OS indices) on which the program says it has nothing to run: those of its
+    /// virtual processors that are parked.
     pub fn idle(&self) -> CpuSet {
         let words = self.page().vp.iter().map(|word| word.load(Ordering::Relaxed));
         words.filter(|word| vp::state(*word) == vp::UNALLOCATED).filter_map(vp::processor).collect()
@@ -201,7 +207,8 @@ impl SharedPage {
 }
 
 impl SharedPage {
-    /// Pace of the application's parallel regions against their own best, as it says: thousandths, 2000 is half as fast, 0 is unknown.
+    /// Pace of the application's parallel regions against their own best, as it says: thousandths,
+    /// 2000 is half as fast, 0 is unknown.
     pub fn stretch_milli(&self) -> u32 {
         self.page().analyzer.stretch_milli.load(Ordering::Relaxed)
     }
@@ -209,7 +216,8 @@ impl SharedPage {
 
 impl Drop for SharedPage {
     fn drop(&mut self) {
-        // SAFETY: this is the mapping made in `create`, and nothing can use it after `self`. Failure would only leak it.
+        // SAFETY: this is the mapping made in `create`, and nothing can use it after `self`.
+        // Failure would only leak it.
         let _ = unsafe { rustix::mm::munmap(self.address.as_ptr().cast(), PAGE_BYTES) };
     }
 }

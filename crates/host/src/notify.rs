@@ -1,5 +1,5 @@
-//! Telling a service manager (systemd) how we are: `sd_notify(3)`, which is one datagram to the socket that `NOTIFY_SOCKET` names.
-//! It must not know when there is something to tell.
+//! Telling a service manager (systemd) how we are: `sd_notify(3)`, which is one datagram to the
+//! socket that `NOTIFY_SOCKET` names. It must not know when there is something to tell.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;
@@ -41,7 +41,8 @@ impl Notifier {
     }
 }
 
-/// How often the service manager wants a sign of life at least, nanoseconds; `None` if it does not (`sd_watchdog_enabled(3)`).
+/// How often the service manager wants a sign of life at least, nanoseconds; `None` if it does not
+/// (`sd_watchdog_enabled(3)`).
 pub fn watchdog_ns() -> Option<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let others =
@@ -49,7 +50,8 @@ pub fn watchdog_ns() -> Option<u64> {
     number("WATCHDOG_USEC").filter(|usec| *usec > 0 && !others).map(|usec| usec.saturating_mul(1000))
 }
 
-/// Whether standard error goes to the system's journal: then messages can be sent there with their fields (`sd-daemon(7)`, `JOURNAL_STREAM`).
+/// Whether standard error goes to the system's journal: then messages can be sent there with their
+/// fields (`sd-daemon(7)`, `JOURNAL_STREAM`).
 pub fn error_output_is_the_journal() -> bool {
     let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
     let Some((device, inode)) = stream.split_once(':') else { return false };

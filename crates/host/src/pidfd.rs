@@ -1,5 +1,5 @@
-//! A handle on a process that cannot come to mean another one, and that becomes readable when the process ends.
-//! It must not know what the process is to anybody.
+//! A handle on a process that cannot come to mean another one, and that becomes readable when the
+//! process ends. It must not know what the process is to anybody.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -28,7 +28,8 @@ impl PidFd {
         Self::finish(fd, pid)
     }
 
-    /// Opens `pid` only if it still is the process that started at `start_time` (clock ticks after boot).
+    /// Opens `pid` only if it still is the process that started at `start_time` (clock ticks after
+    /// boot).
     pub fn open_verified(pid: u32, start_time: u64) -> Result<Self, HostError> {
         let handle = Self::open(pid)?;
         if handle.start_time == start_time {
@@ -38,7 +39,8 @@ impl PidFd {
         }
     }
 
-    /// The process at the other end of a connected Unix socket, free of races where the kernel knows `SO_PEERPIDFD` (Linux 6.5).
+    /// The process at the other end of a connected Unix socket, free of races where the kernel
+    /// knows `SO_PEERPIDFD` (Linux 6.5).
     ///
     /// `pid` is the number from `SO_PEERCRED` of the same socket.
     pub fn of_peer(socket: BorrowedFd<'_>, pid: u32) -> Result<Self, HostError> {
@@ -51,7 +53,8 @@ impl PidFd {
     fn finish(fd: OwnedFd, pid: u32) -> Result<Self, HostError> {
         let start_time = procfs::stat(pid)?.start_time;
         let handle = Self { fd, pid, start_time };
-        // Only if it lives after its start time was read does that time belong to the process behind the descriptor.
+        // Only if it lives after its start time was read does that time belong to the process
+        // behind the descriptor.
         if handle.has_ended() { Err(error::process("open", pid)(rustix::io::Errno::SRCH)) } else { Ok(handle) }
     }
 

@@ -1,5 +1,6 @@
-//! One place to sleep: epoll over everything that can happen, one timer for everything that is due, the signals that end the manager, and
-//! the kernel's pressure report. It must not know what any of it means.
+//! One place to sleep: epoll over everything that can happen, one timer for everything that is due,
+//! the signals that end the manager, and the kernel's pressure report. It must not know what any of
+//! it means.
 
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
@@ -79,7 +80,8 @@ impl Poller {
         epoll::delete(&self.fd, source).map_err(error::call("forget a descriptor"))
     }
 
-    /// Sleeps until something happens and appends it to `found`. A signal that interrupts the sleep ends it with nothing.
+    /// Sleeps until something happens and appends it to `found`. A signal that interrupts the sleep
+    /// ends it with nothing.
     pub fn wait(&mut self, found: &mut Vec<Ready>) -> Result<(), HostError> {
         self.events.clear();
         match epoll::wait(&self.fd, rustix::buffer::spare_capacity(&mut self.events), None) {
@@ -119,7 +121,8 @@ impl Wake {
         let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
     }
 
-    /// It has been seen to be readable: makes it unreadable. What callers did before is seen by what the caller of this does next.
+    /// It has been seen to be readable: makes it unreadable. What callers did before is seen by
+    /// what the caller of this does next.
     pub fn clear(&self) {
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
@@ -165,7 +168,8 @@ impl Timer {
     /// It has been seen to be readable: makes it unreadable and unarmed.
     pub fn clear(&mut self) {
         let mut expirations = [0; 8];
-        // Nothing to read means it was armed anew in between; then there is nothing to clear either.
+        // Nothing to read means it was armed anew in between; then there is nothing to clear
+        // either.
         let _ = rustix::io::read(&self.fd, &mut expirations);
         self.armed_ns = None;
     }
@@ -193,9 +197,11 @@ pub struct StopSignals {
 }
 
 impl StopSignals {
-    /// Blocks `SIGTERM`, `SIGINT` and `SIGHUP` in the calling thread (and its later threads) and watches for them.
+    /// Blocks `SIGTERM`, `SIGINT` and `SIGHUP` in the calling thread (and its later threads) and
+    /// watches for them.
     pub fn block() -> Result<Self, HostError> {
-        // SAFETY: a signal set is plain memory that `sigemptyset` initialises; all calls get valid pointers.
+        // SAFETY: a signal set is plain memory that `sigemptyset` initialises; all calls get valid
+        // pointers.
         let fd = unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&raw mut set);
@@ -238,8 +244,8 @@ pub struct CpuPressure {
 }
 
 impl CpuPressure {
-    /// Fires ([`Interest::Priority`]) when some thread has waited `stall_us` of a window of `window_us`. Without root the kernel accepts
-    /// only windows of whole multiples of 2 s.
+    /// Fires ([`Interest::Priority`]) when some thread has waited `stall_us` of a window of
+    /// `window_us`. Without root the kernel accepts only windows of whole multiples of 2 s.
     pub fn watch(stall_us: u32, window_us: u32) -> Result<Self, HostError> {
         let path = Path::new("/proc/pressure/cpu");
         let open = std::fs::OpenOptions::new().read(true).write(true).open(path);

@@ -1,5 +1,5 @@
-//! The runtime directory: where it is, that it is ours alone or the system's, and that only one manager lives in it.
-//! It must not know what is said over the sockets in it.
+//! The runtime directory: where it is, that it is ours alone or the system's, and that only one
+//! manager lives in it. It must not know what is said over the sockets in it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -35,8 +35,9 @@ pub struct DirLock {
 }
 
 impl RuntimeDir {
-    /// Where commands look for the manager: as [`Self::default_path`], but the system's manager goes before one of our own, if it is there.
-    /// An error if its directory is not root's alone: then whoever owns it could pretend to be the manager.
+    /// Where commands look for the manager: as [`Self::default_path`], but the system's manager
+    /// goes before one of our own, if it is there. An error if its directory is not root's alone:
+    /// then whoever owns it could pretend to be the manager.
     pub fn usual_path() -> Result<PathBuf, HostError> {
         let chosen = env::var_os("NUMAESTRO_DIR").is_some_and(|path| !path.is_empty());
         if !chosen && is_of_system(Path::new(SYSTEM_PATH))? {
@@ -50,8 +51,9 @@ impl RuntimeDir {
         PathBuf::from(SYSTEM_PATH)
     }
 
-    /// Where our own would be: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else `/run/user/UID/numaestro` where that user directory
-    /// exists, else `${TMPDIR:-/tmp}/numaestro-UID`.
+    /// Where our own would be: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else
+    /// `/run/user/UID/numaestro` where that user directory exists, else
+    /// `${TMPDIR:-/tmp}/numaestro-UID`.
     pub fn default_path() -> PathBuf {
         let uid = rustix::process::geteuid().as_raw();
         let absolute = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -68,8 +70,8 @@ impl RuntimeDir {
         absolute("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")).join(format!("numaestro-{uid}"))
     }
 
-    /// Makes the directory if it is missing (mode 0700), and checks that it is a directory of ours or of root's, that nobody else can write
-    /// there, and that sockets in it can be named.
+    /// Makes the directory if it is missing (mode 0700), and checks that it is a directory of ours
+    /// or of root's, that nobody else can write there, and that sockets in it can be named.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, HostError> {
         Self::open_with(path.into(), 0o700)
     }
@@ -84,7 +86,8 @@ impl RuntimeDir {
         // Whatever the umask was, or the mode of one that was there.
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(&dir.path, mode).map_err(error::file("open to everybody", &dir.path))?;
-        // From now on, what is written is for root's eyes; the sockets say themselves whom they are for.
+        // From now on, what is written is for root's eyes; the sockets say themselves whom they are
+        // for.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
         Ok(dir)
     }
@@ -166,7 +169,8 @@ impl RuntimeDir {
 
     fn lock(&self, name: &str, operation: FlockOperation) -> Result<Option<DirLock>, HostError> {
         let path = self.file(name);
-        // The file stays for ever: removing it would let two managers lock two files of the same name.
+        // The file stays for ever: removing it would let two managers lock two files of the same
+        // name.
         let file = open_private(&path).map_err(error::file("open", &path))?;
         loop {
             match rustix::fs::flock(&file, operation) {
@@ -197,7 +201,8 @@ impl RuntimeDir {
     }
 }
 
-/// Whether a manager for everybody has been set up in the directory: it is root's alone, and so is the socket in it.
+/// Whether a manager for everybody has been set up in the directory: it is root's alone, and so is
+/// the socket in it.
 fn is_of_system(path: &Path) -> Result<bool, HostError> {
     let look = |path: &Path| match fs::symlink_metadata(path) {
         Ok(found) => Ok(Some(found)),

@@ -1,5 +1,6 @@
 //! Signals turned into something that is waited for in a thread, and one that is not wanted at all.
-//! For the manager's loop see [`crate::poll::StopSignals`]. It must not know what a signal leads to.
+//! For the manager's loop see [`crate::poll::StopSignals`]. It must not know what a signal leads
+//! to.
 
 use std::io;
 
@@ -22,7 +23,8 @@ impl std::fmt::Debug for BlockedSignals {
 impl BlockedSignals {
     /// Blocks `signals` in the calling thread and those it starts from then on.
     pub fn block(signals: &[Signal]) -> Result<Self, HostError> {
-        // SAFETY: a signal set is plain memory that `sigemptyset` initialises; all calls get valid pointers.
+        // SAFETY: a signal set is plain memory that `sigemptyset` initialises; all calls get valid
+        // pointers.
         let (set, failed) = unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&raw mut set);

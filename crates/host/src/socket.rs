@@ -1,5 +1,6 @@
-//! Unix sockets: the packet socket `attach` with descriptors in its messages, and who is at the other end of any of them.
-//! Everything is close-on-exec and non-blocking on the manager's side. It must not know what the bytes mean.
+//! Unix sockets: the packet socket `attach` with descriptors in its messages, and who is at the
+//! other end of any of them. Everything is close-on-exec and non-blocking on the manager's side. It
+//! must not know what the bytes mean.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -45,8 +46,8 @@ pub fn peer(socket: BorrowedFd<'_>) -> Result<Peer, HostError> {
     Ok(Peer { pid: u32::try_from(credentials.pid).unwrap_or(0), uid: credentials.uid })
 }
 
-/// Groups of the process at the other end when it connected, the effective one first (`SO_PEERCRED`, `SO_PEERGROUPS` of Linux 4.13); empty if the
-/// kernel does not say.
+/// Groups of the process at the other end when it connected, the effective one first
+/// (`SO_PEERCRED`, `SO_PEERGROUPS` of Linux 4.13); empty if the kernel does not say.
 pub fn peer_groups(socket: BorrowedFd<'_>) -> Vec<u32> {
     let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -105,7 +106,8 @@ impl Sort {
 }
 
 impl Listener {
-    /// Binds and listens at `path`, replacing whatever socket is there: the caller holds the directory's lock.
+    /// Binds and listens at `path`, replacing whatever socket is there: the caller holds the
+    /// directory's lock.
     pub fn bind(path: &Path, sort: Sort) -> Result<Self, HostError> {
         Self::bind_with(path, sort, None)
     }
@@ -166,7 +168,8 @@ pub fn connect(path: &Path, sort: Sort) -> Result<OwnedFd, HostError> {
     Ok(fd)
 }
 
-/// Sends one packet, with a descriptor if there is one; never blocks on a non-blocking socket, never raises `SIGPIPE`.
+/// Sends one packet, with a descriptor if there is one; never blocks on a non-blocking socket,
+/// never raises `SIGPIPE`.
 pub fn send(socket: BorrowedFd<'_>, message: &[u8], descriptor: Option<BorrowedFd<'_>>) -> Result<(), HostError> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -179,7 +182,8 @@ pub fn send(socket: BorrowedFd<'_>, message: &[u8], descriptor: Option<BorrowedF
     Ok(())
 }
 
-/// Writes as much as there is room for to a non-blocking stream; 0 if there is none. Never raises `SIGPIPE`.
+/// Writes as much as there is room for to a non-blocking stream; 0 if there is none. Never raises
+/// `SIGPIPE`.
 pub fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, HostError> {
     match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
         Ok(sent) => Ok(sent),
@@ -188,7 +192,8 @@ pub fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, HostErro
     }
 }
 
-/// Writes at least one byte to a stream, waiting for room if it is blocking. Never raises `SIGPIPE`.
+/// Writes at least one byte to a stream, waiting for room if it is blocking. Never raises
+/// `SIGPIPE`.
 pub fn send_waiting(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, HostError> {
     loop {
         match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL) {
@@ -209,7 +214,8 @@ pub enum Received {
     Closed,
 }
 
-/// Receives one packet into `buffer`. A packet that is larger is cut, and its length is that of the buffer.
+/// Receives one packet into `buffer`. A packet that is larger is cut, and its length is that of the
+/// buffer.
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received, HostError> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -238,7 +244,8 @@ pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received, Ho
     Ok(Received::Packet(received.bytes, descriptor))
 }
 
-/// A descriptor kept in reserve, so that there is one with which to refuse a connection when all others are in use.
+/// A descriptor kept in reserve, so that there is one with which to refuse a connection when all
+/// others are in use.
 #[derive(Debug)]
 pub struct Spare(Option<OwnedFd>);
 

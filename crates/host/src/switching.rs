@@ -103,8 +103,8 @@ fn try_slices() -> Result<bool, HostError> {
     let mut attributes = attributes()?;
     let wish = if attributes.runtime == 5_000_000 { 4_000_000 } else { 5_000_000 };
     attributes.runtime = wish;
-    // SAFETY: the kernel reads `size` bytes of a structure that has so many, and changes the calling
-    // thread only.
+    // SAFETY: the kernel reads `size` bytes of a structure that has so many, and changes the
+    // calling thread only.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if result != 0 {
         return Err(error::call("choose a slice")(std::io::Error::last_os_error()));

@@ -1,4 +1,5 @@
-//! Directories as the machine readers want them: sysfs, or a recorded copy of it, under any root. It must not know what the files mean.
+//! Directories as the machine readers want them: sysfs, or a recorded copy of it, under any root.
+//! It must not know what the files mean.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
-//! The kernel's own announcements that processors go offline or come back (`NETLINK_KOBJECT_UEVENT`). Anybody may listen. Announcements of other
-//! devices are thrown away by the kernel, so that nobody wakes up for a plugged-in mouse. It must not know what is made of them.
+//! The kernel's own announcements that processors go offline or come back
+//! (`NETLINK_KOBJECT_UEVENT`). Anybody may listen. Announcements of other devices are thrown away
+//! by the kernel, so that nobody wakes up for a plugged-in mouse. It must not know what is made of
+//! them.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -16,7 +18,8 @@ pub struct ProcessorEvents {
     fd: OwnedFd,
 }
 
-/// Lets through what begins with `online@/` or `offline@`, and nothing else: classic BPF over the bytes of the announcement.
+/// Lets through what begins with `online@/` or `offline@`, and nothing else: classic BPF over the
+/// bytes of the announcement.
 fn filter() -> [libc::sock_filter; 9] {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -49,8 +52,8 @@ impl ProcessorEvents {
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut lines = filter();
         let program = libc::sock_fprog { len: lines.len() as u16, filter: lines.as_mut_ptr() };
-        // Before it is bound, so that nothing else ever comes in.
-        // SAFETY: the program and its lines are valid for reading during the call, and of the length that is announced.
+        // Before it is bound, so that nothing else ever comes in. SAFETY: the program and its lines
+        // are valid for reading during the call, and of the length that is announced.
         let attached = unsafe {
             let size = size_of::<libc::sock_fprog>() as libc::socklen_t;
             let value = (&raw const program).cast();
@@ -63,7 +66,8 @@ impl ProcessorEvents {
         let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
         address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
         address.nl_groups = KERNEL_GROUP;
-        // SAFETY: the address is valid for reading during the call, and of the length that is announced.
+        // SAFETY: the address is valid for reading during the call, and of the length that is
+        // announced.
         let bound = unsafe {
             let size = size_of::<libc::sockaddr_nl>() as libc::socklen_t;
             libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size)
@@ -74,7 +78,8 @@ impl ProcessorEvents {
         Ok(Self { fd })
     }
 
-    /// Takes everything that is there. True if a processor has gone or come, or if announcements have been lost.
+    /// Takes everything that is there. True if a processor has gone or come, or if announcements
+    /// have been lost.
     pub fn take(&self) -> bool {
         let mut found = false;
         let mut buffer = [0_u8; BUFFER_BYTES];

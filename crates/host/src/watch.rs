@@ -1,5 +1,6 @@
-//! Notices that files of the system have been written (inotify): limits and processors of cgroups. The kernel tells of writes by processes, not of
-//! what it changes by itself. It must not know what the files mean.
+//! Notices that files of the system have been written (inotify): limits and processors of cgroups.
+//! The kernel tells of writes by processes, not of what it changes by itself. It must not know what
+//! the files mean.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

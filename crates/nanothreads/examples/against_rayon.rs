@@ -2,7 +2,8 @@
 //!
 //!     cargo run --release -p numaestro-nanothreads --example against_rayon [-- ROUNDS [NAME]]
 //!
-//! Both bind their threads to the processors. Printed is the ratio of throughputs (above 1: nano-threads are faster), from medians of interleaved runs.
+//! Both bind their threads to the processors. Printed is the ratio of throughputs (above 1:
+//! nano-threads are faster), from medians of interleaved runs.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -194,7 +195,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         nano.install(ours);
         rayon.install(theirs);
         for round in 0..rounds {
-            // Who comes first alternates, so that neither always finds the caches as the other left them.
+            // Who comes first alternates, so that neither always finds the caches as the other left
+            // them.
             for turn in [round % 2, 1 - round % 2] {
                 if turn == 0 {
                     us.push(seconds(|| nano.install(ours)));

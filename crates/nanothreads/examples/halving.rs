@@ -1,11 +1,13 @@
-//! What it costs to lose one of two processors in the middle: nano-threads against a conventional team.
+//! What it costs to lose one of two processors in the middle: nano-threads against a conventional
+//! team.
 //!
 //!     cargo run --release -p numaestro-nanothreads --example halving [-- ROUNDS]
 //!
-//! Cost is the time taken over the ideal time; with 2 processors until `h` and 1 afterwards, work that takes `s` on one
-//! processor takes `s - h` at best. Nano-threads hold one processor by themselves from then on; the team is folded, all its
-//! threads onto one. The serial time is measured anew before each run, the programs run turn by turn, and
-//! medians are printed. The conventional team (`fixed_team.c`) needs gcc or clang with OpenMP.
+//! Cost is the time taken over the ideal time; with 2 processors until `h` and 1 afterwards, work
+//! that takes `s` on one processor takes `s - h` at best. Nano-threads hold one processor by
+//! themselves from then on; the team is folded, all its threads onto one. The serial time is
+//! measured anew before each run, the programs run turn by turn, and medians are printed. The
+//! conventional team (`fixed_team.c`) needs gcc or clang with OpenMP.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,8 @@ use std::time::{Duration, Instant};
 use nanothreads::{Barrier, Runtime, Scripted, join, parallel_for, scope};
 
 const PIECES: usize = 64;
-/// So long a nano-thread waits for the others to begin; it holds its processor meanwhile, so not for ever.
+/// So long a nano-thread waits for the others to begin; it holds its processor meanwhile, so not
+/// for ever.
 const PATIENCE: Duration = Duration::from_millis(50);
 const PHASES: usize = 1500;
 /// About 3 microseconds, so a phase takes some 100 microseconds on two processors.
@@ -47,7 +50,8 @@ fn tree(first: usize, last: usize) {
     join(|| tree(first, middle), || tree(middle, last));
 }
 
-/// Two nano-threads that never end before the program does, with a barrier after each phase: the conventional program.
+/// Two nano-threads that never end before the program does, with a barrier after each phase: the
+/// conventional program.
 fn team() {
     let (barrier, started) = (Barrier::new(2), AtomicUsize::new(0));
     scope(|scope| {

@@ -1,10 +1,12 @@
-//! A program that follows the manager: it works for so many seconds and says ten times a second how many processors it has
-//! and how fast it is.
+//! A program that follows the manager: it works for so many seconds and says ten times a second how
+//! many processors it has and how fast it is.
 //!
 //!     numaestro run -- target/release/examples/malleable [SECONDS [untied] [team]]
 //!
-//! With `team` the work is done by as many nano-threads as there are processors in all, which never end and meet at a barrier
-//! after each hundred pieces; otherwise it is one loop. Start a second one meanwhile, or any other parallel program, and see the first one shrink and grow in the middle.
+//! With `team` the work is done by as many nano-threads as there are processors in all, which never
+//! end and meet at a barrier after each hundred pieces; otherwise it is one loop. Start a second
+//! one meanwhile, or any other parallel program, and see the first one shrink and grow in the
+//! middle.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,10 +1,12 @@
-//! Time waited at barriers when there are twice as many virtual processors as processors, with and without recovery of
-//! preempted work (Martorell et al. 2000, §3.2: nobody waits for a preempted partner).
+//! Time waited at barriers when there are twice as many virtual processors as processors, with and
+//! without recovery of preempted work (Martorell et al. 2000, §3.2: nobody waits for a preempted
+//! partner).
 //!
 //!     cargo run --release -p numaestro-nanothreads --example recovery [-- ROUNDS]
 //!
-//! Four nano-threads, one on each of four virtual processors, work and meet at a barrier. Then two processors are taken
-//! away. Without recovery the virtual processors do what a team of threads does: wait actively for a while, then sleep.
+//! Four nano-threads, one on each of four virtual processors, work and meet at a barrier. Then two
+//! processors are taken away. Without recovery the virtual processors do what a team of threads
+//! does: wait actively for a while, then sleep.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -14,7 +16,8 @@ use std::time::{Duration, Instant};
 use nanothreads::{Barrier, Runtime, Scripted, Statistics};
 
 const PARTIES: usize = 4;
-/// So long a nano-thread waits for the others to begin; it holds its processor meanwhile, so not for ever.
+/// So long a nano-thread waits for the others to begin; it holds its processor meanwhile, so not
+/// for ever.
 const PATIENCE: Duration = Duration::from_millis(50);
 const PHASES: usize = 500;
 /// About 100 microseconds.

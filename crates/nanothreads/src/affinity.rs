@@ -4,8 +4,8 @@
 
 use std::mem::{MaybeUninit, size_of};
 
-/// Operating-system numbers of the processors in the calling thread's mask, in rising order; empty if the kernel knows more
-/// processors than fit the C library's mask.
+/// Operating-system numbers of the processors in the calling thread's mask, in rising order; empty
+/// if the kernel knows more processors than fit the C library's mask.
 pub fn mask() -> Vec<usize> {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: all zeros is an empty set, and the kernel writes no more than the size it is given.
@@ -19,7 +19,8 @@ pub fn mask() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|&processor| unsafe { libc::CPU_ISSET(processor, &set) }).collect()
 }
 
-/// Binds the calling thread to one processor. Where that fails (it has just been unplugged, say), the thread stays as it is.
+/// Binds the calling thread to one processor. Where that fails (it has just been unplugged, say),
+/// the thread stays as it is.
 pub fn bind(processor: usize) {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     // SAFETY: all zeros is an empty set, the number came from `mask`, and the kernel only reads.

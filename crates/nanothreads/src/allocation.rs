@@ -1,12 +1,14 @@
-//! Where the number of processors comes from when no manager decides: a script, the machine, or the program itself.
+//! Where the number of processors comes from when no manager decides: a script, the machine, or the
+//! program itself.
 //!
-//! It must not know virtual processors' states or queues: the runtime asks for a number and does the rest.
+//! It must not know virtual processors' states or queues: the runtime asks for a number and does
+//! the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a runtime asks. The runtime asks often (at each visit of a ready queue and at each safe point), so an answer may
-/// cost no more than a relaxed load.
+/// What a runtime asks. The runtime asks often (at each visit of a ready queue and at each safe
+/// point), so an answer may cost no more than a relaxed load.
 pub trait Allocation: Send + Sync {
     /// Processors allotted to this program now (`n_cpus_current`); 0 counts as 1.
     fn processors(&self) -> usize;
@@ -34,7 +36,8 @@ impl Allocation for Fixed {
     }
 }
 
-/// A number that somebody in this process changes: tests, benchmarks, or a program with a manager of its own.
+/// A number that somebody in this process changes: tests, benchmarks, or a program with a manager
+/// of its own.
 #[derive(Clone, Debug)]
 pub struct Scripted(Arc<AtomicUsize>);
 
@@ -61,8 +64,8 @@ pub fn processors_of_the_mask() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Processors that this program may ever get, at least 1: under `numaestro run`, which sets the affinity mask to what there
-/// is at the start, those that it names; otherwise those of the mask.
+/// Processors that this program may ever get, at least 1: under `numaestro run`, which sets the
+/// affinity mask to what there is at the start, those that it names; otherwise those of the mask.
 pub fn processors_at_most() -> usize {
     let named = std::env::var("NUMAESTRO_CPUS_ALL").ok().and_then(|list| length_of(&list));
     named.unwrap_or_else(processors_of_the_mask)

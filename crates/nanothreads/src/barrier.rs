@@ -1,5 +1,5 @@
-//! A barrier for nano-threads: who waits is suspended, so any number of nano-threads can meet on any number of
-//! processors, and nobody holds a processor while it waits for a preempted partner.
+//! A barrier for nano-threads: who waits is suspended, so any number of nano-threads can meet on
+//! any number of processors, and nobody holds a processor while it waits for a preempted partner.
 
 use std::ptr;
 
@@ -15,14 +15,16 @@ struct Node {
     next: *mut Node,
 }
 
-/// Where the number of parties that wait begins in the barrier's word; below it is the address of the newest one's node.
-/// The addresses of user programs have 47 bits on x86-64 and 48 on 64-bit ARM, unless they ask for more.
+/// Where the number of parties that wait begins in the barrier's word; below it is the address of
+/// the newest one's node. The addresses of user programs have 47 bits on x86-64 and 48 on 64-bit
+/// ARM, unless they ask for more.
 const COUNT_SHIFT: u32 = 48;
 
 /// Lets `parties` nano-threads (or threads from outside) meet, again and again.
 pub struct Barrier {
     parties: u64,
-    /// How many wait, and the list of them: one word, so that whoever is last takes exactly the others.
+    /// How many wait, and the list of them: one word, so that whoever is last takes exactly the
+    /// others.
     ///
     /// ```text
     /// 63      48 47                      0
@@ -54,8 +56,8 @@ impl Barrier {
         let mut node = std::mem::MaybeUninit::<Node>::uninit();
         let mut last = false;
         let (place, last_place) = (node.as_mut_ptr(), &raw mut last);
-        // SAFETY: both lie on the stack of this party, which does not go on before `arrive` has returned `false` or its
-        // waiter was released.
+        // SAFETY: both lie on the stack of this party, which does not go on before `arrive` has
+        // returned `false` or its waiter was released.
         fiber::wait(|waiter| unsafe {
             let waits = self.arrive(place, waiter);
             if !waits {
@@ -66,7 +68,8 @@ impl Barrier {
         last
     }
 
-    /// Registers a party that is at rest (`true`), unless it is the last one, which opens the barrier (`false`).
+    /// Registers a party that is at rest (`true`), unless it is the last one, which opens the
+    /// barrier (`false`).
     ///
     /// # Safety
     /// `node` is the party's own, and stays until its waiter is released.
@@ -94,14 +97,15 @@ impl Barrier {
         }
     }
 
-    /// Takes all who wait and lets them go on; the barrier is ready for the next meeting before the first of them is. It
-    /// may be gone afterwards. Fails with the present word if that is not `word`.
+    /// Takes all who wait and lets them go on; the barrier is ready for the next meeting before the
+    /// first of them is. It may be gone afterwards. Fails with the present word if that is not
+    /// `word`.
     fn open(&self, word: u64) -> Result<(), u64> {
         self.waiting.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Acquire)?;
         let mut next = newest(word);
         while !next.is_null() {
-            // SAFETY: the node's party is at rest until it is released, so the node lives until then, and it was taken
-            // out of the word by this call alone.
+            // SAFETY: the node's party is at rest until it is released, so the node lives until
+            // then, and it was taken out of the word by this call alone.
             unsafe {
                 let waiter = (*next).waiter;
                 next = (*next).next;

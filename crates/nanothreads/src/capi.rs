@@ -21,7 +21,8 @@ const UNMANAGED: c_int = -5;
 const VERSION: u32 = 0x0001_0000;
 const UNTIED: c_uint = 1;
 
-/// An argument of the program's: what it points to is the program's business, as with every thread library.
+/// An argument of the program's: what it points to is the program's business, as with every thread
+/// library.
 #[derive(Clone, Copy)]
 struct Argument(*mut c_void);
 

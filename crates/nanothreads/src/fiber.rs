@@ -1,8 +1,10 @@
-//! Stacks that can be left and come back to. Every job runs on one; a job that never waits never notices.
+//! Stacks that can be left and come back to. Every job runs on one; a job that never waits never
+//! notices.
 //!
-//! A virtual processor's thread runs the trampoline (`vp`), the trampoline resumes a fiber, the fiber runs the idle loop
-//! (`idle`) and, on top of it, jobs. A job that must wait leaves its fiber to whoever it waits for, and the trampoline
-//! goes on with a fresh fiber: so nothing is ever buried under something else, and spawning costs no stack.
+//! A virtual processor's thread runs the trampoline (`vp`), the trampoline resumes a fiber, the
+//! fiber runs the idle loop (`idle`) and, on top of it, jobs. A job that must wait leaves its fiber
+//! to whoever it waits for, and the trampoline goes on with a fresh fiber: so nothing is ever
+//! buried under something else, and spawning costs no stack.
 //!
 //! It must not know what jobs do.
 
@@ -58,7 +60,8 @@ pub struct Fiber {
     coroutine: Stackful,
     /// The link to the trampoline; null before the fiber has first run.
     yielder: *const Yielder<*const Vp, Command>,
-    /// The runtime it belongs to. It outlives every suspended fiber, because it waits for all that was spawned.
+    /// The runtime it belongs to. It outlives every suspended fiber, because it waits for all that
+    /// was spawned.
     registry: *const Registry,
     /// The virtual processor that must go on with it, or [`ANYWHERE`].
     home: usize,
@@ -79,8 +82,9 @@ impl Linked for Fiber {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FiberRef(NonNull<Fiber>);
 
-// SAFETY: a fiber is resumed by one thread at a time. What is on its stack crosses threads only if the runtime is
-// untied, and then whoever built it has promised that this is sound (`Builder::untied`).
+// SAFETY: a fiber is resumed by one thread at a time. What is on its stack crosses threads only if
+// the runtime is untied, and then whoever built it has promised that this is sound
+// (`Builder::untied`).
 unsafe impl Send for FiberRef {}
 
 impl FiberRef {
@@ -91,8 +95,8 @@ impl FiberRef {
     pub fn new(registry: &Registry, stack_bytes: usize) -> std::io::Result<Self> {
         let stack = DefaultStack::new(stack_bytes)?;
         let body = |yielder: &Yielder<*const Vp, Command>, vp: *const Vp| {
-            // SAFETY: the trampoline passes its own virtual processor, which outlives the resumption, and has noted
-            // this fiber as the running one.
+            // SAFETY: the trampoline passes its own virtual processor, which outlives the
+            // resumption, and has noted this fiber as the running one.
             unsafe {
                 (*vp).running().set_yielder(yielder);
                 crate::idle::run(yielder, vp);
@@ -168,7 +172,8 @@ impl FiberRef {
     /// # Safety
     /// It is at rest, in no queue, and not used again.
     pub unsafe fn free(self) {
-        // SAFETY: it came from `Box::leak`; the idle loop's frames own nothing, so they can be forgotten.
+        // SAFETY: it came from `Box::leak`; the idle loop's frames own nothing, so they can be
+        // forgotten.
         unsafe {
             let mut fiber = Box::from_raw(self.0.as_ptr());
             if fiber.coroutine.started() && !fiber.coroutine.done() {
@@ -178,38 +183,41 @@ impl FiberRef {
     }
 }
 
-/// Suspends the calling nano-thread, or puts a thread from outside to sleep, until the [`Waiter`] that `register` gets
-/// is released. If `register` returns `false`, it goes on at once. After it has let others see the waiter, `register`
-/// must not touch what it borrows, because the caller may have gone on.
+/// Suspends the calling nano-thread, or puts a thread from outside to sleep, until the [`Waiter`]
+/// that `register` gets is released. If `register` returns `false`, it goes on at once. After it
+/// has let others see the waiter, `register` must not touch what it borrows, because the caller may
+/// have gone on.
 pub fn wait(mut register: impl FnMut(Waiter) -> bool) {
     let Some(vp) = vp::current() else {
         return block(register);
     };
     let command = Command::Wait(Register::new(&mut register));
-    // SAFETY: this fiber runs, so it has a yielder. The closure stays on this stack, which is at rest when the trampoline
-    // calls it.
+    // SAFETY: this fiber runs, so it has a yielder. The closure stays on this stack, which is at
+    // rest when the trampoline calls it.
     unsafe { (*(*vp.running().0.as_ptr()).yielder).suspend(command) };
 }
 
-/// Leaves the virtual processor to others; any of them, or this one, goes on with the calling nano-thread.
+/// Leaves the virtual processor to others; any of them, or this one, goes on with the calling
+/// nano-thread.
 pub fn make_way() {
     wait(|waiter| {
-        // SAFETY: the fiber is at rest when this is called, and this is the last that happens before it may go on.
+        // SAFETY: the fiber is at rest when this is called, and this is the last that happens
+        // before it may go on.
         unsafe { waiter.release() };
         true
     });
 }
 
-/// Makes a suspended nano-thread ready: in its home's inbox, or in the global queue if any virtual processor may go on
-/// with it.
+/// Makes a suspended nano-thread ready: in its home's inbox, or in the global queue if any virtual
+/// processor may go on with it.
 ///
 /// # Safety
 /// The fiber is suspended and this is called once for each suspension.
 pub unsafe fn ready(fiber: FiberRef) {
     // SAFETY: at rest until it is in a queue.
     let (registry, home) = unsafe { ((*fiber.0.as_ptr()).registry, (*fiber.0.as_ptr()).home) };
-    // Once the fiber is in a queue it may end, and with it the last reason for the runtime to live; a virtual processor
-    // of that runtime keeps it alive by itself.
+    // Once the fiber is in a queue it may end, and with it the last reason for the runtime to live;
+    // a virtual processor of that runtime keeps it alive by itself.
     let own = vp::current().is_some_and(|vp| std::ptr::eq(vp.registry(), registry));
     // SAFETY: the runtime lives while it has a suspended fiber, and it is always inside an `Arc`.
     let _alive = (!own).then(|| unsafe {

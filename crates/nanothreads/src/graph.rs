@@ -1,5 +1,5 @@
-//! A graph of tasks: each is run when all it comes after have ended. The compiler of the NANOS environment described
-//! programs so; here a program builds it by hand and runs it once.
+//! A graph of tasks: each is run when all it comes after have ended. The compiler of the NANOS
+//! environment described programs so; here a program builds it by hand and runs it once.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -65,8 +65,8 @@ impl<'work> Graph<'work> {
         }
     }
 
-    /// Runs all tasks on the runtime the caller runs on, or on the global one. If a task panics, what comes after it is
-    /// not run, and the panic goes on here when the rest has ended.
+    /// Runs all tasks on the runtime the caller runs on, or on the global one. If a task panics,
+    /// what comes after it is not run, and the panic goes on here when the rest has ended.
     ///
     /// # Errors
     /// [`Cycle`].
@@ -88,7 +88,8 @@ impl<'work> Graph<'work> {
         (0..self.nodes.len()).filter(|&node| *self.nodes[node].missing.get_mut() == 0).collect()
     }
 
-    /// Kahn: takes away tasks that come after nothing until none is left; in a circle nobody is ever first.
+    /// Kahn: takes away tasks that come after nothing until none is left; in a circle nobody is
+    /// ever first.
     fn is_cyclic(&mut self) -> bool {
         let mut missing: Vec<usize> = self.nodes.iter_mut().map(|node| *node.missing.get_mut()).collect();
         let mut first = self.without_predecessors();
@@ -106,8 +107,8 @@ impl<'work> Graph<'work> {
     }
 }
 
-/// Runs a task, and goes on with one that it was the last to be waited for: what it wrote is in this cache. Others that
-/// it releases are spawned.
+/// Runs a task, and goes on with one that it was the last to be waited for: what it wrote is in
+/// this cache. Others that it releases are spawned.
 fn follow<'scope>(scope: &Scope<'scope>, nodes: &'scope [Node<'_>], first: usize) {
     let mut next = Some(first);
     while let Some(node) = next.take() {

@@ -1,6 +1,7 @@
-//! What a virtual processor with nothing to run does: the idle loop of the nano-threads library (Martorell et al. 2000,
-//! Fig. 4), in its order. First give back what the manager asks for; else recover preempted work by handing this
-//! processor to it; else take work from the local ready queue, else from the global one, else from somebody else's.
+//! What a virtual processor with nothing to run does: the idle loop of the nano-threads library
+//! (Martorell et al. 2000, Fig. 4), in its order. First give back what the manager asks for; else
+//! recover preempted work by handing this processor to it; else take work from the local ready
+//! queue, else from the global one, else from somebody else's.
 //!
 //! It must not know what jobs are or who waits for them.
 
@@ -16,24 +17,27 @@ use crate::registry::Counter;
 use crate::sync::Ordering;
 use crate::vp::{self, Vp};
 
-/// The global queue comes before the local one in one visit out of so many, so that a program that feeds itself cannot
-/// keep others' work waiting for ever.
+/// The global queue comes before the local one in one visit out of so many, so that a program that
+/// feeds itself cannot keep others' work waiting for ever.
 const GLOBAL_FIRST: u32 = 61;
 
-/// The first sleep ends by itself after this, the later ones after longer and longer times up to a second: who pushes to
-/// its own queue looks for sleepers without a fence, so it can miss one that is just falling asleep.
+/// The first sleep ends by itself after this, the later ones after longer and longer times up to a
+/// second: who pushes to its own queue looks for sleepers without a fence, so it can miss one that
+/// is just falling asleep.
 const FIRST_SLEEP: Duration = Duration::from_millis(1);
 
-/// Pauses of the processor between two looks: some hundred nanoseconds, so that a search leaves others' lines in peace.
+/// Pauses of the processor between two looks: some hundred nanoseconds, so that a search leaves
+/// others' lines in peace.
 const PAUSES: u32 = 8;
 
-/// An idle virtual processor keeps its processor for so long, then the manager may give it to another program. If that is
-/// not possible yet, it tries again after twice the time, and so on up to `LENT_AFTER_MOST`.
+/// An idle virtual processor keeps its processor for so long, then the manager may give it to
+/// another program. If that is not possible yet, it tries again after twice the time, and so on up
+/// to `LENT_AFTER_MOST`.
 const LENT_AFTER: Duration = Duration::from_millis(10);
 const LENT_AFTER_MOST: Duration = Duration::from_secs(1);
 
-/// After so many looks a search lets another thread have the processor: if the operating system has put two virtual
-/// processors on one, the other one may be the one with the work.
+/// After so many looks a search lets another thread have the processor: if the operating system has
+/// put two virtual processors on one, the other one may be the one with the work.
 const LOOKS_PER_YIELD: u32 = 4;
 
 enum Next {
@@ -45,7 +49,8 @@ enum Next {
 /// The body of every fiber.
 ///
 /// # Safety
-/// `vp` is the virtual processor whose trampoline has resumed this fiber, and every resumption passes the right one.
+/// `vp` is the virtual processor whose trampoline has resumed this fiber, and every resumption
+/// passes the right one.
 pub unsafe fn run(yielder: &Yielder<*const Vp, Command>, mut vp: *const Vp) {
     loop {
         // SAFETY: the virtual processor outlives everything that runs on it.
@@ -120,7 +125,8 @@ fn release_to_manager(vp: &Vp) {
 fn parks(vp: &Vp, counter: Counter, lowers: bool) {
     let registry = vp.registry();
     registry.count(vp.index, counter);
-    // Before `sleeps_elsewhere`: who sleeps here is to be woken, nobody to be asked for by who leaves.
+    // Before `sleeps_elsewhere`: who sleeps here is to be woken, nobody to be asked for by who
+    // leaves.
     if registry.has_queued() {
         registry.seats.wake_one();
     }
@@ -129,8 +135,8 @@ fn parks(vp: &Vp, counter: Counter, lowers: bool) {
     }
 }
 
-/// Hands this processor to a virtual processor that lost its own in the middle of work, and parks until there is one for
-/// this again.
+/// Hands this processor to a virtual processor that lost its own in the middle of work, and parks
+/// until there is one for this again.
 fn recover(vp: &Vp) -> bool {
     let registry = vp.registry();
     if !registry.recovery || !registry.any_preempted() {
@@ -150,7 +156,8 @@ fn recover(vp: &Vp) -> bool {
     heir.is_some()
 }
 
-/// Nothing to do: sleeps. If there is a manager and still nothing after a while, others may have the processor.
+/// Nothing to do: sleeps. If there is a manager and still nothing after a while, others may have
+/// the processor.
 fn rest(vp: &Vp, sleeps: u32) {
     let registry = vp.registry();
     let managed = registry.manager.is_some();
@@ -218,8 +225,9 @@ fn steal(vp: &Vp) -> Option<Next> {
     })
 }
 
-/// Looks again and again for a short time: work often comes at once, and waking somebody is dear. Who finds something and
-/// was the last to search lets another search, so that many sleepers are woken by many jobs, but one at a time.
+/// Looks again and again for a short time: work often comes at once, and waking somebody is dear.
+/// Who finds something and was the last to search lets another search, so that many sleepers are
+/// woken by many jobs, but one at a time.
 fn search(vp: &Vp) -> Option<Next> {
     let registry = vp.registry();
     registry.searching.fetch_add(1, Ordering::SeqCst);
@@ -244,8 +252,8 @@ fn search(vp: &Vp) -> Option<Next> {
     found
 }
 
-/// The idle loop's first two questions. If either is to be answered with yes, there is nothing to search for: the processor is
-/// wanted elsewhere.
+/// The idle loop's first two questions. If either is to be answered with yes, there is nothing to
+/// search for: the processor is wanted elsewhere.
 fn is_crowded(vp: &Vp) -> bool {
     let registry = vp.registry();
     registry.poll();
@@ -255,7 +263,8 @@ fn is_crowded(vp: &Vp) -> bool {
 /// What keeps a virtual processor awake although there is no work.
 fn something_urgent(vp: &Vp) -> bool {
     let registry = vp.registry();
-    // What is tied to it keeps it from following the manager (see `release_to_manager`); then it sleeps all the same.
+    // What is tied to it keeps it from following the manager (see `release_to_manager`); then it
+    // sleeps all the same.
     let follows = registry.manager.is_none() || vp.tied.get() == 0;
     follows && is_crowded(vp) || registry.seats.is_closed()
 }

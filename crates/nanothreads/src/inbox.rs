@@ -1,5 +1,6 @@
-//! The list of resumed nano-threads that one virtual processor must go on with itself: anybody pushes, the owner takes
-//! all. A node is a pointer whose pointee has room for the next pointer, so nothing is allocated.
+//! The list of resumed nano-threads that one virtual processor must go on with itself: anybody
+//! pushes, the owner takes all. A node is a pointer whose pointee has room for the next pointer, so
+//! nothing is allocated.
 //!
 //! It must not know what a nano-thread is.
 

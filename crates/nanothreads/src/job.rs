@@ -1,5 +1,5 @@
-//! What lies in the ready queues: two words, a pointer to a job and the function that runs it. The job of a `join` lies
-//! on the stack of who waits for it; a spawned one lies on the heap.
+//! What lies in the ready queues: two words, a pointer to a job and the function that runs it. The
+//! job of a `join` lies on the stack of who waits for it; a spawned one lies on the heap.
 //!
 //! It must not know queues or virtual processors.
 
@@ -65,7 +65,8 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
 
     unsafe fn execute(data: *const ()) {
         let this = data.cast::<Self>();
-        // SAFETY: the owner waits for the latch, so `this` lives; nobody else touches the cells before it is set.
+        // SAFETY: the owner waits for the latch, so `this` lives; nobody else touches the cells
+        // before it is set.
         unsafe {
             let closure = (*(*this).closure.get()).take();
             if let Some(closure) = closure {

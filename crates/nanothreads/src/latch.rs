@@ -1,5 +1,5 @@
-//! One-shot events that one party waits for: a nano-thread, which is suspended, or an operating-system thread from
-//! outside, which sleeps.
+//! One-shot events that one party waits for: a nano-thread, which is suspended, or an
+//! operating-system thread from outside, which sleeps.
 //!
 //! It must not know queues or virtual processors: making a nano-thread ready is `fiber`'s.
 
@@ -28,7 +28,8 @@ impl Parker {
     }
 }
 
-/// Who waits, in one word: a nano-thread's address, or a [`Parker`]'s address with the lowest bit set.
+/// Who waits, in one word: a nano-thread's address, or a [`Parker`]'s address with the lowest bit
+/// set.
 #[derive(Clone, Copy)]
 pub struct Waiter(usize);
 
@@ -59,8 +60,8 @@ impl Waiter {
     }
 }
 
-/// Blocks the calling operating-system thread until the waiter made for it is released. `register` says whether it has
-/// been registered; if not, what it waits for has happened.
+/// Blocks the calling operating-system thread until the waiter made for it is released. `register`
+/// says whether it has been registered; if not, what it waits for has happened.
 pub fn block(register: impl FnOnce(Waiter) -> bool) {
     let parker = Arc::new(Parker::default());
     let waiter = Waiter::parker(Arc::clone(&parker));
@@ -75,7 +76,8 @@ pub fn block(register: impl FnOnce(Waiter) -> bool) {
 
 const UNSET: usize = 0;
 const SET: usize = 1;
-/// Added to a waiter's word so that it is neither `UNSET` nor `SET`: bit 1 is free in every address used here.
+/// Added to a waiter's word so that it is neither `UNSET` nor `SET`: bit 1 is free in every address
+/// used here.
 const WAITING: usize = 2;
 
 /// Set once, waited for by at most one.
@@ -96,7 +98,8 @@ impl Latch {
         self.state.load(Ordering::Acquire) == SET
     }
 
-    /// Registers the waiter; `false` if the latch is set already. After `true` the latch's owner may go on at any time.
+    /// Registers the waiter; `false` if the latch is set already. After `true` the latch's owner
+    /// may go on at any time.
     pub fn register(&self, waiter: Waiter) -> bool {
         let word = waiter.0 | WAITING;
         self.state.compare_exchange(UNSET, word, Ordering::AcqRel, Ordering::Acquire).is_ok()
@@ -105,7 +108,8 @@ impl Latch {
     /// Sets it and lets the waiter go on.
     ///
     /// # Safety
-    /// `this` is live when called. It may be gone as soon as it is set: nothing of it is touched afterwards.
+    /// `this` is live when called. It may be gone as soon as it is set: nothing of it is touched
+    /// afterwards.
     pub unsafe fn set(this: *const Self) {
         // SAFETY: live until this swap, by the caller's promise.
         let former = unsafe { (*this).state.swap(SET, Ordering::AcqRel) };
@@ -145,7 +149,8 @@ impl CountLatch {
     /// # Safety
     /// As [`Latch::set`]: `this` may be gone as soon as the count is zero.
     pub unsafe fn decrement(this: *const Self) {
-        // SAFETY: live while the count is not zero, and this call's own share of it is not given back yet.
+        // SAFETY: live while the count is not zero, and this call's own share of it is not given
+        // back yet.
         if unsafe { (*this).count.fetch_sub(1, Ordering::AcqRel) } == 1 {
             // SAFETY: live until the latch is set.
             unsafe { Latch::set(&raw const (*this).latch) };

@@ -1,11 +1,13 @@
-//! Malleable user-level threads: the heir of the Nano-threads Library (Martorell et al. 2000, §2.1).
+//! Malleable user-level threads: the heir of the Nano-threads Library (Martorell et al. 2000,
+//! §2.1).
 //!
-//! A program divides its work into nano-threads, as many as it likes; a few virtual processors, one operating-system
-//! thread each, run them. When the manager takes a processor away, a virtual processor gives it back at its next safe
-//! point (the end of a nano-thread, a join, a barrier, a chunk of a loop) and parks; what is in its queue is stolen, and
-//! what it was in the middle of is recovered: the others hand it their processor when they would otherwise wait. When
-//! the manager gives one more, a parked virtual processor goes on. So a program grows and shrinks within one task, and
-//! nobody waits for a preempted partner.
+//! A program divides its work into nano-threads, as many as it likes; a few virtual processors, one
+//! operating-system thread each, run them. When the manager takes a processor away, a virtual
+//! processor gives it back at its next safe point (the end of a nano-thread, a join, a barrier, a
+//! chunk of a loop) and parks; what is in its queue is stolen, and what it was in the middle of is
+//! recovered: the others hand it their processor when they would otherwise wait. When the manager
+//! gives one more, a parked virtual processor goes on. So a program grows and shrinks within one
+//! task, and nobody waits for a preempted partner.
 //!
 //! ```
 //! use nanothreads::{Runtime, Scripted};
@@ -18,12 +20,14 @@
 //! # Ok::<(), nanothreads::BuildError>(())
 //! ```
 //!
-//! Nano-threads are **tied** unless the runtime is built otherwise: one that has waited goes on with the virtual
-//! processor it began on, so references to thread-local data stay what they are. See [`Builder::untied`].
+//! Nano-threads are **tied** unless the runtime is built otherwise: one that has waited goes on
+//! with the virtual processor it began on, so references to thread-local data stay what they are.
+//! See [`Builder::untied`].
 //!
 //! The same in C: `include/nanothreads.h`.
 //!
-//! This crate must not know the manager's policies, pages or messages: it sees the manager as an [`Allocation`].
+//! This crate must not know the manager's policies, pages or messages: it sees the manager as an
+//! [`Allocation`].
 
 #![allow(unsafe_code)] // Stacks, jobs on them and the C API: each use says why it is sound.
 

@@ -1,9 +1,10 @@
-//! The manager, as the C client shows it (`client/include/numaestro.h`): the primitives of the NANOS CPU Manager
-//! (Martorell et al. 2000, Figs. 3 and 4). Under `numaestro run` they come from the preloaded library, otherwise from a copy
-//! in this crate; with both, a program would attach twice.
+//! The manager, as the C client shows it (`client/include/numaestro.h`): the primitives of the
+//! NANOS CPU Manager (Martorell et al. 2000, Figs. 3 and 4). Under `numaestro run` they come from
+//! the preloaded library, otherwise from a copy in this crate; with both, a program would attach
+//! twice.
 //!
-//! It must not know nano-threads. Unlike every other allocation it keeps the table of virtual processors itself, and
-//! parks them.
+//! It must not know nano-threads. Unlike every other allocation it keeps the table of virtual
+//! processors itself, and parks them.
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,7 +32,8 @@ mod copy {
     }
 }
 
-/// The client's functions, wherever they come from. All of them are thread-safe; but for one they take numbers only.
+/// The client's functions, wherever they come from. All of them are thread-safe; but for one they
+/// take numbers only.
 struct Client {
     api_version: extern "C" fn() -> u32,
     attach: extern "C" fn() -> c_int,
@@ -55,7 +57,8 @@ impl Client {
         unsafe fn find<F: Copy>(name: &CStr) -> Option<F> {
             // SAFETY: a search by name; it changes nothing.
             let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-            // SAFETY: function pointers are as large as data pointers here, and the type is right, says the caller.
+            // SAFETY: function pointers are as large as data pointers here, and the type is right,
+            // says the caller.
             (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
         }
         // SAFETY: the types are those of the header.
@@ -173,8 +176,9 @@ impl Manager {
         (self.client.request)(number(processors)) == OK
     }
 
-    /// There is work again for those who have parked; `false` if nobody has since the last time. Not while one is still
-    /// on its way: what it says by parking would come after this and undo it.
+    /// There is work again for those who have parked; `false` if nobody has since the last time.
+    /// Not while one is still on its way: what it says by parking would come after this and undo
+    /// it.
     pub fn want_more(&self) -> bool {
         let settled = |(vp, away): (usize, &AtomicBool)| !away.load(Ordering::SeqCst) || self.is_parked(vp);
         let lowered = self.lowered.load(Ordering::SeqCst)
@@ -192,15 +196,17 @@ impl Manager {
         unsafe { (self.client.vp_info)(number(vp), &raw mut info) == OK && info.state == UNALLOCATED }
     }
 
-    /// Gives the processor of `vp`, which is the caller, back, and parks until there is one for it again. Just before, calls
-    /// `before`, with `true` if the program has to say later, by [`want_more`](Self::want_more), that it can use more
-    /// again. `false`: it is the last one, or there is no manager, so nobody has parked.
+    /// Gives the processor of `vp`, which is the caller, back, and parks until there is one for it
+    /// again. Just before, calls `before`, with `true` if the program has to say later, by
+    /// [`want_more`](Self::want_more), that it can use more again. `false`: it is the last one, or
+    /// there is no manager, so nobody has parked.
     pub fn release(&self, vp: usize, before: impl FnOnce(bool)) -> bool {
         self.leave(vp, before, || (self.client.vp_release)(number(vp)))
     }
 
-    /// Hands the processor of `vp`, which is the caller, to a virtual processor that lost its own, after it was passed to
-    /// `wake`, and parks. `before` as in [`release`](Self::release). `false`: there was none.
+    /// Hands the processor of `vp`, which is the caller, to a virtual processor that lost its own,
+    /// after it was passed to `wake`, and parks. `before` as in [`release`](Self::release).
+    /// `false`: there was none.
     pub fn hand_over(&self, vp: usize, wake: impl FnOnce(usize), before: impl FnOnce(bool)) -> bool {
         let work = (self.client.vp_claim)();
         let Ok(heir) = usize::try_from(work) else {

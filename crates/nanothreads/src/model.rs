@@ -1,6 +1,6 @@
-//! The protocols of this crate under the interleavings that the memory model allows, for small cases:
-//! `RUSTFLAGS="--cfg loom" cargo test -p numaestro-nanothreads --lib --release`. A wake that is lost shows as a run without
-//! end, which loom reports.
+//! The protocols of this crate under the interleavings that the memory model allows, for small
+//! cases: `RUSTFLAGS="--cfg loom" cargo test -p numaestro-nanothreads --lib --release`. A wake that
+//! is lost shows as a run without end, which loom reports.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -125,7 +125,8 @@ fn a_barrier_can_be_used_again() {
     });
 }
 
-/// A processor that comes while another is being given back is not lost: the virtual processor goes on.
+/// A processor that comes while another is being given back is not lost: the virtual processor goes
+/// on.
 #[test]
 fn a_processor_that_comes_is_given_to_who_just_parked() {
     check(3, || {
@@ -181,8 +182,8 @@ fn a_sleeper_is_woken_for_what_comes() {
     });
 }
 
-/// The three-party race: something becomes ready on a virtual processor that is just parking, while the only other one is
-/// falling asleep. The other one must recover it.
+/// The three-party race: something becomes ready on a virtual processor that is just parking, while
+/// the only other one is falling asleep. The other one must recover it.
 #[test]
 fn what_becomes_ready_on_the_parked_is_recovered() {
     check(2, || {

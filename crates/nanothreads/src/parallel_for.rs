@@ -1,8 +1,9 @@
 //! `parallel_for`: a loop that is divided where and when somebody has nothing to do.
 //!
-//! Lazy binary splitting (Tzannes et al. 2010): a nano-thread goes through its part chunk by chunk, and whenever its
-//! queue is empty, because what it had put there was taken, puts half of the rest there. So the loop grows to new
-//! processors in the middle, and when there is one processor it is one loop.
+//! Lazy binary splitting (Tzannes et al. 2010): a nano-thread goes through its part chunk by chunk,
+//! and whenever its queue is empty, because what it had put there was taken, puts half of the rest
+//! there. So the loop grows to new processors in the middle, and when there is one processor it is
+//! one loop.
 
 use std::ops::Range;
 
@@ -13,9 +14,10 @@ use crate::vp;
 /// With grain 0 a loop has so many chunks for each virtual processor.
 const CHUNKS: usize = 64;
 
-/// Calls `body` for every index of `range`, in any order, perhaps at the same time. `grain`: how many indices make a
-/// chunk, after which a processor can be given back or work shared; 0 lets the runtime choose. A panic goes on here
-/// after the chunks under way have ended; the others may never be run.
+/// Calls `body` for every index of `range`, in any order, perhaps at the same time. `grain`: how
+/// many indices make a chunk, after which a processor can be given back or work shared; 0 lets the
+/// runtime choose. A panic goes on here after the chunks under way have ended; the others may never
+/// be run.
 pub fn parallel_for(range: Range<usize>, grain: usize, body: impl Fn(usize) + Sync) {
     parallel_for_chunks(range, grain, |chunk| chunk.for_each(&body));
 }

@@ -46,11 +46,13 @@ pub struct Registry {
     /// What must end before the runtime may: one for the runtime's owner, one for each spawn.
     pub alive: CachePadded<CountLatch>,
     pub allocation: Box<dyn Allocation>,
-    /// The manager, if it is what decides: then it parks virtual processors, and in `seats` all of them run.
+    /// The manager, if it is what decides: then it parks virtual processors, and in `seats` all of
+    /// them run.
     pub manager: Option<Manager>,
     /// The allocation changes by itself and must be asked.
     pub polled: bool,
-    /// Processors that virtual processors are bound to, by their number in `seats`; empty if they are not bound here.
+    /// Processors that virtual processors are bound to, by their number in `seats`; empty if they
+    /// are not bound here.
     pub bound_to: Vec<usize>,
     pub untied: bool,
     pub recovery: bool,
@@ -68,7 +70,8 @@ impl Registry {
         self.wake_one();
     }
 
-    /// Somebody sleeps and there is new work: wakes one, unless one is searching already and will find it.
+    /// Somebody sleeps and there is new work: wakes one, unless one is searching already and will
+    /// find it.
     #[cold]
     pub fn wake_a_searcher(&self) {
         if self.searching.load(Ordering::Relaxed) == 0 {
@@ -76,7 +79,8 @@ impl Registry {
         }
     }
 
-    /// Wakes one that sleeps for want of work; if all are awake that have a processor, asks the manager for one.
+    /// Wakes one that sleeps for want of work; if all are awake that have a processor, asks the
+    /// manager for one.
     pub fn wake_one(&self) {
         if self.seats.somebody_sleeps()
             && !self.seats.wake_one()
@@ -128,7 +132,8 @@ impl Registry {
     /// A new allocation.
     #[cold]
     pub fn set_target(&self, processors: usize) {
-        // More than there are virtual processors is as good as all of them, and must not look like a change each time.
+        // More than there are virtual processors is as good as all of them, and must not look like
+        // a change each time.
         let processors = processors.clamp(1, self.inboxes.len());
         if processors != self.seats.target() {
             self.seats.set_target(processors, |vp| self.has_resumed(vp));

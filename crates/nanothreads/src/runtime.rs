@@ -21,8 +21,8 @@ use crate::seats::Seats;
 use crate::sync::{AtomicU32, Ordering};
 use crate::vp::{self, Vp};
 
-/// Stack of a nano-thread unless the builder says otherwise: half of what the standard library gives a thread. Only what
-/// is used costs memory.
+/// Stack of a nano-thread unless the builder says otherwise: half of what the standard library
+/// gives a thread. Only what is used costs memory.
 const STACK_BYTES: usize = 1 << 20;
 
 /// How long an idle virtual processor searches before it sleeps: about what waking it costs.
@@ -70,27 +70,31 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Virtual processors: the most processors the program can use at a time. Default: as many as it may ever
-    /// get, i.e. those of the affinity mask with which `numaestro run`, or the program itself, was started.
+    /// Virtual processors: the most processors the program can use at a time. Default: as many as
+    /// it may ever get, i.e. those of the affinity mask with which `numaestro run`, or the program
+    /// itself, was started.
     #[must_use]
     pub fn vps(mut self, vps: usize) -> Self {
         self.vps = Some(vps);
         self
     }
 
-    /// Where the number of processors comes from. Default: the manager, or without one the affinity mask.
+    /// Where the number of processors comes from. Default: the manager, or without one the affinity
+    /// mask.
     #[must_use]
     pub fn allocation(mut self, allocation: impl Allocation + 'static) -> Self {
         self.allocation = Some(Box::new(allocation));
         self
     }
 
-    /// Lets a nano-thread that has waited go on with any virtual processor instead of the one it began on. So what waits
-    /// at a barrier follows the processors as they come and go, without hand-overs.
+    /// Lets a nano-thread that has waited go on with any virtual processor instead of the one it
+    /// began on. So what waits at a barrier follows the processors as they come and go, without
+    /// hand-overs.
     ///
     /// # Safety
-    /// No nano-thread of this runtime may keep a reference to thread-local data, or anything else that must stay on its
-    /// thread, while it waits (in [`join`](crate::join()), [`scope`](crate::scope()), [`Barrier::wait`](crate::Barrier),
+    /// No nano-thread of this runtime may keep a reference to thread-local data, or anything else
+    /// that must stay on its thread, while it waits (in [`join`](crate::join()),
+    /// [`scope`](crate::scope()), [`Barrier::wait`](crate::Barrier),
     /// [`JoinHandle::join`](crate::JoinHandle), and what is built on them).
     #[must_use]
     pub unsafe fn untied(mut self) -> Self {
@@ -98,24 +102,25 @@ impl Builder {
         self
     }
 
-    /// `false`: virtual processors keep what they have, whatever is asked back, and hand nothing over: a team of threads
-    /// that knows of no manager. For comparison.
+    /// `false`: virtual processors keep what they have, whatever is asked back, and hand nothing
+    /// over: a team of threads that knows of no manager. For comparison.
     #[must_use]
     pub fn recovery(mut self, recovery: bool) -> Self {
         self.recovery = recovery;
         self
     }
 
-    /// Without a manager, binds each virtual processor to the processor of the affinity mask that it holds: for programs that have
-    /// the machine to themselves. A manager binds in any case. Default: the operating system decides.
+    /// Without a manager, binds each virtual processor to the processor of the affinity mask that
+    /// it holds: for programs that have the machine to themselves. A manager binds in any case.
+    /// Default: the operating system decides.
     #[must_use]
     pub fn bind(mut self, bind: bool) -> Self {
         self.bind = bind;
         self
     }
 
-    /// How long an idle virtual processor searches for work before it sleeps. Default: 50 microseconds, about what waking
-    /// it costs.
+    /// How long an idle virtual processor searches for work before it sleeps. Default: 50
+    /// microseconds, about what waking it costs.
     #[must_use]
     pub fn search(mut self, time: Duration) -> Self {
         self.search = time;
@@ -139,7 +144,8 @@ impl Builder {
             return Err(BuildError::Vps(vps));
         }
         let manager = if self.allocation.is_none() { Manager::attach(vps) } else { None };
-        // The manager parks virtual processors itself: as far as this crate's table goes, all of them run.
+        // The manager parks virtual processors itself: as far as this crate's table goes, all of
+        // them run.
         let processors = if manager.is_some() { vps } else { processors_of_the_mask() };
         let allocation = self.allocation.unwrap_or_else(|| Box::new(Fixed(processors)));
         let deques: Vec<_> = (0..vps).map(|_| Worker::new_lifo()).collect();
@@ -182,7 +188,8 @@ pub struct Statistics {
     pub steals: u64,
     /// Times a nano-thread had to wait and left its virtual processor to others.
     pub suspensions: u64,
-    /// Times a virtual processor handed its processor to one that had lost its own in the middle of work.
+    /// Times a virtual processor handed its processor to one that had lost its own in the middle of
+    /// work.
     pub hand_overs: u64,
     /// Times a processor was given back because the manager asked for it.
     pub releases: u64,
@@ -253,13 +260,14 @@ impl Runtime {
         self.registry.inboxes.len()
     }
 
-    /// Tells the manager how many processors this program wants (`cpus_request`); 0 withdraws the wish. `false`: there
-    /// is no manager.
+    /// Tells the manager how many processors this program wants (`cpus_request`); 0 withdraws the
+    /// wish. `false`: there is no manager.
     pub fn request(&self, processors: usize) -> bool {
         self.registry.manager.as_ref().is_some_and(|manager| manager.wish(processors, self.vps()))
     }
 
-    /// Tells the manager the speedup with so many processors, in thousandths. `false`: there is no manager.
+    /// Tells the manager the speedup with so many processors, in thousandths. `false`: there is no
+    /// manager.
     pub fn report_speedup(&self, processors: usize, milli: u32) -> bool {
         self.registry.manager.as_ref().is_some_and(|manager| manager.report_speedup(processors, milli))
     }
@@ -297,7 +305,8 @@ impl Drop for Runtime {
             }
         };
         if inside {
-            // One of its own nano-threads drops it: that one must end first, so somebody else waits for it.
+            // One of its own nano-threads drops it: that one must end first, so somebody else waits
+            // for it.
             let _ = std::thread::Builder::new().name("nth-end".to_owned()).spawn(end);
         } else {
             end();

@@ -16,7 +16,8 @@ use crate::vp;
 /// Where nano-threads are spawned that end before [`scope`] returns.
 pub struct Scope<'scope> {
     registry: Arc<Registry>,
-    /// On a line of its own: everybody who ends a nano-thread writes it, and every spawn reads the rest.
+    /// On a line of its own: everybody who ends a nano-thread writes it, and every spawn reads the
+    /// rest.
     running: CachePadded<CountLatch>,
     /// The first panic; the others are dropped, as there is only one way to go on.
     panic: Mutex<Option<Payload>>,
@@ -39,8 +40,9 @@ impl<'scope> Address<'scope> {
     }
 }
 
-/// Runs `body`, which may spawn nano-threads that borrow what outlives the scope, and returns when all of them have
-/// ended. If any of them panics, or `body` does, the panic goes on here after all have ended.
+/// Runs `body`, which may spawn nano-threads that borrow what outlives the scope, and returns when
+/// all of them have ended. If any of them panics, or `body` does, the panic goes on here after all
+/// have ended.
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
     if vp::current().is_none() {
         return global().install(|| scope(body));
@@ -65,8 +67,8 @@ impl<'scope> Scope<'scope> {
     pub fn spawn(&self, work: impl FnOnce(&Scope<'scope>) + Send + 'scope) {
         self.running.increment();
         let address = Address(self);
-        // SAFETY: the scope waits for this nano-thread, so it and what `'scope` borrows live until the count is given back,
-        // which is the last thing this does.
+        // SAFETY: the scope waits for this nano-thread, so it and what `'scope` borrows live until
+        // the count is given back, which is the last thing this does.
         let job = unsafe {
             job::heap(move || {
                 let address = address;

@@ -1,9 +1,11 @@
-//! Which virtual processors hold a processor: the table `cpu_info` of the NANOS CPU Manager inside one program
-//! (Martorell et al. 2000, §5.1), and the primitives on it: release, claim and hand-over, idle sleep.
+//! Which virtual processors hold a processor: the table `cpu_info` of the NANOS CPU Manager inside
+//! one program (Martorell et al. 2000, §5.1), and the primitives on it: release, claim and
+//! hand-over, idle sleep.
 //!
-//! It must not know jobs, queues, nano-threads or where the number of processors comes from: what counts as work is
-//! asked by a closure. Every change is one compare-and-swap of a word, so a virtual processor that the kernel has
-//! preempted in the middle keeps nobody waiting. The `README.md` of this crate goes through the races.
+//! It must not know jobs, queues, nano-threads or where the number of processors comes from: what
+//! counts as work is asked by a closure. Every change is one compare-and-swap of a word, so a
+//! virtual processor that the kernel has preempted in the middle keeps nobody waiting. The
+//! `README.md` of this crate goes through the races.
 
 use crossbeam_utils::CachePadded;
 
@@ -24,11 +26,13 @@ struct Seat {
     state: AtomicU32,
     /// Which processor it holds, or held last: a number below that of virtual processors.
     processor: AtomicU32,
-    /// It gave its processor up in the middle of a nano-thread, or with resumed ones in its own list.
+    /// It gave its processor up in the middle of a nano-thread, or with resumed ones in its own
+    /// list.
     interrupted: AtomicBool,
 }
 
-/// What each spawn and each safe point reads: one line, written only when the allocation changes or somebody sleeps.
+/// What each spawn and each safe point reads: one line, written only when the allocation changes or
+/// somebody sleeps.
 struct Signals {
     /// Processors allotted (`n_cpus_allocated`) in the lower half, virtual processors that hold one
     /// (`n_cpus_current`) in the upper.
@@ -111,8 +115,8 @@ impl Seats {
         self.signals.asleep.load(Ordering::Relaxed) != 0
     }
 
-    /// A new allocation. Sleepers among the surplus are woken so that they give their processors up; what is new is
-    /// given to parked virtual processors, first to those that `has_work`.
+    /// A new allocation. Sleepers among the surplus are woken so that they give their processors
+    /// up; what is new is given to parked virtual processors, first to those that `has_work`.
     pub fn set_target(&self, target: usize, has_work: impl Fn(usize) -> bool) {
         let target = target.clamp(1, self.table.len()) as u32;
         let change = |counts| Some(pack(unpack(counts).0, target));
@@ -124,8 +128,9 @@ impl Seats {
         self.grow(has_work);
     }
 
-    /// `cpus_release_self`: `vp` gives its processor up if processors are asked back, and must then call
-    /// [`wait_seated`](Self::wait_seated). `interrupted`: there is work on it that only it can go on with.
+    /// `cpus_release_self`: `vp` gives its processor up if processors are asked back, and must then
+    /// call [`wait_seated`](Self::wait_seated). `interrupted`: there is work on it that only it can
+    /// go on with.
     pub fn release(&self, vp: usize, interrupted: bool, has_work: impl Fn(usize) -> bool) -> bool {
         if !self.change_active(|active, target| (active > target).then(|| active - 1)) {
             return false;
@@ -138,8 +143,9 @@ impl Seats {
         true
     }
 
-    /// `cpus_get_preempted_work` and `cpus_processor_handoff`: a parked virtual processor with work gets the processor
-    /// of `vp`, which must then call [`wait_seated`](Self::wait_seated). Returns who got it, or nothing if none has work.
+    /// `cpus_get_preempted_work` and `cpus_processor_handoff`: a parked virtual processor with work
+    /// gets the processor of `vp`, which must then call [`wait_seated`](Self::wait_seated). Returns
+    /// who got it, or nothing if none has work.
     pub fn hand_over(&self, vp: usize, interrupted: bool, has_work: impl Fn(usize) -> bool) -> Option<usize> {
         // Starting after oneself lets the preempted have their turn one after the other.
         let count = self.table.len();
@@ -171,8 +177,9 @@ impl Seats {
         seat.interrupted.store(false, Ordering::Relaxed);
     }
 
-    /// `vp` has found nothing to do. It keeps its processor and sleeps until somebody wakes it, unless `look` finds
-    /// something after everybody can see that it is about to sleep. After `timeout` it returns by itself.
+    /// `vp` has found nothing to do. It keeps its processor and sleeps until somebody wakes it,
+    /// unless `look` finds something after everybody can see that it is about to sleep. After
+    /// `timeout` it returns by itself.
     pub fn sleep(&self, vp: usize, timeout: Option<std::time::Duration>, look: impl FnOnce() -> bool) {
         let seat = &self.table[vp];
         self.signals.asleep.fetch_add(1, Ordering::SeqCst);
@@ -190,8 +197,9 @@ impl Seats {
         seat.interrupted.store(false, Ordering::Relaxed);
     }
 
-    /// Somebody sleeps where this table cannot see it, so [`somebody_sleeps`](Self::somebody_sleeps) is to be true until
-    /// the same is called with `false`.
+    /// Somebody sleeps where this table cannot see it, so
+    /// [`somebody_sleeps`](Self::somebody_sleeps) is to be true until the same is called with
+    /// `false`.
     pub fn sleeps_elsewhere(&self, sleeps: bool) {
         if sleeps {
             self.signals.asleep.fetch_add(1, Ordering::SeqCst);
@@ -216,17 +224,20 @@ impl Seats {
         self.somebody_sleeps() && (0..self.table.len()).any(|vp| self.wake(vp))
     }
 
-    /// Something is ready that only `vp` can run. Call it after a sequentially consistent fence that follows the push.
+    /// Something is ready that only `vp` can run. Call it after a sequentially consistent fence
+    /// that follows the push.
     pub fn wake_for(&self, vp: usize) {
         match self.table[vp].state.load(Ordering::Relaxed) {
             RUNNING => {}
             IDLE => _ = self.wake(vp),
-            // Somebody who has nothing to do hands its processor over; those who run look before they sleep.
+            // Somebody who has nothing to do hands its processor over; those who run look before
+            // they sleep.
             _ => _ = self.wake_one(),
         }
     }
 
-    /// The end: everybody goes on, with or without a processor, and looks at [`is_closed`](Self::is_closed).
+    /// The end: everybody goes on, with or without a processor, and looks at
+    /// [`is_closed`](Self::is_closed).
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
@@ -259,8 +270,9 @@ impl Seats {
         futex_wake(&seat.state);
     }
 
-    /// One that nobody holds: the one `vp` held last if possible. There is one for each that is parked: it was put back
-    /// before parking, or the one that was handed over was taken by another.
+    /// One that nobody holds: the one `vp` held last if possible. There is one for each that is
+    /// parked: it was put back before parking, or the one that was handed over was taken by
+    /// another.
     fn take_free(&self, vp: usize) -> usize {
         let last = self.processor(vp);
         let all = (0..self.free.len()).flat_map(|word| (0..64).map(move |bit| 64 * word + bit));
@@ -281,7 +293,8 @@ impl Seats {
         fence(Ordering::SeqCst);
     }
 
-    /// What became ready on `vp` while it was parking was not seen by who made it ready; a sleeper must hear of it.
+    /// What became ready on `vp` while it was parking was not seen by who made it ready; a sleeper
+    /// must hear of it.
     fn tell_of_parked(&self, vp: usize, has_work: impl Fn(usize) -> bool) {
         if self.is_parked(vp) && self.has_work(vp, has_work) {
             self.wake_one();
@@ -296,8 +309,8 @@ impl Seats {
         self.signals.counts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, update).is_ok()
     }
 
-    /// Gives free processors to parked virtual processors (`allocate_cpu`, Martorell et al. 2000, Fig. 3: one that was
-    /// preempted before any other).
+    /// Gives free processors to parked virtual processors (`allocate_cpu`, Martorell et al. 2000,
+    /// Fig. 3: one that was preempted before any other).
     fn grow(&self, has_work: impl Fn(usize) -> bool) {
         while self.change_active(|active, target| (active < target).then(|| active + 1)) {
             let claim = |vp: &usize| self.step(*vp, PARKED, CLAIMED);
@@ -309,7 +322,8 @@ impl Seats {
             }
             self.change_active(|active, _| Some(active - 1));
             fence(Ordering::SeqCst);
-            // One that parked while the count stood too high has seen no free processor: look again.
+            // One that parked while the count stood too high has seen no free processor: look
+            // again.
             if !all.clone().any(|vp| self.is_parked(vp)) {
                 return;
             }

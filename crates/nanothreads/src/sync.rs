@@ -1,5 +1,5 @@
-//! What the lock-free protocols of this crate stand on: atomics and a futex, or loom's model of them
-//! (`RUSTFLAGS="--cfg loom"`). It knows nothing of nano-threads.
+//! What the lock-free protocols of this crate stand on: atomics and a futex, or loom's model of
+//! them (`RUSTFLAGS="--cfg loom"`). It knows nothing of nano-threads.
 
 #[cfg(not(loom))]
 mod real {
@@ -12,8 +12,8 @@ mod real {
             tv_nsec: libc::c_long::from(timeout.subsec_nanos().cast_signed()),
         });
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: `word` is a live, aligned 32-bit word and `time` is null or a live timespec; the kernel reads both
-        // and writes neither.
+        // SAFETY: `word` is a live, aligned 32-bit word and `time` is null or a live timespec; the
+        // kernel reads both and writes neither.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -40,7 +40,8 @@ mod real {
 mod real {
     pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-    /// In the model a sleeper is one who lets others go first and looks again: a lost wake shows as a run without end.
+    /// In the model a sleeper is one who lets others go first and looks again: a lost wake shows as
+    /// a run without end.
     pub fn futex_wait(_word: &AtomicU32, _value: u32, _timeout: Option<std::time::Duration>) {
         loom::thread::yield_now();
     }

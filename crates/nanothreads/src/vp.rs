@@ -1,4 +1,5 @@
-//! A virtual processor: one operating-system thread, its ready queue, and the trampoline that resumes fibers.
+//! A virtual processor: one operating-system thread, its ready queue, and the trampoline that
+//! resumes fibers.
 //!
 //! It must not know why a fiber waits. What to do next is decided in `idle`.
 
@@ -18,7 +19,8 @@ use crate::registry::{Counter, Registry};
 /// At most this many empty stacks are kept for reuse on each virtual processor.
 const STACKS_KEPT: usize = 64;
 
-/// What one virtual processor's thread alone touches; others see it through the registry (stealer, inbox, seat).
+/// What one virtual processor's thread alone touches; others see it through the registry (stealer,
+/// inbox, seat).
 pub struct Vp {
     /// Its number, from 0.
     pub index: usize,
@@ -45,8 +47,8 @@ thread_local! {
     static CURRENT: Cell<*const Vp> = const { Cell::new(std::ptr::null()) };
 }
 
-/// The virtual processor the caller runs on. Never inlined: an untied nano-thread may come back from a wait on another
-/// thread, and must not find the former thread's address in a register.
+/// The virtual processor the caller runs on. Never inlined: an untied nano-thread may come back
+/// from a wait on another thread, and must not find the former thread's address in a register.
 #[inline(never)]
 fn current_pointer() -> *const Vp {
     CURRENT.get()
@@ -55,7 +57,8 @@ fn current_pointer() -> *const Vp {
 /// The virtual processor the caller runs on, if it runs on one. Good until the caller next waits.
 #[inline]
 pub fn current<'a>() -> Option<&'a Vp> {
-    // SAFETY: null, or the `Vp` on the stack of this very thread, which ends after everything that runs on it.
+    // SAFETY: null, or the `Vp` on the stack of this very thread, which ends after everything that
+    // runs on it.
     unsafe { current_pointer().as_ref() }
 }
 
@@ -101,9 +104,9 @@ impl Vp {
         }
     }
 
-    /// What a nano-thread does where it can be interrupted (spawn, join, chunk of a loop): if processors are asked back, the
-    /// virtual processor gives its own back here, in the middle of its nano-thread. What is in its queue can be stolen
-    /// meanwhile.
+    /// What a nano-thread does where it can be interrupted (spawn, join, chunk of a loop): if
+    /// processors are asked back, the virtual processor gives its own back here, in the middle of
+    /// its nano-thread. What is in its queue can be stolen meanwhile.
     #[inline]
     pub fn safe_point(&self) {
         self.registry.poll();
@@ -112,9 +115,10 @@ impl Vp {
         }
     }
 
-    /// An untied nano-thread makes way, and the idle loop gives the processor back. A tied one parks with its virtual
-    /// processor and is recovered; but if the manager parks, it goes on, because the manager recovers only what it has
-    /// stolen itself, and the idle loop gives the processor back when nothing is tied to it.
+    /// An untied nano-thread makes way, and the idle loop gives the processor back. A tied one
+    /// parks with its virtual processor and is recovered; but if the manager parks, it goes on,
+    /// because the manager recovers only what it has stolen itself, and the idle loop gives the
+    /// processor back when nothing is tied to it.
     #[cold]
     fn interrupt(&self) {
         let registry = self.registry();
@@ -190,10 +194,12 @@ impl Vp {
                     fiber = next;
                 }
                 Some(Command::Wait(register)) => {
-                    // A panic is counted by the thread it is on, so whoever waits while unwinding stays.
+                    // A panic is counted by the thread it is on, so whoever waits while unwinding
+                    // stays.
                     let tied = !self.registry.untied || std::thread::panicking();
                     self.tied.update(|count| count + usize::from(tied));
-                    // SAFETY: the fiber is at rest until the waiter is released, and the closure is on its stack.
+                    // SAFETY: the fiber is at rest until the waiter is released, and the closure is
+                    // on its stack.
                     let registered = unsafe {
                         fiber.set_home(if tied { self.index } else { ANYWHERE });
                         register.register(Waiter::fiber(fiber))

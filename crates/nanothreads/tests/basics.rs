@@ -1,5 +1,5 @@
-//! What a program sees: joins, scopes, loops, barriers, graphs, panics, the end of a runtime. How many processors there
-//! are at the time must not be seen at all; `resize.rs` changes it.
+//! What a program sees: joins, scopes, loops, barriers, graphs, panics, the end of a runtime. How
+//! many processors there are at the time must not be seen at all; `resize.rs` changes it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -77,7 +77,8 @@ fn loops_nest() {
     assert_eq!(sum.into_inner(), 435 * 435);
 }
 
-/// More nano-threads than virtual processors meet at a barrier: on bare threads this would never end.
+/// More nano-threads than virtual processors meet at a barrier: on bare threads this would never
+/// end.
 #[test]
 fn a_barrier_lets_nobody_pass_before_all_have_come() {
     for vps in [1, 2, 3] {

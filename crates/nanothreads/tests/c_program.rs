@@ -1,4 +1,5 @@
-//! The C API in a C program, with each compiler that is installed, against both kinds of library; the header also as C++.
+//! The C API in a C program, with each compiler that is installed, against both kinds of library;
+//! the header also as C++.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +35,8 @@ fn scratch(name: &str) -> PathBuf {
     scratch
 }
 
-/// Compiles `tests/SOURCE` with every compiler and against both kinds of library, and calls `run` for each program.
+/// Compiles `tests/SOURCE` with every compiler and against both kinds of library, and calls `run`
+/// for each program.
 fn with_each(source: &str, run: impl Fn(&Path)) {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let scratch = scratch(source);

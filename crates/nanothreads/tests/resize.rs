@@ -1,5 +1,5 @@
-//! Programs under allocations that change while they run. Whatever the script does, results are those of a runtime that
-//! is left alone, and everything ends.
+//! Programs under allocations that change while they run. Whatever the script does, results are
+//! those of a runtime that is left alone, and everything ends.
 
 #![allow(unsafe_code)] // `Builder::untied` wants a promise.
 
@@ -116,8 +116,8 @@ proptest! {
     }
 }
 
-/// A virtual processor is taken away in the middle of a nano-thread that others wait for: it is recovered, and is not
-/// left until there are two processors again, which is never.
+/// A virtual processor is taken away in the middle of a nano-thread that others wait for: it is
+/// recovered, and is not left until there are two processors again, which is never.
 #[test]
 fn what_was_interrupted_is_recovered() {
     let processors = Scripted::new(2);
@@ -143,7 +143,8 @@ fn what_was_interrupted_is_recovered() {
     assert!(statistics.hand_overs >= 1, "{statistics:?}");
 }
 
-/// With one processor for four virtual processors, what meets at a barrier is handed the processor in turn.
+/// With one processor for four virtual processors, what meets at a barrier is handed the processor
+/// in turn.
 #[test]
 fn tied_nano_threads_get_the_processor_in_turn() {
     let processors = Scripted::new(4);

@@ -1,4 +1,5 @@
-//! A program for `numaestro bench`: threads that wait for each other at a blocking barrier, checked, with one line of JSON.
+//! A program for `numaestro bench`: threads that wait for each other at a blocking barrier,
+//! checked, with one line of JSON.
 //!
 //! It takes as many threads as it may use processors, once, at its start.
 

@@ -1,4 +1,5 @@
-//! A program for `numaestro bench`: rayon's work stealing over the parts of an array, checked, with one line of JSON.
+//! A program for `numaestro bench`: rayon's work stealing over the parts of an array, checked, with
+//! one line of JSON.
 //!
 //! It says nothing about threads: rayon takes as many as it may use processors.
 

@@ -1,6 +1,8 @@
-//! The words of the command line: every subcommand, option and help text, and nothing that acts on them.
+//! The words of the command line: every subcommand, option and help text, and nothing that acts on
+//! them.
 //!
-//! Must not know: sockets, processes, files. Completions and man pages are made from these types alone.
+//! Must not know: sockets, processes, files. Completions and man pages are made from these types
+//! alone.
 
 mod advise;
 mod fold;
@@ -111,8 +113,9 @@ pub struct Cli {
 pub enum Command {
     /// Start a program on processors of its own.
     ///
-    /// The program runs in place of this command: same process, same exit code, signals, terminal and descriptors. If no
-    /// manager can be had, one warning is printed and the program runs as it would have without numaestro.
+    /// The program runs in place of this command: same process, same exit code, signals, terminal
+    /// and descriptors. If no manager can be had, one warning is printed and the program runs as it
+    /// would have without numaestro.
     Run(RunArgs),
     /// Start a shell in which every program is managed.
     Shell(ShellArgs),
@@ -142,7 +145,8 @@ pub enum Command {
     /// Run modelled programs on modelled machines under any policy, and compare policies.
     #[command(subcommand)]
     Sim(crate::sim::SimCommand),
-    /// Show a recorded run, of the manager or of the simulator, or write it for Paraver or Perfetto.
+    /// Show a recorded run, of the manager or of the simulator, or write it for Paraver or
+    /// Perfetto.
     #[command(subcommand)]
     Trace(crate::trace::TraceCommand),
     /// Check the claims of the papers that this project builds on.
@@ -178,7 +182,8 @@ pub enum Command {
 pub enum ClassArg {
     /// Found out by itself. OpenMP programs keep their teams whole: the program sees no difference.
     Auto,
-    /// The size of OpenMP teams follows the processors: for programs that are right under `OMP_DYNAMIC=true`.
+    /// The size of OpenMP teams follows the processors: for programs that are right under
+    /// `OMP_DYNAMIC=true`.
     Malleable,
     /// The library's own setter of thread counts is called, as for BLAS and oneTBB.
     Setter,
@@ -202,7 +207,8 @@ pub struct RunArgs {
     /// Never wait: share processors if need be.
     #[arg(long, overrides_with = "wait")]
     pub no_wait: bool,
-    /// How long it will run at most, as far as you know: `90s`, `10m`, `1.5h`. With the policy `easy` short programs may overtake.
+    /// How long it will run at most, as far as you know: `90s`, `10m`, `1.5h`. With the policy
+    /// `easy` short programs may overtake.
     #[arg(long, value_name = "DURATION", value_parser = parse_time)]
     pub time: Option<Duration>,
     /// Only say what would be done.
@@ -346,7 +352,8 @@ pub struct DaemonArgs {
     /// Read the settings from this file only.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Only check the settings: say `ok`, or what is wrong where. With -v also what they come to, and from which file.
+    /// Only check the settings: say `ok`, or what is wrong where. With -v also what they come to,
+    /// and from which file.
     #[arg(long)]
     pub check_config: bool,
     /// With --check-config: what the settings come to, for programs.

@@ -1,4 +1,5 @@
-//! Colours of policies, series and applications in every picture. Knows nothing of what they stand for.
+//! Colours of policies, series and applications in every picture. Knows nothing of what they stand
+//! for.
 
 use plotters::style::RGBColor;
 

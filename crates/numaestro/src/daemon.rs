@@ -1,5 +1,5 @@
-//! `numaestro daemon`: this process is the manager until it ends. Here its settings are put together; what it does is in the
-//! crate `numaestro-daemon`.
+//! `numaestro daemon`: this process is the manager until it ends. Here its settings are put
+//! together; what it does is in the crate `numaestro-daemon`.
 
 use std::fmt::Write;
 use std::path::PathBuf;

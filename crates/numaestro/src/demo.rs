@@ -1,7 +1,7 @@
 //! `numaestro demo`: what is gained on this machine, with real programs, in under a minute.
 //!
-//! Pairs of programs that each ask for every processor, under plain Linux and under numaestro, turn by turn. A taste only:
-//! `numaestro bench coexec` measures with care.
+//! Pairs of programs that each ask for every processor, under plain Linux and under numaestro, turn
+//! by turn. A taste only: `numaestro bench coexec` measures with care.
 
 use crate::cli::DemoArgs;
 use crate::say::{self, Tone, paint};
@@ -75,7 +75,8 @@ pub fn demo(dir: Option<&Path>, args: &DemoArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// The built programs: as given, or upwards from here or from this command; built first where only their source is.
+/// The built programs: as given, or upwards from here or from this command; built first where only
+/// their source is.
 fn kernels(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         anyhow::ensure!(given.is_dir(), "{} is not a directory", given.display());
@@ -113,7 +114,8 @@ fn clean(program: &Path) -> Command {
     command
 }
 
-/// Repetitions that take [`ALONE_S`] alone: the most of three tries, since whatever else runs only makes them fewer.
+/// Repetitions that take [`ALONE_S`] alone: the most of three tries, since whatever else runs only
+/// makes them fewer.
 fn calibrate(program: &Path) -> anyhow::Result<u64> {
     let place = || program.display().to_string();
     let mut most = 1;

@@ -1,4 +1,5 @@
-//! What an executable's first bytes say about how it is loaded: enough to know whether a preload library fits.
+//! What an executable's first bytes say about how it is loaded: enough to know whether a preload
+//! library fits.
 //!
 //! Reads only what it is given. Must not know where programs are or how they are started.
 
@@ -24,7 +25,8 @@ pub enum Image {
 }
 
 impl Image {
-    /// Whether glibc's dynamic loader of our own architecture starts it, so that `LD_PRELOAD` works; else why not.
+    /// Whether glibc's dynamic loader of our own architecture starts it, so that `LD_PRELOAD`
+    /// works; else why not.
     pub fn takes_preload(&self) -> Result<(), &'static str> {
         match self {
             Self::Elf { loader: None, .. } => Err("it is a static program"),

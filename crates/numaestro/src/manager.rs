@@ -1,4 +1,5 @@
-//! Talking with the manager: one JSON line there, one or more back. Knows where its sockets are, and how to start it.
+//! Talking with the manager: one JSON line there, one or more back. Knows where its sockets are,
+//! and how to start it.
 //!
 //! Must not know what the answers are for.
 
@@ -12,7 +13,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A manager that is alive answers in microseconds; one that is stopped or hangs must not hold up a program.
+/// A manager that is alive answers in microseconds; one that is stopped or hangs must not hold up a
+/// program.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A connection to the manager.
@@ -62,9 +64,11 @@ impl Manager {
         self.next()
     }
 
-    /// Lets the manager stop this process, and the program it becomes, for the length of other programs' turns.
+    /// Lets the manager stop this process, and the program it becomes, for the length of other
+    /// programs' turns.
     pub fn permit_to_stop(&self) {
-        // With sockets of a service manager this is its process, of which the manager is a child: that is permitted too.
+        // With sockets of a service manager this is its process, of which the manager is a child:
+        // that is permitted too.
         if let Ok(peer) = numaestro_host::socket::peer(self.stream.get_ref().as_fd()) {
             numaestro_host::stop::permit(peer.pid);
         }
@@ -75,11 +79,13 @@ impl Manager {
         line.push(b'\n');
         let mut rest = line.as_slice();
         while !rest.is_empty() {
-            // Not `write`: the disposition of SIGPIPE belongs to the user, and a dying manager must not kill us.
+            // Not `write`: the disposition of SIGPIPE belongs to the user, and a dying manager must
+            // not kill us.
             match rustix::net::send(self.stream.get_ref(), rest, SendFlags::NOSIGNAL) {
                 Ok(sent) => rest = &rest[sent..],
                 Err(rustix::io::Errno::INTR) => {}
-                // It has hung up; what it said before, a refusal perhaps, is still there to be read.
+                // It has hung up; what it said before, a refusal perhaps, is still there to be
+                // read.
                 Err(rustix::io::Errno::PIPE) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
@@ -110,7 +116,8 @@ impl Manager {
         }
     }
 
-    /// Who listens is not this process: somebody else holds the sockets, and the next who connects starts the manager again.
+    /// Who listens is not this process: somebody else holds the sockets, and the next who connects
+    /// starts the manager again.
     pub fn is_activated(&self, pid: u32) -> bool {
         numaestro_host::socket::peer(self.stream.get_ref().as_fd()).is_ok_and(|peer| peer.pid != pid)
     }
@@ -171,7 +178,8 @@ fn understood(line: &str) -> anyhow::Result<Reply> {
     }
 }
 
-/// The runtime directory: the given one, else the system's if there is a manager for everybody, else the usual one of this user.
+/// The runtime directory: the given one, else the system's if there is a manager for everybody,
+/// else the usual one of this user.
 pub fn directory(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     match dir {
         Some(dir) => Ok(std::path::absolute(dir)?),

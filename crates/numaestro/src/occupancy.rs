@@ -1,4 +1,5 @@
-//! The strip of processing units: who has each, as one character and one colour index. Shared by `status` and `top`.
+//! The strip of processing units: who has each, as one character and one colour index. Shared by
+//! `status` and `top`.
 //!
 //! Must not know terminals.
 
@@ -27,7 +28,8 @@ pub struct Row {
 /// What each character means, for a legend.
 pub const LEGEND: &str = ". free  - reserved  ? others'  x unmanaged load  _ offline  * leaving or shared";
 
-/// The sign of the application at `place`: 0 to 9 are taken by none, so that it is not mistaken for a count.
+/// The sign of the application at `place`: 0 to 9 are taken by none, so that it is not mistaken for
+/// a count.
 pub fn sign(place: usize) -> char {
     const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwyz";
     SIGNS.get(place).map_or('#', |b| char::from(*b))

@@ -14,7 +14,8 @@ const PARTS: [&str; 6] = ["preset", "share", "placement", "turns", "pages", "adm
 pub fn policy(dir: Option<PathBuf>, what: PolicyCommand) -> anyhow::Result<u8> {
     match what {
         PolicyCommand::List { json } => {
-            // Listing needs a manager only to know the present policy; it is started where there is none.
+            // Listing needs a manager only to know the present policy; it is started where there is
+            // none.
             let policies = ask(dir)?;
             say::print(&if json {
                 format!("{}\n", serde_json::to_string_pretty(&policies)?)

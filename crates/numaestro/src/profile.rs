@@ -1,4 +1,5 @@
-//! Profiles: how a program is to be run, remembered by its path or name in `$XDG_CONFIG_HOME/numaestro/profiles.toml`.
+//! Profiles: how a program is to be run, remembered by its path or name in
+//! `$XDG_CONFIG_HOME/numaestro/profiles.toml`.
 //!
 //! Must not know the manager. A file that cannot be read never keeps a program from running.
 
@@ -62,7 +63,8 @@ impl fmt::Display for Profile {
 
 type Profiles = BTreeMap<String, Profile>;
 
-/// The profile of the program at `path`, by its path, its real path, or its name; and under which key.
+/// The profile of the program at `path`, by its path, its real path, or its name; and under which
+/// key.
 pub fn find(path: &Path) -> Option<(String, Profile)> {
     let file = file().ok()?;
     let mut all = match read(&file) {

@@ -1,4 +1,5 @@
-//! `numaestro reload`: the manager reads its configuration again. Must not know what a setting leads to.
+//! `numaestro reload`: the manager reads its configuration again. Must not know what a setting
+//! leads to.
 
 use crate::cli::ReloadArgs;
 use crate::manager::{self, Manager};

@@ -1,6 +1,7 @@
 //! `numaestro run`: ask for processors, then become the program.
 //!
-//! Whatever goes wrong with the manager, the program runs: with one warning, and as it would have run without us.
+//! Whatever goes wrong with the manager, the program runs: with one warning, and as it would have
+//! run without us.
 
 use crate::cli::{ClassArg, FoldArg, RunArgs, WishArgs};
 use crate::environment::{Environment, Told};
@@ -123,12 +124,14 @@ fn base_name(command: &OsStr) -> String {
     Path::new(command).file_name().unwrap_or(command).to_string_lossy().into_owned()
 }
 
-/// Asks the manager, then becomes the program at `path`. Returns only if the program cannot be executed or is refused.
+/// Asks the manager, then becomes the program at `path`. Returns only if the program cannot be
+/// executed or is refused.
 pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
     let mut environment = Environment::new(exec::environment());
     let all = affinity();
     match admitted(dir, plan) {
-        // The manager has moved this process before it answered. Doing so here too could undo a newer decision.
+        // The manager has moved this process before it answered. Doing so here too could undo a
+        // newer decision.
         Ok((dir, memory)) => {
             place_memory(memory.as_deref());
             for change in manage(&mut environment, &dir, &all, path, plan) {
@@ -159,13 +162,15 @@ fn no_room(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<HostError>().is_some_and(full))
 }
 
-/// A refusal of something the user demanded ends it; every other trouble lets the program run unmanaged.
+/// A refusal of something the user demanded ends it; every other trouble lets the program run
+/// unmanaged.
 fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
     let refused = error.downcast_ref::<say::Failure>().is_some_and(|f| f.code == say::REFUSED);
     refused && (plan.options.min.is_some() || plan.options.wait.is_some())
 }
 
-/// Waits until the manager lets the program start; gives the runtime directory, and where its memory should be.
+/// Waits until the manager lets the program start; gives the runtime directory, and where its
+/// memory should be.
 fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Option<String>)> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
@@ -243,8 +248,8 @@ fn asked(manager: &mut Manager, plan: &Plan, waited: bool) -> anyhow::Result<Ans
     }
 }
 
-/// This process's new pages, and the program's, go where the manager says. A policy that the user has set is kept, and so is one of an outer
-/// `run` if this one says nothing.
+/// This process's new pages, and the program's, go where the manager says. A policy that the user
+/// has set is kept, and so is one of an outer `run` if this one says nothing.
 fn place_memory(memory: Option<&str>) {
     let Some(wanted) = memory.and_then(|text| text.parse::<MemoryPolicy>().ok()) else { return };
     match numa::own_policy() {

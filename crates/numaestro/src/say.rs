@@ -57,7 +57,8 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Prints an error with its next step; gives the exit code. A reader that has gone away (`| head`) is not an error.
+/// Prints an error with its next step; gives the exit code. A reader that has gone away (`| head`)
+/// is not an error.
 pub fn failed(error: &anyhow::Error) -> u8 {
     let gone = error
         .chain()
@@ -138,8 +139,9 @@ pub fn start_log(verbose: u8) {
     log_to_stderr(filter(verbose, ""));
 }
 
-/// The manager's log: to the system's journal, with fields such as `APP=` and `PID=`, if that is where stderr goes; else to stderr.
-/// `wanted` is what the configuration says; `NUMAESTRO_LOG` and `-v` go before it.
+/// The manager's log: to the system's journal, with fields such as `APP=` and `PID=`, if that is
+/// where stderr goes; else to stderr. `wanted` is what the configuration says; `NUMAESTRO_LOG` and
+/// `-v` go before it.
 pub fn start_daemon_log(verbose: u8, wanted: &str) {
     let filter = filter(verbose, wanted);
     if numaestro_host::notify::error_output_is_the_journal()

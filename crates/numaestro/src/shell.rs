@@ -1,7 +1,7 @@
 //! `numaestro shell`: a shell, or a command, in which every program that is started is managed.
 //!
-//! The shell is run like any program; programs started in it attach by themselves, and while they do, the shell holds
-//! no processors.
+//! The shell is run like any program; programs started in it attach by themselves, and while they
+//! do, the shell holds no processors.
 
 use crate::cli::ShellArgs;
 use crate::run::{self, Plan};
@@ -11,7 +11,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 const MARK: &str = "(numaestro) ";
-/// bash sets `PS1` in its start-up files, after the environment; this runs later, and changes it once.
+/// bash sets `PS1` in its start-up files, after the environment; this runs later, and changes it
+/// once.
 const BASH_PROMPT: &str = r#"case $PS1 in "(numaestro) "*) ;; *) PS1="(numaestro) $PS1" ;; esac"#;
 
 /// The subcommand.
@@ -36,7 +37,8 @@ pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     }
     plan.extra.push(("NUMAESTRO_SHELL", "1".into()));
     if let Some(dir) = &dir {
-        // `numaestro status` in this shell is about this shell's manager, also where it was named by an option.
+        // `numaestro status` in this shell is about this shell's manager, also where it was named
+        // by an option.
         plan.extra.push(("NUMAESTRO_DIR", std::path::absolute(dir)?.into()));
     }
     run::start(dir, &path, &plan)

@@ -1,4 +1,5 @@
-//! Where the preload library is, or is put: it travels inside this command, so that one file is the whole installation.
+//! Where the preload library is, or is put: it travels inside this command, so that one file is the
+//! whole installation.
 //!
 //! Must not know what the library does.
 
@@ -17,8 +18,8 @@ static EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libnumaestro_
 const CONTENT: &str = env!("NUMAESTRO_SHIM_CONTENT");
 const NAME: &str = "libnumaestro_preload.so";
 
-/// The library for `LD_PRELOAD`: `$NUMAESTRO_PRELOAD`, the installed one, else the embedded one written into `runtime`
-/// or, where that is mounted noexec, into the cache directory.
+/// The library for `LD_PRELOAD`: `$NUMAESTRO_PRELOAD`, the installed one, else the embedded one
+/// written into `runtime` or, where that is mounted noexec, into the cache directory.
 pub fn locate(runtime: &Path) -> anyhow::Result<PathBuf> {
     if let Some(chosen) = std::env::var_os("NUMAESTRO_PRELOAD").filter(|v| !v.is_empty()) {
         let chosen =
@@ -29,7 +30,8 @@ pub fn locate(runtime: &Path) -> anyhow::Result<PathBuf> {
         return usable(installed);
     }
     let mut refusals = Vec::new();
-    // The system's directory is not for files of users, also not of root's; whoever has no home has a directory of their own.
+    // The system's directory is not for files of users, also not of root's; whoever has no home has
+    // a directory of their own.
     let shared = RuntimeDir::open(runtime).is_ok_and(|dir| dir.is_shared());
     let own = || RuntimeDir::open(RuntimeDir::default_path()).ok().map(|dir| dir.path().to_owned());
     let places = if shared { [cache(), own()] } else { [Some(runtime.to_owned()), cache()] };

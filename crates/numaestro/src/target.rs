@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 const SETUID_OR_SETGID: u32 = 0o6000;
 
-/// Where `command` is, or a [`say::Failure`] with 127 (not found) or 126 (found, cannot be executed).
+/// Where `command` is, or a [`say::Failure`] with 127 (not found) or 126 (found, cannot be
+/// executed).
 pub fn find(command: &OsStr, search: Option<OsString>) -> anyhow::Result<PathBuf> {
     let shown = command.to_string_lossy();
     if shown.is_empty() {

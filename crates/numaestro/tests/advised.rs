@@ -1,4 +1,5 @@
-//! `numaestro advise` and its C call against real managers: what is advised is what the next program gets, and asking changes nothing.
+//! `numaestro advise` and its C call against real managers: what is advised is what the next
+//! program gets, and asking changes nothing.
 
 mod support;
 mod user;
@@ -83,7 +84,8 @@ fn the_next_program_gets_what_was_advised() {
         let _manager = manager(&user, policy);
         check(&user, policy, &all);
         check(&user, policy, "1");
-        // A turn would end, and what is idle would be noticed, while these are compared: with one that can use one processor only, neither matters.
+        // A turn would end, and what is idle would be noticed, while these are compared: with one
+        // that can use one processor only, neither matters.
         if policy == "round-robin" {
             continue;
         }

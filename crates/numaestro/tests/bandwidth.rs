@@ -1,4 +1,5 @@
-//! Policies of bandwidth on programs that run: what the manager did is repeated byte for byte from its journal.
+//! Policies of bandwidth on programs that run: what the manager did is repeated byte for byte from
+//! its journal.
 //!
 //! No test knows how long anything takes.
 

@@ -1,4 +1,5 @@
-//! The command as a user sees it without any program: help, usage, exit codes, JSON shapes, profiles, doctor.
+//! The command as a user sees it without any program: help, usage, exit codes, JSON shapes,
+//! profiles, doctor.
 
 mod user;
 

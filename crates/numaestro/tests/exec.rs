@@ -1,4 +1,5 @@
-//! `run` becomes the program exactly: what the shell gave is what the program finds, and what it does is what the shell sees.
+//! `run` becomes the program exactly: what the shell gave is what the program finds, and what it
+//! does is what the shell sees.
 //!
 //! No test knows how long anything takes.
 
@@ -149,7 +150,8 @@ fn closed_descriptors_stay_closed() {
     shell.args(["-c", &script]).env("NUMAESTRO_DIR", user.path("run")).env("HOME", user.place.path());
     assert!(shell.status().expect("sh").success());
     let open = std::fs::read_to_string(&listing).expect("written");
-    // The shell has its standard descriptors closed; what is open is the shell's own business beyond 2.
+    // The shell has its standard descriptors closed; what is open is the shell's own business
+    // beyond 2.
     assert!(!open.lines().any(|fd| fd == "0" || fd == "2"), "{open}");
 }
 

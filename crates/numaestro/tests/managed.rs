@@ -1,4 +1,5 @@
-//! What the command says and does while a manager runs: status, policies, the queue, adoption, shells.
+//! What the command says and does while a manager runs: status, policies, the queue, adoption,
+//! shells.
 
 mod user;
 

@@ -1,5 +1,5 @@
-//! The application interface of NANOS against a real manager: virtual processors that come and go, and programs whose speedup is
-//! measured while they run (`client/tests`).
+//! The application interface of NANOS against a real manager: virtual processors that come and go,
+//! and programs whose speedup is measured while they run (`client/tests`).
 //!
 //! How fast anything is does not matter here; that nothing is lost, and no result changes, does.
 
@@ -49,7 +49,8 @@ fn idle_virtual_processors_leave_their_processors_to_others() {
     }
     let path = any("vps");
     let manager = Manager::started();
-    // No task at all: after its first batch every virtual processor parks, and the program keeps the one that nobody can lack.
+    // No task at all: after its first batch every virtual processor parks, and the program keeps
+    // the one that nobody can lack.
     let mut idle = manager.run_command([path.as_str(), "3600"]);
     let idle = ended::start(idle.env("VPS_IDLE", "1"));
     let count = |pid: u32| {
@@ -83,7 +84,8 @@ fn no_result_changes_because_a_program_is_measured() {
     let manager = Manager::started();
     let set = ended::run(&mut manager.command(["policy", "set", "pdpa"]));
     assert!(set.status.success(), "{set:?}");
-    // Only programs whose teams follow are measured at several sizes; the others must not notice either.
+    // Only programs whose teams follow are measured at several sizes; the others must not notice
+    // either.
     let whole = ["inside", "outside", "learned", "private", "persist", "tasks"].map(|name| (name, "auto"));
     let follow = ["inside", "reduce", "tasks", "constructs", "schedules", "explicit"].map(|name| (name, "malleable"));
     for (name, class) in whole.into_iter().chain(follow) {

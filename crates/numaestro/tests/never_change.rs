@@ -1,9 +1,9 @@
 //! Nothing that a program can see may change because of numaestro: real OpenMP programs under an
 //! allocation that changes all the time.
 //!
-//! Each program checks itself and prints one line (`client/tests`). Here it must print the line that
-//! it prints without numaestro, and see the same team sizes. Only where its user or the program
-//! itself allows any size may they follow the allocation.
+//! Each program checks itself and prints one line (`client/tests`). Here it must print the line
+//! that it prints without numaestro, and see the same team sizes. Only where its user or the
+//! program itself allows any size may they follow the allocation.
 
 mod support;
 
@@ -21,7 +21,8 @@ use support::{eventually, number, processors, turn};
 enum Size {
     /// Every region has the size that it has without numaestro.
     Held,
-    /// The size follows the allocation: at least two different ones are seen while the allocation changes.
+    /// The size follows the allocation: at least two different ones are seen while the allocation
+    /// changes.
     Follows,
     /// Either is right.
     Free,
@@ -335,7 +336,8 @@ fn omp_set_dynamic_forbids_it_under_class_malleable() {
     Case { program: "learned", arguments: &["fixed"], ..MALLEABLE }.check();
 }
 
-/// Both runtimes make teams smaller by themselves then, by the machine's load: only the result is compared.
+/// Both runtimes make teams smaller by themselves then, by the machine's load: only the result is
+/// compared.
 #[test]
 fn omp_dynamic_in_the_environment() {
     for name in ["inside", "reduce", "tasks", "constructs", "schedules"] {

@@ -1,5 +1,5 @@
-//! `kill -9` of the manager, of programs, of `run`, of everything, at any moment: nothing hangs, nothing is lost, and the next start
-//! works whatever is left lying about.
+//! `kill -9` of the manager, of programs, of `run`, of everything, at any moment: nothing hangs,
+//! nothing is lost, and the next start works whatever is left lying about.
 
 mod support;
 
@@ -79,7 +79,8 @@ fn the_manager_killed_at_any_moment_under_load() {
     manager.expect_all_free();
 }
 
-/// Only the manager's helper in the program can notice: the program itself says nothing for a long time.
+/// Only the manager's helper in the program can notice: the program itself says nothing for a long
+/// time.
 #[test]
 fn programs_come_back_to_the_next_manager() {
     let _turn = turn();
@@ -154,7 +155,8 @@ fn everything_killed_at_once() {
     }
 }
 
-/// `run` that waits in the queue: killed there it leaves the queue, and when the manager is killed it does not wait for ever.
+/// `run` that waits in the queue: killed there it leaves the queue, and when the manager is killed
+/// it does not wait for ever.
 #[test]
 fn waiting_in_the_queue() {
     let _turn = turn();
@@ -217,7 +219,8 @@ fn processes() -> impl Iterator<Item = (u32, String)> {
     })
 }
 
-/// A manager that is stopped answers nobody: programs start, run and end all the same, and are right.
+/// A manager that is stopped answers nobody: programs start, run and end all the same, and are
+/// right.
 #[test]
 fn a_manager_that_does_not_answer() {
     let _turn = turn();

@@ -1,4 +1,5 @@
-//! A program that lies, floods, writes garbage into its page, ignores every decision, or is another user's hurts itself at most.
+//! A program that lies, floods, writes garbage into its page, ignores every decision, or is another
+//! user's hurts itself at most.
 
 mod support;
 
@@ -20,7 +21,8 @@ fn hostile(manager: &Manager, how: &str, seconds: &str) -> Running {
     ended::start(&mut alone([path.as_str(), socket.to_str().expect("plain"), how, seconds]))
 }
 
-/// While hostile programs run, a good one gives its result, and the manager stays up, sane and small.
+/// While hostile programs run, a good one gives its result, and the manager stays up, sane and
+/// small.
 #[track_caller]
 fn others_are_unaffected(how: &str, count: usize) {
     let _turn = turn();
@@ -108,7 +110,8 @@ fn ignores_every_decision() {
     others_are_unaffected("silent", 2);
 }
 
-/// A program that does not carry a decision out loses its processors all the same: it is folded from outside.
+/// A program that does not carry a decision out loses its processors all the same: it is folded
+/// from outside.
 #[test]
 fn the_heir_of_a_program_that_does_not_react_gets_its_processors() {
     let _turn = turn();
@@ -235,7 +238,8 @@ fn idle_and_half_spoken_connections() {
     manager.expect_all_free();
 }
 
-/// The directory keeps other users out; where it is opened by mistake, the manager itself refuses them.
+/// The directory keeps other users out; where it is opened by mistake, the manager itself refuses
+/// them.
 #[test]
 fn another_user() {
     let _turn = turn();

@@ -1,4 +1,5 @@
-//! Numerical libraries and thread pools give the same results, and do not wait for ever, while their allocation changes.
+//! Numerical libraries and thread pools give the same results, and do not wait for ever, while
+//! their allocation changes.
 
 mod support;
 
@@ -77,7 +78,8 @@ fn numpy() {
     same_result("NumPy", &[&python, &source("arrays.py"), SECONDS], &[]);
 }
 
-/// This test program is started again by itself, managed, as a program that uses rayon and the standard library's threads.
+/// This test program is started again by itself, managed, as a program that uses rayon and the
+/// standard library's threads.
 #[test]
 fn rayon_and_standard_threads() {
     let me = std::env::current_exe().expect("this program");

@@ -1,4 +1,5 @@
-//! What a program does with processes, descriptors, signals and its surroundings is the same under numaestro.
+//! What a program does with processes, descriptors, signals and its surroundings is the same under
+//! numaestro.
 
 mod support;
 
@@ -16,7 +17,8 @@ use support::shaker::Shaker;
 use support::{has, is_root, turn};
 
 const SECONDS: &str = "0.5";
-/// Runs a program with every compiler, alone and while its allocation changes; skips what it cannot do alone.
+/// Runs a program with every compiler, alone and while its allocation changes; skips what it cannot
+/// do alone.
 #[track_caller]
 fn same_result(name: &str, arguments: &[&str]) {
     let _turn = turn();
@@ -100,7 +102,8 @@ fn libraries_that_come_and_go() {
     }
 }
 
-/// Lines about the program's surroundings, without the variables that `numaestro run --help` says it changes.
+/// Lines about the program's surroundings, without the variables that `numaestro run --help` says
+/// it changes.
 fn surroundings(ended: &Ended) -> BTreeSet<String> {
     static HELP: LazyLock<String> = LazyLock::new(|| ended::run(&mut alone([NUMAESTRO, "run", "--help"])).stdout);
     let documented = |line: &str| {
@@ -132,7 +135,8 @@ fn surroundings_are_the_programs_own() {
     }
 }
 
-/// Ignored signals, a low priority, closed standard streams, blocked signals: inherited as from any other parent.
+/// Ignored signals, a low priority, closed standard streams, blocked signals: inherited as from any
+/// other parent.
 #[test]
 fn odd_surroundings_are_inherited() {
     let _turn = turn();
@@ -196,7 +200,8 @@ fn command_line(pid: u32) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }
 
-/// A program below something that is not parallel itself gets what it would have got alone, and so do two of them.
+/// A program below something that is not parallel itself gets what it would have got alone, and so
+/// do two of them.
 #[test]
 fn wrappers() {
     let _turn = turn();
@@ -250,7 +255,8 @@ fn pipelines() {
     manager.expect_all_free();
 }
 
-/// The loader ignores `LD_PRELOAD` there, and nobody else can set the affinity of another user's process.
+/// The loader ignores `LD_PRELOAD` there, and nobody else can set the affinity of another user's
+/// process.
 #[test]
 fn a_setuid_program() {
     let _turn = turn();

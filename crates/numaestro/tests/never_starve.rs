@@ -1,4 +1,5 @@
-//! Too many programs and too little of everything: it works, or it says clearly what is missing, and the program still runs.
+//! Too many programs and too little of everything: it works, or it says clearly what is missing,
+//! and the program still runs.
 
 mod support;
 
@@ -106,8 +107,9 @@ fn no_free_descriptors_for_the_program() {
     manager.expect_all_free();
 }
 
-/// Where the program can run alone it runs under `run`, and prints its line. Where it cannot, it need not run under `run`, but it
-/// prints no other line and does not succeed without one. Whether it ran alone.
+/// Where the program can run alone it runs under `run`, and prints its line. Where it cannot, it
+/// need not run under `run`, but it prints no other line and does not succeed without one. Whether
+/// it ran alone.
 #[track_caller]
 fn same_end(what: &str, line: &str, bare: &Ended, steered: &Ended) -> bool {
     if bare.status.success() {
@@ -120,7 +122,8 @@ fn same_end(what: &str, line: &str, bare: &Ended, steered: &Ended) -> bool {
     bare.status.success()
 }
 
-/// A manager that cannot open another descriptor refuses or waits, and serves the next one when there is room again.
+/// A manager that cannot open another descriptor refuses or waits, and serves the next one when
+/// there is room again.
 #[test]
 fn no_free_descriptors_for_the_manager() {
     let _turn = turn();
@@ -146,7 +149,8 @@ fn little_memory() {
     let manager = Manager::started();
     let (path, line) = right_line();
     let mut ran = Vec::new();
-    // A command that is not optimised is twice as large, and would not even be loaded into the least of these.
+    // A command that is not optimised is twice as large, and would not even be loaded into the
+    // least of these.
     let least = if cfg!(debug_assertions) { 40_000 } else { 20_000 };
     for kib in [least, 60_000, 100_000, 200_000, 400_000, 1_000_000] {
         let bare = ended::run(&mut shell(&manager, &path, &format!("ulimit -v {kib}; exec $P 0.1")));
@@ -161,7 +165,8 @@ fn little_memory() {
     small.run([path.as_str(), "0.1"]).expect("beside a small manager", &line);
 }
 
-/// A user who may start hardly any process or thread. The manager counts for one, and so does our thread in the program.
+/// A user who may start hardly any process or thread. The manager counts for one, and so does our
+/// thread in the program.
 #[test]
 fn few_processes() {
     let _turn = turn();
@@ -233,7 +238,8 @@ impl Drop for ForNobody {
     }
 }
 
-/// No home, no runtime directory, none that can be written: the program runs, and is told what is missing.
+/// No home, no runtime directory, none that can be written: the program runs, and is told what is
+/// missing.
 #[test]
 fn nowhere_to_be() {
     let _turn = turn();
@@ -328,7 +334,8 @@ fn one_processor() {
         for (compiler, path) in builds(name) {
             let line = ended::run(&mut alone([path.as_str(), "0"])).stdout;
             let manager = Manager::new();
-            // The manager that this run starts has the one processor too; then one beside it that has them all.
+            // The manager that this run starts has the one processor too; then one beside it that
+            // has them all.
             let ended = ended::run(&mut shell(&manager, &path, script));
             ended.expect(&format!("{name} by {compiler} on one processor"), &line);
             let status = manager.status().expect("a manager");

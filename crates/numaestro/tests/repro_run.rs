@@ -1,4 +1,5 @@
-//! `numaestro repro` as a user sees it: what is claimed, what comes out, and what is said of names that there are not.
+//! `numaestro repro` as a user sees it: what is claimed, what comes out, and what is said of names
+//! that there are not.
 
 mod user;
 
@@ -6,9 +7,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use user::{User, json, text};
 
-/// What comes out of the papers with a third of the runs. A change here is a change of findings: say why. Seeds are fixed and runs are
-/// deterministic, so that what is near its limit (`B97-Fig2b`: 0.972, at least 0.97) is on the same side every time, until a model or a
-/// policy changes.
+/// What comes out of the papers with a third of the runs. A change here is a change of findings:
+/// say why. Seeds are fixed and runs are deterministic, so that what is near its limit
+/// (`B97-Fig2b`: 0.972, at least 0.97) is on the same side every time, until a model or a policy
+/// changes.
 const STATUSES: [(&str, &str); 48] = [
     ("B93-Fig1.1", "reproduced"),
     ("B93-Fig1.2", "reproduced"),

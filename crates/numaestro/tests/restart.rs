@@ -1,5 +1,6 @@
-//! The manager is killed at random moments, again and again, while programs of all kinds run: none dies, none is slowed down to a stop, each has afterwards
-//! what it had before, nobody shares, and the results are what they always are. `NUMAESTRO_TEST_KILLS=100` for the long form.
+//! The manager is killed at random moments, again and again, while programs of all kinds run: none
+//! dies, none is slowed down to a stop, each has afterwards what it had before, nobody shares, and
+//! the results are what they always are. `NUMAESTRO_TEST_KILLS=100` for the long form.
 
 mod support;
 
@@ -49,7 +50,8 @@ fn killed_again_and_again() {
     let path = any("inside");
     let manager = Manager::started();
     let kills = number("NUMAESTRO_TEST_KILLS", 10);
-    // Long enough for all of it; ended by a signal at the end, but for the short ones that are checked to the last word.
+    // Long enough for all of it; ended by a signal at the end, but for the short ones that are
+    // checked to the last word.
     let shell = ["sh", "-c", "while :; do :; done"];
     let programs = [
         ended::start(&mut manager.run_command([path.as_str(), "3600"])),

@@ -1,4 +1,5 @@
-//! `numaestro sim compare` as a user sees it: pairs on the same jobs, reports, and a campaign that is stopped and goes on.
+//! `numaestro sim compare` as a user sees it: pairs on the same jobs, reports, and a campaign that
+//! is stopped and goes on.
 
 mod user;
 
@@ -72,7 +73,8 @@ fn policies_are_compared_on_the_same_jobs() {
         names,
         [("2", "equi"), ("2", "batch"), ("2", "linux24"), ("4", "equi"), ("4", "batch"), ("4", "linux24")]
     );
-    // With two threads each and four processors there is nothing to decide: the same jobs, and so no difference at all.
+    // With two threads each and four processors there is nothing to decide: the same jobs, and so
+    // no difference at all.
     let same = &cells[1]["against_baseline"];
     assert!(same["difference_s"]["interval"]["mean"].as_f64().is_some_and(|x| x.abs() < 1e-3), "{same}");
     // Two spinning teams of four on four processors is what nobody wants.

@@ -1,11 +1,13 @@
-//! `numaestro sim replay`: journals of simulations and of the real manager are repeated byte for byte, and the first difference is shown.
+//! `numaestro sim replay`: journals of simulations and of the real manager are repeated byte for
+//! byte, and the first difference is shown.
 
 mod user;
 
 use std::process::Stdio;
 use user::{User, start, text, until};
 
-/// Comes and goes under a policy that draws lots, on a machine with reserved processors: everything that a journal must carry.
+/// Comes and goes under a policy that draws lots, on a machine with reserved processors: everything
+/// that a journal must carry.
 const SCENARIO: &str = r#"machine = { name = "hector", delay = 2 }
 policy = "worst-fit"
 seed = 5

@@ -1,4 +1,5 @@
-//! `numaestro sim run` and `sim machines` as a user sees them: tables, files, the chart, and what is said of mistakes.
+//! `numaestro sim run` and `sim machines` as a user sees them: tables, files, the chart, and what
+//! is said of mistakes.
 
 mod user;
 

@@ -1,16 +1,21 @@
-//! Torture: every construct of OpenMP and everything that could notice how its threads are run, while the allocation changes
-//! every 5 ms. A program under the manager must print byte for byte what it prints alone, and end in the same way.
+//! Torture: every construct of OpenMP and everything that could notice how its threads are run,
+//! while the allocation changes every 5 ms. A program under the manager must print byte for byte
+//! what it prints alone, and end in the same way.
 //!
-//! The programs are in `client/torture`. What they print depends on the size of their teams only. Each test runs a group of
-//! them by every compiler, a few times with other team sizes, processors, orders and neighbours. Settings:
+//! The programs are in `client/torture`. What they print depends on the size of their teams only.
+//! Each test runs a group of them by every compiler, a few times with other team sizes, processors,
+//! orders and neighbours. Settings:
 //!
 //! * `NUMAESTRO_TORTURE_ROUNDS`: how often each program is run, usually 2; 100 is the long form.
-//! * `NUMAESTRO_TORTURE_SEED`: draws everything that is drawn. A failure names the seed that it was found with.
+//! * `NUMAESTRO_TORTURE_SEED`: draws everything that is drawn. A failure names the seed that it was
+//!   found with.
 //! * `NUMAESTRO_TORTURE_MILLISECONDS`: how long a run repeats its parts, usually 120.
-//! * `NUMAESTRO_TORTURE_WEIGHT`: how many times the usual number of barriers and the like, usually 1.
+//! * `NUMAESTRO_TORTURE_WEIGHT`: how many times the usual number of barriers and the like, usually
+//!   1.
 //! * `NUMAESTRO_TORTURE_ONLY`: names of programs, separated by commas; others are left out.
 //! * `NUMAESTRO_TORTURE_THREADS`: one team size instead of those drawn.
-//! * `NUMAESTRO_TORTURE_PLAIN`: runs alone are repeated so often, and must print the same each time; usually 1.
+//! * `NUMAESTRO_TORTURE_PLAIN`: runs alone are repeated so often, and must print the same each
+//!   time; usually 1.
 //! * `NUMAESTRO_TORTURE_CLASS`: a class for `numaestro run`.
 
 mod support;
@@ -30,7 +35,8 @@ use support::{Dice, hang, number, processors, turn};
 const SIZES: [u64; 5] = [2, 4, 7, 16, 64];
 /// The allocation of a run must change so often, or nothing was shown.
 const CHANGES_MIN: u64 = 4;
-/// Of so many runs one may show nothing: 64 threads of a program leave little time to whoever disturbs them.
+/// Of so many runs one may show nothing: 64 threads of a program leave little time to whoever
+/// disturbs them.
 const RUNS_PER_UNDISTURBED: u64 = 20;
 /// A run that was not disturbed so often is repeated for twice the time, at most so often.
 const REPEATS_MAX: u32 = 4;
@@ -64,7 +70,8 @@ struct Draw {
 }
 
 impl Draw {
-    /// Team sizes and processors follow each other, so that a few rounds have many of them; the rest is drawn.
+    /// Team sizes and processors follow each other, so that a few rounds have many of them; the
+    /// rest is drawn.
     fn new(dice: &mut Dice, round: u64, program: &Program, long: bool) -> Self {
         let sizes: Vec<u64> = SIZES.into_iter().filter(|size| *size <= program.threads_max).collect();
         let offset = dice.roll(sizes.len() as u64);
@@ -133,7 +140,8 @@ impl Stage {
         if !self.plain.contains_key(&key) {
             for again in 0..number("NUMAESTRO_TORTURE_PLAIN", 1).max(1) {
                 let mut command = alone([path, "0"]);
-                // Nobody spins there: the output is the same, and machines with much to do are spared.
+                // Nobody spins there: the output is the same, and machines with much to do are
+                // spared.
                 command.env("OMP_WAIT_POLICY", "passive");
                 let order = Draw { order: draw.order + again, ..*draw };
                 Self::settle(&mut command, program, &order);
@@ -195,7 +203,8 @@ impl Stage {
             .bytes()
             .chain(compiler.bytes())
             .fold(0, |sum: u64, byte| sum * 31 % 1_000_003 + u64::from(byte));
-        // Each program has a dice of its own, so that it is drawn the same when it is run without the others.
+        // Each program has a dice of its own, so that it is drawn the same when it is run without
+        // the others.
         let mut dice = Dice::seeded(self.seed + 1_000_003 * round, salt);
         let draw = Draw::new(&mut Dice::seeded(self.seed, salt), round, program, self.rounds > 10);
         let what = format!("{} by {compiler}, seed {}, round {round}, {draw:?}", program.name, self.seed);

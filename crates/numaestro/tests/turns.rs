@@ -1,4 +1,5 @@
-//! Programs that take turns notice nothing of it: job control, results, and policies that change all the time.
+//! Programs that take turns notice nothing of it: job control, results, and policies that change
+//! all the time.
 //!
 //! No test knows how long anything takes.
 
@@ -147,7 +148,8 @@ fn a_parent_waits_as_if_nobody_had_stopped_its_children() {
     manager.expect_all_free();
 }
 
-/// Several copies of each program while turns are taken and policies change: the same results as alone.
+/// Several copies of each program while turns are taken and policies change: the same results as
+/// alone.
 #[test]
 fn results_are_the_same_while_policies_with_turns_and_without_follow_each_other() {
     const POLICIES: [&str; 6] = ["round-robin", "equi", "sw-dss", "dss", "ssw-dss", "equi"];

@@ -1,5 +1,6 @@
-//! How long the policies of the NANOS family take for one decision about 64 applications of 16 threads each on 256 PUs: at the end of a turn and within it, turns
-//! and share together. Prints microseconds: median and 99th percentile.
+//! How long the policies of the NANOS family take for one decision about 64 applications of 16
+//! threads each on 256 PUs: at the end of a turn and within it, turns and share together. Prints
+//! microseconds: median and 99th percentile.
 //!
 //! `cargo run --release -p numaestro-policy --example nanos`
 

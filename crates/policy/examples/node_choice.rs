@@ -1,4 +1,5 @@
-//! The choice of groups alone: how long it takes, and how far it is from the best there is. Prints JSON.
+//! The choice of groups alone: how long it takes, and how far it is from the best there is. Prints
+//! JSON.
 //!
 //! `cargo run --release -p numaestro-policy --example node_choice`
 

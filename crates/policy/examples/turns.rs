@@ -1,5 +1,6 @@
-//! How long the policies that choose threads take for one answer: 64 applications of 16 threads each, 256 PUs, 1 and 4 buses; at the end of a turn and
-//! within it. Prints microseconds: median and 99th percentile.
+//! How long the policies that choose threads take for one answer: 64 applications of 16 threads
+//! each, 256 PUs, 1 and 4 buses; at the end of a turn and within it. Prints microseconds: median
+//! and 99th percentile.
 //!
 //! `cargo run --release -p numaestro-policy --example turns [TURNS...]`
 

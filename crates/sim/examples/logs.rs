@@ -1,8 +1,10 @@
-//! How long whole simulations of logs of rigid jobs take, under FCFS and EASY: reading, simulating, everything. Prints JSON lines.
+//! How long whole simulations of logs of rigid jobs take, under FCFS and EASY: reading, simulating,
+//! everything. Prints JSON lines.
 //!
 //! `cargo run --release -p numaestro-sim --example logs [LOG.swf|JOBS [PUS [LOAD]]]`
 //!
-//! A number makes that many jobs of Lublin and Feitelson's model; LOAD scales their intervals so that they offer it.
+//! A number makes that many jobs of Lublin and Feitelson's model; LOAD scales their intervals so
+//! that they offer it.
 
 use numaestro_engine::Settings;
 use numaestro_sim::machine::{self, Model};

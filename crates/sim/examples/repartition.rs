@@ -1,4 +1,5 @@
-//! What repartitioning is worth: every policy of a scenario against the first one, on the same jobs, with 95 % intervals of the paired differences.
+//! What repartitioning is worth: every policy of a scenario against the first one, on the same
+//! jobs, with 95 % intervals of the paired differences.
 //!
 //! `cargo run --release -p numaestro-sim --example repartition SCENARIO.toml [SEEDS [POLICY ...]]`
 
@@ -18,8 +19,8 @@ impl Files for Folder {
     }
 }
 
-/// Numbers of one run: share of references that are remote, mean response in seconds, threads moved for each change of somebody's target,
-/// megabytes of pages that followed.
+/// Numbers of one run: share of references that are remote, mean response in seconds, threads moved
+/// for each change of somebody's target, megabytes of pages that followed.
 type Numbers = [f64; 4];
 const NAMES: [&str; 4] = ["remote share", "response s", "moves/target", "pages MB"];
 
@@ -50,7 +51,8 @@ fn main() {
     let policies: Vec<String> = arguments.collect();
     let mut text = std::fs::read_to_string(&path).expect("a text");
     if !policies.is_empty() {
-        // The list of policies is written over several lines, each ending with a comma; the last line is a bracket.
+        // The list of policies is written over several lines, each ending with a comma; the last
+        // line is a bracket.
         let begin = text.find("policies = [").expect("a list of policies");
         let end = begin + text[begin..].find("\n]").expect("its end");
         text.replace_range(begin..end, &format!("policies = [\n    \"{}\",", policies.join("\",\n    \"")));

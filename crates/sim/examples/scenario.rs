@@ -1,6 +1,8 @@
-//! Runs a scenario under some policies and says what became of each program, to look at numbers without the command.
+//! Runs a scenario under some policies and says what became of each program, to look at numbers
+//! without the command.
 //!
-//! `cargo run --release -p numaestro-sim --example scenario -- FILE POLICY...`, and `PATH=VALUE` words that change fields.
+//! `cargo run --release -p numaestro-sim --example scenario -- FILE POLICY...`, and `PATH=VALUE`
+//! words that change fields.
 
 use numaestro_sim::outcome::JobRecord;
 use numaestro_sim::read::{Files, Text};

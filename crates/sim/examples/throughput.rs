@@ -1,5 +1,6 @@
-//! Thread events per second of processor time: 16 applications of iterative spin-barrier regions on a machine of 64 or 1024 PUs, space-shared
-//! by `equi` under max-min contention, with an arrival now and then; and the same time-shared by a system without a manager.
+//! Thread events per second of processor time: 16 applications of iterative spin-barrier regions on
+//! a machine of 64 or 1024 PUs, space-shared by `equi` under max-min contention, with an arrival
+//! now and then; and the same time-shared by a system without a manager.
 //!
 //! `cargo run --release -p numaestro-sim --example throughput [MACHINE [POLICY [MILLIONS]]]`
 

@@ -13,8 +13,8 @@ pub enum Dist {
     Exponential(f64),
     /// 1, 2, 3 ... with this mean, at least 1.
     Geometric(f64),
-    /// With this mean and coefficient of variation: constant at 0, Erlang-like (gamma) below 1, exponential at 1, two-phase
-    /// hyperexponential with balanced means above.
+    /// With this mean and coefficient of variation: constant at 0, Erlang-like (gamma) below 1,
+    /// exponential at 1, two-phase hyperexponential with balanced means above.
     MeanCv(f64, f64),
     /// Log-normal with this mean and coefficient of variation.
     LogNormal(f64, f64),
@@ -89,7 +89,8 @@ fn with_cv(cv: f64, stream: &mut Stream) -> f64 {
     }
 }
 
-/// Gamma with this shape (above 0) and scale 1 (Marsaglia and Tsang 2000; below shape 1 by their boost).
+/// Gamma with this shape (above 0) and scale 1 (Marsaglia and Tsang 2000; below shape 1 by their
+/// boost).
 pub fn gamma(shape: f64, stream: &mut Stream) -> f64 {
     if shape < 1.0 {
         let boosted = gamma(shape + 1.0, stream);

@@ -22,7 +22,8 @@ pub struct JobRecord {
     pub cpu_ns: Nanos,
     /// Largest number of threads at once.
     pub threads: u32,
-    /// Memory references to the nearest class of memory and to all others (estimated from rates; rounded).
+    /// Memory references to the nearest class of memory and to all others (estimated from rates;
+    /// rounded).
     pub local_refs: u64,
     /// To all others.
     pub remote_refs: u64,
@@ -48,7 +49,8 @@ pub struct JobRecord {
     pub pages_moved: u64,
     /// Threads moved to another processor.
     pub migrations: u32,
-    /// Sum over its threads of whether each was on another object (package, station) than the master when it began.
+    /// Sum over its threads of whether each was on another object (package, station) than the
+    /// master when it began.
     pub children_away: u32,
     /// Threads it created besides the master.
     pub children: u32,
@@ -143,7 +145,8 @@ pub struct Outcome {
     pub decisions: Decisions,
     /// The multiprogramming level over time.
     pub levels: Vec<Level>,
-    /// Fingerprint of the event log (as FNV-1a, over the fields of its lines): equal runs have equal ones.
+    /// Fingerprint of the event log (as FNV-1a, over the fields of its lines): equal runs have
+    /// equal ones.
     pub fingerprint: u64,
 }
 

@@ -1,7 +1,8 @@
-//! Random numbers: one stream for each purpose and entity, so that changing one thing changes no other draw (common random numbers).
+//! Random numbers: one stream for each purpose and entity, so that changing one thing changes no
+//! other draw (common random numbers).
 //!
-//! Source: `SplitMix64` (Steele, Lea, Flood 2014), as in the policies' own streams. Logarithms come from `libm`, so that every machine draws
-//! the same numbers.
+//! Source: `SplitMix64` (Steele, Lea, Flood 2014), as in the policies' own streams. Logarithms come
+//! from `libm`, so that every machine draws the same numbers.
 
 use numaestro_policy::Random;
 

@@ -1,4 +1,5 @@
-//! Reading what people write: every mistake is told with file, line, field and what was expected. Knows no file system.
+//! Reading what people write: every mistake is told with file, line, field and what was expected.
+//! Knows no file system.
 
 pub mod fields;
 pub mod json;
@@ -83,7 +84,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Texts by name: how a text that names another one gets it. The command implements it over the file system.
+/// Texts by name: how a text that names another one gets it. The command implements it over the
+/// file system.
 pub trait Files {
     /// The text of this name, as it stands in the text that names it.
     ///

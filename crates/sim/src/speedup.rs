@@ -1,6 +1,8 @@
-//! Speedup curves: how fast a program is on n processors, where that is all that is known of it. Knows nothing of threads.
+//! Speedup curves: how fast a program is on n processors, where that is all that is known of it.
+//! Knows nothing of threads.
 //!
-//! Source: Amdahl 1967; Downey 1997 (A, σ); Sevcik 1994 (T(n) = φ·W/n + α + β·n); tables as measured.
+//! Source: Amdahl 1967; Downey 1997 (A, σ); Sevcik 1994 (T(n) = φ·W/n + α + β·n); tables as
+//! measured.
 
 /// Speedup over one processor by number of processors.
 #[derive(Debug, Clone, PartialEq)]

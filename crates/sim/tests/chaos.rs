@@ -1,4 +1,5 @@
-//! Chaos runs: whatever goes wrong, nothing is promised twice, and afterwards everything comes right.
+//! Chaos runs: whatever goes wrong, nothing is promised twice, and afterwards everything comes
+//! right.
 
 use numaestro_sim::chaos::{self, Options, Planted};
 use std::panic;
@@ -6,7 +7,8 @@ use std::panic;
 /// Seeds. In debug builds the engine checks everything after every event of theirs.
 const SEEDS: u64 = 500;
 
-/// Seeds that once went wrong: a search tried another number just before the end, twice; a grace time ended together with a turn.
+/// Seeds that once went wrong: a search tried another number just before the end, twice; a grace
+/// time ended together with a turn.
 const FOUND: [u64; 3] = [16_761, 40_809, 89_479];
 
 /// A number from the environment.

@@ -1,4 +1,5 @@
-//! Parity: what the engine decided in a simulation, it decides again when its journal is repeated, byte for byte, under every preset.
+//! Parity: what the engine decided in a simulation, it decides again when its journal is repeated,
+//! byte for byte, under every preset.
 
 use numaestro_engine::{Action, Event, journal};
 use numaestro_policy::catalogue;

@@ -1,6 +1,8 @@
-//! What queueing theory knows exactly, found again by the simulator and the engine together: each within the 99 % interval of its own runs.
+//! What queueing theory knows exactly, found again by the simulator and the engine together: each
+//! within the 99 % interval of its own runs.
 //!
-//! Sources: Kleinrock 1975 and 1976 (M/M/1, M/M/c, M/D/1, processor sharing); Lazowska et al. 1984, ch. 6 and 7 (mean value analysis).
+//! Sources: Kleinrock 1975 and 1976 (M/M/1, M/M/c, M/D/1, processor sharing); Lazowska et al. 1984,
+//! ch. 6 and 7 (mean value analysis).
 
 #![allow(clippy::cast_sign_loss)] // Times are never below 0.
 
@@ -38,7 +40,8 @@ fn serial(work: Dist) -> Program {
     program(1, vec![Phase::Serial { work, refs: Vec::new() }])
 }
 
-/// A job of so much work that has no threads: on one processor a fluid, so that several share it at once.
+/// A job of so much work that has no threads: on one processor a fluid, so that several share it at
+/// once.
 fn fluid(work: Dist) -> Program {
     let body = Body::Curve { work, curve: Curve::Linear, resize_ns: 0 };
     Program { name: "curve".to_owned(), ..Program { body, ..program(1, Vec::new()) } }
@@ -99,8 +102,8 @@ fn mm1_first_come_first_served() {
     confirms("M/M/1 wait", &samples(wait), 0.7 / (1.0 - 0.7), 0.15);
 }
 
-/// When each of these jobs (arrival, service) starts, first come first served: as soon as the first of `servers` is free (Kiefer and
-/// Wolfowitz 1955).
+/// When each of these jobs (arrival, service) starts, first come first served: as soon as the first
+/// of `servers` is free (Kiefer and Wolfowitz 1955).
 fn starts(servers: usize, jobs: &[(Nanos, Nanos)]) -> Vec<Nanos> {
     let mut free = vec![0; servers];
     let start = |&(arrived, service): &(Nanos, Nanos)| {
@@ -176,7 +179,8 @@ fn short_slices_share_a_processor() {
     };
     for work in [Dist::Exponential(MS), Dist::Constant(MS), Dist::MeanCv(MS, 2.0)] {
         let shared = responses(fluid(work.clone()), 1);
-        // The same jobs with slices of 40, 10, 2.5 % of a service time: the distance goes with the length of the slice.
+        // The same jobs with slices of 40, 10, 2.5 % of a service time: the distance goes with the
+        // length of the slice.
         let distance = |quantum| {
             let sliced = responses(serial(work.clone()), quantum);
             let off: f64 = sliced.iter().zip(&shared).map(|(a, b)| (a - b).abs()).sum();
@@ -191,7 +195,8 @@ fn short_slices_share_a_processor() {
     confirms("round robin, cv 1.3", &samples, 1.0 / (1.0 - 0.6), 0.25);
 }
 
-/// Throughput of a closed network of `customers` that think `think` and queue for one server of service time `service`, exactly.
+/// Throughput of a closed network of `customers` that think `think` and queue for one server of
+/// service time `service`, exactly.
 fn exact_mva(customers: u32, think: f64, service: f64) -> f64 {
     let (mut queue, mut throughput) = (0.0, 0.0);
     for n in 1..=customers {
@@ -252,7 +257,8 @@ fn barriers_are_one_over_the_harmonic_number_efficient() {
     }
 }
 
-/// `pus` processors on one bus of this many transactions per microsecond; a line takes a bus cycle alone.
+/// `pus` processors on one bus of this many transactions per microsecond; a line takes a bus cycle
+/// alone.
 fn bus(pus: u32, per_us: f64) -> Model {
     let text = format!(
         "name = \"bus\"\nabout = \"-\"\ntopology = \"core:{pus} pu:1\"\ncycle = \"1 ns\"\n\
@@ -266,7 +272,8 @@ fn bus(pus: u32, per_us: f64) -> Model {
 
 #[test]
 fn a_bus_is_as_far_from_exact_mean_values_as_schweitzers_method_is() {
-    // Threads that make one transaction in each microsecond of work: customers that think 1 and queue for 1 / per_us.
+    // Threads that make one transaction in each microsecond of work: customers that think 1 and
+    // queue for 1 / per_us.
     for (threads, per_us, low, high) in [(4, 64.0, -0.002, 0.0), (16, 16.0, -0.035, -0.02), (64, 64.0, -0.025, -0.01)] {
         let refs = Refs::new(0, 1.0);
         let region = match each(threads, 1, Dist::Constant(10.0 * MS), Wait::Spin) {
@@ -360,7 +367,8 @@ fn curves_do_their_work_exactly_whatever_they_have_meanwhile() {
         let outcome = World::new(setup, Box::new(source)).expect("a policy").run(&mut progress);
         assert_eq!(outcome.jobs.len(), 8);
         for ((_, work), done) in works.iter().zip(&progress.done) {
-            // Never less than its work; a nanosecond on all its processors is lost at most with each change and at the end.
+            // Never less than its work; a nanosecond on all its processors is lost at most with
+            // each change and at the end.
             let (low, high) = (work - 0.1, work + 9.0 * (progress.changes + 1.0));
             assert!((low..=high).contains(done), "{policy}, seed {seed}: {done} of {work}");
         }

@@ -1,4 +1,5 @@
-//! The same scenario and seed give the same run, whoever watches, whatever is checked, on whichever thread, on whichever day.
+//! The same scenario and seed give the same run, whoever watches, whatever is checked, on whichever
+//! thread, on whichever day.
 
 mod support;
 

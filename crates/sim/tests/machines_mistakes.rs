@@ -1,4 +1,5 @@
-//! A machine file with a mistake is refused with file, line, field and what was expected; half a machine is never read.
+//! A machine file with a mistake is refused with file, line, field and what was expected; half a
+//! machine is never read.
 
 use numaestro_sim::machine;
 use numaestro_sim::read::{Files, NoFiles, Text};

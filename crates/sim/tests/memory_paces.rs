@@ -73,7 +73,8 @@ fn hectors_time_is_linear_in_the_delay() {
         // One millisecond of work: 1000 references miss.
         1e6 / pace.rate_alone()
     };
-    // Eight pages: two local, two in the station, four remote, so that 500 of 1000 misses are remote.
+    // Eight pages: two local, two in the station, four remote, so that 500 of 1000 misses are
+    // remote.
     let pages = [4, 4, 5, 6, 8, 9, 12, 13];
     for name in ["hector", "hector-worst"] {
         for (op, packets) in [(Op::Load, 2.0), (Op::Store, 1.0), (Op::Line, 3.0), (Op::Writeback, 4.0)] {
@@ -88,7 +89,8 @@ fn hectors_time_is_linear_in_the_delay() {
     }
 }
 
-/// Mean cost of a miss on the ratio machine with a share h of the pages in the own cluster: 1.3 h + 4.8 (1 - h).
+/// Mean cost of a miss on the ratio machine with a share h of the pages in the own cluster: 1.3 h +
+/// 4.8 (1 - h).
 #[test]
 fn the_ratio_machine_costs_what_its_pages_say() {
     let model = named("k64", 0);
@@ -96,7 +98,8 @@ fn the_ratio_machine_costs_what_its_pages_say() {
         let mut memory = Memory::new(Arc::clone(&model), Contention::default());
         let pus: Vec<u32> = (0..local).map(|_| 0).chain((0..remote).map(|at| 4 + (at as u32 * 4) % 60)).collect();
         let app = touched(&mut memory, &model, &pus);
-        // Ten misses in a microsecond of work, which is ten cycles: the stall in cycles is that of a miss.
+        // Ten misses in a microsecond of work, which is ten cycles: the stall in cycles is that of
+        // a miss.
         let pace = memory.pace(app, &[refs(Part::All, Op::Line, 10.0, 0.0)], 0, 0, PuId(0));
         1.0 / pace.rate_alone() - 1.0
     };

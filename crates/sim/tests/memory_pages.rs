@@ -91,7 +91,8 @@ fn what_does_not_fit_goes_to_the_next_nearest() {
     assert_eq!((0..8).map(|node| memory.pages_on(NumaNodeId(node))).sum::<u64>(), 0);
 }
 
-/// Threads that stay where they touched first have all their pages at home; after they have moved away, none.
+/// Threads that stay where they touched first have all their pages at home; after they have moved
+/// away, none.
 #[test]
 fn first_touch_without_migration_is_home() {
     let model = machine::named("k64", 0).unwrap();

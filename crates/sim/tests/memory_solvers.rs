@@ -1,4 +1,5 @@
-//! Channels: against exact mean value analysis, the bus of the Xeon, each other, and what must always hold.
+//! Channels: against exact mean value analysis, the bus of the Xeon, each other, and what must
+//! always hold.
 
 use numaestro_policy::PageHome;
 use numaestro_sim::machine::{self, Model};
@@ -57,7 +58,8 @@ fn bus(pus: usize, per_us: f64, cost_ns: f64) -> Arc<Model> {
     Arc::new(machine::read(Text::new("bus.toml", &text), &NoFiles).unwrap())
 }
 
-/// Throughput of a closed network of `customers` that think `z` and queue for one server of service time `s`, exactly.
+/// Throughput of a closed network of `customers` that think `z` and queue for one server of service
+/// time `s`, exactly.
 fn exact_mva(customers: u32, z: f64, s: f64) -> f64 {
     let (mut queue, mut throughput) = (0.0, 0.0);
     for n in 1..=customers {
@@ -68,7 +70,8 @@ fn exact_mva(customers: u32, z: f64, s: f64) -> f64 {
     throughput
 }
 
-/// Transactions per microsecond of `n` equal threads that make one in each microsecond of work, on a bus of `per_us`.
+/// Transactions per microsecond of `n` equal threads that make one in each microsecond of work, on
+/// a bus of `per_us`.
 fn throughput(n: u32, per_us: f64, contention: Contention) -> f64 {
     let mut bench = Bench::new(&bus(n as usize, per_us, 1e3 / per_us), contention);
     for pu in 0..n {
@@ -92,8 +95,9 @@ fn the_knee_is_as_far_from_exact_mva_as_schweitzers_method_is() {
     assert!((fair - 16.0 / (1.0 + 1.0 / 16.0)).abs() < 1e-9, "{fair}");
 }
 
-/// Throughput of one customer of the first class in a closed network of two classes with `n` customers each, think times `z` and one
-/// server of service time `s`, exactly (mean value analysis over all populations).
+/// Throughput of one customer of the first class in a closed network of two classes with `n`
+/// customers each, think times `z` and one server of service time `s`, exactly (mean value analysis
+/// over all populations).
 fn exact_mva_of_two(n: [usize; 2], z: [f64; 2], s: f64) -> f64 {
     let mut queue = vec![vec![0.0; n[1] + 1]; n[0] + 1];
     let mut throughput = 0.0;
@@ -115,7 +119,8 @@ fn exact_mva_of_two(n: [usize; 2], z: [f64; 2], s: f64) -> f64 {
     throughput
 }
 
-/// Two threads and two antagonists that do nothing but miss, on the Xeon's bus (Antonopoulos et al. 2004, section 3).
+/// Two threads and two antagonists that do nothing but miss, on the Xeon's bus (Antonopoulos et al.
+/// 2004, section 3).
 #[test]
 fn slowdowns_on_the_bus_of_the_xeon() {
     let cost_us = 0.042_373;
@@ -263,7 +268,8 @@ fn steps() -> impl Strategy<Value = Vec<(u32, Option<Vec<Load>>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever starts and stops: no channel carries more than it can, and who is not told of a change has (nearly) none.
+    /// Whatever starts and stops: no channel carries more than it can, and who is not told of a
+    /// change has (nearly) none.
     #[test]
     fn channels_are_never_overfull(steps in steps(), amva in any::<bool>()) {
         let contention = if amva { Contention::Amva } else { Contention::MaxMin };
@@ -298,7 +304,8 @@ proptest! {
         }
     }
 
-    /// The way to a state does not matter: what has been started and stopped before leaves nothing behind.
+    /// The way to a state does not matter: what has been started and stopped before leaves nothing
+    /// behind.
     #[test]
     fn queueing_forgets_the_past(steps in steps()) {
         let mut bench = Bench::new(&mesh(), Contention::Amva);
@@ -324,7 +331,8 @@ proptest! {
         }
     }
 
-    /// Fair shares: each thread is as fast as alone, or on some full channel nobody gets more than it does.
+    /// Fair shares: each thread is as fast as alone, or on some full channel nobody gets more than
+    /// it does.
     #[test]
     fn everybody_is_held_by_demand_or_by_a_full_channel(steps in steps()) {
         let model = mesh();

@@ -1,5 +1,5 @@
-//! What must change in a known way, or not at all, when a scenario is changed in a known way: on random small scenarios, all of them with
-//! conservation checked at every event.
+//! What must change in a known way, or not at all, when a scenario is changed in a known way: on
+//! random small scenarios, all of them with conservation checked at every event.
 
 #[path = "support/drawn.rs"]
 mod drawn;
@@ -136,7 +136,8 @@ proptest! {
     }
 }
 
-/// Programs of which it is known how much they have to do, whatever they get: nothing is each thread's own.
+/// Programs of which it is known how much they have to do, whatever they get: nothing is each
+/// thread's own.
 fn of_known_work() -> impl Strategy<Value = Program> {
     let constant = || (120..4000u64).prop_map(|steps| Dist::Constant((steps * STEP) as f64));
     let phase = prop_oneof![
@@ -215,8 +216,9 @@ fn referring(asks: Asks) -> impl Strategy<Value = Program> {
     of_phases(asks, phase)
 }
 
-/// The same without what makes a program lend processors: who takes lent ones has them a moment later than who takes free ones, and which
-/// of the two it takes is the placement's choice. For the same reason nothing is taken away from anybody where they are used.
+/// The same without what makes a program lend processors: who takes lent ones has them a moment
+/// later than who takes free ones, and which of the two it takes is the placement's choice. For the
+/// same reason nothing is taken away from anybody where they are used.
 fn never_lending() -> impl Strategy<Value = Program> {
     of_phases(Asks::Once, prop_oneof![tasks(references()), region(Just(Wait::Spin), references())])
 }
@@ -230,8 +232,8 @@ fn of_phases(asks: Asks, phase: impl Strategy<Value = Phase>) -> impl Strategy<V
     })
 }
 
-/// Programs that say how many processors they could use. Their times are drawn finely: what happens at the same nanosecond happens in the
-/// order of processors, which is the placement's choice.
+/// Programs that say how many processors they could use. Their times are drawn finely: what happens
+/// at the same nanosecond happens in the order of processors, which is the placement's choice.
 fn on_demand() -> impl Strategy<Value = Program> {
     let time = || (1..4_000_000u64).prop_map(|mean| Dist::Exponential(mean as f64));
     let phase = prop_oneof![
@@ -317,7 +319,8 @@ fn small_jobs() -> impl Strategy<Value = Vec<(u64, u64)>> {
     vec((0..3_000_000u64, 1..4_000_000u64), 1..40)
 }
 
-/// When each of them starts and ends, first come first served; arrivals are brought together by `percent`.
+/// When each of them starts and ends, first come first served; arrivals are brought together by
+/// `percent`.
 fn served(jobs: &[(u64, u64)], pus: usize, percent: u64, policy: &str) -> Vec<(u64, u64)> {
     let mut at = 0;
     let programs = jobs.iter().map(|&(gap, work)| {

@@ -1,4 +1,5 @@
-//! Programs as text: every kind of phase and every default, and a dozen wrong files with what is said of them.
+//! Programs as text: every kind of phase and every default, and a dozen wrong files with what is
+//! said of them.
 
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Op;
@@ -176,7 +177,8 @@ fn curves() {
     check("{ rigid = 4 }", Curve::Rigid(4));
 }
 
-/// Where a mistake in `FULL` is found that has `change.1` instead of `change.0`, unless it is there with this problem.
+/// Where a mistake in `FULL` is found that has `change.1` instead of `change.0`, unless it is there
+/// with this problem.
 fn unexpected(change: (&str, &str), line: u32, field: &str, problem: &str) -> Option<String> {
     assert!(FULL.contains(change.0), "nothing to change: {}", change.0);
     let text = FULL.replacen(change.0, change.1, 1);

@@ -20,8 +20,8 @@ use world_support::{Listed, curve, machine, program, setup};
 /// Longest pause and serial phase that is not told to the engine, so that nobody lends processors.
 const TOLD_NS: u64 = 100_000;
 
-/// `nodes` nodes of `pus` processors; a reference to the own one costs as much as a microsecond of work, to the next 3, to others 7: rates
-/// of 1/2, 1/4 and 1/8, which are exact.
+/// `nodes` nodes of `pus` processors; a reference to the own one costs as much as a microsecond of
+/// work, to the next 3, to others 7: rates of 1/2, 1/4 and 1/8, which are exact.
 fn model(nodes: usize, pus: usize) -> Model {
     let topology = synthetic::parse(&format!("numa:{nodes} core:{pus} pu:1")).expect("a tree");
     let mut model = machine(nodes * pus, System::RoundRobin, 1_000_000);
@@ -108,7 +108,8 @@ fn both_say(mut jobs: Vec<(u64, Program)>, model: Model, policy: &str, seed: u64
         return Ok(false);
     };
     let (outcome, mut log) = logged(setup, Listed::new(jobs.clone()));
-    // Slices that end while nobody else wants the processor change nothing, and the naive one has none.
+    // Slices that end while nobody else wants the processor change nothing, and the naive one has
+    // none.
     log.retain(|entry| entry.name != "slice");
     prop_assert_eq!(outcome.jobs.len(), jobs.len());
     let same = log.iter().zip(&naive).take_while(|(a, b)| a == b).count();

@@ -1,5 +1,6 @@
-//! Repartitioning with pools is better than processors anywhere, and each part of its cost is there for something. A short version of what
-//! docs/guides/repartitioning.md reports; the long one is `cargo run --release -p numaestro-sim --example repartition`.
+//! Repartitioning with pools is better than processors anywhere, and each part of its cost is there
+//! for something. A short version of what docs/guides/repartitioning.md reports; the long one is
+//! `cargo run --release -p numaestro-sim --example repartition`.
 
 use numaestro_sim::read::{Files, Text};
 use numaestro_sim::scenario::Scenario;
@@ -15,7 +16,8 @@ impl Files for Folder {
     }
 }
 
-/// Remote share of references, and mean response in seconds, of some seeds under a policy; fewer programs than in the scenario.
+/// Remote share of references, and mean response in seconds, of some seeds under a policy; fewer
+/// programs than in the scenario.
 fn runs(policy: &str, seeds: std::ops::Range<u64>) -> (Vec<f64>, Vec<f64>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let text = std::fs::read_to_string(folder.join("repartition-256.toml")).expect("the scenario");

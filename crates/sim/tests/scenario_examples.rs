@@ -1,4 +1,5 @@
-//! Every scenario that comes with the project can be read, with all its points, gives arrivals in order, and runs.
+//! Every scenario that comes with the project can be read, with all its points, gives arrivals in
+//! order, and runs.
 
 use numaestro_sim::read::{Files, Text};
 use numaestro_sim::scenario::Scenario;

@@ -15,7 +15,8 @@ fn moments(dist: &Dist) -> (f64, f64) {
     (mean, variance.sqrt() / mean)
 }
 
-/// Five standard errors of a mean, and 3 % of a coefficient of variation (whose error depends on the fourth moment).
+/// Five standard errors of a mean, and 3 % of a coefficient of variation (whose error depends on
+/// the fourth moment).
 #[track_caller]
 fn check(dist: &Dist, mean: f64, cv: f64) {
     assert!((dist.mean() - mean).abs() < 1e-9 * mean, "{dist:?} says {}", dist.mean());

@@ -53,7 +53,8 @@ fn a_malleable_job() {
     else {
         panic!("{phases:?}")
     };
-    // 16 Gflop / n^0.8 on each node at 1 Gflop a second; the communication of 1 GB / n hides behind it.
+    // 16 Gflop / n^0.8 on each node at 1 Gflop a second; the communication of 1 GB / n hides behind
+    // it.
     for n in [2u32, 3, 8, 16] {
         let expected = 16e9 / f64::from(n).powf(0.8);
         let found = work / curve.speedup(n);

@@ -18,7 +18,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count)
 }
 
-/// Mean and share of powers of two of parallel sizes, by numeric integration of the published two-stage uniform on 128 processors.
+/// Mean and share of powers of two of parallel sizes, by numeric integration of the published
+/// two-stage uniform on 128 processors.
 fn published_sizes(table: &lublin::Parameters) -> (f64, f64) {
     const STEPS: u32 = 100_000;
     let high = 7.0 - table.u_hi_below;
@@ -61,7 +62,8 @@ fn lublins_sizes() {
 
 #[test]
 fn lublins_run_times() {
-    // The mean logarithm of serial jobs' times is that of the hyper-gamma at size 1; large jobs are the longer ones.
+    // The mean logarithm of serial jobs' times is that of the hyper-gamma at size 1; large jobs are
+    // the longer ones.
     let jobs: Vec<(u32, f64)> = Lublin::new(Types::Whole, 128, 5).take(JOBS).map(|job| rigid(&job)).collect();
     let mean_log =
         |from: u32, to: u32| mean(jobs.iter().filter(|(size, _)| (from..=to).contains(size)).map(|(_, run)| run.ln()));
@@ -84,7 +86,8 @@ fn lublins_days() {
     for job in &jobs {
         hours[(job.submit / 3_600_000_000_000 % 24) as usize] += 1;
     }
-    // The weights' gamma has its mode at (8.1737 - 1) · 3.9631 half hours: soon after two in the afternoon.
+    // The weights' gamma has its mode at (8.1737 - 1) · 3.9631 half hours: soon after two in the
+    // afternoon.
     let busiest = (0..24).max_by_key(|&hour| hours[hour]).unwrap();
     assert!((12..=16).contains(&busiest), "{hours:?}");
     let share = |from: usize, to: usize| f64::from(hours[from..to].iter().sum::<u32>()) / JOBS as f64;

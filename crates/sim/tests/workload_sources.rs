@@ -1,4 +1,5 @@
-//! Sources: streams, open arrivals, lists and batches, and that what they give depends on the seed and on nothing else.
+//! Sources: streams, open arrivals, lists and batches, and that what they give depends on the seed
+//! and on nothing else.
 
 use numaestro_sim::dist::Dist;
 use numaestro_sim::program::{self, Body, Program};
@@ -23,7 +24,8 @@ fn plan(names: &str, repetitions: Option<u32>, gap: Dist) -> StreamPlan {
     StreamPlan { programs: programs(names), repetitions, start: Dist::Constant(0.0), gap }
 }
 
-/// Runs a closed workload in which an application of stream `s` takes `takes(s)`; gives what each stream ran.
+/// Runs a closed workload in which an application of stream `s` takes `takes(s)`; gives what each
+/// stream ran.
 fn run(source: &mut dyn Source, takes: impl Fn(u32) -> u64) -> BTreeMap<u32, Vec<Arrival>> {
     let mut running: Vec<Arrival> = std::iter::from_fn(|| source.next()).collect();
     let mut done: BTreeMap<u32, Vec<Arrival>> = BTreeMap::new();

@@ -1,6 +1,8 @@
-//! Logs in the Standard Workload Format: what is read, what is left out, what is written; and real logs, where there are some.
+//! Logs in the Standard Workload Format: what is read, what is left out, what is written; and real
+//! logs, where there are some.
 //!
-//! The environment variable `NUMAESTRO_WORKLOADS` names a folder of logs for the last two tests; without it they say so and pass.
+//! The environment variable `NUMAESTRO_WORKLOADS` names a folder of logs for the last two tests;
+//! without it they say so and pass.
 
 use numaestro_sim::read::Text;
 use numaestro_sim::workload::batch::{Demand, Estimates, Fit, Turn, offered};

@@ -1,5 +1,5 @@
-//! Time, work, processors and threads are conserved whatever programs, machines and policies are put together; and the same seed gives the
-//! same log, byte for byte.
+//! Time, work, processors and threads are conserved whatever programs, machines and policies are
+//! put together; and the same seed gives the same log, byte for byte.
 
 mod world_support;
 

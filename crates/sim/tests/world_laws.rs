@@ -96,7 +96,8 @@ fn space_sharing_gives_each_team_a_half_without_any_loss() {
     let region = || each(4, 100, Dist::Constant(1e6), Wait::Spin);
     let team = || Program { vacates: Vacates::Region, ..program(4, vec![region()]) };
     let outcome = run(plain(4), "equi", vec![(0, team()), (0, team())]);
-    // The second one begins when the first has met once. Work is each thread's own, so a smaller team has less to do.
+    // The second one begins when the first has met once. Work is each thread's own, so a smaller
+    // team has less to do.
     assert_eq!(outcome.end, 101 * MS);
     let spin: u64 = outcome.pus.iter().map(|time| time.spin).sum();
     assert_eq!(spin, 0);
@@ -134,8 +135,9 @@ fn a_team_is_resized_at_its_meetings() {
     let short = program(2, vec![each(2, 1, Dist::Constant(20e6), Wait::Spin)]);
     let outcome = run(plain(4), "equi", vec![(0, long), (10 * MS + 1, short)]);
     let (long, short) = (&outcome.jobs[1], &outcome.jobs[0]);
-    // The newcomer gets its processors when the iteration ends; 11 iterations on two processors take 11 ms longer: the last of them begins at
-    // the nanosecond at which the newcomer ends, and meetings come first.
+    // The newcomer gets its processors when the iteration ends; 11 iterations on two processors
+    // take 11 ms longer: the last of them begins at the nanosecond at which the newcomer ends, and
+    // meetings come first.
     assert_eq!(short.started, 11 * MS);
     assert_eq!(short.ended, 31 * MS);
     assert_eq!(long.ended, 111 * MS);

@@ -1,4 +1,5 @@
-//! What programs and counters measure: speedups as they are, rates as programs have them, noise as it is asked for, and what a bus that is full does.
+//! What programs and counters measure: speedups as they are, rates as programs have them, noise as
+//! it is asked for, and what a bus that is full does.
 
 mod world_support;
 
@@ -147,14 +148,16 @@ fn counters_say_what_programs_move() {
 
 #[test]
 fn a_full_bus_stretches_all_stalls_alike() {
-    // 4 times 11 of 29.4: m = 11 * 0.042373 = 0.4661 of the time is stalled, and 44 / (1 - m + m s) = 29.4 gives s = 2.065.
+    // 4 times 11 of 29.4: m = 11 * 0.042373 = 0.4661 of the time is stalled, and 44 / (1 - m + m s)
+    // = 29.4 gives s = 2.065.
     let (heard, outcome) = hear(bus("b2arr"), vec![(0, mover(4, 11.0, 1000))]);
     let carried = outcome.channels[0].utilisation;
     assert!((0.996..=1.0).contains(&carried), "{carried}");
     assert!((outcome.end as f64 / 1e9 - 44.0 / 29.4).abs() < 0.005, "{}", outcome.end);
     let rates: Vec<u32> = heard.rates.iter().flat_map(|(_, rates)| rates.iter().copied().flatten()).collect();
     assert!(rates.len() > 40 && rates.iter().all(|rate| rate.abs_diff(7350) < 20), "{rates:?}");
-    // Whoever moves little is slowed in proportion to how little: 1 - m + m s with m = 0.0424, s from the sum of all four.
+    // Whoever moves little is slowed in proportion to how little: 1 - m + m s with m = 0.0424, s
+    // from the sum of all four.
     let mixed = hear(bus("rr"), vec![(0, mover(3, 11.0, 1000)), (0, mover(1, 1.0, 1000))]).1;
     let end = |threads| mixed.jobs.iter().find(|job| job.threads == threads).map(|job| job.ended).unwrap_or_default();
     assert!(end(1) > 1000 * MS && end(1) < 1030 * MS, "{}", end(1));

@@ -1,5 +1,5 @@
-//! Time sharing: who is stopped when, what it costs, and what programs do that lose processors in the middle of their work. Closed forms where there are
-//! such.
+//! Time sharing: who is stopped when, what it costs, and what programs do that lose processors in
+//! the middle of their work. Closed forms where there are such.
 
 mod world_support;
 
@@ -120,7 +120,8 @@ fn stolen_threads_are_run_by_those_that_would_wait() {
 
 #[test]
 fn recovery_takes_work_from_other_processors() {
-    // Three processors are left for four threads: two on one of them, which the others help as soon as they are done.
+    // Three processors are left for four threads: two on one of them, which the others help as soon
+    // as they are done.
     let team = |recovers| Program {
         recovers,
         vacates: Vacates::AtOnce,

@@ -1,4 +1,5 @@
-//! From what a reader found to a [`Machine`]: puts everything in hardware order, fills what is missing, refuses nonsense.
+//! From what a reader found to a [`Machine`]: puts everything in hardware order, fills what is
+//! missing, refuses nonsense.
 //!
 //! Readers number objects as they like ("keys"); the only thing that counts is which PUs share one.
 
@@ -199,7 +200,8 @@ impl Raw {
         Ok(())
     }
 
-    /// Gives every PU a node: without any, one node holds all; a PU in none joins the node of its package, else the lowest.
+    /// Gives every PU a node: without any, one node holds all; a PU in none joins the node of its
+    /// package, else the lowest.
     fn settle_nodes(&mut self) {
         for pu in &self.pus {
             if let Some(node) = pu.node {
@@ -221,7 +223,8 @@ impl Raw {
         }
     }
 
-    /// Hardware order: each object stands where its lowest OS index stands, from the package down (as hwloc does).
+    /// Hardware order: each object stands where its lowest OS index stands, from the package down
+    /// (as hwloc does).
     fn sort(&mut self) {
         let mut package = BTreeMap::new();
         let mut node = BTreeMap::new();
@@ -259,7 +262,8 @@ impl Raw {
         machine
     }
 
-    /// All pairs or none must be reported: half a matrix would make nodes look nearer than they are.
+    /// All pairs or none must be reported: half a matrix would make nodes look nearer than they
+    /// are.
     fn distance_matrix(&self, nodes: &[NumaNode], origin: &str) -> Result<Vec<u32>, TopologyError> {
         let mut matrix = Vec::with_capacity(nodes.len() * nodes.len());
         for from in nodes.iter().map(|node| node.os_index) {
@@ -278,7 +282,8 @@ impl Raw {
         Ok(matrix)
     }
 
-    /// An explicit cpuset wins over isolation: whoever is put on an isolated processor was put there on purpose.
+    /// An explicit cpuset wins over isolation: whoever is put on an isolated processor was put
+    /// there on purpose.
     fn restrict(&self, machine: &mut Machine) -> Result<(), TopologyError> {
         machine.allowed = if let Some(cpus) = &self.allowed {
             let allowed = machine.pu_set(cpus);
@@ -298,8 +303,9 @@ fn lower(slot: &mut u32, value: u32) {
     *slot = value.min(*slot);
 }
 
-/// Refuses a row of distances (to, distance) in which a node is nearer to another than to itself, or nowhere: kernels check what the
-/// firmware says for just that, and whoever looks for near memory would look far away.
+/// Refuses a row of distances (to, distance) in which a node is nearer to another than to itself,
+/// or nowhere: kernels check what the firmware says for just that, and whoever looks for near
+/// memory would look far away.
 pub(crate) fn nearest_is_itself(
     path: &str,
     from: u32,

@@ -1,6 +1,8 @@
-//! A growable bitmap: what [`crate::CpuSet`] and [`crate::PuSet`] share. Knows nothing of processors.
+//! A growable bitmap: what [`crate::CpuSet`] and [`crate::PuSet`] share. Knows nothing of
+//! processors.
 //!
-//! In-place operations allocate only when a bit beyond the capacity is set, so the steady state of a decision allocates nothing.
+//! In-place operations allocate only when a bit beyond the capacity is set, so the steady state of
+//! a decision allocates nothing.
 
 use std::hash::{Hash, Hasher};
 

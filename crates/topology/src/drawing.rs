@@ -5,9 +5,11 @@ use crate::set::PuSet;
 use std::fmt;
 
 impl fmt::Display for Machine {
-    /// One line for each package, NUMA node and cache; cores of one kind together; then what is special.
+    /// One line for each package, NUMA node and cache; cores of one kind together; then what is
+    /// special.
     ///
-    /// Logical indices are marked `L#`, those of Linux `P#`, as in hwloc. An object that spans several of what it stands under says so.
+    /// Logical indices are marked `L#`, those of Linux `P#`, as in hwloc. An object that spans
+    /// several of what it stands under says so.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let memory: u64 = self.nodes.iter().filter_map(|node| node.memory_bytes).fold(0, u64::saturating_add);
         write!(f, "Machine ({} PUs, {} cores", self.pus.len(), self.cores.len())?;

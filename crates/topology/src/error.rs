@@ -1,4 +1,5 @@
-//! Why a machine could not be read. Every message says where, what was expected and what was found instead.
+//! Why a machine could not be read. Every message says where, what was expected and what was found
+//! instead.
 
 use crate::list::excerpt;
 

@@ -11,15 +11,16 @@ use std::ops::Range;
 pub struct GroupTree {
     /// From the outermost to the leaves; never empty.
     levels: Vec<Groups>,
-    /// By level and group, where its children begin on the next level; one more entry at the end of each.
+    /// By level and group, where its children begin on the next level; one more entry at the end of
+    /// each.
     children: Vec<Vec<u32>>,
     /// By level and group, the group of the level before; nothing for the outermost.
     parents: Vec<Vec<u32>>,
 }
 
 impl GroupTree {
-    /// Forms groups of the PUs of `within` by the first rule, groups of each of those by the second, and so on. Without a rule it is one
-    /// group of all.
+    /// Forms groups of the PUs of `within` by the first rule, groups of each of those by the
+    /// second, and so on. Without a rule it is one group of all.
     ///
     /// # Errors
     /// Sizes of zero, or more than there is in a group.

@@ -1,7 +1,9 @@
-//! Groups of PUs: pools, clusters, and whatever else policies choose between. Knows the tree, and no policy.
+//! Groups of PUs: pools, clusters, and whatever else policies choose between. Knows the tree, and
+//! no policy.
 //!
-//! Formation follows the pool family of Brecht 1997 (§2, §5): by architecture, of equal size, or of given sizes, always in
-//! hardware order so that a pool coincides with or subdivides a group of the hardware wherever that is possible.
+//! Formation follows the pool family of Brecht 1997 (§2, §5): by architecture, of equal size, or of
+//! given sizes, always in hardware order so that a pool coincides with or subdivides a group of the
+//! hardware wherever that is possible.
 
 use crate::id::PuId;
 use crate::machine::Machine;
@@ -11,11 +13,13 @@ use crate::set::PuSet;
 /// Rule for forming groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Formation {
-    /// One group for each last-level cache, node or package: the smallest of them that holds several cores.
+    /// One group for each last-level cache, node or package: the smallest of them that holds
+    /// several cores.
     ByArchitecture,
     /// One group for each object of the level.
     ByLevel(Level),
-    /// Groups of `k` PUs. If `k` does not divide their number, sizes differ by at most one and none is above `k`.
+    /// Groups of `k` PUs. If `k` does not divide their number, sizes differ by at most one and none
+    /// is above `k`.
     Equal(u32),
     /// Groups of these sizes, in this order; PUs left over form one more group.
     Unequal(Vec<u32>),
@@ -182,8 +186,9 @@ fn unequal(pus: &[PuId], sizes: &[u32]) -> Result<Vec<Vec<PuId>>, FormationError
     Ok(groups)
 }
 
-/// Two candidates, and the one with fewer PUs away from the hardware group that most of their pool is in; if equal, plain slices
-/// of the hardware order (the cases Brecht 1997 prints for 12 PUs in 3 stations are all slices).
+/// Two candidates, and the one with fewer PUs away from the hardware group that most of their pool
+/// is in; if equal, plain slices of the hardware order (the cases Brecht 1997 prints for 12 PUs in
+/// 3 stations are all slices).
 fn equal(machine: &Machine, pus: &[PuId], k: usize) -> Vec<Vec<PuId>> {
     let station = station_level(machine, pus);
     let sizes = sizes(pus.len(), k);
@@ -193,12 +198,14 @@ fn equal(machine: &Machine, pus: &[PuId], k: usize) -> Vec<Vec<PuId>> {
     if cost(&whole) < cost(&sliced) { whole } else { sliced }
 }
 
-/// The paper's "station": a NUMA node of several cores; where there is only one node, or each is a single core, a package or an LLC.
+/// The paper's "station": a NUMA node of several cores; where there is only one node, or each is a
+/// single core, a package or an LLC.
 fn station_level(machine: &Machine, pus: &[PuId]) -> Level {
     first_with_several(machine, pus, [Level::NumaNode, Level::Package, Level::Llc], 2)
 }
 
-/// The first of these levels of which there are `least` objects and one holds several cores; the machine if there is none.
+/// The first of these levels of which there are `least` objects and one holds several cores; the
+/// machine if there is none.
 fn first_with_several(machine: &Machine, pus: &[PuId], levels: [Level; 3], least: usize) -> Level {
     let cores = |group: &Vec<PuId>| split_by(group, |pu| machine.object(Level::Core, pu)).len();
     let divides = |&level: &Level| {

@@ -1,4 +1,5 @@
-//! Text forms of index sets: Linux's lists (`0-3,8`) and hwloc's masks (`0x3,0xffffffff`). Knows nothing of what the indices name.
+//! Text forms of index sets: Linux's lists (`0-3,8`) and hwloc's masks (`0x3,0xffffffff`). Knows
+//! nothing of what the indices name.
 
 use crate::bitmap::Bitmap;
 use std::fmt;

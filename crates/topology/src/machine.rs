@@ -1,11 +1,12 @@
-//! The machine tree as arrays, and the two numberings of its processors. Knows nothing of files: see the readers.
+//! The machine tree as arrays, and the two numberings of its processors. Knows nothing of files:
+//! see the readers.
 
 use crate::error::TopologyError;
 use crate::id::{NumaNodeId, PuId};
 use crate::set::{CpuSet, PuSet};
 
-/// Most PUs of a machine: twice what Linux can be built for. Sets of every core and group are bitmaps over all PUs, so memory
-/// grows with the square of this.
+/// Most PUs of a machine: twice what Linux can be built for. Sets of every core and group are
+/// bitmaps over all PUs, so memory grows with the square of this.
 pub const PUS_MAX: usize = 16_384;
 /// Most NUMA nodes of a machine, as in Linux.
 pub const NUMA_NODES_MAX: usize = 1024;
@@ -31,7 +32,8 @@ pub struct NumaNode {
 }
 
 impl NumaNode {
-    /// Memory without processors (HBM, CXL, persistent memory), or a node whose processors are all offline.
+    /// Memory without processors (HBM, CXL, persistent memory), or a node whose processors are all
+    /// offline.
     pub fn is_memory_only(&self) -> bool {
         self.pus.is_empty()
     }
@@ -42,7 +44,8 @@ impl NumaNode {
 pub struct Llc {
     /// Identifier the kernel gives it; absent on many arm64 machines.
     pub id: Option<u32>,
-    /// 3 for an L3. `None`: the machine says nothing of caches, and this is the part of a NUMA node inside one package.
+    /// 3 for an L3. `None`: the machine says nothing of caches, and this is the part of a NUMA node
+    /// inside one package.
     pub cache_level: Option<u8>,
     /// Size in bytes, where known.
     pub size_bytes: Option<u64>,
@@ -68,7 +71,8 @@ pub enum CoreKind {
 pub struct Core {
     /// Sort of core.
     pub kind: CoreKind,
-    /// Relative computing power, 1024 = the fastest of the machine, where known (Linux `cpu_capacity`).
+    /// Relative computing power, 1024 = the fastest of the machine, where known (Linux
+    /// `cpu_capacity`).
     pub capacity: Option<u32>,
     /// Its PUs: SMT siblings of each other.
     pub pus: PuSet,
@@ -95,7 +99,8 @@ pub struct Pu {
 
 /// A machine: its online processors, their places, and its memory.
 ///
-/// Offline processors have no place and are only listed. The tree does not change: when a processor comes or goes, read it again.
+/// Offline processors have no place and are only listed. The tree does not change: when a processor
+/// comes or goes, read it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     pub(crate) packages: Vec<Package>,
@@ -167,7 +172,8 @@ impl Machine {
         self.cores.iter().any(|core| core.kind != CoreKind::Uniform)
     }
 
-    /// Distance between nodes as the firmware reports it: 10 = local, 20 = twice as long. Not always symmetric.
+    /// Distance between nodes as the firmware reports it: 10 = local, 20 = twice as long. Not
+    /// always symmetric.
     ///
     /// # Panics
     /// If one is not a node of this machine.
@@ -181,11 +187,12 @@ impl Machine {
         self.distances_reported
     }
 
-    /// The same machine with these node distances, for descriptions that have no place for them: row-major, by logical index,
-    /// 10 = local.
+    /// The same machine with these node distances, for descriptions that have no place for them:
+    /// row-major, by logical index, 10 = local.
     ///
     /// # Errors
-    /// [`TopologyError::Inconsistent`] if the numbers are not as many as pairs of nodes, or a node is nearer to another than to itself.
+    /// [`TopologyError::Inconsistent`] if the numbers are not as many as pairs of nodes, or a node
+    /// is nearer to another than to itself.
     pub fn with_node_distances(mut self, distances: Vec<u32>) -> Result<Self, TopologyError> {
         let nodes = self.nodes.len();
         if distances.len() != nodes * nodes {
@@ -213,12 +220,14 @@ impl Machine {
         (0..self.pus.len() as u32).map(PuId).collect()
     }
 
-    /// OS indices of processors kept from the scheduler (`isolcpus=`). They are in the tree if online.
+    /// OS indices of processors kept from the scheduler (`isolcpus=`). They are in the tree if
+    /// online.
     pub fn isolated(&self) -> &CpuSet {
         &self.isolated
     }
 
-    /// OS indices of processors that are present or possible but not online. They are not in the tree.
+    /// OS indices of processors that are present or possible but not online. They are not in the
+    /// tree.
     pub fn offline(&self) -> &CpuSet {
         &self.offline
     }

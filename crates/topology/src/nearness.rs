@@ -1,4 +1,5 @@
-//! How near two PUs are: the order in which policies look for the next processor. Knows the tree, and no policy.
+//! How near two PUs are: the order in which policies look for the next processor. Knows the tree,
+//! and no policy.
 
 use crate::id::PuId;
 use crate::machine::Machine;
@@ -70,7 +71,8 @@ impl Machine {
         }
     }
 
-    /// Nearness of two PUs for sorting candidates. Not symmetric where the firmware's node distances are not.
+    /// Nearness of two PUs for sorting candidates. Not symmetric where the firmware's node
+    /// distances are not.
     ///
     /// # Panics
     /// If one is not of this machine.

@@ -1,4 +1,5 @@
-//! `CpuSet` (numbers Linux uses) and `PuSet` (numbers the tree uses): two types so that they cannot be mixed up.
+//! `CpuSet` (numbers Linux uses) and `PuSet` (numbers the tree uses): two types so that they cannot
+//! be mixed up.
 
 use crate::bitmap::{Bitmap, Bits};
 use crate::id::PuId;
@@ -226,7 +227,8 @@ set! {
 }
 
 impl CpuSet {
-    /// From hwloc's bitmap text: words of 32 bits in hexadecimal, highest first (`0x00000003,0xffffffff`).
+    /// From hwloc's bitmap text: words of 32 bits in hexadecimal, highest first
+    /// (`0x00000003,0xffffffff`).
     ///
     /// # Errors
     /// The first word that is not one, or one beyond [`list::LARGEST`].

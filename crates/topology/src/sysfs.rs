@@ -1,6 +1,7 @@
 //! Linux's description of the machine, read through a [`Tree`].
 //!
-//! What is missing has a fallback, what is there and makes no sense is an error that names the file:
+//! What is missing has a fallback, what is there and makes no sense is an error that names the
+//! file:
 //!
 //! | missing | taken instead |
 //! |---|---|
@@ -13,7 +14,8 @@
 //! | every `distance` | 10 and 20 |
 //! | `cpu_capacity`, `cpu_core`, `cpu_atom` | all cores are of one kind |
 //!
-//! Dies and clusters are no levels of their own: what counts for placement, the cache below them, is one.
+//! Dies and clusters are no levels of their own: what counts for placement, the cache below them,
+//! is one.
 
 mod cores;
 mod nodes;
@@ -26,10 +28,12 @@ use crate::set::CpuSet;
 use crate::tree::Tree;
 use source::{CPU, Source};
 
-/// Reads the machine. `allowed` is the reader's own cpuset; `None` = every online processor that is not isolated.
+/// Reads the machine. `allowed` is the reader's own cpuset; `None` = every online processor that is
+/// not isolated.
 ///
 /// # Errors
-/// [`TopologyError`] with the path, what was expected there and what was found; or no processor is left.
+/// [`TopologyError`] with the path, what was expected there and what was found; or no processor is
+/// left.
 pub fn read(tree: &dyn Tree, allowed: Option<&CpuSet>) -> Result<Machine, TopologyError> {
     let source = Source::new(tree);
     let online = online(&source)?;

@@ -1,9 +1,10 @@
-//! Where sysfs texts come from: a trait, so that a recorded machine is as good as this one. Opens no file.
+//! Where sysfs texts come from: a trait, so that a recorded machine is as good as this one. Opens
+//! no file.
 
 use std::collections::BTreeMap;
 
-/// Read access to a tree of small text files. Paths are relative to its root and begin without a slash:
-/// `sys/devices/system/cpu/online`.
+/// Read access to a tree of small text files. Paths are relative to its root and begin without a
+/// slash: `sys/devices/system/cpu/online`.
 pub trait Tree {
     /// The whole text of a file; `None` if it is not there or cannot be read.
     fn read(&self, path: &str) -> Option<String>;
@@ -51,8 +52,9 @@ impl MemTree {
         self.files.iter().map(|(path, content)| (path.as_str(), content.as_str()))
     }
 
-    /// Reads the recorded form: one file a line, `path<TAB>content`; in the content `\n`, `\t`, `\r` and `\\` stand for themselves as in
-    /// Rust. Empty lines and lines that begin with `#` are left out. The newline that ends every sysfs file is not written.
+    /// Reads the recorded form: one file a line, `path<TAB>content`; in the content `\n`, `\t`,
+    /// `\r` and `\\` stand for themselves as in Rust. Empty lines and lines that begin with `#` are
+    /// left out. The newline that ends every sysfs file is not written.
     ///
     /// # Errors
     /// The first line without a tab, or with an unknown escape.

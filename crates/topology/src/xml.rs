@@ -1,9 +1,10 @@
 //! hwloc's XML export (`lstopo --of xml`, versions 2 and 1) of machines that are not here.
 //!
-//! Processors of `complete_cpuset` that have no `PU` element are listed as offline (hwloc leaves them out when they are offline or, unless asked
-//! with `--disallowed`, when they are outside its own cpuset); `allowed_cpuset` restricts as a cpuset does. A PU belongs to the NUMA
-//! node with the smallest cpuset that holds it, of several equal ones to the first, as hwloc lists normal memory before special memory; the
-//! other nodes are memory-only.
+//! Processors of `complete_cpuset` that have no `PU` element are listed as offline (hwloc leaves
+//! them out when they are offline or, unless asked with `--disallowed`, when they are outside its
+//! own cpuset); `allowed_cpuset` restricts as a cpuset does. A PU belongs to the NUMA node with the
+//! smallest cpuset that holds it, of several equal ones to the first, as hwloc lists normal memory
+//! before special memory; the other nodes are memory-only.
 
 mod distances;
 mod objects;
@@ -20,7 +21,8 @@ const ELEMENTS_MAX: u32 = 8 << 20;
 /// Reads an XML document.
 ///
 /// # Errors
-/// [`TopologyError::Xml`] if it is no XML or not hwloc's; else with element, line and the offending text.
+/// [`TopologyError::Xml`] if it is no XML or not hwloc's; else with element, line and the offending
+/// text.
 pub fn parse(text: &str) -> Result<Machine, TopologyError> {
     // hwloc begins its documents with a DOCTYPE.
     let options = ParsingOptions { allow_dtd: true, nodes_limit: ELEMENTS_MAX, ..ParsingOptions::default() };

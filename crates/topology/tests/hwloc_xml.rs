@@ -9,7 +9,8 @@ fn file(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Compares all that both can know: hwloc 2.9 does not export isolation, and writes unknown memory as none.
+/// Compares all that both can know: hwloc 2.9 does not export isolation, and writes unknown memory
+/// as none.
 fn check(name: &str, xml_name: &str) {
     let theirs = xml::parse(&file(&format!("{name}/{xml_name}"))).unwrap_or_else(|error| panic!("{name}: {error}"));
     let tree = MemTree::from_text(&file(&format!("{name}/sysfs.txt"))).unwrap();

@@ -139,7 +139,8 @@ fn cores_without_the_large_cache_have_their_own_last_level() {
     assert_eq!(kinds, [CoreKind::Performance, CoreKind::Middle, CoreKind::Efficiency]);
 }
 
-/// 4096 PUs, 64 nodes, 256 LLCs; processors numbered with SMT siblings far apart and nodes with gaps.
+/// 4096 PUs, 64 nodes, 256 LLCs; processors numbered with SMT siblings far apart and nodes with
+/// gaps.
 #[test]
 fn large_machines_are_read() {
     let (cores, smt, per_llc, per_node) = (2048, 2, 8, 32);

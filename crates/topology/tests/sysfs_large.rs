@@ -1,4 +1,5 @@
-//! Machines far larger than those at hand: described in hwloc's words, written out as Linux would, and read back as the same machine.
+//! Machines far larger than those at hand: described in hwloc's words, written out as Linux would,
+//! and read back as the same machine.
 
 use numaestro_topology::{CpuSet, Level, Machine, MemTree, NumaNodeId, PuSet, synthetic, sysfs};
 

@@ -1,7 +1,8 @@
-//! A program with threads and memory, for guests: each thread fills its part, then reads and rewrites it again and again, and
-//! finds out by itself if a single word is not what it must be.
+//! A program with threads and memory, for guests: each thread fills its part, then reads and
+//! rewrites it again and again, and finds out by itself if a single word is not what it must be.
 //!
-//! Must not know: who places it. The checksum depends on threads and size alone, not on rounds, time or place.
+//! Must not know: who places it. The checksum depends on threads and size alone, not on rounds,
+//! time or place.
 
 use clap::Parser;
 use std::io::Write;
@@ -55,7 +56,8 @@ fn fill(thread: usize, part: &mut [u64]) {
     }
 }
 
-/// One pass: checks every word and writes the one of the next round. How many were wrong, and the sum of the even form.
+/// One pass: checks every word and writes the one of the next round. How many were wrong, and the
+/// sum of the even form.
 fn pass(thread: usize, part: &mut [u64], odd: u64) -> (u64, u64) {
     let (mut wrong, mut sum) = (0, 0_u64);
     for (place, slot) in part.iter_mut().enumerate() {

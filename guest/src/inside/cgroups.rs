@@ -1,5 +1,6 @@
-//! Cpusets of cgroup v2: programs are in groups of their own and cannot leave their processors, nothing is left behind, a killed manager's groups
-//! are found again; and what others have set up (quotas, cpusets) is respected and said.
+//! Cpusets of cgroup v2: programs are in groups of their own and cannot leave their processors,
+//! nothing is left behind, a killed manager's groups are found again; and what others have set up
+//! (quotas, cpusets) is respected and said.
 
 use super::manager::{Manager, Program};
 use super::patience::soon;

@@ -1,11 +1,14 @@
-//! Programs of unequal widths that come and go, under pools and under homes. After every step the kernel is asked who may run where and
-//! whose pages lie where; in between it is asked all the time whether two programs have a processor in common.
+//! Programs of unequal widths that come and go, under pools and under homes. After every step the
+//! kernel is asked who may run where and whose pages lie where; in between it is asked all the time
+//! whether two programs have a processor in common.
 //!
-//! What of Brecht's invariants can be seen from outside: I1 and I3 for a program that comes (its processors are what worst fit gives), I5 (from
-//! an empty machine everybody has a node alone), I6 (nobody who stays loses or changes a processor), I7 (who waits could not have had what it needs).
-//! I2 and I4 belong to other rules. Of Koita's: K1 (everybody has a node alone), K5 (slide: outside only if the home is full), K6 (all pages at
-//! home), K7 (basic home: nobody moves, but out of somebody's new home). K2 to K4 and K8 are about idle processors and single grants, which only the engine
-//! sees: its own tests look at them.
+//! What of Brecht's invariants can be seen from outside: I1 and I3 for a program that comes (its
+//! processors are what worst fit gives), I5 (from an empty machine everybody has a node alone), I6
+//! (nobody who stays loses or changes a processor), I7 (who waits could not have had what it
+//! needs). I2 and I4 belong to other rules. Of Koita's: K1 (everybody has a node alone), K5 (slide:
+//! outside only if the home is full), K6 (all pages at home), K7 (basic home: nobody moves, but out
+//! of somebody's new home). K2 to K4 and K8 are about idle processors and single grants, which only
+//! the engine sees: its own tests look at them.
 
 use super::manager::{Manager, Program};
 use super::neighbours::{Picture, is_worst_fit, nodes};
@@ -25,7 +28,8 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "going-slide-home-everybody-has-a-node", guests: &["two", "odd"], run: slide_home },
 ];
 
-/// Programs that come or go, one after the other: a number and no time, so that the same happens on every machine.
+/// Programs that come or go, one after the other: a number and no time, so that the same happens on
+/// every machine.
 const STEPS: usize = 24;
 const WIDTHS: [usize; 6] = [1, 2, 3, 1, 2, 4];
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -60,7 +64,8 @@ impl Watched {
         for (index, (a, of_a)) in sets.iter().enumerate() {
             for (b, of_b) in &sets[index + 1..] {
                 let both = of_a.intersection(of_b);
-                // They were not read at one moment: only what the first one has still got is in two hands.
+                // They were not read at one moment: only what the first one has still got is in two
+                // hands.
                 let still = allowed(*a).is_some_and(|now| now.intersects(&both));
                 if !both.is_empty() && still && allowed(*b).is_some_and(|now| now.intersects(&both)) {
                     let text = format!("processes {a} and {b} both have {both}");
@@ -137,8 +142,8 @@ impl Stage {
         self.programs.remove(&pid);
     }
 
-    /// Waits until everything has come to rest, and takes a picture of those that run. The manager is asked only for who runs and whether it is
-    /// at rest.
+    /// Waits until everything has come to rest, and takes a picture of those that run. The manager
+    /// is asked only for who runs and whether it is at rest.
     pub fn settle(&mut self) -> Result<Picture> {
         let (manager, programs) = (&self.manager, &mut self.programs);
         let known: Vec<u32> = programs.keys().copied().collect();

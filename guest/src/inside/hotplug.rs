@@ -1,5 +1,5 @@
-//! Processors that go and come back under load, and processors that are taken from the manager and given back: the ledger follows the kernel, and
-//! programs are where they belong afterwards.
+//! Processors that go and come back under load, and processors that are taken from the manager and
+//! given back: the ledger follows the kernel, and programs are where they belong afterwards.
 
 use super::cgroups::{allowed, delegated};
 use super::manager::{Line, Manager, Program};
@@ -21,8 +21,8 @@ fn online(cpu: u32, value: &str) -> Result<()> {
     kernel::set(format!("/sys/devices/system/cpu/cpu{cpu}/online"), value)
 }
 
-/// Waits until the ledger's processors are exactly these and nobody is told of others; says how long it took since this was called, as a
-/// connection sees it that is open already.
+/// Waits until the ledger's processors are exactly these and nobody is told of others; says how
+/// long it took since this was called, as a connection sees it that is open already.
 fn ledger_is(line: &mut Line, cpus: &CpuSet, what: &str) -> Result<Duration> {
     const PATIENCE: Duration = Duration::from_mins(2);
     let begun = Instant::now();

@@ -1,4 +1,5 @@
-//! The kernel's own word: who may run where and did, which page lies where, which control groups there are.
+//! The kernel's own word: who may run where and did, which page lies where, which control groups
+//! there are.
 //!
 //! Must not know: the manager. What it says of itself is what is being tested.
 
@@ -142,7 +143,8 @@ fn mapping(line: &str) -> Result<Mapping> {
     Ok(Mapping { address, policy, what, bytes })
 }
 
-/// Bytes of a process by node: what it has for itself (`own`), without the pages of files, or everything.
+/// Bytes of a process by node: what it has for itself (`own`), without the pages of files, or
+/// everything.
 ///
 /// # Errors
 /// As [`mappings`].
@@ -179,7 +181,8 @@ pub fn counter(name: &str) -> Result<u64> {
     Ok(value.with_context(|| format!("no {name} in /proc/vmstat"))?.parse()?)
 }
 
-/// Ids of all processes that have a program (so not the kernel's own threads), without the first one and this one.
+/// Ids of all processes that have a program (so not the kernel's own threads), without the first
+/// one and this one.
 pub fn processes() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -198,7 +201,8 @@ pub fn processes_text() -> String {
     out
 }
 
-/// Kills every process but the first, this one and those this one descends from, and waits until they are gone.
+/// Kills every process but the first, this one and those this one descends from, and waits until
+/// they are gone.
 pub(super) fn kill_others() {
     let ancestors = ancestors();
     for _ in 0..500 {

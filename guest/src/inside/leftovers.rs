@@ -1,5 +1,5 @@
-//! What is there after everything has been stopped: nothing. No control group, no socket, no processor or node that a program is kept from, no program
-//! that stands still.
+//! What is there after everything has been stopped: nothing. No control group, no socket, no
+//! processor or node that a program is kept from, no program that stands still.
 
 use super::manager::{Manager, Program};
 use super::patience::soon;

@@ -43,7 +43,8 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Starts one with these settings (the text of a configuration file) and options, and waits until it answers.
+    /// Starts one with these settings (the text of a configuration file) and options, and waits
+    /// until it answers.
     ///
     /// # Errors
     /// It ends or does not answer; what it wrote is in the error.
@@ -72,7 +73,8 @@ impl Manager {
     /// # Errors
     /// As [`Manager::start`].
     pub fn again_in(group: Option<&Path>, directory: PathBuf, settings: &str, options: &[&str]) -> Result<Self> {
-        // Load that is not managed is this test's own: nobody gives way to it unless the settings say so.
+        // Load that is not managed is this test's own: nobody gives way to it unless the settings
+        // say so.
         let defaults = if settings.contains("unmanaged") { "" } else { "unmanaged = false\n" };
         std::fs::write(directory.join("config.toml"), format!("{defaults}{settings}\n"))?;
         let log = std::fs::File::create(directory.join("log"))?;
@@ -135,7 +137,8 @@ impl Manager {
         serde_json::from_value(value).with_context(|| format!("status --json is no status: {text}"))
     }
 
-    /// Its status, without the command, which takes long to start in an emulated machine under load: scenarios ask very often.
+    /// Its status, without the command, which takes long to start in an emulated machine under
+    /// load: scenarios ask very often.
     ///
     /// # Errors
     /// It does not answer.

@@ -1,22 +1,30 @@
-//! What runs in a guest: scenarios, each of which uses numaestro as its users do and then asks the kernel what is true.
+//! What runs in a guest: scenarios, each of which uses numaestro as its users do and then asks the
+//! kernel what is true.
 //!
 //! # To add a scenario
-//! 1. Write `src/inside/TOPIC.rs` (or use one that is there): `pub const SCENARIOS: &[Scenario] = &[...]`, each with a name
-//!    `topic-what-holds`, the guests it is for (names of [`crate::plan::BOOTS`]) and a function `fn(&Guest) -> Result<()>`.
+//! 1. Write `src/inside/TOPIC.rs` (or use one that is there):
+//!    `pub const SCENARIOS: &[Scenario] = &[...]`, each with a name `topic-what-holds`, the guests
+//!    it is for (names of [`crate::plan::BOOTS`]) and a function `fn(&Guest) -> Result<()>`.
 //! 2. `mod TOPIC;` below, and `TOPIC::SCENARIOS` in [`TOPICS`]. That is all.
 //! 3. A program or file that it needs goes into [`crate::plan::job`].
 //! 4. `make test-numa ONLY=topic BOOT=four`, while you work on it.
 //!
-//! A scenario fails by returning an error (`ensure!`, `bail!`, `?`) or by panicking; the others go on. Lines that it writes as
-//! `measured: ...` are shown also when all is well. Each has a process of its own and [`SECONDS_MAX`] seconds. Afterwards everything that still runs is killed, control groups are removed, processors
-//! are brought online again and the kernel's settings ([`SETTINGS`]) are put back, so that nobody depends on who was before.
+//! A scenario fails by returning an error (`ensure!`, `bail!`, `?`) or by panicking; the others go
+//! on. Lines that it writes as `measured: ...` are shown also when all is well. Each has a process
+//! of its own and [`SECONDS_MAX`] seconds. Afterwards everything that still runs is killed, control
+//! groups are removed, processors are brought online again and the kernel's settings ([`SETTINGS`])
+//! are put back, so that nobody depends on who was before.
 //!
 //! # What helps
-//! * [`manager::Manager`]: a manager of one's own (with a configuration file and options), `run` below it, its status.
-//! * [`kernel`]: threads with what they may use and where they ran last, pages by node, control groups, settings.
-//! * [`patience::until`]: emulation is slow, so nothing is expected at once and no time is ever measured.
-//! * `guest-load` (`src/bin/load.rs`): threads with memory that check themselves; the OpenMP programs of `kernels/` are in the
-//!   search path too. [`Guest::shape`] says what was asked for. The users are root, alice (1001), bob (1002), carol (1003).
+//! * [`manager::Manager`]: a manager of one's own (with a configuration file and options), `run`
+//!   below it, its status.
+//! * [`kernel`]: threads with what they may use and where they ran last, pages by node, control
+//!   groups, settings.
+//! * [`patience::until`]: emulation is slow, so nothing is expected at once and no time is ever
+//!   measured.
+//! * `guest-load` (`src/bin/load.rs`): threads with memory that check themselves; the OpenMP
+//!   programs of `kernels/` are in the search path too. [`Guest::shape`] says what was asked for.
+//!   The users are root, alice (1001), bob (1002), carol (1003).
 //!
 //! A guest's processors are emulated: never look at how fast something is.
 
@@ -61,7 +69,8 @@ pub const TOPICS: &[&[Scenario]] = &[
     users::SCENARIOS,
 ];
 
-/// After this many seconds a scenario has failed. Much more than any needs: a slow machine is no fault, and the guest has a limit of its own.
+/// After this many seconds a scenario has failed. Much more than any needs: a slow machine is no
+/// fault, and the guest has a limit of its own.
 pub const SECONDS_MAX: u64 = 300;
 
 /// Settings of the kernel that scenarios may change: they are put back after each.

@@ -1,4 +1,5 @@
-//! What the kernel shows of several programs at one moment: which processors each may use, which nodes that are, who shares one.
+//! What the kernel shows of several programs at one moment: which processors each may use, which
+//! nodes that are, who shares one.
 //!
 //! Must not know: the manager.
 
@@ -82,8 +83,9 @@ impl Picture {
         Ok(())
     }
 
-    /// Nobody has come into a node where somebody was, while a node was and is all free. In pools of equal size that is what I1 and I3 (worst
-    /// fit) say together; of homes the fourth rule of base priority says it. Who shares a node from a time when none was free may go on.
+    /// Nobody has come into a node where somebody was, while a node was and is all free. In pools
+    /// of equal size that is what I1 and I3 (worst fit) say together; of homes the fourth rule of
+    /// base priority says it. Who shares a node from a time when none was free may go on.
     ///
     /// # Errors
     /// Somebody has.
@@ -110,8 +112,8 @@ impl Picture {
     }
 }
 
-/// Whether worst fit could have given a new program `found` of the processors that were free: the pool with most free ones first (of equals
-/// any), until it is full, and so on.
+/// Whether worst fit could have given a new program `found` of the processors that were free: the
+/// pool with most free ones first (of equals any), until it is full, and so on.
 pub fn is_worst_fit(found: &CpuSet, free: &[CpuSet]) -> bool {
     let taken: Vec<usize> = free.iter().map(|pool| pool.intersection(found).len()).collect();
     let wanted: usize = taken.iter().sum();

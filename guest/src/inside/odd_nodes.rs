@@ -1,5 +1,6 @@
-//! Nodes with only memory and nodes without any: programs run, homes are nodes with processors, and memory that does not fit goes to the nearest node
-//! that has some, at last to the one without processors.
+//! Nodes with only memory and nodes without any: programs run, homes are nodes with processors, and
+//! memory that does not fit goes to the nearest node that has some, at last to the one without
+//! processors.
 
 use super::manager::{Manager, Program};
 use super::neighbours::{nodes, processors};
@@ -63,7 +64,8 @@ fn homes(guest: &Guest) -> Result<()> {
     let manager = Manager::start("policy = \"HB-Con\"", &[])?;
     let with_processors = nodes()?;
     let mut programs = Vec::new();
-    // As many as there are nodes with processors, the widest first: each must get one of these for itself.
+    // As many as there are nodes with processors, the widest first: each must get one of these for
+    // itself.
     let mut widths: Vec<u32> = with_processors.values().map(|cpus| cpus.len() as u32).collect();
     widths.sort_unstable_by(|a, b| b.cmp(a));
     for width in &widths {
@@ -118,7 +120,8 @@ fn spill(guest: &Guest) -> Result<()> {
         .collect();
     let shown = shown.join(", ");
     for (index, free) in before.iter().enumerate().take(2) {
-        // The kernel keeps some free for itself; what is there beside is the page tables of this program and others' growth.
+        // The kernel keeps some free for itself; what is there beside is the page tables of this
+        // program and others' growth.
         ensure!(of(index) * 100 >= free * 75, "not full before the next was begun: {shown}");
     }
     ensure!(of(2) > 0, "nothing went to the farthest: {shown}");

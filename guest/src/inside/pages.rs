@@ -1,4 +1,5 @@
-//! Homes and pages: programs and their memory stay on one node, pages follow their programs, and what does not fit is said.
+//! Homes and pages: programs and their memory stay on one node, pages follow their programs, and
+//! what does not fit is said.
 
 use super::manager::{Manager, Program};
 use super::patience::soon;
@@ -69,7 +70,8 @@ fn same_result(mut program: Program, mb: &str) -> Result<()> {
     Ok(())
 }
 
-/// Programs that fit a node have all their threads on one, and nearly all their pages there, at every look.
+/// Programs that fit a node have all their threads on one, and nearly all their pages there, at
+/// every look.
 fn at_home(policy: &str) -> Result<()> {
     let nodes = super::neighbours::nodes()?;
     let manager = Manager::start("", &["--policy", policy])?;
@@ -235,7 +237,8 @@ fn home_survives(_: &Guest) -> Result<()> {
     soon("both are at home where they were", || homes(&next), |after| *after == before)
 }
 
-/// With the kernel's balancing on, threads that are far from their pages pull them over; not so where the pages have been sent home.
+/// With the kernel's balancing on, threads that are far from their pages pull them over; not so
+/// where the pages have been sent home.
 fn balancing(_: &Guest) -> Result<()> {
     kernel::set("/proc/sys/kernel/numa_balancing", "1")?;
     let nodes = super::neighbours::nodes()?;

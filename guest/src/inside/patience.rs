@@ -4,7 +4,8 @@ use anyhow::{Result, bail};
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// Looks until `holds` gives a value. `look` is what is being watched: its last answer is in the error.
+/// Looks until `holds` gives a value. `look` is what is being watched: its last answer is in the
+/// error.
 ///
 /// # Errors
 /// It did not hold within `limit`, or the look itself failed at last.
@@ -30,7 +31,8 @@ pub fn until<T: Debug, U>(
     }
 }
 
-/// [`until`] with two minutes, for what needs no value: machines that emulate are slow, and sometimes busy.
+/// [`until`] with two minutes, for what needs no value: machines that emulate are slow, and
+/// sometimes busy.
 ///
 /// # Errors
 /// As [`until`].

@@ -1,6 +1,8 @@
-//! Repartitioning: programs come and go, and each that fits a node is on one node when everything has come to rest, with its pages, wherever it was before.
+//! Repartitioning: programs come and go, and each that fits a node is on one node when everything
+//! has come to rest, with its pages, wherever it was before.
 //!
-//! While more programs run than there are nodes, one may be left on two where bringing it together would cost more than it saves; that is counted and no fault.
+//! While more programs run than there are nodes, one may be left on two where bringing it together
+//! would cost more than it saves; that is counted and no fault.
 
 use super::coming_and_going::{Stage, node_of_pages};
 use super::neighbours::Picture;
@@ -47,7 +49,8 @@ fn one_node_each(_: &Guest) -> Result<()> {
     let mut stage = Stage::new("equi-pools pages=home")?;
     let (all, count) = (stage.all(), stage.nodes.len());
     let node = all / count;
-    // One has the whole machine. Others come until there is a node for each: it must come together on one, and its pages after it.
+    // One has the whole machine. Others come until there is a node for each: it must come together
+    // on one, and its pages after it.
     let wide = stage.start(all, false)?;
     let alone = stage.settle()?;
     ensure!(alone.programs[&wide].len() == all, "the only program has {:?}", alone.programs);

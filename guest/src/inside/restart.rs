@@ -1,5 +1,6 @@
-//! The manager is killed again and again at any moment while programs of all kinds run: none dies or stalls, results are what they always are, and after
-//! each restart everybody has what they had and nobody shares.
+//! The manager is killed again and again at any moment while programs of all kinds run: none dies
+//! or stalls, results are what they always are, and after each restart everybody has what they had
+//! and nobody shares.
 
 use super::cgroups::allowed;
 use super::manager::{Manager, Program};
@@ -38,7 +39,8 @@ fn again_and_again(_: &Guest) -> Result<()> {
             manager.app(guest.pid())?;
         }
         std::thread::sleep(Duration::from_millis(37 * kill));
-        // Programs without a shim are given what they are seen to use, so it is the very last picture that counts.
+        // Programs without a shim are given what they are seen to use, so it is the very last
+        // picture that counts.
         let before = held(&manager.status()?);
         manager.kill()?;
         let directory = manager.directory().to_owned();

@@ -1,5 +1,6 @@
-//! Programs that users start as they always do, under the system's manager: rules adopt them, everybody gets a part, and the kernel confirms it. And
-//! a program in a container, a service and a storm of short programs, which no rule takes.
+//! Programs that users start as they always do, under the system's manager: rules adopt them,
+//! everybody gets a part, and the kernel confirms it. And a program in a container, a service and a
+//! storm of short programs, which no rule takes.
 
 use super::manager::{Manager, Program};
 use super::neighbours::Picture;
@@ -43,7 +44,8 @@ fn adopted(manager: &Manager, program: &Program) -> Result<AppStatus> {
     until(&what, PATIENCE, || app(manager, program.pid()), Clone::clone)
 }
 
-/// The manager has had every look at what was there before: a program that was started after it has been adopted, and the last look is over.
+/// The manager has had every look at what was there before: a program that was started after it has
+/// been adopted, and the last look is over.
 fn wait_until_looked(manager: &Manager) -> Result<()> {
     let mut marker = load(Some(CAROL), "2")?;
     adopted(manager, &marker)?;

@@ -1,5 +1,5 @@
-//! Three users under the manager of all users: their weights give shares within one processor of what is right, the kernel confirms it, and nobody
-//! gets at what is not theirs.
+//! Three users under the manager of all users: their weights give shares within one processor of
+//! what is right, the kernel confirms it, and nobody gets at what is not theirs.
 
 use super::manager::{Manager, Program};
 use super::patience::{soon, until};
@@ -35,7 +35,8 @@ fn allowed(program: &Program) -> Result<CpuSet> {
     Ok(all)
 }
 
-/// Processors of each user, as the kernel has them, are within one of what their weights say, and nobody's are another's.
+/// Processors of each user, as the kernel has them, are within one of what their weights say, and
+/// nobody's are another's.
 fn shares(users: &[(f64, Vec<&Program>)], pus: u32) -> Result<()> {
     let total: f64 = users.iter().map(|(weight, _)| weight).sum();
     let look = || {

@@ -1,6 +1,7 @@
 //! The layout as the Rust compiler sees it.
 //!
-//! A field that is added to a structure and not listed here does not compile: the pattern in `list!` has no `..`.
+//! A field that is added to a structure and not listed here does not compile: the pattern in
+//! `list!` has no `..`.
 
 use std::mem::{offset_of, size_of};
 

@@ -1,6 +1,8 @@
-//! The shared page and the messages exist three times: in Rust, in C and in `docs/ABI.md`. Here the three are compared.
+//! The shared page and the messages exist three times: in Rust, in C and in `docs/ABI.md`. Here the
+//! three are compared.
 //!
-//! `layout` asks the Rust compiler, `probe` the C compiler, `table` reads the document. None of them knows the others.
+//! `layout` asks the Rust compiler, `probe` the C compiler, `table` reads the document. None of
+//! them knows the others.
 
 mod layout;
 mod probe;

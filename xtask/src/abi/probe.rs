@@ -1,4 +1,5 @@
-//! The layout as the C compiler sees it: a small program that includes the client's headers and prints it.
+//! The layout as the C compiler sees it: a small program that includes the client's headers and
+//! prints it.
 
 use std::fmt::Write as _;
 use std::path::Path;

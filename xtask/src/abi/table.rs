@@ -1,7 +1,8 @@
 //! The tables of `docs/ABI.md`.
 //!
-//! A row that begins with a number and a backticked name is compared with the program: `| 0x040 | `page.a` | u32 | …` for
-//! a field (the third cell is its type), `| 1 | `flag.A` | …` for a constant. Every other row is prose.
+//! A row that begins with a number and a backticked name is compared with the program:
+//! `| 0x040 | `page.a` | u32 | …` for a field (the third cell is its type), `| 1 | `flag.A` | …`
+//! for a constant. Every other row is prose.
 
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq)]

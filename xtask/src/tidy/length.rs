@@ -10,7 +10,8 @@ const FILE_LINES_MAX: usize = 400;
 /// Lines from the opening to the closing brace of a C function.
 const C_FUNCTION_LINES_MAX: usize = 80;
 
-/// Files that may be longer: path, lines, and why. An entry that is not needed any more is itself a finding.
+/// Files that may be longer: path, lines, and why. An entry that is not needed any more is itself a
+/// finding.
 const LONGER: &[(&str, usize, &str)] = &[
     ("client/fold/team.c", 760, "one component with private state: cut up, every piece could write it"),
     ("client/shim/kmp_inside.c", 660, "the constructs of one runtime, over one private table of its entries"),
@@ -18,7 +19,8 @@ const LONGER: &[(&str, usize, &str)] = &[
     ("crates/numaestro/tests/left_behind.rs", 620, "one story, told for each way in which a manager ends"),
 ];
 
-/// Every file of the list is at most as long as it says, every other one at most [`FILE_LINES_MAX`].
+/// Every file of the list is at most as long as it says, every other one at most
+/// [`FILE_LINES_MAX`].
 pub fn check_files(sources: &[Source]) -> Vec<Finding> {
     check_files_against(sources, LONGER)
 }
@@ -43,7 +45,8 @@ fn check_files_against(sources: &[Source], longer: &[(&str, usize, &str)]) -> Ve
     findings
 }
 
-/// C functions in the usual form: they begin in the first column and their closing brace stands there.
+/// C functions in the usual form: they begin in the first column and their closing brace stands
+/// there.
 pub fn check_functions(source: &Source) -> Vec<Finding> {
     if !matches!(source.extension(), "c" | "h") {
         return Vec::new();
@@ -57,7 +60,8 @@ pub fn check_functions(source: &Source) -> Vec<Finding> {
                 findings.push(Finding::new(&source.path, start + 1, what));
             }
         } else if line.starts_with(|c: char| c.is_alphabetic() || c == '_') && !line.ends_with(':') {
-            // `int f(…)`; a structure or a table has no parenthesis in its first line and may be as long as it likes.
+            // `int f(…)`; a structure or a table has no parenthesis in its first line and may be as
+            // long as it likes.
             head = line.contains('(').then_some(index);
         }
     }

@@ -1,7 +1,8 @@
 //! Documents name only paths that exist: a map with rooms that are gone is worse than none.
 //!
-//! A backticked word counts as a path of the project when its first part is one of the top directories, or when it is a
-//! file of the top itself. Patterns (`*`, `<…>`, `NAME`) and build products are not paths.
+//! A backticked word counts as a path of the project when its first part is one of the top
+//! directories, or when it is a file of the top itself. Patterns (`*`, `<…>`, `NAME`) and build
+//! products are not paths.
 
 use crate::finding::Finding;
 use crate::sources::Source;
@@ -52,7 +53,8 @@ fn backticked(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The path in a backticked text, without a line number or anchor; nothing if it is no path of the project.
+/// The path in a backticked text, without a line number or anchor; nothing if it is no path of the
+/// project.
 fn project_path(text: &str) -> Option<&str> {
     let word = text.split([' ', ':', '#', ',']).next()?;
     let is_pattern = word.contains(['*', '<', '{', '…', '$', '[']) || word.contains("NAME") || word.contains("PART");

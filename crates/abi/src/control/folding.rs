@@ -1,4 +1,5 @@
-//! The folding of a team as the manager shows it, for people and scripts. The page has numbers only.
+//! The folding of a team as the manager shows it, for people and scripts. The page has numbers
+//! only.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
-//! What lock-free code relies on, under every interleaving of the memory model: `RUSTFLAGS="--cfg loom" cargo test
-//! -p numaestro-abi --test loom --release`. Without that flag this is empty.
+//! What lock-free code relies on, under every interleaving of the memory model:
+//! `RUSTFLAGS="--cfg loom" cargo test -p numaestro-abi --test loom --release`. Without that flag
+//! this is empty.
 #![cfg(loom)]
 
 mod fold;

@@ -6,7 +6,8 @@ use loom::thread;
 use numaestro_abi::page::Page;
 use numaestro_abi::protocol::{Target, adopt, adopted, read, write};
 
-/// In these tests decision `n` has count, flags and cpuset made from `n`, so that a torn copy shows.
+/// In these tests decision `n` has count, flags and cpuset made from `n`, so that a torn copy
+/// shows.
 fn decision(n: u32) -> Target {
     Target { epoch: n, count: n, flags: n, decided_ns: u64::from(n), memory: n, nodes: [], cpuset: [u64::from(n)] }
 }
@@ -15,7 +16,8 @@ fn assert_whole(target: &Target) {
     assert_eq!(*target, decision(target.epoch));
 }
 
-/// What the manager writes is read whole or not at all, also when it writes while the program reads.
+/// What the manager writes is read whole or not at all, also when it writes while the program
+/// reads.
 #[test]
 fn a_decision_is_never_torn() {
     loom::model(|| {
@@ -33,7 +35,8 @@ fn a_decision_is_never_torn() {
     });
 }
 
-/// The program's side: the root thread and the helper thread adopt under one lock; `place` is where its threads are.
+/// The program's side: the root thread and the helper thread adopt under one lock; `place` is where
+/// its threads are.
 fn carry_out(page: &Page, lock: &Mutex<u32>, place: &AtomicU64, folded: bool) {
     let mut in_force = lock.lock().unwrap();
     if page.manager.epoch.load(Ordering::Relaxed) == *in_force {
@@ -47,9 +50,10 @@ fn carry_out(page: &Page, lock: &Mutex<u32>, place: &AtomicU64, folded: bool) {
     }
 }
 
-/// When the manager sees that decision 2 is adopted, no thread of the program is where decision 1 had put it: the processor
-/// can be given to another application. Root and helper race for it. Three threads: bounded to three preemptions, because
-/// all interleavings of their two dozen accesses do not end.
+/// When the manager sees that decision 2 is adopted, no thread of the program is where decision 1
+/// had put it: the processor can be given to another application. Root and helper race for it.
+/// Three threads: bounded to three preemptions, because all interleavings of their two dozen
+/// accesses do not end.
 #[test]
 fn adopted_means_vacated() {
     let mut model = loom::model::Builder::new();
@@ -82,8 +86,9 @@ fn adopted_means_vacated() {
     });
 }
 
-/// The futex word: a helper that found nothing new and goes to sleep on the old epoch is woken by, or does not sleep
-/// through, the next decision. `asleep` stands for the kernel's check of the word under its own lock.
+/// The futex word: a helper that found nothing new and goes to sleep on the old epoch is woken by,
+/// or does not sleep through, the next decision. `asleep` stands for the kernel's check of the word
+/// under its own lock.
 #[test]
 fn no_wake_up_is_lost() {
     loom::model(|| {

@@ -1,9 +1,10 @@
-//! Putting the configuration together: files, drop-ins and options, merged key by key, with a place for everything that is wrong.
-//! It must not know what a setting means.
+//! Putting the configuration together: files, drop-ins and options, merged key by key, with a place
+//! for everything that is wrong. It must not know what a setting means.
 //!
-//! Every layer is a table of TOML. A later layer's tables are merged into the earlier one's key by key, its scalars and lists replace the
-//! earlier one's, and its `[[rules]]` come after the earlier ones'. The layers are: the main file, the `*.toml` of the drop-in directory in
-//! order of their names, and the options of the command line.
+//! Every layer is a table of TOML. A later layer's tables are merged into the earlier one's key by
+//! key, its scalars and lists replace the earlier one's, and its `[[rules]]` come after the earlier
+//! ones'. The layers are: the main file, the `*.toml` of the drop-in directory in order of their
+//! names, and the options of the command line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,8 @@ fn is_drop_in(path: &Path) -> bool {
 }
 
 impl Config {
-    /// Reads the files, merges them with the options, and checks the whole. A configuration that is wrong anywhere is refused whole.
+    /// Reads the files, merges them with the options, and checks the whole. A configuration that is
+    /// wrong anywhere is refused whole.
     pub fn load(source: &Source) -> Result<Loaded, ConfigError> {
         let mut merged = Table::new();
         let mut loaded = Loaded { files: source.paths()?, ..Loaded::default() };
@@ -246,7 +248,8 @@ fn with_near_miss(message: &str) -> String {
     }
 }
 
-/// Letters to change, add, leave out or swap with their neighbour, to get from one word to the other.
+/// Letters to change, add, leave out or swap with their neighbour, to get from one word to the
+/// other.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];

@@ -1,4 +1,5 @@
-//! `[[rules]]`: what one may say, and what it means for a program. It must not know how programs are found.
+//! `[[rules]]`: what one may say, and what it means for a program. It must not know how programs
+//! are found.
 
 use std::path::Path;
 
@@ -37,7 +38,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) name: &'a str,
     /// Path of the cgroup.
     pub(crate) cgroup: &'a str,
-    /// It belongs to a service of the system, or to a container: only a rule that names its cgroup may mean it.
+    /// It belongs to a service of the system, or to a container: only a rule that names its cgroup
+    /// may mean it.
     pub(crate) apart: bool,
 }
 

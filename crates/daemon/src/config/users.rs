@@ -47,7 +47,8 @@ impl Config {
         Ok(())
     }
 
-    /// Names of users and groups that no account has, with their dotted place in the configuration: `users.alcie`. They count for nothing.
+    /// Names of users and groups that no account has, with their dotted place in the configuration:
+    /// `users.alcie`. They count for nothing.
     pub fn unknown_names(&self) -> Vec<(String, String)> {
         if !self.system {
             return Vec::new();

@@ -1,7 +1,8 @@
-//! The text of an OpenMetrics page (OpenMetrics 1.0, November 2020). It must not know what is counted.
+//! The text of an OpenMetrics page (OpenMetrics 1.0, November 2020). It must not know what is
+//! counted.
 //!
-//! Written here because a page is a few lines of text made from what the manager knows anyway; a library would bring a registry of counters
-//! of its own, to be kept equal to the manager's.
+//! Written here because a page is a few lines of text made from what the manager knows anyway; a
+//! library would bring a registry of counters of its own, to be kept equal to the manager's.
 
 use std::fmt::{Display, Write};
 
@@ -46,7 +47,8 @@ impl Page {
         let _ = writeln!(self.text, "# HELP {name} {help}");
     }
 
-    /// One value of the present family; `suffix` as its kind demands (`_total`, `_bucket`, `_sum`, `_count`, `_info`, or none).
+    /// One value of the present family; `suffix` as its kind demands (`_total`, `_bucket`, `_sum`,
+    /// `_count`, `_info`, or none).
     pub(crate) fn sample(&mut self, suffix: &str, labels: &[(&str, &str)], value: impl Display) {
         let _ = write!(self.text, "{}{suffix}", self.family);
         for (number, (name, value)) in labels.iter().enumerate() {

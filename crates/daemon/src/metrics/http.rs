@@ -1,4 +1,5 @@
-//! As much of HTTP/1.1 as a scraper needs: one request, one answer, and the connection ends. It must not know sockets.
+//! As much of HTTP/1.1 as a scraper needs: one request, one answer, and the connection ends. It
+//! must not know sockets.
 
 /// What a request comes to.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What follows from a look at an application's memory: whether pages move, how many, and when to look again. It must not know how one looks, nor
-//! what time it is.
+//! What follows from a look at an application's memory: whether pages move, how many, and when to
+//! look again. It must not know how one looks, nor what time it is.
 
 use std::collections::BTreeMap;
 
@@ -179,8 +179,9 @@ impl Schedule {
         self.next_ns = Some(now_ns + LOOKS_NS[0]);
     }
 
-    /// It has been looked at. An application that is as it should be is left alone after some looks; any other is looked at again when it has been
-    /// there twice as long, because then what was not worth it may be.
+    /// It has been looked at. An application that is as it should be is left alone after some
+    /// looks; any other is looked at again when it has been there twice as long, because then what
+    /// was not worth it may be.
     pub(crate) fn looked(&mut self, aim: &Aim, verdict: Verdict, took_ns: u64, now_ns: u64) {
         self.looks += 1;
         let settled = verdict == Verdict::Settled && !aim.runs_outside();

@@ -104,7 +104,8 @@ fn without_descriptors_it_refuses_and_recovers() {
 
 #[test]
 fn nothing_wakes_it_when_nothing_happens() {
-    // Without the watch over other load, which other tests and other users of the machine would set off.
+    // Without the watch over other load, which other tests and other users of the machine would set
+    // off.
     let stage = Stage::new("unmanaged = false\nidle_exit_s = 600\n");
     let mut client = stage.client();
     client.hello(64);

@@ -1,4 +1,5 @@
-//! The real manager with real processes: one test program, so that what they share is compiled once.
+//! The real manager with real processes: one test program, so that what they share is compiled
+//! once.
 
 mod abuse;
 mod attach;

@@ -1,4 +1,5 @@
-//! Where memory is to be, and where it is, on whatever nodes this machine has. What needs several is tested in guests.
+//! Where memory is to be, and where it is, on whatever nodes this machine has. What needs several
+//! is tested in guests.
 
 use super::stage::{Stage, wait_for};
 use numaestro_abi::control::{AppStatus, Options, Reply, Request, Status};
@@ -83,7 +84,8 @@ fn a_run_is_told_its_home_and_keeps_it_when_the_manager_is_killed() {
     stage.start();
     let seen = wait_for("it to be at home again", || of(look(&stage), app).memory.filter(|seen| seen.home.is_some()));
     assert_eq!(seen.home, Some(home));
-    // Without a policy that places pages nothing is said at the start, and what was said is taken back.
+    // Without a policy that places pages nothing is said at the start, and what was said is taken
+    // back.
     let set = Request::PolicySet { policy: "equi".to_owned() };
     assert_eq!(stage.connect().ask(&set).unwrap(), Reply::Done);
     let after = wait_for("first touch", || of(look(&stage), app).memory.filter(|seen| seen.policy == "first-touch"));

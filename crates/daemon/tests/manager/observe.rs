@@ -1,4 +1,5 @@
-//! What the manager finds out by itself: how much a program without a page can use, and that others run who never asked.
+//! What the manager finds out by itself: how much a program without a page can use, and that others
+//! run who never asked.
 
 use std::process::{Child, Command};
 
@@ -143,7 +144,8 @@ fn the_journal_replays_to_the_same_actions() {
     first.kill();
     stage.wait_app(other, "everything", |seen| seen.count == seen.request);
     let journal = std::fs::read_to_string(path).unwrap();
-    // The head, two arrivals and an end; what the first one said may have been overtaken by its death.
+    // The head, two arrivals and an end; what the first one said may have been overtaken by its
+    // death.
     assert!(journal.lines().count() >= 4);
     numaestro_engine::journal::Replay::run(&journal).unwrap();
 }

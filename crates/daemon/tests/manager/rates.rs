@@ -1,4 +1,5 @@
-//! Bus-transaction rates from their source to the engine: whatever is said, only sensible numbers arrive, and only while the policy wants them.
+//! Bus-transaction rates from their source to the engine: whatever is said, only sensible numbers
+//! arrive, and only while the policy wants them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -79,7 +80,8 @@ fn what_is_said_arrives_and_nonsense_does_not() {
         let before = told.stage.status().bandwidth.unwrap().dropped;
         wait_for("what is dropped", || (told.stage.status().bandwidth?.dropped > before + 1).then_some(()));
     }
-    // After its time the last good rate is no longer said either: rates come no more, and none that came was another number.
+    // After its time the last good rate is no longer said either: rates come no more, and none that
+    // came was another number.
     wait_for("the end of the last good rates", || {
         told.stage.app(app)?.btr.filter(|seen| seen.rates == [None, None]).map(|_| ())
     });
@@ -152,7 +154,8 @@ fn what_the_machine_carries_is_measured_where_nobody_says_it() {
     let (bus, usable): (CpuSet, CpuSet) =
         (status.bandwidth.unwrap().buses[0].cpus.parse().unwrap(), status.cpus.parse().unwrap());
     assert!(!bus.is_empty() && bus.iter().all(|cpu| usable.contains(cpu)));
-    // It is tried again and again; only a machine that is never undisturbed for some milliseconds is never measured.
+    // It is tried again and again; only a machine that is never undisturbed for some milliseconds
+    // is never measured.
     let measured = (0..100).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(100));
         Some(told.stage.status().bandwidth?.buses[0].saturation).filter(|rate| *rate > 0)

@@ -1,4 +1,5 @@
-//! Programs that nobody has started with `run`: adopted when a rule says so and they have proven to be parallel, and left alone otherwise.
+//! Programs that nobody has started with `run`: adopted when a rule says so and they have proven to
+//! be parallel, and left alone otherwise.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -70,7 +71,8 @@ fn wait_adopted(stage: &Stage, pid: u32) -> AppStatus {
     wait_for("a program to be adopted", || app_of(stage, pid))
 }
 
-/// Long enough for the manager to have had every look but the last at what was there before: another program, started now, is adopted.
+/// Long enough for the manager to have had every look but the last at what was there before:
+/// another program, started now, is adopted.
 fn wait_until_looked(stage: &Stage, programs: &mut Programs) {
     let mut command = programs.command("marker", "2 100");
     let pid = programs.start(&mut command);
@@ -222,8 +224,8 @@ fn without_notices_it_looks_by_itself_and_says_so() {
     wait_adopted(&stage, late);
 }
 
-/// Prints what a storm of short programs costs the manager. Judged against what the storm itself takes of the processors, so a slow
-/// machine makes no difference.
+/// Prints what a storm of short programs costs the manager. Judged against what the storm itself
+/// takes of the processors, so a slow machine makes no difference.
 #[test]
 fn a_storm_of_short_programs_costs_little() {
     // Not everything: what else runs on this machine is nobody's business here.

@@ -1,4 +1,5 @@
-//! A manager in a process and a directory of its own, and applications beside it. Every test has its own; nothing outlives a test.
+//! A manager in a process and a directory of its own, and applications beside it. Every test has
+//! its own; nothing outlives a test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -13,8 +14,8 @@ use numaestro_host::rundir::RuntimeDir;
 /// Long enough for any machine; reached only by a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the shell of a manager owes its engine, checked on its journals. The last line of one that was killed may be
-/// cut off.
+/// What the shell of a manager owes its engine, checked on its journals. The last line of one that
+/// was killed may be cut off.
 fn check_duties(journals: &Path) {
     for entry in std::fs::read_dir(journals).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,5 @@
-//! Turns: real programs are stopped and go on, and nothing stays stopped, whatever becomes of the manager.
+//! Turns: real programs are stopped and go on, and nothing stays stopped, whatever becomes of the
+//! manager.
 
 use std::process::{Child, Command};
 
@@ -10,7 +11,8 @@ use crate::stage::{Stage, wait_for};
 
 const TURNS: &str = "unmanaged = false\npolicy = \"round-robin\"\n";
 
-/// A program that computes for ever and asks for the whole machine; it knows nothing of being managed.
+/// A program that computes for ever and asks for the whole machine; it knows nothing of being
+/// managed.
 struct Busy {
     child: Child,
     app: u64,
@@ -167,7 +169,8 @@ fn who_is_traced_by_somebody_else_runs_as_a_guest_until_that_is_over() {
     let traced = Busy { child: traced, app };
     let others = crowd(&stage, 2);
     wait_for("the refusal", || {
-        // Whoever stops others is believed to be dead if nothing is heard of it, and that may take longer than this on a busy machine.
+        // Whoever stops others is believed to be dead if nothing is heard of it, and that may take
+        // longer than this on a busy machine.
         debugger.renew();
         if traced.state() != 't' {
             debugger.stop(1, Group { root: traced.child.id(), tree: None });

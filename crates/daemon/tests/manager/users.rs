@@ -1,4 +1,5 @@
-//! The manager of all users, asked by processes of several: what they may see and steer, and what they try in vain. Needs root, to be other users.
+//! The manager of all users, asked by processes of several: what they may see and steer, and what
+//! they try in vain. Needs root, to be other users.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -222,7 +223,8 @@ fn users_share_by_what_they_are_entitled_to_and_a_reload_changes_that_at_once() 
     let answer = admin.ask(&Request::Reload).unwrap();
     assert!(matches!(&answer, Reply::Refused { reason, .. } if reason.contains("nonsense")), "{answer:?}");
     assert_eq!(stage.app(hers).unwrap().count, 1);
-    // What is right takes effect at once; what cannot change is said, and so are names that nobody has.
+    // What is right takes effect at once; what cannot change is said, and so are names that nobody
+    // has.
     configure(&stage, "grace_ms = 99\n[users.alice]\nmax = 2\n[users.nobody-here]\n");
     let answer = admin.ask(&Request::Reload).unwrap();
     let Reply::Reloaded(reloaded) = &answer else { panic!("{answer:?}") };

@@ -4,7 +4,8 @@ use super::World;
 use numaestro_engine::{Action, AppId, AppState, Engine, Event, Wish};
 
 impl World {
-    /// Asks for what the first arrivals of the story have wanted, lets one come, and compares. Leaves the world as it was.
+    /// Asks for what the first arrivals of the story have wanted, lets one come, and compares.
+    /// Leaves the world as it was.
     pub fn check_advice(&self) {
         let wishes = self.story.events.iter().filter_map(|(_, event)| match event {
             Event::Arrive { wish, .. } => Some(wish.clone()),
@@ -47,8 +48,9 @@ impl World {
     }
 }
 
-/// Everybody carries out what they are told, in an order of their own: the latest arrival first. A selective placement decides again at every answer, and
-/// turns begin with what the order has left where: there it is that of the advice, the earliest first.
+/// Everybody carries out what they are told, in an order of their own: the latest arrival first. A
+/// selective placement decides again at every answer, and turns begin with what the order has left
+/// where: there it is that of the advice, the earliest first.
 fn answer(engine: &mut Engine, now: u64) {
     for _ in 0..10_000 {
         let snapshot = engine.snapshot();

@@ -65,7 +65,8 @@ pub fn some_policy(which: u32, pus: u32, others: &[&str]) -> String {
     }
 }
 
-/// Up to three places, from one on; never the first processor if there are others, because that one may be reserved.
+/// Up to three places, from one on; never the first processor if there are others, because that one
+/// may be reserved.
 pub fn fixed_places(pus: u32, from: u32) -> String {
     let lowest = u32::from(pus > 2);
     let number = |pu: u32| (pu + pus - lowest - from % (pus - lowest)) % (pus - lowest) + 1;

@@ -1,7 +1,9 @@
-//! Stories that are kept: journals of what went wrong once. A failed test leaves the latest story in a file of the same form.
+//! Stories that are kept: journals of what went wrong once. A failed test leaves the latest story
+//! in a file of the same form.
 //!
-//! A kept story says what happens, and nothing of what follows: its lines have no actions. So it stays the same story when policies are added, when
-//! other events are drawn, and when the engine decides otherwise.
+//! A kept story says what happens, and nothing of what follows: its lines have no actions. So it
+//! stays the same story when policies are added, when other events are drawn, and when the engine
+//! decides otherwise.
 
 use super::{World, check_end};
 use numaestro_engine::{Event, Settings, journal};

@@ -31,7 +31,8 @@ impl Program {
         }
     }
 
-    /// Nothing of it runs, wherever it was, and nothing of it is idle. It still knows its latest target: it is there if it could not be stopped.
+    /// Nothing of it runs, wherever it was, and nothing of it is idle. It still knows its latest
+    /// target: it is there if it could not be stopped.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.idle.clear();
@@ -47,7 +48,8 @@ impl Program {
         }
     }
 
-    /// What is idle and not its own any more it has left already. As a guest nothing is its own; who shares what it owns is not told apart.
+    /// What is idle and not its own any more it has left already. As a guest nothing is its own;
+    /// who shares what it owns is not told apart.
     pub fn leave_idle(&mut self, pus: &PuSet, shared: bool) {
         if shared {
             self.left = self.left.union(&self.idle);

@@ -1,4 +1,5 @@
-//! Liveness: everything comes to rest, and at rest everybody has what it should have. Where policies take turns, nothing but the turns goes on.
+//! Liveness: everything comes to rest, and at rest everybody has what it should have. Where
+//! policies take turns, nothing but the turns goes on.
 
 use super::World;
 use numaestro_engine::{AppId, AppSnapshot, AppState, Event, PuSnapshot, PuState, Settings, Snapshot};
@@ -20,15 +21,16 @@ fn waits(app: &AppSnapshot) -> bool {
     app.state == AppState::Stopped && app.min == 1
 }
 
-/// Ends of turns after which everybody has had one: with policies of threads, as many as there are threads, each of them the only one that is
-/// sure to run.
+/// Ends of turns after which everybody has had one: with policies of threads, as many as there are
+/// threads, each of them the only one that is sure to run.
 fn longest_wait(snapshot: &Snapshot) -> u32 {
     let threads: u32 = snapshot.apps.iter().map(|app| app.request.clamp(1, 2 * snapshot.usable.len() as u32)).sum();
     QUANTA + 4 * (threads + snapshot.apps.len() as u32)
 }
 
 impl World {
-    /// Liveness: with every target answered and time going on, everything comes to rest. Time sharing never does: then everybody has its turn.
+    /// Liveness: with every target answered and time going on, everything comes to rest. Time
+    /// sharing never does: then everybody has its turn.
     pub fn settle(&mut self) {
         let calm = self.now + Settings::default().recovery_ns + Settings::default().cooldown_ns;
         let mut had_a_turn = BTreeSet::new();
@@ -66,8 +68,9 @@ impl World {
         }
     }
 
-    /// Whether the policy in force promises turns to everybody: those of the NANOS family without windows do not, nor do selective placements,
-    /// nor shares that leave late ones without. Policies of buses count on processors that they see on each of them.
+    /// Whether the policy in force promises turns to everybody: those of the NANOS family without
+    /// windows do not, nor do selective placements, nor shares that leave late ones without.
+    /// Policies of buses count on processors that they see on each of them.
     fn everybody_has_turns(&self) -> bool {
         let policy = self.engine.policy();
         let shares = ["dss", "equi"].contains(&policy.share.info().name);
@@ -75,7 +78,8 @@ impl World {
         policy.turns.info().name != "tick" && shares && !policy.placement.selective() && !load
     }
 
-    /// At rest: nobody has to leave, everybody has been told, and the shares are those of the policy.
+    /// At rest: nobody has to leave, everybody has been told, and the shares are those of the
+    /// policy.
     pub fn check_rest(&self) {
         let snapshot = self.engine.snapshot();
         for pu in &snapshot.pus {
@@ -115,7 +119,8 @@ impl World {
         if !policy.share.space_shares() {
             return self.check_everybody_is_everywhere();
         }
-        // What is idle passes on at the next decision only. The part on demand goes by it: it could even serve somebody now who was left out.
+        // What is idle passes on at the next decision only. The part on demand goes by it: it could
+        // even serve somebody now who was left out.
         let idle = view.pus.iter().any(|pu| pu.idle);
         let lenders = idle || self.engine.snapshot().apps.iter().any(|app| lends(app.state));
         for &slot in view.order {

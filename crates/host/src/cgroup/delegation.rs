@@ -1,20 +1,24 @@
-//! Whether a subtree of cgroup v2 has been given to this process: it may write there, the cpuset controller is there, nobody else lives in it,
-//! and nobody else looks after it. It must not know what is done with it.
+//! Whether a subtree of cgroup v2 has been given to this process: it may write there, the cpuset
+//! controller is there, nobody else lives in it, and nobody else looks after it. It must not know
+//! what is done with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Hierarchies;
 
-/// Name of the group in which the manager itself is: a group with children that have controllers may hold no processes.
+/// Name of the group in which the manager itself is: a group with children that have controllers
+/// may hold no processes.
 pub(super) const OWN_GROUP: &str = "manager";
-/// Marks that systemd puts on directories that it has delegated: the first since 251, the second since 236.
+/// Marks that systemd puts on directories that it has delegated: the first since 251, the second
+/// since 236.
 const MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
 
 /// What the machine offers for cpusets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Support {
-    /// A subtree that has been delegated to us: the group as `/proc/PID/cgroup` names it, and its directory.
+    /// A subtree that has been delegated to us: the group as `/proc/PID/cgroup` names it, and its
+    /// directory.
     Delegated {
         /// Without a slash at the end.
         group: String,
@@ -36,7 +40,8 @@ impl Support {
         Self::find(&Hierarchies::read(), std::process::id(), systemd)
     }
 
-    /// The same for any system and process. Where `systemd` looks after the tree, writing somewhere as root does not mean being allowed to.
+    /// The same for any system and process. Where `systemd` looks after the tree, writing somewhere
+    /// as root does not mean being allowed to.
     pub fn find(hierarchies: &Hierarchies, pid: u32, systemd: bool) -> Self {
         if hierarchies.cpusets_are_version_one() {
             return Self::VersionOne;

@@ -1,4 +1,5 @@
-//! One program's group: its processors, its memory, its processes. It must not know which program it is.
+//! One program's group: its processors, its memory, its processes. It must not know which program
+//! it is.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,13 +35,15 @@ impl Group {
         std::io::Write::write_all(&mut open, text.as_bytes()).map_err(error::file("write", path))
     }
 
-    /// These processors (OS indices) for every thread in it, at once. Empty: all that the groups above have.
+    /// These processors (OS indices) for every thread in it, at once. Empty: all that the groups
+    /// above have.
     pub fn set_cpus(&self, cpus: &CpuSet) -> Result<(), HostError> {
         // An empty write would not reach the kernel.
         self.write("cpuset.cpus", &format!("{cpus}\n"))
     }
 
-    /// Memory of these nodes (OS indices) only; pages elsewhere are moved there by the kernel. Empty: all that the groups above have.
+    /// Memory of these nodes (OS indices) only; pages elsewhere are moved there by the kernel.
+    /// Empty: all that the groups above have.
     pub fn set_mems(&self, nodes: &CpuSet) -> Result<(), HostError> {
         self.write("cpuset.mems", &format!("{nodes}\n"))
     }

@@ -1,4 +1,5 @@
-//! Which hierarchies of cgroups are mounted where, and in which groups a process is. It must not know what groups are good for.
+//! Which hierarchies of cgroups are mounted where, and in which groups a process is. It must not
+//! know what groups are good for.
 
 use std::fs;
 use std::path::PathBuf;
@@ -67,7 +68,8 @@ impl Hierarchies {
         found
     }
 
-    /// One line of `mountinfo` (proc(5)): `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS FIELDS... - TYPE SOURCE SUPER_OPTIONS`.
+    /// One line of `mountinfo` (proc(5)):
+    /// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS FIELDS... - TYPE SOURCE SUPER_OPTIONS`.
     fn note(&mut self, line: &str) {
         let Some((left, right)) = line.split_once(" - ") else { return };
         let left: Vec<&str> = left.split(' ').collect();
@@ -76,7 +78,8 @@ impl Hierarchies {
         let point = self.root.join(unescaped(point).trim_start_matches('/'));
         let mount = Mount { group: unescaped(group), point };
         let has = |name: &str| right.get(2).is_some_and(|options| options.split(',').any(|option| option == name));
-        // A hierarchy may be mounted several times: the mount that shows most of it is the one to use.
+        // A hierarchy may be mounted several times: the mount that shows most of it is the one to
+        // use.
         let keep = |slot: &mut Option<Mount>| {
             if slot.as_ref().is_none_or(|present| mount.group.len() < present.group.len()) {
                 *slot = Some(mount.clone());
@@ -141,8 +144,8 @@ impl Hierarchies {
         self.unified.as_ref()?.directory(group)
     }
 
-    /// Processors that the cpuset of a process lets it have now, whichever version that is in, and the files whose writing would change that. `None`: there
-    /// is no cpuset above it.
+    /// Processors that the cpuset of a process lets it have now, whichever version that is in, and
+    /// the files whose writing would change that. `None`: there is no cpuset above it.
     pub fn cpuset_of(&self, pid: u32) -> Result<(Option<CpuSet>, Vec<PathBuf>), HostError> {
         let place = self.place(pid)?;
         let (chain, effective) = match &place.cpuset {
@@ -158,7 +161,8 @@ impl Hierarchies {
         Ok((cpus, files.filter(|file| file.exists()).collect()))
     }
 
-    /// Directories of a group of version 2 and of those above it, the group's own first, as far as they are shown.
+    /// Directories of a group of version 2 and of those above it, the group's own first, as far as
+    /// they are shown.
     pub fn unified_chain(&self, group: &str) -> Vec<PathBuf> {
         chain(self.unified.as_ref(), group)
     }

@@ -1,5 +1,5 @@
-//! What the groups above a process allow it: quotas of processor time, and limits it would lose by being moved to another group.
-//! It must not know what is made of them.
+//! What the groups above a process allow it: quotas of processor time, and limits it would lose by
+//! being moved to another group. It must not know what is made of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,8 @@ impl Quota {
 pub struct Limits {
     /// The tightest of all groups above the process.
     pub quota: Option<Quota>,
-    /// A limit (or share) of a group that the process would not be under any more in a group of ours; `FILE is VALUE`.
+    /// A limit (or share) of a group that the process would not be under any more in a group of
+    /// ours; `FILE is VALUE`.
     pub bound: Option<String>,
     /// Files whose change would change this. For notices; they exist now.
     pub files: Vec<PathBuf>,
@@ -58,7 +59,8 @@ const UNLIMITED: [(&str, &[&str]); 16] = [
 ];
 
 impl Limits {
-    /// Of process `pid`; `home` is the group of version 2 below which it might be moved, if there is one.
+    /// Of process `pid`; `home` is the group of version 2 below which it might be moved, if there
+    /// is one.
     pub fn of(hierarchies: &Hierarchies, pid: u32, home: Option<&str>) -> Result<Self, HostError> {
         let place = hierarchies.place(pid)?;
         let mut limits = Self::default();

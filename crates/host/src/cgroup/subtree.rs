@@ -1,4 +1,5 @@
-//! A delegated subtree in which there is one group for each program, and one for the manager. It must not know who should have what.
+//! A delegated subtree in which there is one group for each program, and one for the manager. It
+//! must not know who should have what.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ pub enum Left {
 }
 
 impl Subtree {
-    /// Takes a delegated subtree: this process goes into a group of its own, and cpusets (and memory, for its numbers) are turned on for the others.
+    /// Takes a delegated subtree: this process goes into a group of its own, and cpusets (and
+    /// memory, for its numbers) are turned on for the others.
     pub fn open(hierarchies: Hierarchies, support: &Support) -> Result<Self, HostError> {
         let Support::Delegated { group, directory } = support else {
             let source = std::io::ErrorKind::Unsupported.into();
@@ -52,7 +54,8 @@ impl Subtree {
         Ok(Self { hierarchies, group: group.clone(), directory: directory.clone(), memory, moved: !inside.is_empty() })
     }
 
-    /// Leaves the subtree as it was found: this process goes back, and controllers are turned off. Not while there are groups of programs.
+    /// Leaves the subtree as it was found: this process goes back, and controllers are turned off.
+    /// Not while there are groups of programs.
     pub fn close(&self) -> Result<(), HostError> {
         if !self.moved || !self.groups().is_empty() {
             return Ok(());
@@ -112,10 +115,12 @@ impl Subtree {
         inside.split('/').next()?.parse().ok()
     }
 
-    /// Takes a group's limits away and moves all that is in it back to where it came from, or to the next group above that takes it. Where
-    /// nothing does they stay, unlimited. Its directory stays too: see [`Group::remove`].
+    /// Takes a group's limits away and moves all that is in it back to where it came from, or to
+    /// the next group above that takes it. Where nothing does they stay, unlimited. Its directory
+    /// stays too: see [`Group::remove`].
     pub fn dissolve(&self, group: &Group, origin: &str) -> Left {
-        // First of all: groups that a program has made below keep their processes, and go on with what there is here.
+        // First of all: groups that a program has made below keep their processes, and go on with
+        // what there is here.
         let none = numaestro_topology::CpuSet::default();
         let unlimited = [group.set_cpus(&none), group.set_mems(&none)];
         let refused = unlimited.into_iter().filter_map(Result::err).find(|cause| !cause.is_gone());

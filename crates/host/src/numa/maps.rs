@@ -1,6 +1,8 @@
-//! `/proc/PID/numa_maps`: where the pages of a process are, area by area. It must not know where they should be.
+//! `/proc/PID/numa_maps`: where the pages of a process are, area by area. It must not know where
+//! they should be.
 //!
-//! The kernel counts by walking the page tables, which takes about 10 ns a page; the process goes on meanwhile, but cannot map or unmap.
+//! The kernel counts by walking the page tables, which takes about 10 ns a page; the process goes
+//! on meanwhile, but cannot map or unmap.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,15 +16,18 @@ use crate::error::{self, HostError};
 pub struct Area {
     /// Where it begins.
     pub start: u64,
-    /// Its policy, or else that of the process's first thread, in the kernel's words: `default`, `prefer=static:1`, `bind:0-1`.
+    /// Its policy, or else that of the process's first thread, in the kernel's words: `default`,
+    /// `prefer=static:1`, `bind:0-1`.
     pub policy: String,
     /// The file it maps, if any, with the kernel's escapes.
     pub file: Option<String>,
-    /// Its pages of `page_bytes` that are the process's own (anonymous ones, and private copies of a file's).
+    /// Its pages of `page_bytes` that are the process's own (anonymous ones, and private copies of
+    /// a file's).
     pub anonymous: u64,
     /// All its pages that are there, by OS index of the node.
     pub by_node: Vec<(u32, u64)>,
-    /// Bytes of a page: 4096, or what a huge page of this area has. Transparent huge pages are counted in small ones.
+    /// Bytes of a page: 4096, or what a huge page of this area has. Transparent huge pages are
+    /// counted in small ones.
     pub page_bytes: u64,
 }
 
@@ -49,7 +54,8 @@ impl Area {
     }
 }
 
-/// Reads the text; lines that are not understood are left out, so that words of kernels to come do no harm.
+/// Reads the text; lines that are not understood are left out, so that words of kernels to come do
+/// no harm.
 pub fn parse_numa_maps(text: &str) -> Vec<Area> {
     text.lines().filter_map(parse_line).collect()
 }
@@ -94,7 +100,8 @@ pub struct Residence {
 }
 
 impl Residence {
-    /// Adds an area. Where own and other pages are mixed, as in a library's data, they count as what most of them are.
+    /// Adds an area. Where own and other pages are mixed, as in a library's data, they count as
+    /// what most of them are.
     pub fn add(&mut self, area: &Area) {
         let places = if area.is_anonymous() { &mut self.anonymous } else { &mut self.other };
         for (node, pages) in &area.by_node {
@@ -116,7 +123,8 @@ pub fn residence(pid: u32) -> Result<Residence, HostError> {
 mod tests {
     use super::*;
 
-    /// From a machine of four nodes: a heap, a library's text and data, a huge page, an area that is bound, one that nobody has touched.
+    /// From a machine of four nodes: a heap, a library's text and data, a huge page, an area that
+    /// is bound, one that nobody has touched.
     const TEXT: &str = "\
 5581c42e5000 default file=/usr/bin/cat mapped=2 active=1 N1=2 kernelpagesize_kB=4
 5581e0a7f000 default heap anon=3 dirty=3 active=0 N0=2 N1=1 kernelpagesize_kB=4

@@ -1,4 +1,5 @@
-//! What memory a node has, from `/sys/devices/system/node/nodeN/meminfo`. It must not know who uses it.
+//! What memory a node has, from `/sys/devices/system/node/nodeN/meminfo`. It must not know who uses
+//! it.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +13,11 @@ pub struct NodeMemory {
     pub node: u32,
     /// All that the kernel manages.
     pub total: u64,
-    /// What nobody uses. Page cache is not counted: a page that finds its preferred node full of it goes to another node.
+    /// What nobody uses. Page cache is not counted: a page that finds its preferred node full of it
+    /// goes to another node.
     pub free: u64,
-    /// What the kernel keeps back of it: below this (the zones' high watermarks) it rather takes memory of other nodes.
+    /// What the kernel keeps back of it: below this (the zones' high watermarks) it rather takes
+    /// memory of other nodes.
     pub reserve: u64,
 }
 
@@ -54,12 +57,14 @@ fn parse(node: u32, text: &str) -> Option<NodeMemory> {
     Some(NodeMemory { node, total: bytes("MemTotal:")?, free: bytes("MemFree:")?, reserve: 0 })
 }
 
-/// Pages below which each node's memory is spared, from `/proc/zoneinfo`: the line `high` of each of its zones, added up.
+/// Pages below which each node's memory is spared, from `/proc/zoneinfo`: the line `high` of each
+/// of its zones, added up.
 fn parse_reserves(text: &str) -> std::collections::BTreeMap<u32, u64> {
     let mut found = std::collections::BTreeMap::new();
     let mut node = None;
     for line in text.lines() {
-        // `Node 0, zone   Normal`; processors of a zone have lines `high:` of their own, with a colon.
+        // `Node 0, zone   Normal`; processors of a zone have lines `high:` of their own, with a
+        // colon.
         if let Some(rest) = line.strip_prefix("Node ") {
             node = rest.split_once(',').and_then(|(number, _)| number.parse::<u32>().ok());
         } else if let (Some(node), Some(pages)) = (node, line.trim_start().strip_prefix("high ")) {

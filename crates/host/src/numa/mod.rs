@@ -1,4 +1,5 @@
-//! Memory of nodes: where pages are, where new ones go, and moving them. It must not know where pages should be.
+//! Memory of nodes: where pages are, where new ones go, and moving them. It must not know where
+//! pages should be.
 //!
 //! * [`numa_maps`], [`residence`]: where a process's pages are, by the kernel's own count.
 //! * [`node_memory`]: what nodes have and what of it is free.

@@ -1,5 +1,5 @@
-//! Where the calling thread's new pages go: `set_mempolicy(2)`, `get_mempolicy(2)`. A policy is inherited by new threads and kept across `exec`.
-//! It must not know which node is the right one.
+//! Where the calling thread's new pages go: `set_mempolicy(2)`, `get_mempolicy(2)`. A policy is
+//! inherited by new threads and kept across `exec`. It must not know which node is the right one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,8 +32,9 @@ impl Mode {
     ];
 }
 
-/// A memory policy, as this project sets it: the nodes named stay as they are when the cpuset changes (`MPOL_F_STATIC_NODES`). Nobody else does
-/// that as a rule, so it also tells whose policy it is. As text: `default`, `prefer=static:1`, `interleave=static:0-3`, which is how the kernel
+/// A memory policy, as this project sets it: the nodes named stay as they are when the cpuset
+/// changes (`MPOL_F_STATIC_NODES`). Nobody else does that as a rule, so it also tells whose policy
+/// it is. As text: `default`, `prefer=static:1`, `interleave=static:0-3`, which is how the kernel
 /// writes it in `numa_maps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPolicy {
@@ -117,8 +118,8 @@ pub fn set_own_policy(policy: &MemoryPolicy) -> Result<(), HostError> {
     if set == 0 { Ok(()) } else { Err(error::call("set the memory policy")(std::io::Error::last_os_error())) }
 }
 
-/// Whether `get_mempolicy`, `set_mempolicy` and `move_pages` exist and are permitted here: asked for what changes nothing, they answer with
-/// success.
+/// Whether `get_mempolicy`, `set_mempolicy` and `move_pages` exist and are permitted here: asked
+/// for what changes nothing, they answer with success.
 ///
 /// Containers often forbid them by a seccomp filter, and kernels without NUMA have none of them.
 pub fn memory_policy_permitted() -> Result<(), HostError> {
@@ -134,7 +135,8 @@ pub fn memory_policy_permitted() -> Result<(), HostError> {
     Ok(())
 }
 
-/// Whether the kernel moves pages to the threads that use them (`kernel.numa_balancing`). It leaves the pages of threads alone that have a policy.
+/// Whether the kernel moves pages to the threads that use them (`kernel.numa_balancing`). It leaves
+/// the pages of threads alone that have a policy.
 pub fn kernel_balances() -> bool {
     std::fs::read_to_string("/proc/sys/kernel/numa_balancing").is_ok_and(|text| text.trim() != "0")
 }

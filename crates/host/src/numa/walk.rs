@@ -1,7 +1,9 @@
-//! Moves pages of another process between nodes, a batch at a time: `move_pages(2)`. It must not know why they should be elsewhere.
+//! Moves pages of another process between nodes, a batch at a time: `move_pages(2)`. It must not
+//! know why they should be elsewhere.
 //!
-//! Only memory that is the process's own is touched: not what it shares with others, not files, not special areas, and not areas for which it has
-//! set a policy of its own. The process goes on meanwhile; a thread that touches a page in the microseconds in which it moves waits for it.
+//! Only memory that is the process's own is touched: not what it shares with others, not files, not
+//! special areas, and not areas for which it has set a policy of its own. The process goes on
+//! meanwhile; a thread that touches a page in the microseconds in which it moves waits for it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +15,8 @@ use crate::error::{self, HostError};
 
 /// Pages named in one system call: those of a huge page of 2 MiB, at whose boundaries calls begin.
 const CALL_PAGES: usize = 512;
-/// Times pages of one call are tried that the kernel has left out because another one could not be moved.
+/// Times pages of one call are tried that the kernel has left out because another one could not be
+/// moved.
 const TRIES: u32 = 4;
 /// A status that the kernel has not written.
 const UNTOLD: i32 = i32::MIN;
@@ -48,7 +51,8 @@ pub struct Batch {
     pub shared: u64,
     /// The target node has no room: nothing more is moved.
     pub full: bool,
-    /// The target node may not be used by that process (its cpuset), or is gone: nothing more is moved.
+    /// The target node may not be used by that process (its cpuset), or is gone: nothing more is
+    /// moved.
     pub forbidden: bool,
     /// The whole process has been gone through, or nothing more can be moved.
     pub done: bool,
@@ -71,8 +75,9 @@ impl OfProcess {
         let count = addresses.len().min(status.len()).min(nodes.map_or(usize::MAX, <[i32]>::len));
         let nodes = nodes.map_or(std::ptr::null(), <[i32]>::as_ptr);
         let pid = self.0.cast_signed();
-        // SAFETY: all three arrays have at least `count` entries, of the sizes that the kernel wants (pointer, int, int); addresses are only
-        // names of pages of another process, and what they hold stays the same.
+        // SAFETY: all three arrays have at least `count` entries, of the sizes that the kernel
+        // wants (pointer, int, int); addresses are only names of pages of another process, and what
+        // they hold stays the same.
         let result = unsafe {
             let (names, told) = (addresses.as_ptr(), status.as_mut_ptr());
             libc::syscall(libc::SYS_move_pages, pid, count, names, nodes, told, MOVE_OWN)
@@ -138,8 +143,9 @@ impl Walk {
         self.pid
     }
 
-    /// Goes on by about `looks` addresses, moving about `moves` pages of 4 KiB: at most one call's worth more, because a transparent huge page
-    /// moves whole, and is counted whole only if all of it is in one call.
+    /// Goes on by about `looks` addresses, moving about `moves` pages of 4 KiB: at most one call's
+    /// worth more, because a transparent huge page moves whole, and is counted whole only if all of
+    /// it is in one call.
     ///
     /// # Errors
     /// The process is gone, is somebody else's, or the kernel has no such call.
@@ -235,7 +241,8 @@ pub const fn page_bytes() -> u64 {
     4096
 }
 
-/// Where private areas end, by where they begin: `5581e0a7f000-5581e0aa0000 rw-p 00000000 00:00 0 [heap]`.
+/// Where private areas end, by where they begin:
+/// `5581e0a7f000-5581e0aa0000 rw-p 00000000 00:00 0 [heap]`.
 fn parse_maps(text: &str) -> BTreeMap<u64, u64> {
     text.lines().filter_map(parse_maps_line).collect()
 }

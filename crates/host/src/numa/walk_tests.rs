@@ -57,7 +57,8 @@ fn target(stay: &[u32], to: &[u32]) -> Target {
     Target { stay: stay.to_vec(), to: to.to_vec() }
 }
 
-/// `pages` pages on node 0 from 0x10000 on, one address of three without a page, and a walk that brings them to node 1.
+/// `pages` pages on node 0 from 0x10000 on, one address of three without a page, and a walk that
+/// brings them to node 1.
 fn scene(pages: u64) -> (Walk, Played) {
     let mut played = Played::default();
     let addresses: Vec<u64> = (0..pages * 3 / 2).map(|page| 0x10000 + page * PAGE).collect();

@@ -18,7 +18,8 @@ pub struct Identity {
     pub effective: u32,
     /// Whose rights it can take back.
     pub saved: u32,
-    /// It has another number besides the one it is known by here: its process-id namespace lies below ours.
+    /// It has another number besides the one it is known by here: its process-id namespace lies
+    /// below ours.
     pub nested: bool,
 }
 
@@ -45,7 +46,8 @@ fn parse_identity(text: &str) -> Option<Identity> {
     Some(Identity { real: words.next()??, effective: words.next()??, saved: words.next()??, nested })
 }
 
-/// The file that `pid` executes, with the device and inode that name it; its path is the one it had when it was started.
+/// The file that `pid` executes, with the device and inode that name it; its path is the one it had
+/// when it was started.
 pub fn program(pid: u32) -> Result<(PathBuf, (u64, u64)), HostError> {
     let link = path_of(pid, "exe");
     let path = fs::read_link(&link).map_err(error::file("read", &link))?;
@@ -54,7 +56,8 @@ pub fn program(pid: u32) -> Result<(PathBuf, (u64, u64)), HostError> {
     Ok((path, (file.dev(), file.ino())))
 }
 
-/// Path of the cgroup of `pid` below the root of its hierarchy: the unified one, or systemd's own where that has none but the root.
+/// Path of the cgroup of `pid` below the root of its hierarchy: the unified one, or systemd's own
+/// where that has none but the root.
 pub fn cgroup(pid: u32) -> Result<String, HostError> {
     let path = path_of(pid, "cgroup");
     let bytes = fs::read(&path).map_err(error::file("read", &path))?;

@@ -1,5 +1,5 @@
-//! What `/proc` tells about processes. Every reader takes text and is tested on text; only the thin functions on top open files.
-//! It must not know which processes are managed.
+//! What `/proc` tells about processes. Every reader takes text and is tested on text; only the thin
+//! functions on top open files. It must not know which processes are managed.
 
 mod busy;
 mod identity;
@@ -40,8 +40,8 @@ pub fn threads(pid: u32) -> Result<Vec<u32>, HostError> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Processor time of `pid` since it started, all its threads, also those that have ended, in nanoseconds; in whole ticks where the
-/// kernel refuses the process's clock.
+/// Processor time of `pid` since it started, all its threads, also those that have ended, in
+/// nanoseconds; in whole ticks where the kernel refuses the process's clock.
 pub fn cpu_time_ns(pid: u32) -> Result<u64, HostError> {
     match cpu_clock_ns(pid) {
         Some(time) => Ok(time),
@@ -49,9 +49,11 @@ pub fn cpu_time_ns(pid: u32) -> Result<u64, HostError> {
     }
 }
 
-/// The same by one system call and no file; `None` if the process is gone, or where the kernel refuses the process's clock.
+/// The same by one system call and no file; `None` if the process is gone, or where the kernel
+/// refuses the process's clock.
 pub fn cpu_clock_ns(pid: u32) -> Option<u64> {
-    // The process's own clock: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)` of the kernel's posix-timers.
+    // The process's own clock: `MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)` of the kernel's
+    // posix-timers.
     let clock = (!i32::try_from(pid).ok()? << 3) | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing; a clock that does not exist gives an error.
@@ -59,7 +61,8 @@ pub fn cpu_clock_ns(pid: u32) -> Option<u64> {
     (result == 0).then(|| time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
 }
 
-/// Processor time of every thread of `pid` in nanoseconds, and whether the thread runs or is ready to.
+/// Processor time of every thread of `pid` in nanoseconds, and whether the thread runs or is ready
+/// to.
 pub fn thread_times(pid: u32) -> Result<Vec<(u32, u64, bool)>, HostError> {
     let mut times = Vec::new();
     for tid in threads(pid)? {
@@ -82,7 +85,8 @@ pub fn thread_processors(pid: u32) -> Result<Vec<u32>, HostError> {
     Ok(processors)
 }
 
-/// Processor time of every thread of `pid` in nanoseconds, where the kernel keeps it precisely (`schedstat`): one short file for each thread.
+/// Processor time of every thread of `pid` in nanoseconds, where the kernel keeps it precisely
+/// (`schedstat`): one short file for each thread.
 pub fn run_times(pid: u32) -> Result<Vec<(u32, u64)>, HostError> {
     let mut times = Vec::new();
     for tid in threads(pid)? {
@@ -95,7 +99,8 @@ pub fn run_times(pid: u32) -> Result<Vec<(u32, u64)>, HostError> {
     Ok(times)
 }
 
-/// Children of `pid`, from the kernel's own list; `None` if the kernel keeps none (`CONFIG_PROC_CHILDREN`).
+/// Children of `pid`, from the kernel's own list; `None` if the kernel keeps none
+/// (`CONFIG_PROC_CHILDREN`).
 fn children(pid: u32) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for tid in threads(pid).ok()? {
@@ -110,8 +115,10 @@ fn children(pid: u32) -> Option<Vec<u32>> {
     Some(found)
 }
 
-/// `root` and everything that descends from it, without the subtrees whose roots are in `except`. If we may touch the processes of all users, without
-/// those that are not (or not only) the user's who started `root`: what a user runs with another one's rights is not that user's to be moved or stopped.
+/// `root` and everything that descends from it, without the subtrees whose roots are in `except`.
+/// If we may touch the processes of all users, without those that are not (or not only) the user's
+/// who started `root`: what a user runs with another one's rights is not that user's to be moved or
+/// stopped.
 pub fn tree(root: u32, except: &BTreeSet<u32>) -> Result<Vec<u32>, HostError> {
     let mut found = whole_tree(root, except)?;
     if crate::own_uid() == 0 {
@@ -120,7 +127,8 @@ pub fn tree(root: u32, except: &BTreeSet<u32>) -> Result<Vec<u32>, HostError> {
     Ok(found)
 }
 
-/// A user has started it, and it runs with another one's rights (setuid): it is not that user's to be moved or stopped.
+/// A user has started it, and it runs with another one's rights (setuid): it is not that user's to
+/// be moved or stopped.
 pub fn has_other_rights(pid: u32) -> bool {
     identity(pid).is_ok_and(|who| who.real != 0 && who.only().is_none())
 }

@@ -50,7 +50,8 @@ impl ProcessTable {
         self.processes.values()
     }
 
-    /// `root` and everything that descends from it, without the subtrees whose roots are in `except`.
+    /// `root` and everything that descends from it, without the subtrees whose roots are in
+    /// `except`.
     pub fn tree(&self, root: u32, except: &BTreeSet<u32>) -> Vec<u32> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
@@ -65,7 +66,8 @@ impl ProcessTable {
         found
     }
 
-    /// The parent of `pid`, its parent, and so on; a reading in which ids were reused cannot make it endless.
+    /// The parent of `pid`, its parent, and so on; a reading in which ids were reused cannot make
+    /// it endless.
     pub fn ancestors(&self, pid: u32) -> Vec<u32> {
         let mut found = Vec::new();
         let mut at = pid;

@@ -1,9 +1,11 @@
-//! What a bus carries at most (SBTR): for some milliseconds one thread on each of its processors moves lines as fast as it can, first reading,
-//! then writing; the better of the two counts. In the same go one of them reads, and computes, while the others only hold their processors: that is
+//! What a bus carries at most (SBTR): for some milliseconds one thread on each of its processors
+//! moves lines as fast as it can, first reading, then writing; the better of the two counts. In the
+//! same go one of them reads, and computes, while the others only hold their processors: that is
 //! how a thread alone fares, the base that [`super::probe`] compares with.
 //!
-//! Because all processors of the bus are held, nothing else runs there meanwhile, and what is measured is right on a busy machine too; it only takes
-//! more attempts, because it says nothing if any thread lost its processor. It must not know when is a good time for that.
+//! Because all processors of the bus are held, nothing else runs there meanwhile, and what is
+//! measured is right on a busy machine too; it only takes more attempts, because it says nothing if
+//! any thread lost its processor. It must not know when is a good time for that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -56,7 +58,8 @@ struct Start {
 }
 
 impl Start {
-    /// Says that one more is ready and waits for the others, without letting go of the processor. `None` if somebody does not come.
+    /// Says that one more is ready and waits for the others, without letting go of the processor.
+    /// `None` if somebody does not come.
     fn wait(&self) -> Option<u64> {
         if self.missing.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.at_ns.store(monotonic_ns() + START_NS, Ordering::Relaxed);
@@ -103,7 +106,8 @@ fn alone(threads: &[Slices], kind: Kind) -> Option<(u64, u64)> {
     threads.first()?.get(slice).copied().flatten().filter(|_| undisturbed)
 }
 
-/// The sum over threads of the best slice of this kind in which nobody was disturbed, lines per millisecond.
+/// The sum over threads of the best slice of this kind in which nobody was disturbed, lines per
+/// millisecond.
 fn together(threads: &[Slices], kind: Kind) -> Option<u32> {
     let rate =
         |seen: &Slices, slice: usize| seen.get(slice).copied().flatten().map(|rounds| u64::from(lines_per_ms(rounds)));
@@ -117,13 +121,16 @@ fn burst_of(threads: &[Slices]) -> Option<Burst> {
     let stream = lines_per_ms(alone(threads, Kind::AloneRead)?);
     let arithmetic = per_second(alone(threads, Kind::AloneCompute)?);
     let alone = Probe { stream, arithmetic, cost_ns: 0 };
-    // Reading and writing may differ by a factor of two: without either it is not known which one is the better.
+    // Reading and writing may differ by a factor of two: without either it is not known which one
+    // is the better.
     let together = together(threads, Kind::Read)?.max(together(threads, Kind::Write)?);
-    // All together carry no less than one alone: if it seems so, they were disturbed in a way that the clocks do not show.
+    // All together carry no less than one alone: if it seems so, they were disturbed in a way that
+    // the clocks do not show.
     Some(Burst { saturation: together.max(stream), alone })
 }
 
-/// Measures the bus that these processors (OS indices) share. Takes some milliseconds; `None` if it was disturbed, or a thread could not be had.
+/// Measures the bus that these processors (OS indices) share. Takes some milliseconds; `None` if it
+/// was disturbed, or a thread could not be had.
 pub fn measure(cpus: &[u32]) -> Option<Burst> {
     let start = Arc::new(Start { missing: AtomicUsize::new(cpus.len()), at_ns: AtomicU64::new(0) });
     let spawn = |(index, &cpu): (usize, &u32)| {
@@ -164,7 +171,8 @@ mod tests {
     #[test]
     fn this_machine_carries_something() {
         let cpus: Vec<u32> = affinity::get(0).unwrap().iter().take(2).collect();
-        // Beside other tests most attempts are disturbed, perhaps all: then nothing is said, and nothing made up.
+        // Beside other tests most attempts are disturbed, perhaps all: then nothing is said, and
+        // nothing made up.
         if let Some(burst) = (0..50).find_map(|_| measure(&cpus)) {
             assert!(burst.alone.stream > 0 && burst.saturation >= burst.alone.stream, "{burst:?}");
             assert!(burst.alone.arithmetic > 0);

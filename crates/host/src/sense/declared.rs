@@ -1,4 +1,5 @@
-//! What the user has said of a program: one rate for each of its threads, always the same. It must not know where that is written down.
+//! What the user has said of a program: one rate for each of its threads, always the same. It must
+//! not know where that is written down.
 
 use super::{Moment, Outcome, Rung, Source, Subject};
 

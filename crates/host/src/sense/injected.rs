@@ -1,4 +1,5 @@
-//! Rates from a file or a pipe, so that a policy that needs them can be driven by a test, whatever the machine counts. One JSON object a line:
+//! Rates from a file or a pipe, so that a policy that needs them can be driven by a test, whatever
+//! the machine counts. One JSON object a line:
 //!
 //! ```text
 //! {"app": 3, "rates": [11000, null, "NaN"]}     by the manager's number, by virtual processor
@@ -8,8 +9,9 @@
 //! {"end": true}                                 the source vanishes
 //! ```
 //!
-//! A line holds until another one replaces it. What is appended later is read at the next sample. Nonsense passes through on purpose: `"NaN"`,
-//! `"inf"`, negative and huge numbers are what the rest must withstand. A line that cannot be read at all is skipped.
+//! A line holds until another one replaces it. What is appended later is read at the next sample.
+//! Nonsense passes through on purpose: `"NaN"`, `"inf"`, negative and huge numbers are what the
+//! rest must withstand. A line that cannot be read at all is skipped.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -84,7 +86,8 @@ impl Injected {
     /// Takes in whatever has been written since.
     fn catch_up(&mut self) {
         let mut block = [0; 4096];
-        // An end is only the end for now; nothing to read, or a writer that breaks off, is no different.
+        // An end is only the end for now; nothing to read, or a writer that breaks off, is no
+        // different.
         while let Ok(bytes @ 1..) = self.file.read(&mut block) {
             self.rest.extend_from_slice(&block[..bytes]);
             while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {

@@ -1,10 +1,12 @@
-//! What may pass to those who decide: whole numbers that can be true. A rate that is no number, negative or beyond what any memory carries is
-//! dropped, and the last good one of the same thread stands in for it for [`HOLD_NS`]; after that the rate is unknown.
-//! It must not know where rates come from.
+//! What may pass to those who decide: whole numbers that can be true. A rate that is no number,
+//! negative or beyond what any memory carries is dropped, and the last good one of the same thread
+//! stands in for it for [`HOLD_NS`]; after that the rate is unknown. It must not know where rates
+//! come from.
 
 use std::collections::BTreeMap;
 
-/// Most transactions per millisecond of one thread that are believed: 1 TB/s, more than the memory of any one processor gives.
+/// Most transactions per millisecond of one thread that are believed: 1 TB/s, more than the memory
+/// of any one processor gives.
 pub const RATE_MAX: u32 = 16_000_000;
 /// So long a good rate stands in for bad ones: ten quanta of 100 ms.
 pub const HOLD_NS: u64 = 1_000_000_000;

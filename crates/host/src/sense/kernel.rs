@@ -1,8 +1,10 @@
 //! Loops that move a known number of cache lines to or from memory, and one that moves none.
 //!
-//! Caches of servers hold hundreds of megabytes, so "a buffer larger than the cache" would be a nuisance in itself. Where the processor allows it (x86)
-//! lines are read and put out of all caches at once behind the reader, or written past the caches; then a small buffer does, and it leaves no trace in
-//! anybody's cache. Elsewhere a large buffer is walked through. It must not know what the loops are timed for.
+//! Caches of servers hold hundreds of megabytes, so "a buffer larger than the cache" would be a
+//! nuisance in itself. Where the processor allows it (x86) lines are read and put out of all caches
+//! at once behind the reader, or written past the caches; then a small buffer does, and it leaves
+//! no trace in anybody's cache. Elsewhere a large buffer is walked through. It must not know what
+//! the loops are timed for.
 
 use std::hint::black_box;
 
@@ -18,7 +20,8 @@ const _: () = assert!(size_of::<Line>() as u64 == LINE_BYTES);
 /// Lines moved at a time, between two looks at a clock: some microseconds.
 pub(super) const LINES: usize = 1024;
 
-/// Lines of the buffer: where lines leave the caches by themselves, a small one; else more than most caches hold.
+/// Lines of the buffer: where lines leave the caches by themselves, a small one; else more than
+/// most caches hold.
 const BUFFER_LINES: usize = if cfg!(target_arch = "x86_64") { 16 * LINES } else { 1024 * LINES };
 
 /// Memory of one thread to move lines to and from.
@@ -113,7 +116,8 @@ impl Flush {
     fn line(self, line: &Line) {
         let address = std::ptr::from_ref(line).cast::<u8>();
         match self {
-            // SAFETY: the address is that of a live line; flushing changes no memory. The processor has the instruction (`best`).
+            // SAFETY: the address is that of a live line; flushing changes no memory. The processor
+            // has the instruction (`best`).
             Self::Unordered => unsafe {
                 std::arch::asm!("clflushopt [{}]", in(reg) address, options(nostack, preserves_flags));
             },
@@ -132,8 +136,8 @@ impl Flush {
 #[cfg(target_arch = "x86_64")]
 fn store(lines: &mut [Line]) {
     use std::arch::x86_64::{__m128i, _mm_set1_epi8, _mm_sfence, _mm_stream_si128};
-    // SAFETY: SSE2 is part of x86-64. A line is 64 bytes, aligned to 64, and ours alone; any bytes are a valid line. The fence orders these stores
-    // before whatever reads the lines next.
+    // SAFETY: SSE2 is part of x86-64. A line is 64 bytes, aligned to 64, and ours alone; any bytes
+    // are a valid line. The fence orders these stores before whatever reads the lines next.
     unsafe {
         let value = _mm_set1_epi8(1);
         for line in lines {

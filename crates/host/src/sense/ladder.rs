@@ -1,5 +1,6 @@
-//! The rungs in order. For each application the best source that can tell is asked; one that can tell for nobody any more is never asked again. What
-//! changes is said once, in words. It must not know which sources there are.
+//! The rungs in order. For each application the best source that can tell is asked; one that can
+//! tell for nobody any more is never asked again. What changes is said once, in words. It must not
+//! know which sources there are.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -29,7 +30,8 @@ pub struct State {
 pub struct Sample {
     /// By virtual processor, transactions per millisecond; `None`: it has not run, or is not known.
     pub rates: Vec<Option<u32>>,
-    /// Who said so; `None`: nobody can tell, and `rates` are the last good ones as long as they hold.
+    /// Who said so; `None`: nobody can tell, and `rates` are the last good ones as long as they
+    /// hold.
     pub rung: Option<Rung>,
 }
 
@@ -50,7 +52,8 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// The rungs of this machine. `root` is `/` or a recorded tree; `injected` is a file or pipe of rates, which is then believed before everything.
+    /// The rungs of this machine. `root` is `/` or a recorded tree; `injected` is a file or pipe of
+    /// rates, which is then believed before everything.
     pub fn open(root: &Path, injected: Option<&Path>) -> Self {
         let mut ladder = Self::default();
         if let Some(path) = injected {
@@ -93,7 +96,8 @@ impl Ladder {
                 }
                 Outcome::Pending => return Sample { rates: Vec::new(), rung: Some(step.rung) },
                 Outcome::Nothing(why) => {
-                    // That nothing is said or guessed of a program is the usual case; that it is not counted where others are is not.
+                    // That nothing is said or guessed of a program is the usual case; that it is
+                    // not counted where others are is not.
                     if matches!(step.rung, Rung::Perf | Rung::Resctrl) && step.told.insert(subject.app) {
                         let (rung, app, name) = (step.rung.name(), subject.app, subject.name);
                         self.news.push(format!("{rung} cannot tell the rates of application {app} ({name}): {why}"));
@@ -109,7 +113,8 @@ impl Ladder {
         Sample { rates, rung: None }
     }
 
-    /// Saturation rates that a source has said since: `(bus, transactions per millisecond)`. Those that cannot be true are dropped.
+    /// Saturation rates that a source has said since: `(bus, transactions per millisecond)`. Those
+    /// that cannot be true are dropped.
     pub fn saturations(&mut self) -> Vec<(u32, u32)> {
         let said =
             self.steps.iter_mut().filter_map(|step| step.source.as_mut().ok()).flat_map(|source| source.saturations());

@@ -1,6 +1,8 @@
-//! Bus-transaction rates: how many cache lines each thread moves over its way to memory, and how many that way carries at most.
+//! Bus-transaction rates: how many cache lines each thread moves over its way to memory, and how
+//! many that way carries at most.
 //!
-//! There is no one way to know them, so there is a [`Ladder`] of [`Source`]s: whoever is asked and cannot answer passes on to the next.
+//! There is no one way to know them, so there is a [`Ladder`] of [`Source`]s: whoever is asked and
+//! cannot answer passes on to the next.
 //!
 //! | rung | source | what it counts |
 //! |---|---|---|
@@ -10,11 +12,13 @@
 //! | [`Rung::Declared`] | [`declared`]: what the user said of the program | nothing |
 //! | [`Rung::Estimate`] | [`estimate`]: how much it suffers from a full bus | nothing: pace against its own best |
 //!
-//! Units: a **transaction** is one cache line, [`LINE_BYTES`]; a **rate** is transactions per millisecond *of execution* of one thread
-//! (Antonopoulos et al. 2004, §3: bus-transaction rate, BTR), so 1 GB/s is 15 625. What a bus carries at most (SBTR) is measured by
-//! [`burst`], how full it is now by [`probe`]; [`saturation`] keeps both honest.
+//! Units: a **transaction** is one cache line, [`LINE_BYTES`]; a **rate** is transactions per
+//! millisecond *of execution* of one thread (Antonopoulos et al. 2004, §3: bus-transaction rate,
+//! BTR), so 1 GB/s is 15 625. What a bus carries at most (SBTR) is measured by [`burst`], how full
+//! it is now by [`probe`]; [`saturation`] keeps both honest.
 //!
-//! Sources say what they read, however absurd; [`keep`] lets nothing but sensible integers out. It must not know who uses rates, nor for what.
+//! Sources say what they read, however absurd; [`keep`] lets nothing but sensible integers out. It
+//! must not know who uses rates, nor for what.
 
 pub mod burst;
 pub mod declared;
@@ -39,7 +43,8 @@ pub use team::{Team, ThreadUse};
 /// Bytes of one transaction.
 pub const LINE_BYTES: u64 = 64;
 
-/// A thread that has run for less than this since the latest sample has no rate: a counter's own cost would be most of it.
+/// A thread that has run for less than this since the latest sample has no rate: a counter's own
+/// cost would be most of it.
 pub const RAN_NS_MIN: u64 = 100_000;
 
 /// A way to know rates, from the best to the poorest.
@@ -69,8 +74,9 @@ impl Rung {
         }
     }
 
-    /// How wrong a rate of this rung is to be taken to be, thousandths of the rate. For [`Self::Injected`], [`Self::Declared`] and
-    /// [`Self::Estimate`] this is an assumption; see [`Self::caveat`].
+    /// How wrong a rate of this rung is to be taken to be, thousandths of the rate. For
+    /// [`Self::Injected`], [`Self::Declared`] and [`Self::Estimate`] this is an assumption; see
+    /// [`Self::caveat`].
     pub const fn error_permille(self) -> u32 {
         match self {
             Self::Injected => 0,
@@ -104,11 +110,13 @@ pub struct Subject<'a> {
     pub app: u64,
     /// Its name.
     pub name: &'a str,
-    /// Its threads and what they have run since the latest sample, by virtual processor; `None` where there is no thread.
+    /// Its threads and what they have run since the latest sample, by virtual processor; `None`
+    /// where there is no thread.
     pub threads: &'a [Option<ThreadUse>],
     /// What the user says of one thread's rate.
     pub declared: Option<u32>,
-    /// Pace of its parallel regions against their own best, thousandths (2000: half as fast); 0 is unknown.
+    /// Pace of its parallel regions against their own best, thousandths (2000: half as fast); 0 is
+    /// unknown.
     pub stretch_milli: u32,
 }
 
@@ -130,7 +138,8 @@ impl Subject<'_> {
 pub struct Moment {
     /// `CLOCK_MONOTONIC`.
     pub now_ns: u64,
-    /// How much slower a thread that only streams is than alone, thousandths; `None`: not known lately.
+    /// How much slower a thread that only streams is than alone, thousandths; `None`: not known
+    /// lately.
     pub stream_stretch_milli: Option<u32>,
     /// Rate of one thread that only streams, alone on the machine; 0 is unknown.
     pub stream_rate: u32,
@@ -162,7 +171,8 @@ pub trait Source: Debug + Send {
         let _ = app;
     }
 
-    /// What it says of a bus's saturation rate, if it is a source that says such things: `(bus, rate)`, raw.
+    /// What it says of a bus's saturation rate, if it is a source that says such things:
+    /// `(bus, rate)`, raw.
     fn saturations(&mut self) -> Vec<(u32, f64)> {
         Vec::new()
     }

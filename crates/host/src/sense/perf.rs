@@ -1,6 +1,8 @@
-//! Counters of the processor, one for each thread (`perf_event_open(2)`): misses of the last cache, in user mode, which is what an unprivileged user
-//! may count of his own programs. A counter that had to share the hardware with others is scaled by the time it really counted.
-//! Counters can be refused (containers, virtual machines) or vanish in mid-run; both are said once, and the next rung takes over.
+//! Counters of the processor, one for each thread (`perf_event_open(2)`): misses of the last cache,
+//! in user mode, which is what an unprivileged user may count of his own programs. A counter that
+//! had to share the hardware with others is scaled by the time it really counted. Counters can be
+//! refused (containers, virtual machines) or vanish in mid-run; both are said once, and the next
+//! rung takes over.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -10,7 +12,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use super::{Moment, Outcome, RAN_NS_MIN, Rung, Source, Subject};
 use crate::limits;
 
-/// Samples of an application in a row without any counter of it running until counters are given up.
+/// Samples of an application in a row without any counter of it running until counters are given
+/// up.
 const STALLS_MAX: u32 = 3;
 
 /// What a counter shows.
@@ -113,7 +116,8 @@ impl Perf {
         if running < RAN_NS_MIN {
             return Ok(Seen::Silent);
         }
-        // Counted per time of counting is counted per time of execution: the scaling by enabled/running cancels out.
+        // Counted per time of counting is counted per time of execution: the scaling by
+        // enabled/running cancels out.
         Ok(Seen::Rate(now.value.saturating_sub(before.value) as f64 / (running as f64 / 1e6)))
     }
 
@@ -257,7 +261,8 @@ fn open((kind, config): (u32, u64), tid: u32) -> io::Result<OwnedFd> {
         ..Attributes::default()
     };
     let (any_cpu, no_group): (libc::c_int, libc::c_int) = (-1, -1);
-    // SAFETY: the attributes are valid for reading of the size that they state, and the kernel keeps no pointer to them.
+    // SAFETY: the attributes are valid for reading of the size that they state, and the kernel
+    // keeps no pointer to them.
     let result = unsafe {
         libc::syscall(libc::SYS_perf_event_open, &raw const attributes, tid, any_cpu, no_group, CLOSE_ON_EXEC)
     };

@@ -1,5 +1,6 @@
-//! Measurements beside the work of whoever needs them: a thread of its own that probes or bursts when it is told to and sleeps otherwise. It ends
-//! with its owner. It must not know when a measurement is of use.
+//! Measurements beside the work of whoever needs them: a thread of its own that probes or bursts
+//! when it is told to and sleeps otherwise. It ends with its owner. It must not know when a
+//! measurement is of use.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,7 +28,8 @@ pub enum Order {
 /// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// How full the bus with this number is, if the probe was not disturbed; and the processor time it took, nanoseconds.
+    /// How full the bus with this number is, if the probe was not disturbed; and the processor time
+    /// it took, nanoseconds.
     Probe(u32, Option<Probe>, u64),
     /// What the bus with this number carries, if the burst was not disturbed.
     Burst(u32, Option<Burst>),

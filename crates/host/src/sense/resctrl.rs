@@ -1,5 +1,6 @@
-//! The memory system's own counters (`resctrl`, Intel RDT and AMD QoS): one monitoring group for each application, whose bytes are divided over
-//! its threads. Needs the file system mounted and write access to it, which usually means root. It must not know who an application is.
+//! The memory system's own counters (`resctrl`, Intel RDT and AMD QoS): one monitoring group for
+//! each application, whose bytes are divided over its threads. Needs the file system mounted and
+//! write access to it, which usually means root. It must not know who an application is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -35,7 +36,8 @@ enum Bytes {
 }
 
 impl Resctrl {
-    /// Looks for it below `root`, which is `/` or a recorded tree. Groups that an earlier manager left, and that nobody is in, are removed.
+    /// Looks for it below `root`, which is `/` or a recorded tree. Groups that an earlier manager
+    /// left, and that nobody is in, are removed.
     ///
     /// # Errors
     /// Why it cannot be used, one clause.
@@ -78,7 +80,8 @@ impl Resctrl {
         let group = self.groups.entry(subject.app).or_default();
         let alive: BTreeSet<u32> = subject.threads.iter().flatten().map(|thread| thread.tid).collect();
         for tid in alive.difference(&group.tids) {
-            // Threads that a member starts are members, and one that has just ended cannot become one.
+            // Threads that a member starts are members, and one that has just ended cannot become
+            // one.
             match OpenOptions::new().append(true).open(dir.join("tasks")).and_then(|mut tasks| writeln!(tasks, "{tid}"))
             {
                 Err(cause) if cause.raw_os_error() != Some(libc::ESRCH) => return Err(cause),

@@ -1,6 +1,8 @@
-//! What a bus carries at most, kept honest while the machine works: a virtual machine may move to another host, and a burst may have been too short.
-//! Three things contradict a measured rate: more is carried than it says, the bus is full although much less is carried, or it is not full although as
-//! much is carried. The first one corrects it at once, the others ask for a new measurement. It must not know how anything is measured.
+//! What a bus carries at most, kept honest while the machine works: a virtual machine may move to
+//! another host, and a burst may have been too short. Three things contradict a measured rate: more
+//! is carried than it says, the bus is full although much less is carried, or it is not full
+//! although as much is carried. The first one corrects it at once, the others ask for a new
+//! measurement. It must not know how anything is measured.
 
 /// Streams that are slowed down by this much have a full bus, thousandths.
 const FULL_MILLI: u32 = 1500;
@@ -33,7 +35,8 @@ impl Saturation {
         *self = Self { rate, doubtful: false, contradictions: 0 };
     }
 
-    /// What all threads on the bus together have been counted to move per millisecond. True if the rate is another one now.
+    /// What all threads on the bus together have been counted to move per millisecond. True if the
+    /// rate is another one now.
     pub fn carried(&mut self, total: u32) -> bool {
         // What was measured in a few milliseconds is not exact to a twentieth.
         let beyond = u64::from(total) * 20 > u64::from(self.rate) * 21;

@@ -1,5 +1,6 @@
-//! Which thread is which virtual processor. Linux names threads by ids that come and go; rates are wanted for numbers that stay. A thread gets
-//! the lowest free number when it first does work, so a helper that only sleeps gets none. It must not know what a thread does.
+//! Which thread is which virtual processor. Linux names threads by ids that come and go; rates are
+//! wanted for numbers that stay. A thread gets the lowest free number when it first does work, so a
+//! helper that only sleeps gets none. It must not know what a thread does.
 
 /// A thread counts once it has run this long between two looks.
 const WORKS_NS: u64 = 1_000_000;
@@ -30,10 +31,11 @@ pub struct Team {
 }
 
 impl Team {
-    /// Takes in the threads there are now with their processor times in nanoseconds; there are never more than `most` numbers.
+    /// Takes in the threads there are now with their processor times in nanoseconds; there are
+    /// never more than `most` numbers.
     ///
-    /// Gives what each has used since the former look, by virtual processor. At the first look nothing has been used yet, but whoever has done any
-    /// work before gets a number.
+    /// Gives what each has used since the former look, by virtual processor. At the first look
+    /// nothing has been used yet, but whoever has done any work before gets a number.
     pub fn look(&mut self, now: impl IntoIterator<Item = (u32, u64)>, most: usize) -> &[Option<ThreadUse>] {
         let mut fresh: Vec<(u32, u64)> = now.into_iter().collect();
         fresh.sort_unstable();

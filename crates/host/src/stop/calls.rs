@@ -1,15 +1,18 @@
-//! Which system calls a program could see interrupted by a stop, and what is done about each (signal(7)). Works on what `/proc/PID/task/TID/syscall`
-//! says; it must not know how a thread is stopped.
+//! Which system calls a program could see interrupted by a stop, and what is done about each
+//! (signal(7)). Works on what `/proc/PID/task/TID/syscall` says; it must not know how a thread is
+//! stopped.
 //!
-//! The kernel restarts most calls by itself, with the time that is left. The rest fails with `EINTR`. Of those,
+//! The kernel restarts most calls by itself, with the time that is left. The rest fails with
+//! `EINTR`. Of those,
 //! * a call without a time limit can be begun again without any difference ([`is_told`]);
-//! * a call with one would wait the whole time again, after every turn: it is left asleep ([`Sleep::Leave`]).
+//! * a call with one would wait the whole time again, after every turn: it is left asleep
+//!   ([`Sleep::Leave`]).
 //!
-//! A call that moves much may have moved a part when it is interrupted; then it returns that part, although nobody had a signal to handle. It is left
-//! asleep too ([`Sleep::LeaveUnlessDeep`]).
+//! A call that moves much may have moved a part when it is interrupted; then it returns that part,
+//! although nobody had a signal to handle. It is left asleep too ([`Sleep::LeaveUnlessDeep`]).
 //!
-//! If a call with a limit begins between the look and the stop, it is begun again, and waits a few microseconds too long. If one that moves much
-//! falls asleep there, it returns a part.
+//! If a call with a limit begins between the look and the stop, it is begun again, and waits a few
+//! microseconds too long. If one that moves much falls asleep there, it returns a part.
 
 /// `io_pgetevents` on x86-64; the C library's headers lack it.
 #[cfg(target_arch = "x86_64")]
@@ -22,16 +25,19 @@ pub(super) enum Sleep {
     Stop,
     /// Stop it unless this descriptor is a socket with a time limit for receiving.
     Unless(i32),
-    /// It may have done a part of its work: leave it, unless its sleep is one that nothing interrupts; then it stops when it has done all.
+    /// It may have done a part of its work: leave it, unless its sleep is one that nothing
+    /// interrupts; then it stops when it has done all.
     LeaveUnlessDeep,
     /// It sleeps with a time limit that would begin anew: leave it.
     Leave,
-    /// It is becoming another program: taking it now could cost that one its set-user-ID rights. Look again.
+    /// It is becoming another program: taking it now could cost that one its set-user-ID rights.
+    /// Look again.
     Becoming,
 }
 
-/// Decides by the line of `/proc/PID/task/TID/syscall`: `running`, or the number of the call and its arguments. Anything else is stopped: whatever
-/// the kernel may say there one day, a thread that does not sleep is no harm.
+/// Decides by the line of `/proc/PID/task/TID/syscall`: `running`, or the number of the call and
+/// its arguments. Anything else is stopped: whatever the kernel may say there one day, a thread
+/// that does not sleep is no harm.
 pub(super) fn decide(line: &str) -> Sleep {
     let mut words = line.split_ascii_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()) else { return Sleep::Stop };
@@ -84,7 +90,8 @@ fn sleep_in(_number: i64, _arguments: &[u64; 6]) -> Sleep {
     Sleep::Stop
 }
 
-/// A program would see this call fail with `EINTR`, and it may be begun again: it has done nothing yet when it fails so. (Not `close`, for one.)
+/// A program would see this call fail with `EINTR`, and it may be begun again: it has done nothing
+/// yet when it fails so. (Not `close`, for one.)
 #[cfg(target_arch = "x86_64")]
 pub(super) fn is_told(number: i64) -> bool {
     matches!(

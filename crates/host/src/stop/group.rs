@@ -1,5 +1,5 @@
-//! One stopped group: taking its threads, waiting for them, letting them go, burying those that were killed. Runs in the stopper's thread
-//! only. It must not know of other groups, nor of leases.
+//! One stopped group: taking its threads, waiting for them, letting them go, burying those that
+//! were killed. Runs in the stopper's thread only. It must not know of other groups, nor of leases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,8 @@ const LOOK_LAST_NS: u64 = 50_000_000;
 /// Looks may cost one part in this many of a processor.
 const LOOK_SHARE: u64 = 2000;
 
-/// Times that a thread is tried again which the system refuses: it may have been a thread of a program that was just becoming another one.
+/// Times that a thread is tried again which the system refuses: it may have been a thread of a
+/// program that was just becoming another one.
 const SEIZE_TRIES: u32 = 3;
 
 /// A thread in our hands.
@@ -37,7 +38,8 @@ struct Member {
     tasks: Tasks,
     held: BTreeMap<u32, Held>,
     asleep: BTreeSet<u32>,
-    /// Readable when the thread it stands for has died: then all have, or the program has become another one.
+    /// Readable when the thread it stands for has died: then all have, or the program has become
+    /// another one.
     watch: Option<OwnedFd>,
 }
 
@@ -75,10 +77,12 @@ impl Group {
         self.request
     }
 
-    /// Stops whatever runs of it, and waits for that at most `patience_ns`. `lingering` are threads that were let go before they had stopped. An error is the reason why it cannot be
-    /// stopped; the caller lets it go then.
+    /// Stops whatever runs of it, and waits for that at most `patience_ns`. `lingering` are threads
+    /// that were let go before they had stopped. An error is the reason why it cannot be stopped;
+    /// the caller lets it go then.
     ///
-    /// New threads come from threads that run, so when nobody has been taken since the list was read, everybody is.
+    /// New threads come from threads that run, so when nobody has been taken since the list was
+    /// read, everybody is.
     pub(super) fn stop(
         &mut self,
         shared: &Shared,
@@ -157,7 +161,8 @@ impl Group {
         Ok(())
     }
 
-    /// Somebody must look again if threads are asleep or late, or cannot be watched; not otherwise. `cost_ns`: what the latest look took.
+    /// Somebody must look again if threads are asleep or late, or cannot be watched; not otherwise.
+    /// `cost_ns`: what the latest look took.
     fn plan_look(&mut self, cost_ns: u64) {
         let open = self.members.values().any(|member| {
             !member.asleep.is_empty()
@@ -192,7 +197,8 @@ impl Group {
         }
     }
 
-    /// What [`Self::look_at`] asks for: as [`Self::stop`], without waiting for those that have woken or have been born.
+    /// What [`Self::look_at`] asks for: as [`Self::stop`], without waiting for those that have
+    /// woken or have been born.
     pub(super) fn look(&mut self, shared: &Shared, lingering: &mut BTreeSet<u32>) -> Result<(), String> {
         let begun = monotonic_ns();
         self.stop(shared, lingering, 0)?;
@@ -205,7 +211,8 @@ impl Group {
         self.members.iter().filter_map(|(pid, member)| Some((*pid, member.watch.as_ref()?)))
     }
 
-    /// Lets everybody go. Threads that have not stopped yet cannot be let go yet: they are added to `lingering`.
+    /// Lets everybody go. Threads that have not stopped yet cannot be let go yet: they are added to
+    /// `lingering`.
     pub(super) fn release(mut self, shared: &Shared, lingering: &mut BTreeSet<u32>) {
         for member in self.members.values_mut() {
             for (tid, held) in std::mem::take(&mut member.held) {
@@ -245,8 +252,8 @@ impl Member {
         self.held.iter().filter(|(_, held)| **held == Held::Taken).map(|(tid, _)| *tid)
     }
 
-    /// Takes one thread and tells it to stop, both at once: if it became another program in between, that one would not get the rights of its
-    /// owner (`execve`, set-user-ID).
+    /// Takes one thread and tells it to stop, both at once: if it became another program in
+    /// between, that one would not get the rights of its owner (`execve`, set-user-ID).
     fn take(&mut self, tid: u32, shared: &Shared, lingering: &mut BTreeSet<u32>) -> Result<Take, String> {
         match self.tasks.sleep_of(tid) {
             Sleep::Leave => return Ok(Take::Asleep),
@@ -259,7 +266,8 @@ impl Member {
             if cause.raw_os_error() == Some(libc::ESRCH) || matches!(self.tasks.state(tid), None | Some('Z' | 'X')) {
                 return Ok(Take::Gone);
             }
-            // Ours already: let go before it had stopped, or it has got the number of a thread of ours by becoming another program.
+            // Ours already: let go before it had stopped, or it has got the number of a thread of
+            // ours by becoming another program.
             if lingering.remove(&tid) || self.tasks.tracer(tid) == Some(own_tid()) {
                 seized = Ok(());
             } else {
@@ -307,7 +315,8 @@ impl Member {
         Ok(true)
     }
 
-    /// Watches one of the stopped threads. Where the kernel cannot (before Linux 6.9), the group is looked at now and then instead.
+    /// Watches one of the stopped threads. Where the kernel cannot (before Linux 6.9), the group is
+    /// looked at now and then instead.
     fn watch(&mut self) {
         /// `PIDFD_THREAD`: the descriptor stands for one thread.
         const PIDFD_THREAD: libc::c_uint = libc::O_EXCL.cast_unsigned();
@@ -324,8 +333,9 @@ impl Member {
         }
     }
 
-    /// Buries its dead, the process itself last, because it cannot be buried before; and finds out who runs although it was stopped: the thread that
-    /// made the process another program has the process's number from then on.
+    /// Buries its dead, the process itself last, because it cannot be buried before; and finds out
+    /// who runs although it was stopped: the thread that made the process another program has the
+    /// process's number from then on.
     fn recheck(&mut self, pid: u32, shared: &Shared) {
         let all: Vec<u32> = self.held.keys().copied().filter(|tid| *tid != pid).chain([pid]).collect();
         for tid in all {

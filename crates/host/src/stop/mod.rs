@@ -1,24 +1,34 @@
-//! Stopping programs for the length of other programs' turns, and letting them go on, without anybody noticing.
+//! Stopping programs for the length of other programs' turns, and letting them go on, without
+//! anybody noticing.
 //!
-//! **How.** Every thread is taken by `PTRACE_SEIZE` and `PTRACE_INTERRUPT` and let go by `PTRACE_DETACH` (ptrace(2)). Unlike with `SIGSTOP` the parent
-//! is not told, `wait` and a shell's job control see nothing, and a program that its user has stopped stays so. If the manager dies, the kernel lets go
-//! of everything by itself. The freezer of cgroup v2 would be as quiet, but would leave programs frozen for ever if the manager died: not used.
+//! **How.** Every thread is taken by `PTRACE_SEIZE` and `PTRACE_INTERRUPT` and let go by
+//! `PTRACE_DETACH` (ptrace(2)). Unlike with `SIGSTOP` the parent is not told, `wait` and a shell's
+//! job control see nothing, and a program that its user has stopped stays so. If the manager dies,
+//! the kernel lets go of everything by itself. The freezer of cgroup v2 would be as quiet, but
+//! would leave programs frozen for ever if the manager died: not used.
 //!
-//! **What a program could notice** is a system call that fails with `EINTR` where it would have gone on (signal(7), "Interruption of system calls
-//! by stop signals"). `calls.rs` knows them: a call whose time limit would begin anew is left asleep, which costs nobody a processor, and looked at
-//! again now and then; every other one is told to restart by itself while the thread is stopped. A call that may have moved a part of its bytes, which
-//! it would return, is left asleep too. Two things are left: if a process gets a signal that it ignores by default (`SIGCHLD`, `SIGWINCH`) while it is stopped,
-//! the kernel does not drop it but wakes a thread for it, and if one was left asleep, its call fails with `EINTR` or returns a part; and a thread that
-//! is just running in a blocking `write` when it is to be stopped, and would fall asleep in it, returns a part (as after `SIGSTOP`).
+//! **What a program could notice** is a system call that fails with `EINTR` where it would have
+//! gone on (signal(7), "Interruption of system calls by stop signals"). `calls.rs` knows them: a
+//! call whose time limit would begin anew is left asleep, which costs nobody a processor, and
+//! looked at again now and then; every other one is told to restart by itself while the thread is
+//! stopped. A call that may have moved a part of its bytes, which it would return, is left asleep
+//! too. Two things are left: if a process gets a signal that it ignores by default (`SIGCHLD`,
+//! `SIGWINCH`) while it is stopped, the kernel does not drop it but wakes a thread for it, and if
+//! one was left asleep, its call fails with `EINTR` or returns a part; and a thread that is just
+//! running in a blocking `write` when it is to be stopped, and would fall asleep in it, returns a
+//! part (as after `SIGSTOP`).
 //!
-//! **Who.** A thread may be let go only by the thread that took it, so one thread does it all (`worker.rs`); [`Stopper`] is its remote control. It has a
-//! lease: if nobody has spoken to it for [`LEASE_NS`], it lets everything go. A thread that is deep in the kernel (disk, `vfork`) stops by itself
-//! before its next instruction of its own; nobody waits for it ([`Stopped::late`]).
+//! **Who.** A thread may be let go only by the thread that took it, so one thread does it all
+//! (`worker.rs`); [`Stopper`] is its remote control. It has a lease: if nobody has spoken to it for
+//! [`LEASE_NS`], it lets everything go. A thread that is deep in the kernel (disk, `vfork`) stops
+//! by itself before its next instruction of its own; nobody waits for it ([`Stopped::late`]).
 //!
-//! **What cannot be stopped** — traced by a debugger, of another user, set-user-ID, not allowed by the system — is left running as a whole, with
-//! a reason ([`Outcome::Unstoppable`]). `gdb -p` and `strace -p` are refused while a program is stopped, and work in its next turn, or after
-//! `numaestro release`. Under Yama's usual setting a program is stoppable if it was started by `numaestro run` or has attached; its children are not. Children of the
-//! manager itself must not be stopped: as their parent it would be told what it is told as their tracer.
+//! **What cannot be stopped** — traced by a debugger, of another user, set-user-ID, not allowed by
+//! the system — is left running as a whole, with a reason ([`Outcome::Unstoppable`]). `gdb -p` and
+//! `strace -p` are refused while a program is stopped, and work in its next turn, or after
+//! `numaestro release`. Under Yama's usual setting a program is stoppable if it was started by
+//! `numaestro run` or has attached; its children are not. Children of the manager itself must not
+//! be stopped: as their parent it would be told what it is told as their tracer.
 //!
 //! It must not know what turns there are, nor who is to run when.
 
@@ -49,8 +59,9 @@ use crate::error::{self, HostError};
 
 /// Everything is let go if the stopper has not been spoken to for this long, nanoseconds.
 pub const LEASE_NS: u64 = 2_000_000_000;
-/// A stopper that has been told to end is left to itself after this time, nanoseconds: it may be waiting for the end of an `execve`, and who drops
-/// it may be about to end, which lets everything go.
+/// A stopper that has been told to end is left to itself after this time, nanoseconds: it may be
+/// waiting for the end of an `execve`, and who drops it may be about to end, which lets everything
+/// go.
 const FAREWELL_NS: u64 = 1_000_000_000;
 /// [`Stopper::stop`] returns after this time, nanoseconds, whatever is missing.
 const PATIENCE_NS: u64 = 30_000_000;
@@ -62,7 +73,8 @@ const LOOK_AFTER: Duration = Duration::from_millis(2);
 pub struct Group {
     /// The process.
     pub root: u32,
-    /// `Some`: with everything that descends from it, without the subtrees whose roots are in the set. `None`: this process alone.
+    /// `Some`: with everything that descends from it, without the subtrees whose roots are in the
+    /// set. `None`: this process alone.
     pub tree: Option<BTreeSet<u32>>,
 }
 
@@ -73,7 +85,8 @@ pub struct Stopped {
     pub threads: u32,
     /// Of those: threads in the kernel that stop before they leave it.
     pub late: u32,
-    /// Threads that were left: asleep in a call which would begin anew or return a part, or becoming another program. They are stopped soon after.
+    /// Threads that were left: asleep in a call which would begin anew or return a part, or
+    /// becoming another program. They are stopped soon after.
     pub asleep: u32,
 }
 
@@ -91,13 +104,15 @@ pub enum Outcome {
 /// Something that happened since the stopper was last spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// A group could not be stopped, or turned out not to be stoppable after all (it started a program with other rights, say), and runs; the reason.
+    /// A group could not be stopped, or turned out not to be stoppable after all (it started a
+    /// program with other rights, say), and runs; the reason.
     Unstoppable(u64, String),
     /// The lease had run out: nothing is stopped any more.
     Lapsed,
 }
 
-/// What the stopper is told to do. Groups go by a number of the caller's, requests to stop one by a number of their own.
+/// What the stopper is told to do. Groups go by a number of the caller's, requests to stop one by a
+/// number of their own.
 enum Command {
     Stop(u64, u64, Group),
     Continue(u64),
@@ -117,8 +132,9 @@ struct Shared {
     wake: OwnedFd,
     /// When the stopper was last spoken to.
     spoken_ns: AtomicU64,
-    /// Threads the stopper has taken. Who waits for it buries those that have died: a program that replaces itself (`execve`) waits for the death
-    /// of its other threads, which are ours to bury, while `PTRACE_SEIZE` waits for the end of `execve`.
+    /// Threads the stopper has taken. Who waits for it buries those that have died: a program that
+    /// replaces itself (`execve`) waits for the death of its other threads, which are ours to bury,
+    /// while `PTRACE_SEIZE` waits for the end of `execve`.
     taken: Mutex<BTreeSet<u32>>,
 }
 
@@ -146,7 +162,8 @@ pub struct Stopper {
     commands: Sender<Command>,
     answers: Receiver<(u64, Outcome)>,
     unasked: Receiver<Unasked>,
-    /// The latest request for each group that is stopped, or may yet be. Whatever is said of an older one, or of none, is not true any more.
+    /// The latest request for each group that is stopped, or may yet be. Whatever is said of an
+    /// older one, or of none, is not true any more.
     requests: RefCell<BTreeMap<u64, u64>>,
     requests_made: Cell<u64>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -159,7 +176,8 @@ impl std::fmt::Debug for Stopper {
 }
 
 impl Stopper {
-    /// Starts the thread. It sleeps until it is told something. Whether it will be of use, [`rung()`] says.
+    /// Starts the thread. It sleeps until it is told something. Whether it will be of use,
+    /// [`rung()`] says.
     pub fn start() -> Result<Self, HostError> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let shared = Arc::new(Shared {
@@ -179,9 +197,11 @@ impl Stopper {
         Ok(Self { shared, commands, answers, unasked, requests, requests_made, thread: Some(thread) })
     }
 
-    /// Stops `group` under the number `key`, and returns when its threads are stopped, or after 30 ms at most.
+    /// Stops `group` under the number `key`, and returns when its threads are stopped, or after 30
+    /// ms at most.
     ///
-    /// A group that is stopped already is gone through again: threads that have appeared since are stopped too.
+    /// A group that is stopped already is gone through again: threads that have appeared since are
+    /// stopped too.
     pub fn stop(&self, key: u64, group: Group) -> Outcome {
         let begun = monotonic_ns();
         let request = self.requests_made.get() + 1;
@@ -224,7 +244,8 @@ impl Stopper {
         let _ = self.tell(Command::ContinueAll);
     }
 
-    /// Renews the lease, to be called about once a second while something is stopped. What has happened meanwhile.
+    /// Renews the lease, to be called about once a second while something is stopped. What has
+    /// happened meanwhile.
     pub fn renew(&self) -> Vec<News> {
         self.shared.spoken_ns.store(monotonic_ns(), Ordering::Relaxed);
         self.shared.bury_dead();
@@ -252,7 +273,8 @@ impl Drop for Stopper {
         let until = monotonic_ns() + FAREWELL_NS;
         while let Some(thread) = self.thread.take() {
             if thread.is_finished() {
-                // It only ends in disorder by a bug of its own; the kernel has let go of everything then.
+                // It only ends in disorder by a bug of its own; the kernel has let go of everything
+                // then.
                 let _ = thread.join();
             } else if monotonic_ns() < until {
                 self.shared.bury_dead();

@@ -1,4 +1,5 @@
-//! Whether programs can be stopped on this machine, and if not, why and what to do about it. It must not know what it would be good for.
+//! Whether programs can be stopped on this machine, and if not, why and what to do about it. It
+//! must not know what it would be good for.
 
 use std::path::Path;
 
@@ -33,7 +34,8 @@ pub fn rung() -> Rung {
     }
 }
 
-/// Whose programs can be stopped, by the setting of Yama (the kernel's Documentation/admin-guide/LSM/Yama.rst).
+/// Whose programs can be stopped, by the setting of Yama (the kernel's
+/// Documentation/admin-guide/LSM/Yama.rst).
 fn reach(scope: Option<&str>) -> &'static str {
     match scope {
         None | Some("0") => "every program of this user",
@@ -42,8 +44,8 @@ fn reach(scope: Option<&str>) -> &'static str {
     }
 }
 
-/// Lets the manager stop this process, and the program it becomes (`execve` keeps it, `fork` does not), where Yama would forbid it. Elsewhere
-/// nothing changes, and nothing has to.
+/// Lets the manager stop this process, and the program it becomes (`execve` keeps it, `fork` does
+/// not), where Yama would forbid it. Elsewhere nothing changes, and nothing has to.
 pub fn permit(manager: u32) {
     // SAFETY: numbers only.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(manager), 0, 0, 0) };
@@ -66,10 +68,12 @@ fn try_it() -> Result<(), String> {
     let child = match unsafe { libc::fork() } {
         -1 => return Err("no process could be made to try it on".to_owned()),
         0 => {
-            // SAFETY: system calls without memory; the child ends with its parent's thread at the latest, or when it is killed.
+            // SAFETY: system calls without memory; the child ends with its parent's thread at the
+            // latest, or when it is killed.
             unsafe {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                // It may have died before that: the child would keep its descriptors for ever, and with them its lock.
+                // It may have died before that: the child would keep its descriptors for ever, and
+                // with them its lock.
                 if libc::getppid().cast_unsigned() == parent {
                     libc::pause();
                 }

@@ -17,17 +17,20 @@ struct Attributes {
 /// The shortest time slice that the kernel gives, nanoseconds.
 const SHORTEST_NS: u64 = 100_000;
 
-/// Asks for the shortest time slices for the calling thread: as much processor time as any other, in smaller pieces, which come sooner.
-/// Takes effect from Linux 6.12 on; needs no rights. Without it, a thread that wakes among `n` others that compute may wait for `n` slices.
+/// Asks for the shortest time slices for the calling thread: as much processor time as any other,
+/// in smaller pieces, which come sooner. Takes effect from Linux 6.12 on; needs no rights. Without
+/// it, a thread that wakes among `n` others that compute may wait for `n` slices.
 pub fn prefer_short() {
     let size = size_of::<Attributes>() as u32;
     let attributes = Attributes { size, runtime: SHORTEST_NS, nice: own_nice(), ..Attributes::default() };
-    // SAFETY: the structure says how large it is and is valid for reading; 0 is the calling thread. A refusal changes nothing.
+    // SAFETY: the structure says how large it is and is valid for reading; 0 is the calling thread.
+    // A refusal changes nothing.
     unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
-/// Lets the calling thread go before all others, if the system allows it: for one that has little to do, but that at once. Without the right to it
-/// (`CAP_SYS_NICE`, or a limit that allows it) nothing changes.
+/// Lets the calling thread go before all others, if the system allows it: for one that has little
+/// to do, but that at once. Without the right to it (`CAP_SYS_NICE`, or a limit that allows it)
+/// nothing changes.
 pub(super) fn go_first() {
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }

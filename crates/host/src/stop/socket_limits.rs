@@ -1,10 +1,13 @@
-//! Whether a descriptor of another process is a socket with a time limit (`SO_RCVTIMEO`). It must not know why that is asked.
+//! Whether a descriptor of another process is a socket with a time limit (`SO_RCVTIMEO`). It must
+//! not know why that is asked.
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Looks at descriptor `fd` of the process behind `process` (a pidfd). `false` also if it cannot be looked at.
+/// Looks at descriptor `fd` of the process behind `process` (a pidfd). `false` also if it cannot be
+/// looked at.
 ///
-/// The descriptor is duplicated for the length of one call; the program's own use of it is not touched.
+/// The descriptor is duplicated for the length of one call; the program's own use of it is not
+/// touched.
 pub(super) fn has_receive_limit(process: BorrowedFd<'_>, fd: i32) -> bool {
     // SAFETY: three numbers; the kernel returns a new descriptor or an error.
     let raw = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), fd, 0) };
@@ -13,7 +16,8 @@ pub(super) fn has_receive_limit(process: BorrowedFd<'_>, fd: i32) -> bool {
     let copy = unsafe { OwnedFd::from_raw_fd(raw) };
     let mut limit = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let mut length = size_of::<libc::timeval>() as libc::socklen_t;
-    // SAFETY: `limit` and `length` are valid for writing, and `length` says how large `limit` is. What is no socket gives an error.
+    // SAFETY: `limit` and `length` are valid for writing, and `length` says how large `limit` is.
+    // What is no socket gives an error.
     let result = unsafe {
         libc::getsockopt(
             copy.as_raw_fd(),

@@ -1,5 +1,5 @@
-//! The threads of one process as `/proc` shows them, read through one open directory, which cannot come to mean another process.
-//! It must not know how a thread is stopped.
+//! The threads of one process as `/proc` shows them, read through one open directory, which cannot
+//! come to mean another process. It must not know how a thread is stopped.
 
 use std::io;
 
@@ -20,8 +20,8 @@ impl Tasks {
     /// Of process `pid`.
     pub(super) fn open(pid: u32) -> io::Result<Self> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
-        // The directory first: if the number came to mean another process in between, that one would be newer than the directory, which then is
-        // empty.
+        // The directory first: if the number came to mean another process in between, that one
+        // would be newer than the directory, which then is empty.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(format!("/proc/{pid}/task"), flags, Mode::empty())?;
         Ok(Self { dir, process: rustix::process::pidfd_open(number, PidfdFlags::empty())? })
@@ -55,8 +55,9 @@ impl Tasks {
         }
     }
 
-    /// Whether a descriptor of thread `tid` is a socket. Asked before anybody takes a copy of it: closing a copy of a file can wait for the
-    /// file system it is on (a network's, or one that a program serves).
+    /// Whether a descriptor of thread `tid` is a socket. Asked before anybody takes a copy of it:
+    /// closing a copy of a file can wait for the file system it is on (a network's, or one that a
+    /// program serves).
     fn is_socket(&self, tid: u32, fd: i32) -> bool {
         let mut name = [0_u8; 16];
         let path = format!("{tid}/fd/{fd}");

@@ -1,8 +1,10 @@
-//! The system's calls for taking, stopping and letting go of one thread. It must not know which threads, nor why.
+//! The system's calls for taking, stopping and letting go of one thread. It must not know which
+//! threads, nor why.
 
 use std::io;
 
-/// `PTRACE_EVENT_STOP` in the upper byte of a stop's status: a stop we asked for, or one of the whole process.
+/// `PTRACE_EVENT_STOP` in the upper byte of a stop's status: a stop we asked for, or one of the
+/// whole process.
 const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
 
 /// What has become of a thread that was taken.
@@ -10,7 +12,8 @@ const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
 pub(super) enum Seen {
     /// It still runs, or is in the kernel.
     Running,
-    /// It is stopped; this signal (0: none) was about to be delivered and has to be given back when it is let go.
+    /// It is stopped; this signal (0: none) was about to be delivered and has to be given back when
+    /// it is let go.
     Stopped(i32),
     /// It has died and is to be buried.
     Dead,
@@ -20,12 +23,14 @@ pub(super) enum Seen {
 
 fn request(request: libc::c_uint, tid: u32, data: usize) -> io::Result<()> {
     let pid = tid.cast_signed();
-    // SAFETY: none of the requests used here reads or writes memory of ours: address 0, and a number as data.
+    // SAFETY: none of the requests used here reads or writes memory of ours: address 0, and a
+    // number as data.
     let result = unsafe { libc::ptrace(request, pid, std::ptr::null_mut::<libc::c_void>(), data) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Takes thread `tid` without stopping it. No option is set: above all not `PTRACE_O_EXITKILL`, which would end it with us.
+/// Takes thread `tid` without stopping it. No option is set: above all not `PTRACE_O_EXITKILL`,
+/// which would end it with us.
 pub(super) fn seize(tid: u32) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0)
 }
@@ -40,7 +45,8 @@ pub(super) fn detach(tid: u32, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_DETACH, tid, usize::try_from(signal).unwrap_or(0))
 }
 
-/// Asks without consuming: a signal that a thread was about to get is lost if its tracer dies after the stop was consumed, and only then.
+/// Asks without consuming: a signal that a thread was about to get is lost if its tracer dies after
+/// the stop was consumed, and only then.
 pub(super) fn look(tid: u32) -> Seen {
     let options = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::WNOHANG | libc::WNOWAIT;
     // SAFETY: all bits zero is a valid siginfo, and it is valid for writing.
@@ -62,7 +68,8 @@ pub(super) fn look(tid: u32) -> Seen {
     }
 }
 
-/// Buries the thread if it has died; its real parent gets it then. Whether there is nothing left of it for us.
+/// Buries the thread if it has died; its real parent gets it then. Whether there is nothing left of
+/// it for us.
 pub(super) fn bury(tid: u32) -> bool {
     match look(tid) {
         Seen::Running | Seen::Stopped(_) => false,
@@ -79,8 +86,9 @@ pub(super) fn bury(tid: u32) -> bool {
     }
 }
 
-/// Sleeps until a stop or a death is reported to the calling thread, or for `ns`. The report is a `SIGCHLD`, which must be blocked; where
-/// another thread of this process has not blocked it, it may be lost, and the time has to pass.
+/// Sleeps until a stop or a death is reported to the calling thread, or for `ns`. The report is a
+/// `SIGCHLD`, which must be blocked; where another thread of this process has not blocked it, it
+/// may be lost, and the time has to pass.
 pub(super) fn sleep_until_reported(ns: u64) {
     let limit =
         libc::timespec { tv_sec: (ns / 1_000_000_000).cast_signed(), tv_nsec: (ns % 1_000_000_000).cast_signed() };
@@ -102,10 +110,12 @@ pub(super) enum Wrong {
     Gone,
 }
 
-/// If the stop has interrupted one of the calls that would tell the program, lets the kernel begin that call again instead.
+/// If the stop has interrupted one of the calls that would tell the program, lets the kernel begin
+/// that call again instead.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn put_right(tid: u32) -> Result<(), Wrong> {
-    /// `ERESTARTNOHAND` of the kernel: begin again, unless a handler is about to run; then it is `EINTR` after all, as without us.
+    /// `ERESTARTNOHAND` of the kernel: begin again, unless a handler is about to run; then it is
+    /// `EINTR` after all, as without us.
     const BEGIN_AGAIN: i64 = -514;
     /// The code segment of 64-bit programs.
     const WIDE: u64 = 0x33;
@@ -125,7 +135,8 @@ pub(super) fn put_right(tid: u32) -> Result<(), Wrong> {
     let interrupted = registers.rax.cast_signed() == -i64::from(libc::EINTR);
     if interrupted && super::calls::is_told(registers.orig_rax.cast_signed()) {
         let offset = std::mem::offset_of!(libc::user_regs_struct, rax);
-        // SAFETY: address and data are numbers for this request: the place among the registers, and the value.
+        // SAFETY: address and data are numbers for this request: the place among the registers, and
+        // the value.
         unsafe { libc::ptrace(libc::PTRACE_POKEUSER, pid, offset, BEGIN_AGAIN) };
     }
     Ok(())

@@ -1,5 +1,6 @@
-//! The thread that stops and lets go: commands in, answers out, and between them deaths, looks and the lease. All calls of ptrace(2) are made
-//! here, because the kernel takes them only from the thread that took the tracee. It must not know what the groups are.
+//! The thread that stops and lets go: commands in, answers out, and between them deaths, looks and
+//! the lease. All calls of ptrace(2) are made here, because the kernel takes them only from the
+//! thread that took the tracee. It must not know what the groups are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,13 +16,15 @@ use super::{Command, LEASE_NS, Outcome, Shared, Unasked};
 use crate::clock::monotonic_ns;
 use crate::signals::BlockedSignals;
 
-/// Threads that were let go before they had stopped are tried again after this time, nanoseconds, and later half as often each time.
+/// Threads that were let go before they had stopped are tried again after this time, nanoseconds,
+/// and later half as often each time.
 const LINGER_NS: u64 = 500_000;
 /// The longest time between two tries.
 const LINGER_LAST_NS: u64 = 10_000_000;
 /// Threads that have not stopped after this time, nanoseconds, are late.
 const SETTLE_NS: u64 = 4_000_000;
-/// At its end, the stopper waits this long for threads that have not stopped; then the kernel lets go of them.
+/// At its end, the stopper waits this long for threads that have not stopped; then the kernel lets
+/// go of them.
 const FAREWELL_NS: u64 = 20_000_000;
 
 /// See the file's header.
@@ -41,7 +44,8 @@ impl Worker {
 
     /// Works until told to end, or until nobody can tell it anything any more.
     pub(super) fn run(mut self, inbox: &Receiver<Command>) {
-        // Reports of stops are waited for (see `trace::sleep_until_reported`); if that cannot be set up, waiting takes a little longer.
+        // Reports of stops are waited for (see `trace::sleep_until_reported`); if that cannot be
+        // set up, waiting takes a little longer.
         let _ = BlockedSignals::block(&[Signal::CHILD]);
         super::slice::go_first();
         super::prefer_short();

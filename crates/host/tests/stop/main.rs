@@ -1,4 +1,5 @@
-//! Real programs, stopped and continued: nobody notices, and nobody stays stopped. The programs are this test again, in a role (`roles.rs`).
+//! Real programs, stopped and continued: nobody notices, and nobody stays stopped. The programs are
+//! this test again, in a role (`roles.rs`).
 
 #![cfg(target_arch = "x86_64")]
 #![allow(unsafe_code)]

@@ -1,5 +1,6 @@
-//! A process that stops others, told so by lines. It is not the test itself, because the parent of a program must not be the one that stops it:
-//! what the kernel tells the one, it would tell the other.
+//! A process that stops others, told so by lines. It is not the test itself, because the parent of
+//! a program must not be the one that stops it: what the kernel tells the one, it would tell the
+//! other.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -22,7 +23,8 @@ impl Manager {
         Self { actor: RefCell::new(Actor::ready("manager", "")) }
     }
 
-    /// From now on the lease is renewed only by [`Self::renew`]; else it is renewed all the time, however slow the machine.
+    /// From now on the lease is renewed only by [`Self::renew`]; else it is renewed all the time,
+    /// however slow the machine.
     pub fn renews_by_hand(&self) {
         assert_eq!(self.ask("by-hand"), "ok");
     }

@@ -1,5 +1,5 @@
-//! What the programs do that are stopped. `play` is no test, so the harness ignores it: started with a role, it becomes
-//! that program and never returns to the harness.
+//! What the programs do that are stopped. `play` is no test, so the harness ignores it: started
+//! with a role, it becomes that program and never returns to the harness.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -105,7 +105,8 @@ fn threads(rounds: u32) -> ! {
 
 /// A child that runs `then` and ends with its answer; it dies with its parent.
 fn child(flags: libc::c_int, then: impl FnOnce() -> i32) -> i32 {
-    // SAFETY: without shared memory this is fork, and the child only makes system calls and computes.
+    // SAFETY: without shared memory this is fork, and the child only makes system calls and
+    // computes.
     let pid = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) } as i32;
     assert!(pid >= 0);
     if pid == 0 {

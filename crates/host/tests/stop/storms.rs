@@ -1,4 +1,5 @@
-//! Programs that make threads, processes and themselves anew all the time, stopped and continued all the while.
+//! Programs that make threads, processes and themselves anew all the time, stopped and continued
+//! all the while.
 
 use crate::manager::Manager;
 use crate::support::{Actor, exit_code, harass, stop, turn};

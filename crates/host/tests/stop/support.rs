@@ -12,7 +12,8 @@ use rustix::process::Signal;
 
 use crate::manager::Manager;
 
-/// One test at a time: they look at what runs and what does not, which takes long among many that compute.
+/// One test at a time: they look at what runs and what does not, which takes long among many that
+/// compute.
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -34,7 +35,8 @@ impl Actor {
             .env(crate::roles::ARGUMENT, argument)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A group of its own, as a shell makes it: the kernel drops a terminal's stop for groups without a parent outside.
+            // A group of its own, as a shell makes it: the kernel drops a terminal's stop for
+            // groups without a parent outside.
             .process_group(0);
         numaestro_host::children::end_with_parent(&mut command, Signal::KILL);
         let mut child = command.spawn().unwrap();
@@ -94,7 +96,8 @@ impl Actor {
         })
     }
 
-    /// It uses no processor time for a while, after a moment in which threads that are late may leave the kernel.
+    /// It uses no processor time for a while, after a moment in which threads that are late may
+    /// leave the kernel.
     pub fn rests(&self) -> bool {
         let time = || procfs::cpu_time_ns(self.pid()).unwrap();
         (0..4).any(|_| {
@@ -141,7 +144,8 @@ pub fn stop(manager: &Manager, group: &Group) -> Stopped {
     panic!("no answer");
 }
 
-/// Stops and continues `actor` again and again, until it has ended or `most` times; how often, and how many threads were caught.
+/// Stops and continues `actor` again and again, until it has ended or `most` times; how often, and
+/// how many threads were caught.
 pub fn harass(manager: &Manager, actor: &mut Actor, group: &Group, most: u32) -> (u32, u64) {
     let mut threads = 0;
     for round in 0..most {

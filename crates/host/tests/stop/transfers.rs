@@ -1,4 +1,5 @@
-//! Calls that have done a part of their work when they sleep: after a stop they return the whole of it, as they would have.
+//! Calls that have done a part of their work when they sleep: after a stop they return the whole of
+//! it, as they would have.
 
 use std::io::{Read, Write};
 
@@ -11,7 +12,8 @@ const MANY: usize = 1 << 18;
 /// Bytes that one call waits for; the last one comes late.
 const FEW: usize = 4;
 
-/// Writes to a full pipe and receives from a socket that has less than all; when told to, lets both go on, and says what they return.
+/// Writes to a full pipe and receives from a socket that has less than all; when told to, lets both
+/// go on, and says what they return.
 pub fn play() -> ! {
     let (mut pipe, mut stream) = ([0; 2], [0; 2]);
     // SAFETY: the arrays have room for two descriptors each, and three bytes are sent of four.

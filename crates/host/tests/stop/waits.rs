@@ -18,7 +18,8 @@ fn limit_as_timeval() -> libc::timeval {
     libc::timeval { tv_sec: 0, tv_usec: LIMIT.subsec_micros().into() }
 }
 
-/// One way to wait: its name, whether it waits for the limit, what the call returns, and which error it gives then.
+/// One way to wait: its name, whether it waits for the limit, what the call returns, and which
+/// error it gives then.
 struct Way {
     name: &'static str,
     limited: bool,
@@ -43,7 +44,8 @@ pub fn all(with_children: bool) -> ! {
     ways.extend(sockets());
     ways.extend(semaphores_and_signals());
     if with_children {
-        // A thread that is left asleep may be woken by a signal that is ignored, such as that of the end of a child: these can be left asleep.
+        // A thread that is left asleep may be woken by a signal that is ignored, such as that of
+        // the end of a child: these can be left asleep.
         let asleep = ["epoll_wait", "recv with", "read with", "accept with", "send with", "semtimedop", "sigtimedwait"];
         ways.retain(|way| !way.limited || !asleep.iter().any(|name| way.name.starts_with(name)));
         ways.push(children());
@@ -71,7 +73,8 @@ fn try_it(mut way: Way) {
     }
 }
 
-/// `SIGUSR1` never comes, `SIGUSR2` is waited for, `SIGALRM` is for one thread that lets it through.
+/// `SIGUSR1` never comes, `SIGUSR2` is waited for, `SIGALRM` is for one thread that lets it
+/// through.
 fn block_signals() {
     // SAFETY: a signal set on the stack.
     unsafe {
@@ -108,7 +111,8 @@ extern "C" fn alarm(_: i32) {
     ALARMS.fetch_add(1, Ordering::SeqCst);
 }
 
-// SAFETY of all the calls below: they get numbers and places on the stack that are valid for the length of the call.
+// SAFETY of all the calls below: they get numbers and places on the stack that are valid for the
+// length of the call.
 
 fn clocks() -> Vec<Way> {
     vec![
@@ -278,7 +282,8 @@ fn semaphores_and_signals() -> Vec<Way> {
             unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
         }
     });
-    // The kernel keeps them until they are removed, and who uses them then is told: after the last use here.
+    // The kernel keeps them until they are removed, and who uses them then is told: after the last
+    // use here.
     let users = std::sync::Arc::new(AtomicU32::new(2 * ROUNDS));
     let done = move |users: &AtomicU32| {
         if users.fetch_sub(1, Ordering::SeqCst) == 1 {

@@ -1,6 +1,8 @@
-//! What the load programs of `numaestro bench` share: the arithmetic, the option and the report. It knows no threads.
+//! What the load programs of `numaestro bench` share: the arithmetic, the option and the report. It
+//! knows no threads.
 
-/// One step of a number: enough arithmetic to cost some nanoseconds, and every bit of the result counts.
+/// One step of a number: enough arithmetic to cost some nanoseconds, and every bit of the result
+/// counts.
 pub fn step(mut x: u64) -> u64 {
     for _ in 0..4 {
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,6 +1,8 @@
-//! Advice where no manager runs: what is idle now of the processors that this process may use. It is no promise.
+//! Advice where no manager runs: what is idle now of the processors that this process may use. It
+//! is no promise.
 //!
-//! A fresh engine divides what is left when busy processors are taken out, so that the answer is that of a manager which begins now.
+//! A fresh engine divides what is left when busy processors are taken out, so that the answer is
+//! that of a manager which begins now.
 
 use crate::{say, topo};
 use anyhow::Context;
@@ -15,7 +17,8 @@ use std::time::Duration;
 
 /// How long the processors are watched.
 const WINDOW: Duration = Duration::from_millis(200);
-/// From this part of the window on a processor is somebody's, thousandths: as for the manager, load that fills 400 of 1000.
+/// From this part of the window on a processor is somebody's, thousandths: as for the manager, load
+/// that fills 400 of 1000.
 const BUSY_PERMILLE: u64 = 400;
 
 /// The processors, and what is free of everything.
@@ -56,7 +59,8 @@ fn busy_between(before: &Busy, after: &Busy) -> CpuSet {
     after.processors.iter().map(|(os, ..)| *os).filter(|&os| busy(os)).collect()
 }
 
-/// What a manager would give that begins now. Where everything is busy, the program would share everything it may use.
+/// What a manager would give that begins now. Where everything is busy, the program would share
+/// everything it may use.
 fn divide(seen: Seen, options: &Options) -> anyhow::Result<Advice> {
     let Seen { machine, busy, free_memory, quota } = seen;
     let allowed = machine.allowed().clone();

@@ -1,4 +1,5 @@
-//! Advice as words before a command, and as lines for a shell. What is printed is right without numaestro afterwards.
+//! Advice as words before a command, and as lines for a shell. What is printed is right without
+//! numaestro afterwards.
 
 use super::bytes;
 use numaestro_abi::control::Advice;
@@ -10,8 +11,8 @@ use std::os::unix::ffi::OsStringExt;
 /// They would bind threads elsewhere, whatever the variables of OpenMP say.
 const IN_THE_WAY: [&str; 2] = ["GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
-/// The variables of OpenMP. Threads are bound to places only where these are the program's own: two teams bound to the same processor
-/// could not get out of each other's way.
+/// The variables of OpenMP. Threads are bound to places only where these are the program's own: two
+/// teams bound to the same processor could not get out of each other's way.
 fn variables(advice: &Advice, threads: u32) -> Vec<(&'static str, String)> {
     let mut variables = vec![("OMP_NUM_THREADS", threads.to_string())];
     let places: Vec<String> = cpus(advice).iter().map(|cpu| format!("{{{cpu}}}")).collect();
@@ -63,8 +64,8 @@ pub fn taskset(advice: &Advice) -> Vec<OsString> {
     vec!["taskset".into(), "-c".into(), advice.cpus.as_str().into()]
 }
 
-/// `numactl --physcpubind=LIST`, and where pages go: a preference, never a bound. Of several nodes each thread's own is best, and what does not
-/// fit there goes to the next nearest by itself.
+/// `numactl --physcpubind=LIST`, and where pages go: a preference, never a bound. Of several nodes
+/// each thread's own is best, and what does not fit there goes to the next nearest by itself.
 pub fn numactl(advice: &Advice) -> Vec<OsString> {
     let mut words = vec!["numactl".into(), format!("--physcpubind={}", advice.cpus).into()];
     match advice.memory_nodes.parse::<CpuSet>() {

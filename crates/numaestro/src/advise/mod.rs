@@ -1,5 +1,6 @@
-//! `numaestro advise`: what a program would get now. Asks the manager, or looks at the machine where there is none, and says it as people,
-//! shells, `taskset`, `numactl` or programs like to hear it. It must not start or change anything.
+//! `numaestro advise`: what a program would get now. Asks the manager, or looks at the machine
+//! where there is none, and says it as people, shells, `taskset`, `numactl` or programs like to
+//! hear it. It must not start or change anything.
 
 mod alone;
 mod forms;
@@ -139,7 +140,8 @@ fn asked(manager: &mut Manager, options: Options) -> anyhow::Result<Advice> {
     }
 }
 
-/// Threads to use: those of the processors that the program can use, its own or shared; 0 if it would wait.
+/// Threads to use: those of the processors that the program can use, its own or shared; 0 if it
+/// would wait.
 fn threads(advice: &Advice, wanted: Option<u32>) -> u32 {
     let on = advice.cpus.parse::<numaestro_topology::CpuSet>().map_or(0, |cpus| cpus.len() as u32);
     let most = if advice.count > 0 { advice.count } else { on };

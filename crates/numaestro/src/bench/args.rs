@@ -16,11 +16,14 @@ pub enum BenchCommand {
     Takeback(ProbeArgs),
     /// Time from `kill -9` of a program until another has its processors.
     Kill(ProbeArgs),
-    /// What it costs that programs take turns: stopping, the manager under a quantum, policies that follow each other.
+    /// What it costs that programs take turns: stopping, the manager under a quantum, policies that
+    /// follow each other.
     Turns(ProbeArgs),
-    /// PDPA on programs that scale and programs that do not, against equal shares and against the right counts.
+    /// PDPA on programs that scale and programs that do not, against equal shares and against the
+    /// right counts.
     Speedup(LiveArgs),
-    /// Policies of memory bandwidth against `rr`, beside programs that do nothing but memory accesses.
+    /// Policies of memory bandwidth against `rr`, beside programs that do nothing but memory
+    /// accesses.
     Bandwidth(LiveArgs),
 }
 
@@ -44,7 +47,8 @@ pub struct CoexecArgs {
     /// Write the table for the README into this file.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Keep the managers' journals in this directory, one for each policy: `numaestro sim replay` repeats them.
+    /// Keep the managers' journals in this directory, one for each policy: `numaestro sim replay`
+    /// repeats them.
     #[arg(long, value_name = "DIR")]
     pub journal: Option<PathBuf>,
     /// Only mixes of this name; `*` stands for any text (repeat for several).
@@ -85,7 +89,8 @@ pub struct CoexecArgs {
 /// Where the programs are.
 #[derive(Debug, Clone, Args)]
 pub struct PlaceArgs {
-    /// Directory with the built kernels (it has gcc/ and clang/ in it) [default: build/kernels, here or above].
+    /// Directory with the built kernels (it has gcc/ and clang/ in it) [default: build/kernels,
+    /// here or above].
     #[arg(long, value_name = "DIR")]
     pub kernels: Option<PathBuf>,
     /// A Python with `NumPy` and scikit-learn [default: build/venv/bin/python, else python3].
@@ -128,7 +133,8 @@ pub struct LiveArgs {
     /// Kill a run after this many seconds; its times then are lower bounds.
     #[arg(long, value_name = "S", default_value_t = 60.0, value_parser = positive)]
     pub time_limit: f64,
-    /// Keep the managers' journals in this directory, one for each policy: for `numaestro trace show`.
+    /// Keep the managers' journals in this directory, one for each policy: for
+    /// `numaestro trace show`.
     #[arg(long, value_name = "DIR")]
     pub journal: Option<PathBuf>,
     /// Write the machine, every run and every ratio into this file.

@@ -1,8 +1,10 @@
-//! `numaestro bench bandwidth`: policies that look at memory bandwidth against one that does not (`rr`), beside programs that do nothing but
-//! memory accesses; and whether each run's journal can be repeated.
+//! `numaestro bench bandwidth`: policies that look at memory bandwidth against one that does not
+//! (`rr`), beside programs that do nothing but memory accesses; and whether each run's journal can
+//! be repeated.
 //!
-//! First it looks whether programs on this machine slow each other down through memory at all: where they do not, there is nothing to
-//! gain, and what remains is the price. Rates are declared, so that the policies decide the same whatever the machine can count.
+//! First it looks whether programs on this machine slow each other down through memory at all:
+//! where they do not, there is nothing to gain, and what remains is the price. Rates are declared,
+//! so that the policies decide the same whatever the machine can count.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -50,7 +52,8 @@ const fn member(kernel: &'static str, arguments: &'static [&'static str], work_s
 const BBMA: Member = member("bbma", &["--size", "262144"], 0.8, "9000");
 const NBBMA: Member = member("nbbma", &[], 0.8, "10");
 
-// They arrive in this order, and `rr` takes them in it: two of a kind together in the first, one of each in the second.
+// They arrive in this order, and `rr` takes them in it: two of a kind together in the first, one of
+// each in the second.
 const WORKLOADS: [Workload; 4] = [
     Workload { name: "like-by-like", members: [BBMA, BBMA, NBBMA, NBBMA] },
     Workload { name: "alternating", members: [BBMA, NBBMA, BBMA, NBBMA] },
@@ -132,7 +135,8 @@ fn measure(bench: &Bench, workload: &Workload, managers: &[Managed], runs: u32) 
     })
 }
 
-/// How much slower one that streams is beside one that does nothing but memory accesses, each on a processor of its own.
+/// How much slower one that streams is beside one that does nothing but memory accesses, each on a
+/// processor of its own.
 fn contention(bench: &Bench) -> Result<f64> {
     let [first, second, ..] = bench.processors[..] else { bail!("this needs two processors") };
     let kernel = |name: &str| {

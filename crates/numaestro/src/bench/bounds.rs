@@ -77,7 +77,8 @@ pub const KILL_MS: f64 = 5.0;
 pub const STOP_MS: f64 = 1.0;
 /// Percent of one processor that the manager uses under a quantum of 100 ms while nothing changes.
 pub const QUANTUM_PERCENT: f64 = 0.1;
-/// Makespan under PDPA by the one under equal shares, where a program that does not scale outlives one that does.
+/// Makespan under PDPA by the one under equal shares, where a program that does not scale outlives
+/// one that does.
 pub const PDPA_RATIO: f64 = 0.8;
 /// Makespan under PDPA by the one with the right counts from the beginning.
 pub const SEARCH_RATIO: f64 = 1.05;
@@ -192,7 +193,8 @@ fn holds(limit: Limit, value: f64) -> bool {
     }
 }
 
-/// The ratio; where one side is only known as a lower bound or failed, the value that is worst for the promise.
+/// The ratio; where one side is only known as a lower bound or failed, the value that is worst for
+/// the promise.
 fn safe_ratio(bound: &Bound, result: &MixResult) -> Option<f64> {
     let (above, below) = (result.cell(bound.above)?, result.cell(bound.below)?);
     let at_most = matches!(bound.limit, Limit::EachAtMost(_));

@@ -1,4 +1,5 @@
-//! How many repetitions take a program one second on one processor, so that every mix lasts about as long as wanted.
+//! How many repetitions take a program one second on one processor, so that every mix lasts about
+//! as long as wanted.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! The campaign: every mix under its set-ups in turn, so that a change of the machine meets all set-ups alike.
+//! The campaign: every mix under its set-ups in turn, so that a change of the machine meets all
+//! set-ups alike.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,7 +23,8 @@ pub struct Cell {
     pub setup: Setup,
     /// Every run, also the rejected ones.
     pub runs: Vec<Run>,
-    /// Measured as this set-up, because the commands are the very same for this mix; the runs are the same ones.
+    /// Measured as this set-up, because the commands are the very same for this mix; the runs are
+    /// the same ones.
     pub same_as: Option<Setup>,
     /// No quiet run could be had any more: what is counted includes runs beside foreign load.
     pub noisy: bool,
@@ -72,7 +74,8 @@ impl Cell {
         self.runs.iter().find_map(|run| run.error.as_deref())
     }
 
-    /// Nothing is learned from another run: it failed, or the median is a lower bound whatever comes.
+    /// Nothing is learned from another run: it failed, or the median is a lower bound whatever
+    /// comes.
     fn finished(&self, runs: usize) -> bool {
         let limited = self.kept().filter(|run| run.limited).count();
         self.error().is_some() || self.kept().count() >= runs || 2 * limited > runs

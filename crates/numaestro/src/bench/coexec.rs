@@ -20,7 +20,8 @@ use super::places::Places;
 use super::report::{self, Record, Settings};
 use super::setup::Setup;
 
-/// Runs the campaign the arguments ask for; exit code 1 if a program failed or a checked bound does not hold.
+/// Runs the campaign the arguments ask for; exit code 1 if a program failed or a checked bound does
+/// not hold.
 pub fn coexec(args: &CoexecArgs) -> Result<ExitCode> {
     let (mixes, setups) = (chosen_mixes(args)?, chosen_setups(args)?);
     if args.list {

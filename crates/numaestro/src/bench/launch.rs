@@ -1,7 +1,7 @@
 //! Starting a program under the terms of a set-up, and waiting for several at once.
 //!
-//! Every program is the leader of a process group of its own, so that a run that takes too long can be ended as a whole.
-//! It must not know mixes.
+//! Every program is the leader of a process group of its own, so that a run that takes too long can
+//! be ended as a whole. It must not know mixes.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -94,7 +94,8 @@ pub fn start(command: &mut Command, cpus: Option<&[usize]>) -> Result<Started> {
     Ok(Started { pid, pidfd, output })
 }
 
-/// Waits until all have ended, or until `limit` after `origin`: then kills what is left, whole process groups.
+/// Waits until all have ended, or until `limit` after `origin`: then kills what is left, whole
+/// process groups.
 pub fn wait_all(started: Vec<Started>, origin: Instant, limit: Duration) -> Result<Vec<Ended>> {
     let mut turnaround: Vec<Option<f64>> = vec![None; started.len()];
     while turnaround.iter().any(Option::is_none) {

@@ -1,4 +1,5 @@
-//! What the benchmarks of live policies share: kernels with a known amount of work, started under a manager, and journals that are repeated.
+//! What the benchmarks of live policies share: kernels with a known amount of work, started under a
+//! manager, and journals that are repeated.
 //!
 //! It must not know which policies are compared, nor what for.
 
@@ -90,7 +91,8 @@ impl Bench {
         launch::start(&mut command, None)
     }
 
-    /// Runs all of `jobs` at once, with their options, while `watch` looks on. They arrive in this order: turns go by it.
+    /// Runs all of `jobs` at once, with their options, while `watch` looks on. They arrive in this
+    /// order: turns go by it.
     pub fn run(
         &self,
         managed: &Managed,

@@ -1,11 +1,13 @@
 //! How busy the machine was during a run, by whom, and whether the run may count.
 //!
-//! The judgement (`Window::foreign`, `Verdict`) is plain arithmetic on figures; reading them is at the end of the file.
+//! The judgement (`Window::foreign`, `Verdict`) is plain arithmetic on figures; reading them is at
+//! the end of the file.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Smallest share of foreign time that is told from the clock tick's error, in seconds: two ticks of 10 ms.
+/// Smallest share of foreign time that is told from the clock tick's error, in seconds: two ticks
+/// of 10 ms.
 const TICK_ERROR_S: f64 = 0.02;
 
 /// Processor seconds of the whole machine since its start.
@@ -28,7 +30,8 @@ pub struct Window {
     pub busy_s: f64,
     /// Stolen processor seconds in it.
     pub steal_s: f64,
-    /// Processor seconds of the programs of the mix, the manager, the unmanaged load of the mix and this command.
+    /// Processor seconds of the programs of the mix, the manager, the unmanaged load of the mix and
+    /// this command.
     pub own_s: f64,
 }
 
@@ -68,7 +71,8 @@ impl Gate {
         Self { limit, tries_left: tries }
     }
 
-    /// `true`: the run counts. `false`: repeat it. Once all tries are used up every run counts, and shows its foreign load.
+    /// `true`: the run counts. `false`: repeat it. Once all tries are used up every run counts, and
+    /// shows its foreign load.
     pub fn admit(&mut self, window: &Window) -> bool {
         if window.verdict(self.limit) == Verdict::Quiet || self.tries_left == 0 {
             return true;
@@ -84,7 +88,8 @@ pub fn machine_time() -> MachineTime {
     parse_stat(&text, rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// The `cpu` line of `/proc/stat`: user nice system idle iowait irq softirq steal guest; guest is part of user.
+/// The `cpu` line of `/proc/stat`: user nice system idle iowait irq softirq steal guest; guest is
+/// part of user.
 fn parse_stat(text: &str, ticks_per_s: f64) -> MachineTime {
     let line = text.lines().find(|line| line.starts_with("cpu ")).unwrap_or_default();
     let ticks: Vec<f64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -92,7 +97,8 @@ fn parse_stat(text: &str, ticks_per_s: f64) -> MachineTime {
     MachineTime { busy_s: (at(0) + at(1) + at(2) + at(5) + at(6)) / ticks_per_s, steal_s: at(7) / ticks_per_s }
 }
 
-/// Waits until others use no more than the share `limit` of `processors` processors, or three seconds.
+/// Waits until others use no more than the share `limit` of `processors` processors, or three
+/// seconds.
 pub fn await_quiet(limit: f64, processors: usize) {
     let since = Instant::now();
     while since.elapsed() < Duration::from_secs(3) {

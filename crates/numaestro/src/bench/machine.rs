@@ -18,7 +18,8 @@ pub struct Description {
     pub gcc: String,
     /// First line of `clang --version`, empty without clang.
     pub clang: String,
-    /// Average number of runnable tasks in 1, 5 and 15 minutes: `OMP_DYNAMIC` of libgomp goes by the last one.
+    /// Average number of runnable tasks in 1, 5 and 15 minutes: `OMP_DYNAMIC` of libgomp goes by
+    /// the last one.
     pub load: String,
     /// Version of numaestro.
     pub numaestro: &'static str,

@@ -1,6 +1,8 @@
-//! A manager of the benchmark's own, in a directory of its own, that lives from before the first run to after the last.
+//! A manager of the benchmark's own, in a directory of its own, that lives from before the first
+//! run to after the last.
 //!
-//! Speaks only through the command line a user has (`daemon`, `run`, `status`, `policy set`, `stop`).
+//! Speaks only through the command line a user has (`daemon`, `run`, `status`, `policy set`,
+//! `stop`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,13 +31,15 @@ pub struct Managed {
 }
 
 impl Managed {
-    /// Starts one with `policy` (`"default"` = as installed) and waits until it answers. Its journal goes into the file `journal`.
+    /// Starts one with `policy` (`"default"` = as installed) and waits until it answers. Its
+    /// journal goes into the file `journal`.
     pub fn start(numaestro: &Path, policy: &str, journal: Option<&Path>) -> Result<Self> {
         let options = journal.map(|file| vec!["--journal".into(), file.into()]);
         Self::begin(numaestro, policy, options.unwrap_or_default())
     }
 
-    /// Starts one that gives out every processor whatever else runs: for probes, whose numbers are not about other load.
+    /// Starts one that gives out every processor whatever else runs: for probes, whose numbers are
+    /// not about other load.
     pub fn start_undisturbed(numaestro: &Path) -> Result<Self> {
         Self::begin(numaestro, "default", vec!["--ignore-unmanaged".into()])
     }
@@ -90,7 +94,8 @@ impl Managed {
         (value.get("pid").and_then(serde_json::Value::as_u64) == Some(u64::from(self.child.id()))).then_some(value)
     }
 
-    /// Waits until no application is left, at most a second: a former run must not reach into the next.
+    /// Waits until no application is left, at most a second: a former run must not reach into the
+    /// next.
     pub fn settle(&self) {
         let since = Instant::now();
         while since.elapsed() < Duration::from_secs(1) {
@@ -154,7 +159,8 @@ impl Drop for Managed {
 
 fn spawn(numaestro: &Path, dir: &Path, options: &[OsString]) -> Result<Child> {
     let mut command = clean_command(numaestro);
-    // An empty configuration: the settings and profiles of this user and this machine are not what is measured.
+    // An empty configuration: the settings and profiles of this user and this machine are not what
+    // is measured.
     let config = dir.join("empty.toml");
     std::fs::write(&config, "").context("cannot write the manager's configuration")?;
     command.env("NUMAESTRO_DIR", dir).env("XDG_CONFIG_HOME", dir);

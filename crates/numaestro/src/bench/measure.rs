@@ -1,4 +1,5 @@
-//! One run of one mix under one set-up: everything started at once, everything waited for, every result checked.
+//! One run of one mix under one set-up: everything started at once, everything waited for, every
+//! result checked.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -119,7 +120,8 @@ impl Bench {
         launch::start(&mut command, self.cpus(&terms).as_deref())
     }
 
-    /// Repetitions of a member: its share of what the whole machine can do in the length of an ideal run.
+    /// Repetitions of a member: its share of what the whole machine can do in the length of an
+    /// ideal run.
     #[allow(clippy::cast_sign_loss)] // A product of positive numbers.
     pub fn reps(&self, mix: &Mix, index: usize) -> u64 {
         let member = &mix.members[index];

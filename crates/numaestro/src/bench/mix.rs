@@ -1,4 +1,5 @@
-//! The mixes: which programs run side by side, how much work each has, and under which set-ups it makes sense to measure them.
+//! The mixes: which programs run side by side, how much work each has, and under which set-ups it
+//! makes sense to measure them.
 //!
 //! Knows names and amounts of work only; how a program is started is said in `launch.rs`.
 
@@ -43,7 +44,8 @@ pub struct Program {
 pub struct Member {
     /// Which.
     pub program: Program,
-    /// Its work, relative to what keeps its share of the machine busy for the length of an ideal run.
+    /// Its work, relative to what keeps its share of the machine busy for the length of an ideal
+    /// run.
     pub work: f64,
     /// Seconds after the common start, in lengths of an ideal run.
     pub start: f64,
@@ -70,7 +72,8 @@ impl Mix {
         self.members.len() + usize::from(self.hog)
     }
 
-    /// The set-up all others are compared with: the ideal one, or the static split where no constant split is ideal.
+    /// The set-up all others are compared with: the ideal one, or the static split where no
+    /// constant split is ideal.
     pub fn reference(&self) -> Setup {
         if self.setups.contains(&Setup::Ideal) { Setup::Ideal } else { Setup::Static }
     }
@@ -80,7 +83,8 @@ impl Mix {
 const KERNELS: [&str; 10] = ["sor", "cg", "ft", "ep", "mm", "sorp", "hough", "neural", "fft", "simplex"];
 /// Pairs of unlike programs.
 const UNEQUAL: [[&str; 2]; 3] = [["cg", "ft"], ["sor", "ep"], ["mm", "sor"]];
-/// Kernels whose waiting suffers most: for the mixes with more threads than processors and beside a hog.
+/// Kernels whose waiting suffers most: for the mixes with more threads than processors and beside a
+/// hog.
 const FINE: [&str; 2] = ["sor", "cg"];
 
 /// Every mix there is.

@@ -1,4 +1,5 @@
-//! Where the programs of the mixes are: built kernels, the Python of the user's choice, the Rust examples, the scripts.
+//! Where the programs of the mixes are: built kernels, the Python of the user's choice, the Rust
+//! examples, the scripts.
 //!
 //! Finds and checks; starts nothing but `python -c "import …"`.
 
@@ -38,7 +39,8 @@ pub struct CommandLine {
 }
 
 impl Places {
-    /// Looks around: `kernels`, `python` and `numaestro` as the user gave them, else upwards from the working directory and from `numaestro`.
+    /// Looks around: `kernels`, `python` and `numaestro` as the user gave them, else upwards from
+    /// the working directory and from `numaestro`.
     pub fn find(kernels: Option<&Path>, python: Option<&Path>, numaestro: PathBuf) -> Self {
         let near = |what: &str| {
             let here = std::env::current_dir().ok();

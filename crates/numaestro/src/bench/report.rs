@@ -1,4 +1,5 @@
-//! What people and programs read of a campaign: the tables on stdout, the Markdown for the README, the JSON.
+//! What people and programs read of a campaign: the tables on stdout, the Markdown for the README,
+//! the JSON.
 
 use std::fmt::Write;
 

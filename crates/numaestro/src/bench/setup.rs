@@ -1,6 +1,7 @@
 //! The set-ups: what a user can do so that programs share a machine, numaestro being one of it.
 //!
-//! Says which environment and which processors a program gets; must not know how programs are started or measured.
+//! Says which environment and which processors a program gets; must not know how programs are
+//! started or measured.
 
 use super::mix::{Member, Mix};
 
@@ -75,9 +76,11 @@ impl Setup {
         }
     }
 
-    /// The set-up whose commands are the very same for this mix, so that one set of runs serves both.
+    /// The set-up whose commands are the very same for this mix, so that one set of runs serves
+    /// both.
     ///
-    /// The ideal division of equal programs *is* a static split; a program alone is split from nobody.
+    /// The ideal division of equal programs *is* a static split; a program alone is split from
+    /// nobody.
     pub fn same_as(self, mix: &Mix) -> Self {
         match self {
             Self::Static if mix.setups.contains(&Self::Ideal) => Self::Ideal,
@@ -96,7 +99,8 @@ pub struct Terms {
     pub processors: Option<Vec<usize>>,
 }
 
-/// The terms of part `index` of `mix` on a machine of `processors`; the hog comes after the members.
+/// The terms of part `index` of `mix` on a machine of `processors`; the hog comes after the
+/// members.
 pub fn terms(setup: Setup, mix: &Mix, index: usize, processors: usize) -> Terms {
     let member = mix.members.get(index);
     match setup {
@@ -112,7 +116,8 @@ pub fn terms(setup: Setup, mix: &Mix, index: usize, processors: usize) -> Terms 
     }
 }
 
-/// Consecutive processors of part `index` of `parts`, the first ones larger by one; round-robin where parts outnumber processors.
+/// Consecutive processors of part `index` of `parts`, the first ones larger by one; round-robin
+/// where parts outnumber processors.
 fn share(index: usize, parts: usize, processors: usize) -> Vec<usize> {
     if parts >= processors {
         return vec![index % processors];

@@ -1,7 +1,9 @@
-//! `numaestro bench speedup`: PDPA on real programs, against equal shares and against the right counts fixed by hand.
+//! `numaestro bench speedup`: PDPA on real programs, against equal shares and against the right
+//! counts fixed by hand.
 //!
-//! Equal shares are right where as many programs run as the machine has processors. So the workloads differ in who runs longest: that is
-//! where a program is alone with processors that it may or may not be able to use. Knows the public interface only.
+//! Equal shares are right where as many programs run as the machine has processors. So the
+//! workloads differ in who runs longest: that is where a program is alone with processors that it
+//! may or may not be able to use. Knows the public interface only.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -89,10 +91,12 @@ struct Row {
     pdpa_s: Vec<f64>,
     equi_s: Vec<f64>,
     fixed_s: Vec<f64>,
-    /// Medians: makespan under PDPA by the one under equal shares, and by the one with counts fixed by hand.
+    /// Medians: makespan under PDPA by the one under equal shares, and by the one with counts fixed
+    /// by hand.
     by_equi: Option<f64>,
     by_fixed: Option<f64>,
-    /// Longest time after a start or an end until the counts were right for the first time, of a run of its own that is watched.
+    /// Longest time after a start or an end until the counts were right for the first time, of a
+    /// run of its own that is watched.
     until_right_s: Option<f64>,
     looks: Vec<Look>,
     /// Largest share of the machine that others used in a run.
@@ -201,8 +205,8 @@ fn is_right(counts: &[(String, u64)], capacity: u64, scales: impl Fn(&str) -> bo
     counts.iter().all(|(name, count)| *count == if scales(name) { capacity.saturating_sub(others).max(1) } else { 1 })
 }
 
-/// The longest time from a look at which others run than before to the first one at which the counts are right; one that never comes does not end
-/// before the last look.
+/// The longest time from a look at which others run than before to the first one at which the
+/// counts are right; one that never comes does not end before the last look.
 fn until_right(looks: &[Look]) -> Option<f64> {
     let names = |look: &Look| look.counts.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     let mut longest: Option<f64> = None;

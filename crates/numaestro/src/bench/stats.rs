@@ -1,6 +1,7 @@
 //! Medians, spreads and means of a few samples. Knows numbers only, not what they measure.
 
-/// The median of `samples`; of an even number the mean of the two in the middle. `None` without samples.
+/// The median of `samples`; of an even number the mean of the two in the middle. `None` without
+/// samples.
 pub fn median(samples: &[f64]) -> Option<f64> {
     let sorted = sorted(samples);
     let middle = sorted.len() / 2;
@@ -37,15 +38,18 @@ pub fn geometric_mean(samples: &[f64]) -> Option<f64> {
     Some((samples.iter().map(|x| x.ln()).sum::<f64>() / samples.len() as f64).exp())
 }
 
-/// median(`above`) / median(`below`). `None` without samples or if the lower median is not positive.
+/// median(`above`) / median(`below`). `None` without samples or if the lower median is not
+/// positive.
 pub fn ratio_of_medians(above: &[f64], below: &[f64]) -> Option<f64> {
     let (above, below) = (median(above)?, median(below)?);
     (below > 0.0).then(|| above / below)
 }
 
-/// Relative standard error of the median, from the median deviation as for normally spread samples. `None` below three samples.
+/// Relative standard error of the median, from the median deviation as for normally spread samples.
+/// `None` below three samples.
 pub fn median_error(samples: &[f64]) -> Option<f64> {
-    // 1.4826 times the median deviation estimates the standard deviation; the median's error is sqrt(pi / 2) of the mean's.
+    // 1.4826 times the median deviation estimates the standard deviation; the median's error is
+    // sqrt(pi / 2) of the mean's.
     let (centre, deviation) = (median(samples)?, median_deviation(samples)?);
     let usable = samples.len() >= 3 && centre > 0.0;
     usable.then(|| 1.4826 * deviation * (std::f64::consts::PI / 2.0 / samples.len() as f64).sqrt() / centre)

@@ -22,10 +22,12 @@ pub struct WishArgs {
     /// How the program may be steered.
     #[arg(long, value_enum, value_name = "CLASS")]
     pub class: Option<ClassArg>,
-    /// Cache lines that each of its threads moves to and from memory per millisecond, where nothing counts them (1 GB/s is 15625).
+    /// Cache lines that each of its threads moves to and from memory per millisecond, where nothing
+    /// counts them (1 GB/s is 15625).
     #[arg(long, value_name = "RATE")]
     pub btr: Option<u32>,
-    /// Memory it is going to need, all its processes together: `800M`, `12G`, `1.5T`. Policies that place pages may go by it.
+    /// Memory it is going to need, all its processes together: `800M`, `12G`, `1.5T`. Policies that
+    /// place pages may go by it.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub mem: Option<u64>,
 }

@@ -1,4 +1,5 @@
-//! The checks of the last rung: which ways there are to know how much programs move to and from memory, and what the machine carries.
+//! The checks of the last rung: which ways there are to know how much programs move to and from
+//! memory, and what the machine carries.
 //!
 //! Each is what the manager itself would use. Must not know policies.
 

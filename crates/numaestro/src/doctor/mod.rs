@@ -1,6 +1,8 @@
-//! `numaestro doctor`: which rungs of the ladder this machine has, why one is missing, and what to do about it.
+//! `numaestro doctor`: which rungs of the ladder this machine has, why one is missing, and what to
+//! do about it.
 //!
-//! The checks are in [`rungs`], [`folding`] and [`bandwidth`]; here they are put in order and shown.
+//! The checks are in [`rungs`], [`folding`] and [`bandwidth`]; here they are put in order and
+//! shown.
 
 mod bandwidth;
 mod folding;
@@ -28,7 +30,8 @@ pub enum Outcome {
 /// One thing looked at.
 #[derive(Debug, Serialize)]
 pub struct Check {
-    /// 0 observe, 1 affinity, 2 thread counts and folding, 3 cpusets, 4 page placement, 5 bandwidth sensing.
+    /// 0 observe, 1 affinity, 2 thread counts and folding, 3 cpusets, 4 page placement, 5 bandwidth
+    /// sensing.
     pub rung: u8,
     /// What was looked at.
     pub name: &'static str,

@@ -19,7 +19,8 @@ pub struct ListArgs {
     /// Only this paper (its folder's name or its abbreviation, `B97`).
     #[arg(long, value_name = "PAPER")]
     pub paper: Option<String>,
-    /// Write claims with set-up, reported values and tolerances into this file (`-`: standard output).
+    /// Write claims with set-up, reported values and tolerances into this file (`-`: standard
+    /// output).
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

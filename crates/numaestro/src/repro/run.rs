@@ -29,7 +29,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// One claim after the other; each uses all cores for its runs, and finds what earlier ones have run.
+/// One claim after the other; each uses all cores for its runs, and finds what earlier ones have
+/// run.
 fn judge(chosen: &[Chosen], lab: &Lab) -> Vec<Judged> {
     let bar = ProgressBar::with_draw_target(Some(chosen.len() as u64), ProgressDrawTarget::stderr());
     if std::io::stderr().is_terminal() {

@@ -17,7 +17,8 @@ pub enum SimCommand {
     Bench(BenchArgs),
     /// Let everything go wrong that can, from a seed; then it must come right.
     Chaos(ChaosArgs),
-    /// Repeat a journal, of the manager or of a simulation: the same events must give the same actions.
+    /// Repeat a journal, of the manager or of a simulation: the same events must give the same
+    /// actions.
     Replay(ReplayArgs),
 }
 
@@ -36,7 +37,8 @@ pub struct ScenarioArgs {
     /// First seed [default: the scenario's].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Number of seeds: replications that differ in everything that is random [default: the scenario's].
+    /// Number of seeds: replications that differ in everything that is random [default: the
+    /// scenario's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub seeds: Option<u32>,
     /// Confidence of the intervals.
@@ -62,8 +64,8 @@ pub struct RunArgs {
     /// Under this policy [default: the scenario's].
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<String>,
-    /// Go on with further seeds until the interval of the mean response time is this narrow (half its width in percent of the mean),
-    /// with at most --seeds.
+    /// Go on with further seeds until the interval of the mean response time is this narrow (half
+    /// its width in percent of the mean), with at most --seeds.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub precision: Option<f64>,
     /// Check conservation of time, work, threads and processors at every event (slow).
@@ -125,7 +127,8 @@ pub struct CompareArgs {
     /// Write a report with plots into one file that needs no other.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Keep finished runs here, one JSON object a line [default: beside the report, JSON or CSV file; none without these].
+    /// Keep finished runs here, one JSON object a line [default: beside the report, JSON or CSV
+    /// file; none without these].
     #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
     /// Go on with what the state file has.
@@ -150,7 +153,8 @@ pub struct MachinesArgs {
 #[command(after_help = "Example: numaestro sim bench --swf NASA-iPSC-1993-3.1-cln.swf.gz\n\n\
                   Processor time of one thread; medians. With --check, exit code 1 where a promised number is not kept.")]
 pub struct BenchArgs {
-    /// Also replay this log (Standard Workload Format, also .gz) under FCFS and EASY (repeat for several).
+    /// Also replay this log (Standard Workload Format, also .gz) under FCFS and EASY (repeat for
+    /// several).
     #[arg(long, value_name = "FILE")]
     pub swf: Vec<PathBuf>,
     /// Repetitions of each measurement.

@@ -1,4 +1,5 @@
-//! `numaestro sim chaos`: many seeds on all processors, or one of them event by event. What goes wrong, and what must hold, is the simulator's.
+//! `numaestro sim chaos`: many seeds on all processors, or one of them event by event. What goes
+//! wrong, and what must hold, is the simulator's.
 
 use super::args::ChaosArgs;
 use super::progress::Progress;
@@ -28,7 +29,8 @@ impl Listener for Watch {
     fn trace(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
-        // Shown while it goes on: a run that never ends can be seen too. A closed pipe ends nothing but the trace.
+        // Shown while it goes on: a run that never ends can be seen too. A closed pipe ends nothing
+        // but the trace.
         self.traces &= say::print(&self.text).is_ok();
         self.text.clear();
     }

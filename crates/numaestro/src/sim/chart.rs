@@ -1,4 +1,5 @@
-//! The occupancy chart in the terminal: one row for each processor, time across, a letter for each application. Knows nothing of runs.
+//! The occupancy chart in the terminal: one row for each processor, time across, a letter for each
+//! application. Knows nothing of runs.
 
 use super::occupancy::Grid;
 use crate::occupancy::sign;

@@ -45,7 +45,8 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// The scenario with the policies of the command line, and the baseline, which is always among them.
+/// The scenario with the policies of the command line, and the baseline, which is always among
+/// them.
 fn load(args: &CompareArgs) -> anyhow::Result<(Loaded, String)> {
     let with = |policies: &[String]| {
         let list: Vec<String> = policies.iter().map(|policy| quoted(policy)).collect();

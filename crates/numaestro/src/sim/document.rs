@@ -1,4 +1,5 @@
-//! The JSON of `run` and `compare`. Its fields are promised: they may be added to, and never change their meaning.
+//! The JSON of `run` and `compare`. Its fields are promised: they may be added to, and never change
+//! their meaning.
 
 use super::metric::{Estimate, METRICS, programs, samples};
 use super::results::{Comparison, Results};

@@ -49,7 +49,8 @@ pub struct Loaded {
     pub fingerprint: u64,
 }
 
-/// Reads the scenario with what the command line changes: `--set`, seeds, and further `changes` (path and TOML value).
+/// Reads the scenario with what the command line changes: `--set`, seeds, and further `changes`
+/// (path and TOML value).
 ///
 /// # Errors
 /// The first mistake with file, line, field and what was expected; exit code 2.
@@ -105,7 +106,8 @@ pub fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// All of a file; one that ends in `.gz` is unpacked. Bytes that are no UTF-8 (names in old logs) are replaced.
+/// All of a file; one that ends in `.gz` is unpacked. Bytes that are no UTF-8 (names in old logs)
+/// are replaced.
 pub fn text(path: &Path) -> std::io::Result<String> {
     let bytes = std::fs::read(path)?;
     if path.extension().is_none_or(|ending| ending != "gz") {

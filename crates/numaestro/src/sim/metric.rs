@@ -1,4 +1,5 @@
-//! The numbers of a run that are averaged over seeds and compared between policies. Knows nothing of tables.
+//! The numbers of a run that are averaged over seeds and compared between policies. Knows nothing
+//! of tables.
 
 use super::summary::Summary;
 use numaestro_sim::stats::{Interval, Moments};

@@ -1,6 +1,7 @@
 //! `numaestro sim`: scenarios on modelled machines, policies compared, journals repeated.
 //!
-//! The model itself is `numaestro-sim`, which knows neither files nor threads; here are both, and everything that is shown.
+//! The model itself is `numaestro-sim`, which knows neither files nor threads; here are both, and
+//! everything that is shown.
 
 mod args;
 mod bench;

@@ -1,7 +1,8 @@
-//! Who ran on which processor, over time: collected in bounded memory while a run goes on. Knows nothing of drawing.
+//! Who ran on which processor, over time: collected in bounded memory while a run goes on. Knows
+//! nothing of drawing.
 //!
-//! Time is divided into bins; when a run outgrows them, each two become one. So the length of the run need not be known, and a long run
-//! costs no more than a short one.
+//! Time is divided into bins; when a run outgrows them, each two become one. So the length of the
+//! run need not be known, and a long run costs no more than a short one.
 
 use numaestro_sim::Nanos;
 use std::collections::BTreeMap;
@@ -34,11 +35,13 @@ struct Row {
 /// What is drawn: a grid of processors and times.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
-    /// For each processor, by column, the application that had most of that time; `None` = it was mostly idle.
+    /// For each processor, by column, the application that had most of that time; `None` = it was
+    /// mostly idle.
     pub rows: Vec<Vec<Option<u64>>>,
     /// Length of all columns together.
     pub end: Nanos,
-    /// The applications in the grid by their numbers, and their programs; empty text for one that has not ended.
+    /// The applications in the grid by their numbers, and their programs; empty text for one that
+    /// has not ended.
     pub jobs: Vec<(u64, Arc<str>)>,
 }
 

@@ -1,7 +1,8 @@
-//! What is written while a run goes on: event log, journal, one line for each application, occupancy. Knows nothing of the results.
+//! What is written while a run goes on: event log, journal, one line for each application,
+//! occupancy. Knows nothing of the results.
 //!
-//! Everything is streamed, so a long run needs no memory for it. A file that cannot be written is noticed before the run where that is
-//! possible, and told after it otherwise.
+//! Everything is streamed, so a long run needs no memory for it. A file that cannot be written is
+//! noticed before the run where that is possible, and told after it otherwise.
 
 use super::occupancy::Occupancy;
 use super::summary::seconds;

@@ -1,7 +1,8 @@
-//! `numaestro sim replay`: the journal of the manager or of a simulation, repeated by this program's engine.
+//! `numaestro sim replay`: the journal of the manager or of a simulation, repeated by this
+//! program's engine.
 //!
-//! The same events must give the same actions, byte for byte: that is what makes a result of the simulator say something about the
-//! manager. The journal is read line by line, however long it is.
+//! The same events must give the same actions, byte for byte: that is what makes a result of the
+//! simulator say something about the manager. The journal is read line by line, however long it is.
 
 use super::WRONG_FILE;
 use super::args::ReplayArgs;

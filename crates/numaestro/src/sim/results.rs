@@ -1,4 +1,5 @@
-//! All runs of a campaign, by cell (a policy at a point of the parameters) and seed, and how policies compare. Knows no files.
+//! All runs of a campaign, by cell (a policy at a point of the parameters) and seed, and how
+//! policies compare. Knows no files.
 
 use super::metric::{METRICS, samples};
 use super::summary::Summary;
@@ -48,7 +49,8 @@ pub struct Comparison {
     pub difference_s: Option<Difference>,
     /// Response time over the baseline's.
     pub ratio: Option<Ratio>,
-    /// Probability of such a difference without any, corrected for the number of comparisons (Holm 1979).
+    /// Probability of such a difference without any, corrected for the number of comparisons (Holm
+    /// 1979).
     pub p_holm: Option<f64>,
     /// It is below 0.05.
     pub real: bool,

@@ -107,7 +107,8 @@ fn recorder<'a>(args: &RunArgs, planned: &Planned) -> anyhow::Result<Recorder<'a
         recorder.log_to(path)?;
     }
     if let Some(path) = &args.journal {
-        // The head says what the engine of the run is made with, so it comes from a world made like the run's.
+        // The head says what the engine of the run is made with, so it comes from a world made like
+        // the run's.
         let world = world(planned, scenario.seed)?;
         recorder.journal_to(path, &journal::encode_head(world.engine().machine(), world.settings(), scenario.seed))?;
     }

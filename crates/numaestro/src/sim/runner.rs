@@ -1,4 +1,5 @@
-//! Runs of scenarios on all processors of this machine. Which run ends first changes nothing in what comes out.
+//! Runs of scenarios on all processors of this machine. Which run ends first changes nothing in
+//! what comes out.
 
 use super::WRONG_FILE;
 use super::progress::Progress;
@@ -78,7 +79,8 @@ pub fn pool(workers: Option<u16>) -> anyhow::Result<rayon::ThreadPool> {
 }
 
 impl Runner<'_> {
-    /// Runs all of these seeds of all of these cells but those that are done; one list for each cell, in order of seeds.
+    /// Runs all of these seeds of all of these cells but those that are done; one list for each
+    /// cell, in order of seeds.
     ///
     /// # Errors
     /// A state file that cannot be written. `Ok(None)` if it was stopped.

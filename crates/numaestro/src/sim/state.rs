@@ -1,7 +1,9 @@
-//! Finished runs in a file, so that a comparison can be stopped and go on: one JSON object a line, the first says of what.
+//! Finished runs in a file, so that a comparison can be stopped and go on: one JSON object a line,
+//! the first says of what.
 //!
-//! A line that was cut off by a crash is dropped; everything before it counts. Results that another scenario or another build of this
-//! program has computed are refused: they would be mixed with others unseen.
+//! A line that was cut off by a crash is dropped; everything before it counts. Results that another
+//! scenario or another build of this program has computed are refused: they would be mixed with
+//! others unseen.
 
 use super::results::Cell;
 use super::summary::Summary;

@@ -1,4 +1,5 @@
-//! Ctrl-C in a long simulation: no run is begun any more, those that go on end at once, and what is finished is kept.
+//! Ctrl-C in a long simulation: no run is begun any more, those that go on end at once, and what is
+//! finished is kept.
 
 use crate::say;
 use numaestro_host::signals::BlockedSignals;
@@ -20,7 +21,8 @@ impl Stop {
     }
 }
 
-/// Turns `SIGINT` and `SIGTERM` into the flag. Call it before threads are started; a second signal ends the process at once.
+/// Turns `SIGINT` and `SIGTERM` into the flag. Call it before threads are started; a second signal
+/// ends the process at once.
 pub fn on_signal() -> anyhow::Result<Stop> {
     let signals = BlockedSignals::block(&[Signal::INT, Signal::TERM])?;
     let stop = Stop(Arc::new(AtomicBool::new(false)));

@@ -1,4 +1,5 @@
-//! What is kept of one run: the numbers that tables, files and plots show. Knows nothing of how they are shown.
+//! What is kept of one run: the numbers that tables, files and plots show. Knows nothing of how
+//! they are shown.
 
 use numaestro_sim::outcome::{JobRecord, Outcome};
 use numaestro_sim::stats::moments::{percentile, sorted};
@@ -24,7 +25,8 @@ pub struct Summary {
     pub response_max_s: f64,
     /// From arrival to start: mean.
     pub wait_s: f64,
-    /// Response time over run time, at least 10 s of it and at least 1: the bounded slowdown of Feitelson et al. 1997, mean.
+    /// Response time over run time, at least 10 s of it and at least 1: the bounded slowdown of
+    /// Feitelson et al. 1997, mean.
     pub slowdown: f64,
     /// Processor time of an application, mean.
     pub cpu_s: f64,
@@ -106,8 +108,8 @@ pub struct ProgramSummary {
 const SLOWDOWN_BOUND_NS: f64 = 10e9;
 
 impl Summary {
-    /// Of an outcome. The first `warmup` (a share) of the applications, in order of arrival, are left out; `managed` are the processors
-    /// that applications may have.
+    /// Of an outcome. The first `warmup` (a share) of the applications, in order of arrival, are
+    /// left out; `managed` are the processors that applications may have.
     pub fn of(outcome: &Outcome, seed: u64, warmup: f64, managed: &PuSet) -> Self {
         let mut jobs: Vec<&JobRecord> = outcome.jobs.iter().collect();
         jobs.sort_by_key(|job| (job.arrived, job.job));
@@ -213,8 +215,8 @@ fn wait(job: &JobRecord) -> u64 {
     job.started - job.arrived
 }
 
-/// Mean of times, in seconds. Added up as whole nanoseconds: jobs that end in another order must not differ in the last digit, which
-/// a comparison of equal policies would take for a difference.
+/// Mean of times, in seconds. Added up as whole nanoseconds: jobs that end in another order must
+/// not differ in the last digit, which a comparison of equal policies would take for a difference.
 fn mean_s(jobs: &[&JobRecord], of: impl Fn(&JobRecord) -> u64) -> f64 {
     let sum: u128 = jobs.iter().map(|job| u128::from(of(job))).sum();
     if jobs.is_empty() { 0.0 } else { sum as f64 / jobs.len() as f64 / 1e9 }

@@ -1,4 +1,5 @@
-//! `numaestro status --memory`: where threads and memory are, by node. A pure function of the snapshot.
+//! `numaestro status --memory`: where threads and memory are, by node. A pure function of the
+//! snapshot.
 
 use super::{age, clean};
 use crate::occupancy;

@@ -1,6 +1,8 @@
-//! `numaestro top`: the live terminal view. Here: the threads that bring news, and the loop that draws.
+//! `numaestro top`: the live terminal view. Here: the threads that bring news, and the loop that
+//! draws.
 //!
-//! What is shown is in [`model`], how it looks in [`draw`]; neither knows the terminal or the manager.
+//! What is shown is in [`model`], how it looks in [`draw`]; neither knows the terminal or the
+//! manager.
 
 mod draw;
 mod ending;
@@ -17,7 +19,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Numbers that the programs themselves write (regions, team) change without a decision, so they are asked for.
+/// Numbers that the programs themselves write (regions, team) change without a decision, so they
+/// are asked for.
 const REFRESH: Duration = Duration::from_secs(1);
 
 /// Something to react to.

@@ -1,4 +1,5 @@
-//! What `top` shows and how keys change it. Knows no terminal, no manager, and no clock: times are arguments.
+//! What `top` shows and how keys change it. Knows no terminal, no manager, and no clock: times are
+//! arguments.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use numaestro_abi::control::{Policies, PolicyInfo, Status};

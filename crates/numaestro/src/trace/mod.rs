@@ -1,7 +1,9 @@
-//! `numaestro trace`: a journal, of the manager or of a simulation alike, as a picture of who ran where and what was decided.
+//! `numaestro trace`: a journal, of the manager or of a simulation alike, as a picture of who ran
+//! where and what was decided.
 //!
-//! `timeline` repeats the journal and writes down intervals and marks; `paraver` and `perfetto` write files for viewers, `show` draws in the
-//! terminal. None of them knows where a journal came from.
+//! `timeline` repeats the journal and writes down intervals and marks; `paraver` and `perfetto`
+//! write files for viewers, `show` draws in the terminal. None of them knows where a journal came
+//! from.
 
 mod args;
 mod paraver;

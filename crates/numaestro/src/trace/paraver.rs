@@ -1,8 +1,10 @@
-//! The three text files of Paraver: records (.prv), what their numbers mean (.pcf), names of rows (.row). Knows nothing of journals.
+//! The three text files of Paraver: records (.prv), what their numbers mean (.pcf), names of rows
+//! (.row). Knows nothing of journals.
 //!
-//! An application is a Paraver application of one task, and each processor it has at once is a thread of it; a processor is a CPU of its
-//! NUMA node. So Paraver shows the run by processor and by application. **Source**: Pillet, Labarta, Cortés, Girona, "PARAVER: A Tool to
-//! Visualize and Analyse Parallel Code", 1995; the format's description of the Barcelona Supercomputing Center.
+//! An application is a Paraver application of one task, and each processor it has at once is a
+//! thread of it; a processor is a CPU of its NUMA node. So Paraver shows the run by processor and
+//! by application. **Source**: Pillet, Labarta, Cortés, Girona, "PARAVER: A Tool to Visualize and
+//! Analyse Parallel Code", 1995; the format's description of the Barcelona Supercomputing Center.
 
 use super::timeline::{How, Kind, Timeline};
 use numaestro_engine::Nanos;
@@ -76,7 +78,8 @@ pub fn records(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// `#Paraver (date):length_ns:nodes(cpus,…):applications:tasks(threads:node),…`. The date is fixed: the same journal gives the same bytes.
+/// `#Paraver (date):length_ns:nodes(cpus,…):applications:tasks(threads:node),…`. The date is fixed:
+/// the same journal gives the same bytes.
 fn header(timeline: &Timeline) -> String {
     let nodes: Vec<String> = timeline.machine.numa_nodes().iter().map(|node| node.pus.len().to_string()).collect();
     let apps: Vec<String> = timeline.apps.values().map(|row| format!("1({}:1)", row.lanes.max(1))).collect();

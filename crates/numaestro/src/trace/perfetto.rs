@@ -1,7 +1,8 @@
-//! Trace events as JSON, which Perfetto and Chrome read: a process for the machine with a thread for each processor, a process for each
-//! application. Knows nothing of journals.
+//! Trace events as JSON, which Perfetto and Chrome read: a process for the machine with a thread
+//! for each processor, a process for each application. Knows nothing of journals.
 //!
-//! **Source**: "Trace Event Format", Chromium project. Times are microseconds; `X` is an interval, `i` a moment, `C` a counter, `M` a name.
+//! **Source**: "Trace Event Format", Chromium project. Times are microseconds; `X` is an interval,
+//! `i` a moment, `C` a counter, `M` a name.
 
 use super::timeline::{Kind, Mark, Timeline};
 use numaestro_engine::Nanos;
@@ -21,7 +22,8 @@ pub fn write(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
         for span in spans {
             let name = timeline.name(span.app);
             let args = json!({ "how": span.how.name(), "app": span.app });
-            // Intervals of one row must nest; several applications on one processor do not, so guests have rows of their own.
+            // Intervals of one row must nest; several applications on one processor do not, so
+            // guests have rows of their own.
             let row = pu as u64 * 2 + u64::from(span.how == super::timeline::How::Guest);
             events.interval(MACHINE, row, &name, span.from, span.to, &args)?;
         }

@@ -1,4 +1,5 @@
-//! `numaestro trace show`: the run in the terminal, by processor, by application, or one placement. Knows nothing of journals.
+//! `numaestro trace show`: the run in the terminal, by processor, by application, or one placement.
+//! Knows nothing of journals.
 
 use super::args::{Rows, ShowArgs};
 use super::timeline::Timeline;
@@ -52,7 +53,8 @@ fn head(timeline: &Timeline) -> String {
 fn by_processor(timeline: &Timeline, from: Nanos, to: Nanos, width: usize) -> String {
     let mut seen = Occupancy::new(timeline.pus.len());
     for (pu, spans) in timeline.pus.iter().enumerate() {
-        // Owners only: a guest beside its owner is in the other chart. Where there is no owner, the first guest stands for all.
+        // Owners only: a guest beside its owner is in the other chart. Where there is no owner, the
+        // first guest stands for all.
         let mut end = 0;
         for span in spans.iter().filter(|span| span.to > from && span.from < to) {
             if span.from < end {
@@ -71,7 +73,8 @@ fn by_processor(timeline: &Timeline, from: Nanos, to: Nanos, width: usize) -> St
     format!("{}{}", head(timeline), chart::draw(&grid, &timeline.machine))
 }
 
-/// A digit for the number of processors each application had, rounded: `.` none, `+` more than nine, `s` stopped, `w` waiting.
+/// A digit for the number of processors each application had, rounded: `.` none, `+` more than
+/// nine, `s` stopped, `w` waiting.
 fn by_application(timeline: &Timeline, from: Nanos, to: Nanos, width: usize) -> String {
     let mut text = head(timeline);
     let edge = |column: usize| from + (u128::from(to - from) * column as u128 / width as u128) as Nanos;
@@ -108,7 +111,8 @@ fn by_application(timeline: &Timeline, from: Nanos, to: Nanos, width: usize) -> 
     text
 }
 
-/// A placement as in Brecht 1993, Fig. 1.2: a letter for each processor, `-` for a free one, nodes apart.
+/// A placement as in Brecht 1993, Fig. 1.2: a letter for each processor, `-` for a free one, nodes
+/// apart.
 fn placement(timeline: &Timeline, at: Nanos) -> String {
     let at = at.min(timeline.end.saturating_sub(1));
     let mut places = Vec::new();

@@ -1,6 +1,8 @@
-//! A journal as intervals: who had each processor, what each application was doing, and what was decided when. Knows no file format of a viewer.
+//! A journal as intervals: who had each processor, what each application was doing, and what was
+//! decided when. Knows no file format of a viewer.
 //!
-//! The journal is repeated by the engine, so that whatever follows from an event is known, not guessed from what was sent.
+//! The journal is repeated by the engine, so that whatever follows from an event is known, not
+//! guessed from what was sent.
 
 use super::super::sim::WRONG_FILE;
 use crate::say::Failure;
@@ -42,7 +44,8 @@ pub struct Span {
     pub to: Nanos,
     pub app: u64,
     pub how: How,
-    /// Which of the application's processors it is, from 0: the lowest number that was free when it came.
+    /// Which of the application's processors it is, from 0: the lowest number that was free when it
+    /// came.
     pub lane: u32,
 }
 

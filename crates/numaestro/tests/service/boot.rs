@@ -1,5 +1,6 @@
-//! systemd as process 1 of namespaces of its own: its own processes, mounts and a corner of the cgroup tree. It knows our units and nothing else
-//! of this machine's services, and everything is gone with it.
+//! systemd as process 1 of namespaces of its own: its own processes, mounts and a corner of the
+//! cgroup tree. It knows our units and nothing else of this machine's services, and everything is
+//! gone with it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,7 +10,8 @@ const SYSTEMD: &str = "/usr/lib/systemd/systemd";
 /// Reached only by a failure: a loaded machine takes seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What is mounted, and which units there are. `$1` is the directory with the command, `$2` the one with the units.
+/// What is mounted, and which units there are. `$1` is the directory with the command, `$2` the one
+/// with the units.
 const BOOT: &str = r#"
 set -e
 mount --make-rprivate /
@@ -61,7 +63,8 @@ pub fn systemd_version() -> Option<u32> {
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// A unit file as it would be installed for a command in `bin`. Keys that this systemd does not know would only be complained about.
+/// A unit file as it would be installed for a command in `bin`. Keys that this systemd does not
+/// know would only be complained about.
 pub fn write_units(kind: &str, bin: &str, helpers: &str, into: &Path) {
     let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd").join(kind);
     let old = systemd_version().is_some_and(|version| version < 254);

@@ -1,11 +1,13 @@
-//! The manager's log in the system's journal, with fields that people search for. The journal is a stand-in that writes down what comes, in a mount
-//! namespace, because its socket has a fixed place.
+//! The manager's log in the system's journal, with fields that people search for. The journal is a
+//! stand-in that writes down what comes, in a mount namespace, because its socket has a fixed
+//! place.
 
 use std::process::Command;
 
 use numaestro_skip::skip;
 
-/// Binds the journal's socket, runs a manager whose error output is "the journal", has it do something, and prints what was sent.
+/// Binds the journal's socket, runs a manager whose error output is "the journal", has it do
+/// something, and prints what was sent.
 const PYTHON: &str = r#"
 import os, socket, subprocess, sys
 os.makedirs("/run/systemd/journal")

@@ -1,4 +1,5 @@
-//! The metrics page, read by a strict reader of the format, by curl where it is there, and by readers who do not behave.
+//! The metrics page, read by a strict reader of the format, by curl where it is there, and by
+//! readers who do not behave.
 // What is compared here are counts.
 #![allow(clippy::float_cmp)]
 

@@ -1,4 +1,5 @@
-//! A stand-in for systemd, for machines without it: it passes sockets, listens to notices, and keeps the sockets open while the manager is gone.
+//! A stand-in for systemd, for machines without it: it passes sockets, listens to notices, and
+//! keeps the sockets open while the manager is gone.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

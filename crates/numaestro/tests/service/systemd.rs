@@ -1,5 +1,5 @@
-//! The service under a real systemd (see `boot.rs`): started by a socket, watched, killed, started anew, reloaded and stopped, with programs of
-//! a user that must not notice anything of it.
+//! The service under a real systemd (see `boot.rs`): started by a socket, watched, killed, started
+//! anew, reloaded and stopped, with programs of a user that must not notice anything of it.
 
 use std::process::Command;
 
@@ -82,7 +82,8 @@ fn programs_do_not_notice_what_happens_to_the_service() {
     expect_alive(&machine, &pid);
     assert_eq!(machine.property("NRestarts"), "2");
 
-    // A killed manager that had controllers turned on for its part of the cgroup tree: no process can be put where they are.
+    // A killed manager that had controllers turned on for its part of the cgroup tree: no process
+    // can be put where they are.
     let group = "/sys/fs/cgroup/system.slice/numaestro.service";
     let dirty = format!(
         "set -e; read one _ </sys/fs/cgroup/cgroup.controllers; for at in /sys/fs/cgroup {group}/..; do \

@@ -1,4 +1,5 @@
-//! Running a process to its end, with what it wrote; one that does not end is described thread by thread, then killed.
+//! Running a process to its end, with what it wrote; one that does not end is described thread by
+//! thread, then killed.
 
 use super::hang;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

@@ -1,6 +1,8 @@
-//! Changes one program's allocation every few milliseconds: neighbours that only sleep are adopted and released again.
+//! Changes one program's allocation every few milliseconds: neighbours that only sleep are adopted
+//! and released again.
 //!
-//! Nothing is started for a change, so it costs the manager a decision and the machine almost nothing.
+//! Nothing is started for a change, so it costs the manager a decision and the machine almost
+//! nothing.
 
 use super::Dice;
 use super::manager::{Control, Manager};

@@ -29,8 +29,8 @@ const QUIET: [&str; 12] = [
     "NUMAESTRO_CLASS",
 ];
 
-/// The settings of every manager here: it does not give way to what else runs on the machine, which would leave nothing to
-/// change hands on a busy one.
+/// The settings of every manager here: it does not give way to what else runs on the machine, which
+/// would leave nothing to change hands on a busy one.
 fn settings() -> &'static Path {
     static SETTINGS: OnceLock<PathBuf> = OnceLock::new();
     SETTINGS.get_or_init(|| {
@@ -142,7 +142,8 @@ impl Manager {
         let _ = kill_process(Pid::from_raw(pid.cast_signed()).expect("not 0"), signal);
     }
 
-    /// Nothing is lost: the manager answers, has no application, and every processor it gives out is free.
+    /// Nothing is lost: the manager answers, has no application, and every processor it gives out
+    /// is free.
     #[track_caller]
     pub fn expect_all_free(&self) {
         let mut last = None;

@@ -1,5 +1,6 @@
-//! What the real-process tests share: a manager in a directory of its own, the test programs, and something that keeps
-//! changing everybody's allocation. It knows the command and the status it prints, and nothing inside the manager.
+//! What the real-process tests share: a manager in a directory of its own, the test programs, and
+//! something that keeps changing everybody's allocation. It knows the command and the status it
+//! prints, and nothing inside the manager.
 //!
 //! Every test file is a program of its own and uses a part of this.
 #![allow(dead_code)]
@@ -13,8 +14,8 @@ pub mod shaker;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// After this long without an end, something hangs. Generous, because the machine may be shared: a minute, or
-/// `NUMAESTRO_TEST_HANG` seconds.
+/// After this long without an end, something hangs. Generous, because the machine may be shared: a
+/// minute, or `NUMAESTRO_TEST_HANG` seconds.
 pub fn hang() -> Duration {
     Duration::from_secs(number("NUMAESTRO_TEST_HANG", 60))
 }

@@ -1,4 +1,5 @@
-//! The test programs in `client/tests` and the torture programs in `client/torture`, built once with every compiler that is here.
+//! The test programs in `client/tests` and the torture programs in `client/torture`, built once
+//! with every compiler that is here.
 
 use numaestro_skip::part;
 use std::path::{Path, PathBuf};
@@ -27,12 +28,14 @@ fn make(directory: &str) -> PathBuf {
     root().join("build").join(directory)
 }
 
-/// The program as this compiler made it. `None` where the compiler, or a library that the program needs, is not here.
+/// The program as this compiler made it. `None` where the compiler, or a library that the program
+/// needs, is not here.
 pub fn program(compiler: &str, name: &str) -> Option<String> {
     found(built(), compiler, name)
 }
 
-/// The program as each compiler that is here made it, with the compiler's name. There is one at least.
+/// The program as each compiler that is here made it, with the compiler's name. There is one at
+/// least.
 pub fn builds(name: &str) -> Vec<(&'static str, String)> {
     let build = |compiler: &&'static str| {
         let path = program(compiler, name);
@@ -68,7 +71,8 @@ pub fn source(name: &str) -> String {
     root().join("client/tests").join(name).to_str().expect("a plain path").to_owned()
 }
 
-/// A Python that has `NumPy`: `$NUMAESTRO_PYTHON`, else the project's own environment. `None` where it has not.
+/// A Python that has `NumPy`: `$NUMAESTRO_PYTHON`, else the project's own environment. `None` where
+/// it has not.
 pub fn python() -> Option<String> {
     let chosen = std::env::var("NUMAESTRO_PYTHON")
         .unwrap_or_else(|_| root().join("build/venv/bin/python").to_str().expect("a plain path").to_owned());

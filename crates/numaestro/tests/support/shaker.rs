@@ -1,4 +1,5 @@
-//! Keeps changing everybody's allocation: programs arrive, are stopped, continued, killed, and end, all the time.
+//! Keeps changing everybody's allocation: programs arrive, are stopped, continued, killed, and end,
+//! all the time.
 
 use super::ended::{self, Running};
 use super::manager::{Manager, NUMAESTRO, alone};

@@ -1,4 +1,5 @@
-//! `[access]` of a machine file: classes of memory, what they cost, and which memory is of which. Knows no particular machine.
+//! `[access]` of a machine file: classes of memory, what they cost, and which memory is of which.
+//! Knows no particular machine.
 
 use super::model::{Access, AccessClass, Op, Picos};
 use crate::read::Mistake;

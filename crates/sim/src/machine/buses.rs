@@ -1,12 +1,14 @@
-//! The machine's buses as policies of bandwidth see them: who shares one way to memory, and what it carries. Knows no policy.
+//! The machine's buses as policies of bandwidth see them: who shares one way to memory, and what it
+//! carries. Knows no policy.
 
 use super::model::{Channel, Model, Over};
 use numaestro_engine::Bus;
 use numaestro_topology::{NumaNodeId, PuSet};
 
 impl Model {
-    /// The channels of this machine that every processor has exactly one of: its buses if there are such, else the memory controllers of nodes
-    /// with processors. None if neither covers every processor.
+    /// The channels of this machine that every processor has exactly one of: its buses if there are
+    /// such, else the memory controllers of nodes with processors. None if neither covers every
+    /// processor.
     pub fn buses(&self) -> Vec<Bus> {
         let bus = |channel: &Channel| match &channel.over {
             Over::Bus(pus) => Some((pus.clone(), channel.per_ms)),
@@ -27,7 +29,8 @@ impl Model {
         self.topology.numa_nodes()[node.index()].pus.clone()
     }
 
-    /// The first channels in the order of the file that cover every processor once; channels that overlap earlier ones are left out.
+    /// The first channels in the order of the file that cover every processor once; channels that
+    /// overlap earlier ones are left out.
     fn covering(&self, of: impl Fn(&Channel) -> Option<(PuSet, u64)>) -> Vec<Bus> {
         let mut covered = PuSet::new();
         let mut buses = Vec::new();

@@ -32,7 +32,8 @@ pub const fn names() -> &'static [&'static str] {
     NAMES
 }
 
-/// The machine of this name, its delay switches (where it has such) at `delay` cycles; `None` if there is none.
+/// The machine of this name, its delay switches (where it has such) at `delay` cycles; `None` if
+/// there is none.
 pub fn named(name: &str, delay: u32) -> Option<Model> {
     let &(_, text) = FILES.iter().find(|(known, _)| *known == name)?;
     let file = format!("{name}.toml");

@@ -1,11 +1,13 @@
-//! `[[channel]]` of a machine file: one entry stands for the channels of all objects of a kind. Knows no particular machine.
+//! `[[channel]]` of a machine file: one entry stands for the channels of all objects of a kind.
+//! Knows no particular machine.
 
 use super::model::{Cache, Channel, Over};
 use crate::read::Mistake;
 use crate::read::fields::Field;
 use numaestro_topology::{Level, Machine, NumaNodeId, PuSet};
 
-/// Most channels that the references of one thread can use: one inline list of them makes a pace a plain value of four cache lines.
+/// Most channels that the references of one thread can use: one inline list of them makes a pace a
+/// plain value of four cache lines.
 pub const CHANNELS_MAX: usize = 36;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +108,8 @@ fn objects(topology: &Machine, level: Level) -> Vec<PuSet> {
     }
 }
 
-/// What crosses an object between its nodes, enters it or leaves it: everything but references inside one of its nodes.
+/// What crosses an object between its nodes, enters it or leaves it: everything but references
+/// inside one of its nodes.
 fn switch(topology: &Machine, object: &PuSet) -> Over {
     let inside = objects(topology, Level::NumaNode).into_iter().filter(|node| node.intersects(object));
     let outside = topology.all().difference(object);

@@ -1,4 +1,5 @@
-//! A machine as text for people: its tree, what references cost, what is limited. Knows no terminal.
+//! A machine as text for people: its tree, what references cost, what is limited. Knows no
+//! terminal.
 
 use super::model::{Model, Op, Replacement, System};
 use std::fmt::Write;

@@ -1,4 +1,5 @@
-//! The machine file: what stands in it, and every mistake that can be made there. Knows no particular machine.
+//! The machine file: what stands in it, and every mistake that can be made there. Knows no
+//! particular machine.
 //!
 //! ```toml
 //! name = "two"                                  # one word

@@ -1,7 +1,8 @@
-//! A modelled machine: its topology, what a memory reference costs from where to where, its caches, channels and operating system.
-//! Knows nothing of programs and policies.
+//! A modelled machine: its topology, what a memory reference costs from where to where, its caches,
+//! channels and operating system. Knows nothing of programs and policies.
 //!
-//! Machines are files (`machines/*.toml` of the repository, embedded by name) or any synthetic string or hwloc XML plus a latency table.
+//! Machines are files (`machines/*.toml` of the repository, embedded by name) or any synthetic
+//! string or hwloc XML plus a latency table.
 
 mod access;
 mod buses;

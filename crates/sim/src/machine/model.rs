@@ -88,7 +88,8 @@ pub enum Over {
     Controller(NumaNodeId),
     /// All from PUs of this node to memory of other nodes (its link).
     Link(NumaNodeId),
-    /// All whose processor and memory are in different ones of these sets (a ring between stations).
+    /// All whose processor and memory are in different ones of these sets (a ring between
+    /// stations).
     Between(Vec<PuSet>),
 }
 
@@ -118,11 +119,13 @@ pub struct Costs {
     pub decision_ns: Nanos,
     /// A thread that was stopped goes on.
     pub stop_ns: Nanos,
-    /// Thousandths of the time that threads wait on a processor that go to calls of the system (`sched_yield`, `sginap`).
+    /// Thousandths of the time that threads wait on a processor that go to calls of the system
+    /// (`sched_yield`, `sginap`).
     pub waiting_milli: u32,
 }
 
-/// The scheduler of the modelled operating system: who runs on a processor on which several threads may.
+/// The scheduler of the modelled operating system: who runs on a processor on which several threads
+/// may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum System {
     /// A queue for each processor, round robin; a thread stays where it is bound or was last.

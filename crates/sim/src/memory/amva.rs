@@ -1,16 +1,21 @@
-//! Queueing: mean waiting times at each channel, as in a closed network of queues with one customer for each thread.
+//! Queueing: mean waiting times at each channel, as in a closed network of queues with one customer
+//! for each thread.
 //!
-//! **Source**: Schweitzer 1979 and Bard 1979; Lazowska et al. 1984, "Quantitative System Performance", §7.4. A thread's think time is its
-//! work and what its references take besides the channels; a channel is a queue with service time 1 / capacity.
+//! **Source**: Schweitzer 1979 and Bard 1979; Lazowska et al. 1984, "Quantitative System
+//! Performance", §7.4. A thread's think time is its work and what its references take besides the
+//! channels; a channel is a queue with service time 1 / capacity.
 //!
-//! **Algorithm**: threads of equal pace are one class. With `v` transactions of a class per microsecond of work on a channel of service
-//! time `S`, and `q` the mean number that one of its threads has there,
-//! * R = S (1 + Σ q of all threads − q), the residence time that an arriving transaction finds (its own thread is not in its way),
+//! **Algorithm**: threads of equal pace are one class. With `v` transactions of a class per
+//! microsecond of work on a channel of service time `S`, and `q` the mean number that one of its
+//! threads has there,
+//! * R = S (1 + Σ q of all threads − q), the residence time that an arriving transaction finds (its
+//!   own thread is not in its way),
 //! * time for a microsecond of work = 1 / rate alone + Σ v (R − S), X = its inverse,
 //! * q = X v R,
 //!
-//! until no X and no queue changes by more than [`CLOSE`]. It begins with the queues of the last answer. A converged answer never uses more than the
-//! capacity; one that is not yet there is scaled down.
+//! until no X and no queue changes by more than [`CLOSE`]. It begins with the queues of the last
+//! answer. A converged answer never uses more than the capacity; one that is not yet there is
+//! scaled down.
 
 use super::field::Field;
 use super::solver::Solver;
@@ -31,7 +36,8 @@ pub struct Amva {
     sum: Vec<f64>,
     /// Classes that run something, filled for each answer.
     live: Vec<u32>,
-    /// By class: its rate, and the mean number that one of its threads has at each channel of its pace.
+    /// By class: its rate, and the mean number that one of its threads has at each channel of its
+    /// pace.
     rate: Vec<f64>,
     own: Vec<[f64; CHANNELS_MAX]>,
 }

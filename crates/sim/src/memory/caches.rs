@@ -1,6 +1,8 @@
-//! What caches have lost: a debt of lines, from how many others have come in since. Knows no threads and no times.
+//! What caches have lost: a debt of lines, from how many others have come in since. Knows no
+//! threads and no times.
 //!
-//! Source: Squillante and Lazowska 1993, §2 (footprints and reload transients); Thiébaut and Stone 1987 for direct-mapped caches.
+//! Source: Squillante and Lazowska 1993, §2 (footprints and reload transients); Thiébaut and Stone
+//! 1987 for direct-mapped caches.
 
 use crate::machine::{Model, Replacement};
 use numaestro_topology::{Level, PuId};
@@ -43,7 +45,8 @@ impl Caches {
         self.of[a.index()] == self.of[b.index()]
     }
 
-    /// What does not fit into the cache is no debt: it is brought in over and over anyway, and counted as references.
+    /// What does not fit into the cache is no debt: it is brought in over and over anyway, and
+    /// counted as references.
     pub fn reload_lines(&self, footprint: u64, since_entered: u64, same_cache: bool, pu: PuId) -> u64 {
         let most = footprint.min(self.capacity);
         if !same_cache || most == 0 {

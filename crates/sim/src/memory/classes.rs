@@ -17,8 +17,8 @@ struct Class {
     chain: u32,
 }
 
-/// All classes that run something, and which PUs run which. Nothing is allocated after the start: there are at most as many classes
-/// as PUs.
+/// All classes that run something, and which PUs run which. Nothing is allocated after the start:
+/// there are at most as many classes as PUs.
 #[derive(Debug)]
 pub struct Classes {
     slots: Vec<Class>,
@@ -65,7 +65,8 @@ impl Classes {
         std::iter::successors(first, |&pu| Some(self.next[pu as usize]).filter(|&next| next != NONE)).map(PuId)
     }
 
-    /// A thread begins on a PU that runs nothing. Gives its class, which is new if it has one thread.
+    /// A thread begins on a PU that runs nothing. Gives its class, which is new if it has one
+    /// thread.
     pub fn join(&mut self, pu: PuId, pace: &Pace) -> usize {
         let fingerprint = pace.fingerprint();
         let bucket = self.bucket(fingerprint);

@@ -1,7 +1,9 @@
-//! What runs where, what it asks of each channel, and what each channel carries. Knows no solver: rates come from outside.
+//! What runs where, what it asks of each channel, and what each channel carries. Knows no solver:
+//! rates come from outside.
 //!
-//! Flows are whole numbers of 2^-20 transactions per microsecond. A flow that is taken away is computed by the same multiplication as
-//! when it was added, so sums are exact however long a run is.
+//! Flows are whole numbers of 2^-20 transactions per microsecond. A flow that is taken away is
+//! computed by the same multiplication as when it was added, so sums are exact however long a run
+//! is.
 
 use super::classes::Classes;
 use super::pace::Pace;
@@ -10,9 +12,10 @@ use crate::machine::Model;
 use crate::outcome::ChannelUse;
 use numaestro_topology::PuId;
 
-/// A processor is told of a new rate only when it differs from the one it knows by more than this share: thousands of changes far
-/// away, each too small to matter, would otherwise cost more than everything else. Channels give away less than their capacity by the
-/// same share, so that what is known never adds up to more than they carry.
+/// A processor is told of a new rate only when it differs from the one it knows by more than this
+/// share: thousands of changes far away, each too small to matter, would otherwise cost more than
+/// everything else. Channels give away less than their capacity by the same share, so that what is
+/// known never adds up to more than they carry.
 pub const CHANGE_TOLD: f64 = 1.0 / 1024.0;
 
 /// Flow units in one transaction per microsecond.
@@ -94,7 +97,8 @@ impl Field {
         }
     }
 
-    /// A thread begins, at the rate of its class; alone if that is new. Gives the class and whether it is new; none if it uses no channel.
+    /// A thread begins, at the rate of its class; alone if that is new. Gives the class and whether
+    /// it is new; none if it uses no channel.
     pub fn start(&mut self, pu: PuId, pace: &Pace) -> Option<(usize, bool)> {
         let told = &mut self.told[pu.index()];
         assert!(!told.runs, "something runs on processor {pu} already");

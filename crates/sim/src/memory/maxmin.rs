@@ -1,17 +1,22 @@
-//! Max-min fair shares: on each channel that is too small, everybody gets as much as everybody else, or all it wants.
+//! Max-min fair shares: on each channel that is too small, everybody gets as much as everybody
+//! else, or all it wants.
 //!
-//! **Source**: progressive filling (Bertsekas and Gallager 1992, §6.5.2) on each channel; over several channels the equilibrium is
-//! "bottleneck max fairness" (Bonald and Roberts 2015, "Multi-Resource Fairness: Objectives, Algorithms and Performance"): each thread is held
-//! by its own demand, or has the largest share of some full channel. That is also the limit of queueing networks far above saturation.
+//! **Source**: progressive filling (Bertsekas and Gallager 1992, §6.5.2) on each channel; over
+//! several channels the equilibrium is "bottleneck max fairness" (Bonald and Roberts 2015,
+//! "Multi-Resource Fairness: Objectives, Algorithms and Performance"): each thread is held by its
+//! own demand, or has the largest share of some full channel. That is also the limit of queueing
+//! networks far above saturation.
 //!
-//! **Algorithm**: each channel has a level, the most transactions per microsecond that one thread gets there (infinite while the
-//! channel is large enough). A thread's rate is the least of its rate alone and, for its channels, level / its transactions per microsecond
-//! of work. When something moves on a channel that is too small:
-//! 1. fill that channel: raise the level until what its users take (less where other channels hold them) is its capacity;
+//! **Algorithm**: each channel has a level, the most transactions per microsecond that one thread
+//! gets there (infinite while the channel is large enough). A thread's rate is the least of its
+//! rate alone and, for its channels, level / its transactions per microsecond of work. When
+//! something moves on a channel that is too small:
+//! 1. fill that channel: raise the level until what its users take (less where other channels hold
+//!    them) is its capacity;
 //! 2. round the level down to 8 bits (a share of 2^-8), so that small changes end here;
 //! 3. if it is another than before, fill the other full channels of its users again;
-//! 4. until no level changes. After [`SWEEPS_MAX`] rounds levels are only lowered, which ends at once and keeps every channel within
-//!    its capacity.
+//! 4. until no level changes. After [`SWEEPS_MAX`] rounds levels are only lowered, which ends at
+//!    once and keeps every channel within its capacity.
 //!
 //! As long as all channels are large enough before and after, nothing is computed at all.
 
@@ -192,7 +197,8 @@ impl Solver for MaxMin {
     }
 }
 
-/// The level at which what these take is `capacity`, if each takes the level or, where that is less, what it wants.
+/// The level at which what these take is `capacity`, if each takes the level or, where that is
+/// less, what it wants.
 fn level_of(wants: &mut Vec<(f64, f64)>, capacity: f64) -> f64 {
     if wants.iter().map(|(want, threads)| want * threads).sum::<f64>() <= capacity {
         return f64::INFINITY;

@@ -1,10 +1,14 @@
-//! What references cost: where pages are, what caches have lost, and who is in the way. Knows nothing of events, threads' states and policies.
+//! What references cost: where pages are, what caches have lost, and who is in the way. Knows
+//! nothing of events, threads' states and policies.
 //!
-//! [`Memory`] is the one door. The world tells it what runs where and asks for paces; it answers with rates, never with times.
+//! [`Memory`] is the one door. The world tells it what runs where and asks for paces; it answers
+//! with rates, never with times.
 //!
-//! A thread does `w` microseconds of work and meanwhile makes `r` references, each of which takes the processor what the machine says
-//! for its class. Alone, its rate is therefore `w / (w + r × cost)`. Channels (buses, controllers, links) make references slower when
-//! their users together want more than they can carry; how much is the affair of a [`solver`](Contention).
+//! A thread does `w` microseconds of work and meanwhile makes `r` references, each of which takes
+//! the processor what the machine says for its class. Alone, its rate is therefore
+//! `w / (w + r × cost)`. Channels (buses, controllers, links) make references slower when their
+//! users together want more than they can carry; how much is the affair of a
+//! [`solver`](Contention).
 
 mod amva;
 mod caches;
@@ -46,7 +50,8 @@ pub enum Contention {
     MaxMin,
     /// Approximate mean value analysis (Schweitzer): has the knee.
     Amva,
-    /// Every reference takes longer by the same factor, the least with which nothing carries more than it can.
+    /// Every reference takes longer by the same factor, the least with which nothing carries more
+    /// than it can.
     Stretch,
 }
 
@@ -64,7 +69,8 @@ pub struct Memory {
     changed: Vec<PuId>,
     /// Whether a PU is in `changed`.
     listed: Vec<bool>,
-    /// By class: whether it is newer than the last answer of the solver, so that its rate is only a guess.
+    /// By class: whether it is newer than the last answer of the solver, so that its rate is only a
+    /// guess.
     guessed: Vec<bool>,
 }
 
@@ -72,7 +78,8 @@ impl Memory {
     /// The memory of a machine that has just been started: everything is free and cold.
     ///
     /// # Panics
-    /// If references of one processor can use more than [`CHANNELS_MAX`] channels (the machine reader refuses such machines).
+    /// If references of one processor can use more than [`CHANNELS_MAX`] channels (the machine
+    /// reader refuses such machines).
     pub fn new(model: Arc<Model>, contention: Contention) -> Self {
         let pus = model.topology.pu_count();
         let field = Field::new(&model);
@@ -110,21 +117,23 @@ impl Memory {
         self.pages.leave(app);
     }
 
-    /// A thread touches a part of some data. Gives the pages that are placed now (page faults): all of the part if it is the first to do
-    /// so, otherwise 0. Of whole data there is one part, whatever the number.
+    /// A thread touches a part of some data. Gives the pages that are placed now (page faults): all
+    /// of the part if it is the first to do so, otherwise 0. Of whole data there is one part,
+    /// whatever the number.
     ///
     /// Touch before asking for a [`Self::pace`]: a part that nobody has touched counts as local.
     pub fn touch(&mut self, app: AppMemory, data: DataId, part: u32, by: &Toucher<'_>) -> u64 {
         self.pages.touch(&self.model, app, data, part, by)
     }
 
-    /// How fast a thread is on a processor, and what it asks of channels. It stays right until the thread moves or pages of its data are
-    /// placed, so whoever repeats a segment keeps it.
+    /// How fast a thread is on a processor, and what it asks of channels. It stays right until the
+    /// thread moves or pages of its data are placed, so whoever repeats a segment keeps it.
     pub fn pace(&mut self, app: AppMemory, refs: &[Refs], part: u32, master_part: u32, pu: PuId) -> Pace {
         self.pace_among(app, refs, (part, master_part), 1.0, pu)
     }
 
-    /// The same of a thread (its part, its master's) in a team that has this share of the partners that it could have.
+    /// The same of a thread (its part, its master's) in a team that has this share of the partners
+    /// that it could have.
     pub fn pace_among(&mut self, app: AppMemory, refs: &[Refs], parts: (u32, u32), partners: f64, pu: PuId) -> Pace {
         self.mixer.pace(&self.model, self.pages.of(app), refs, parts, partners, pu)
     }
@@ -152,10 +161,12 @@ impl Memory {
         self.field.stop(pu);
     }
 
-    /// PUs whose [`Self::rate`] is another than when they were last told (at their start, or here), those that have just been started
-    /// included if their first rate was a guess. Cleared by [`Self::settle`].
+    /// PUs whose [`Self::rate`] is another than when they were last told (at their start, or here),
+    /// those that have just been started included if their first rate was a guess. Cleared by
+    /// [`Self::settle`].
     ///
-    /// Ask after the last of the starts and stops of one moment: what they do to each other is computed here, once.
+    /// Ask after the last of the starts and stops of one moment: what they do to each other is
+    /// computed here, once.
     pub fn changed(&mut self) -> &[PuId] {
         self.solve();
         let field = &self.field;
@@ -181,7 +192,8 @@ impl Memory {
         self.field.told(pu)
     }
 
-    /// References that leave the cache, per microsecond of *work* of what runs there: to the nearest class of memory, and to all others.
+    /// References that leave the cache, per microsecond of *work* of what runs there: to the
+    /// nearest class of memory, and to all others.
     pub fn local_remote_per_us(&self, pu: PuId) -> (f64, f64) {
         self.field.local_remote_per_us(pu)
     }
@@ -196,13 +208,14 @@ impl Memory {
         self.caches.enter(pu, lines);
     }
 
-    /// Lines that a thread must bring in again to run on this PU: its debt. `since_entered` is what [`Self::entered`] was there when it
-    /// stopped, `same_cache` whether it was there at all.
+    /// Lines that a thread must bring in again to run on this PU: its debt. `since_entered` is what
+    /// [`Self::entered`] was there when it stopped, `same_cache` whether it was there at all.
     pub fn reload_lines(&self, footprint: u64, since_entered: u64, same_cache: bool, pu: PuId) -> u64 {
         self.caches.reload_lines(footprint, since_entered, same_cache, pu)
     }
 
-    /// How long bringing in `lines` takes, from local memory, with the channels as busy as they are.
+    /// How long bringing in `lines` takes, from local memory, with the channels as busy as they
+    /// are.
     pub fn reload_ns(&self, pu: PuId, lines: u64) -> Nanos {
         if lines == 0 {
             return 0;
@@ -237,8 +250,9 @@ impl Memory {
         self.field.channel_use(&self.model, elapsed)
     }
 
-    /// Checks what must always hold: pages that applications have and pages that are free are those of the machine; no channel carries
-    /// more than it can; what channels carry is the sum of what runs. For tests: it looks at everything.
+    /// Checks what must always hold: pages that applications have and pages that are free are those
+    /// of the machine; no channel carries more than it can; what channels carry is the sum of what
+    /// runs. For tests: it looks at everything.
     ///
     /// # Errors
     /// What does not hold.
@@ -267,8 +281,8 @@ impl Memory {
         self.pages.away(&self.model, app, home)
     }
 
-    /// Moves at most so many pages of an application to a node, as far as there is room. Gives how many. Paces asked for before are wrong
-    /// afterwards.
+    /// Moves at most so many pages of an application to a node, as far as there is room. Gives how
+    /// many. Paces asked for before are wrong afterwards.
     pub fn move_pages(&mut self, app: AppMemory, home: NumaNodeId, most: u64) -> u64 {
         self.pages.move_to(app, home, most)
     }

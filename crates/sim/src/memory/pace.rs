@@ -1,5 +1,5 @@
-//! How fast a thread is where it runs, and what it asks of channels: programs' references, pages' places and machines' costs put
-//! together. Knows nobody else who runs.
+//! How fast a thread is where it runs, and what it asks of channels: programs' references, pages'
+//! places and machines' costs put together. Knows nobody else who runs.
 
 use super::pages::{AppPages, Spread};
 use super::viewers::Viewers;
@@ -7,7 +7,8 @@ use crate::machine::{CHANNELS_MAX, Model, Picos};
 use crate::program::{Part, Refs};
 use numaestro_topology::{NumaNodeId, PuId};
 
-/// The pace of a thread: what it is slowed down by when nobody is in the way, and what it then asks of each channel.
+/// The pace of a thread: what it is slowed down by when nobody is in the way, and what it then asks
+/// of each channel.
 #[derive(Clone, Copy)]
 pub struct Pace {
     alone: f64,
@@ -39,7 +40,8 @@ impl Pace {
         self.alone
     }
 
-    /// References that leave the cache, per microsecond of work: to the nearest class, and to all others.
+    /// References that leave the cache, per microsecond of work: to the nearest class, and to all
+    /// others.
     pub const fn local_remote_per_us(&self) -> (f64, f64) {
         (self.local, self.remote)
     }
@@ -131,7 +133,8 @@ impl Mixer {
         let mut stall_ps = 0.0;
         for what in refs {
             stall_ps += what.per_us * what.hits * model.access.hit_ps as f64;
-            // Lines that partners have written do not come from memory when there are fewer of them.
+            // Lines that partners have written do not come from memory when there are fewer of
+            // them.
             let misses = what.per_us * (1.0 - what.hits) * (1.0 - what.sharing * (1.0 - partners));
             if misses <= 0.0 {
                 continue;

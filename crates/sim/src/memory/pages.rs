@@ -1,4 +1,5 @@
-//! Where pages are: placed once, at the first touch of their part, and freed when their application ends. Knows no costs.
+//! Where pages are: placed once, at the first touch of their part, and freed when their application
+//! ends. Knows no costs.
 
 use crate::machine::Model;
 use crate::program::{Data, DataId, PagePlace, Split};
@@ -18,7 +19,8 @@ pub struct Toucher<'a> {
     pub master: NumaNodeId,
     /// Where the policy wants pages whose program leaves that to it.
     pub home: PageHome,
-    /// Nodes of its application's own processors, for [`PageHome::Interleave`]; if there are none, the toucher's.
+    /// Nodes of its application's own processors, for [`PageHome::Interleave`]; if there are none,
+    /// the toucher's.
     pub own_nodes: &'a [NumaNodeId],
 }
 
@@ -90,8 +92,9 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// Takes pages of `node`; what does not fit, of the nearest node that has room. When the whole machine is full they are taken of
-    /// `node` nevertheless: what a system without memory does (swapping, killing) is not modelled.
+    /// Takes pages of `node`; what does not fit, of the nearest node that has room. When the whole
+    /// machine is full they are taken of `node` nevertheless: what a system without memory does
+    /// (swapping, killing) is not modelled.
     fn take(&mut self, node: NumaNodeId, pages: u64, spread: &mut Spread) {
         let mut left = pages;
         for &at in &self.nearest[node.index()] {
@@ -253,7 +256,8 @@ impl Pages {
     }
 }
 
-/// The class of `to` as seen from the processors of `from`; of memory-only nodes nothing is known but distances.
+/// The class of `to` as seen from the processors of `from`; of memory-only nodes nothing is known
+/// but distances.
 fn class(model: &Model, from: usize, to: u16) -> usize {
     let pus = &model.topology.numa_nodes()[from].pus;
     pus.first().map_or(0, |pu| model.class(pu, NumaNodeId(u32::from(to))))

@@ -1,11 +1,15 @@
-//! One queue for everybody: while a channel has too little, every reference over it takes longer by the same factor.
+//! One queue for everybody: while a channel has too little, every reference over it takes longer by
+//! the same factor.
 //!
-//! **Source**: the front-side bus of Antonopoulos et al. 2004, §3: all threads on it suffer, those that use it little in proportion to how little. They
-//! print no model; this is the simplest one with that behaviour, and no more is carried than the bus can.
+//! **Source**: the front-side bus of Antonopoulos et al. 2004, §3: all threads on it suffer, those
+//! that use it little in proportion to how little. They print no model; this is the simplest one
+//! with that behaviour, and no more is carried than the bus can.
 //!
-//! **Algorithm**: a thread computes for 1 and is stalled for `m` of its time alone; with the factor `s` of its slowest channel a microsecond of its work takes
-//! `1 + m·s` instead of `1 + m`. The factor of a channel is the least, not below 1, with which what its users move fits into it. Channels are done
-//! in turn, each by halving an interval, until no factor changes by more than [`CLOSE`].
+//! **Algorithm**: a thread computes for 1 and is stalled for `m` of its time alone; with the factor
+//! `s` of its slowest channel a microsecond of its work takes `1 + m·s` instead of `1 + m`. The
+//! factor of a channel is the least, not below 1, with which what its users move fits into it.
+//! Channels are done in turn, each by halving an interval, until no factor changes by more than
+//! [`CLOSE`].
 
 use super::field::Field;
 use super::pace::Pace;

@@ -1,4 +1,5 @@
-//! From where memory is seen: for each processor and node the class of its references and the channels they use. Knows no programs.
+//! From where memory is seen: for each processor and node the class of its references and the
+//! channels they use. Knows no programs.
 
 use crate::machine::{Model, Over};
 use numaestro_topology::{NumaNodeId, PuId};

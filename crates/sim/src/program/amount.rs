@@ -1,4 +1,5 @@
-//! Distributions and speedup curves as they are written in files. Knows nothing of what they are of.
+//! Distributions and speedup curves as they are written in files. Knows nothing of what they are
+//! of.
 
 use crate::dist::Dist;
 use crate::read::Mistake;

@@ -1,7 +1,8 @@
 //! How a program measures its own speedup while it runs. Knows nothing of how iterations are timed.
 //!
-//! Source: the `SelfAnalyzer` of Martorell et al. 2000, §4.4. They say what it reports, not how; the method here: iterations of the outer loop are timed, the
-//! first ones with few threads; S(p) = S(b) · t(b) / t(p).
+//! Source: the `SelfAnalyzer` of Martorell et al. 2000, §4.4. They say what it reports, not how;
+//! the method here: iterations of the outer loop are timed, the first ones with few threads; S(p) =
+//! S(b) · t(b) / t(p).
 
 use super::amount::{self, Unit};
 use crate::Nanos;
@@ -17,7 +18,8 @@ pub struct Analyzer {
     pub measured: u32,
     /// Threads of those: at most this many.
     pub baseline: u32,
-    /// Efficiency that those threads are taken to have; with a baseline of 1 there is nothing to assume.
+    /// Efficiency that those threads are taken to have; with a baseline of 1 there is nothing to
+    /// assume.
     pub efficiency: f64,
     /// Iterations of a program that is only a curve.
     pub iterations: u32,

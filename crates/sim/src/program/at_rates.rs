@@ -1,8 +1,10 @@
-//! Programs of which only transaction rates are known: how fast each thread moves lines when it runs alone, and how long it takes then. Knows no
-//! particular machine.
+//! Programs of which only transaction rates are known: how fast each thread moves lines when it
+//! runs alone, and how long it takes then. Knows no particular machine.
 //!
-//! A thread that moves `r` lines per microsecond alone, each of which takes `c` microseconds, is stalled for the share `m = r·c` of its time and computes
-//! in the rest (Antonopoulos et al. 2004 print rates only). So a microsecond of its time is `1 − m` of work, in which it makes `r` references.
+//! A thread that moves `r` lines per microsecond alone, each of which takes `c` microseconds, is
+//! stalled for the share `m = r·c` of its time and computes in the rest (Antonopoulos et al. 2004
+//! print rates only). So a microsecond of its time is `1 − m` of work, in which it makes `r`
+//! references.
 
 use super::description::{Body, Phase, Program, Refs, Work};
 use crate::dist::Dist;
@@ -24,7 +26,8 @@ impl Program {
         matches!(&self.body, Body::Phases(phases) if any(phases))
     }
 
-    /// The same program with rates made references, and times alone made work, as they are on this machine.
+    /// The same program with rates made references, and times alone made work, as they are on this
+    /// machine.
     #[must_use]
     pub fn on(&self, model: &Model) -> Self {
         let mut program = self.clone();

@@ -17,10 +17,12 @@ pub type DataId = usize;
 pub enum Asks {
     /// `processors`, once, at its arrival (an OpenMP program). Serial phases are told as such.
     Once,
-    /// As many as it has runnable threads, whenever that changes; what it does not get at once it still wants (Koita et al. §2.2).
+    /// As many as it has runnable threads, whenever that changes; what it does not get at once it
+    /// still wants (Koita et al. §2.2).
     Runnable,
-    /// One more for each thread it creates; where there is none it goes on with fewer threads and does not ask again for this one
-    /// (Brecht 1997, §3). The end of a thread gives its processor back.
+    /// One more for each thread it creates; where there is none it goes on with fewer threads and
+    /// does not ask again for this one (Brecht 1997, §3). The end of a thread gives its processor
+    /// back.
     Creation,
 }
 
@@ -96,14 +98,17 @@ pub struct Refs {
     pub per_us: f64,
     /// Share that hits the processor's cache, at the machine's `hit_ps`.
     pub hits: f64,
-    /// Share of those that leave the cache which is due to partners: it falls in proportion to the partners that a smaller team lacks.
+    /// Share of those that leave the cache which is due to partners: it falls in proportion to the
+    /// partners that a smaller team lacks.
     pub sharing: f64,
-    /// `per_us` is per microsecond of the thread's time when it runs alone, and the phase's work is such time ([`Program::on`]).
+    /// `per_us` is per microsecond of the thread's time when it runs alone, and the phase's work is
+    /// such time ([`Program::on`]).
     pub is_rate: bool,
 }
 
 impl Refs {
-    /// References of threads to their own parts of some data, lines that are brought in; none hits the cache.
+    /// References of threads to their own parts of some data, lines that are brought in; none hits
+    /// the cache.
     pub const fn new(data: DataId, per_us: f64) -> Self {
         Self { data, part: Part::Own, op: crate::machine::Op::Line, per_us, hits: 0.0, sharing: 0.0, is_rate: false }
     }
@@ -123,7 +128,8 @@ pub enum Wait {
 /// How much a phase has to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
-    /// Nanoseconds in all, divided evenly among the team, each part varied by this coefficient of variation.
+    /// Nanoseconds in all, divided evenly among the team, each part varied by this coefficient of
+    /// variation.
     Divided(Dist, f64),
     /// Nanoseconds for each thread.
     Each(Dist),
@@ -151,12 +157,14 @@ pub enum Phase {
         refs: Vec<Refs>,
         /// How they wait at the end of each iteration.
         wait: Wait,
-        /// A critical section in each thread's iteration, nanoseconds; all phases of a program share one lock.
+        /// A critical section in each thread's iteration, nanoseconds; all phases of a program
+        /// share one lock.
         locked: Option<Dist>,
         /// Speedup of the region, if it is not n: work is then stretched by n / S(n).
         curve: Option<Curve>,
     },
-    /// A number of threads forked at once and joined; the program's processors take them first come first served.
+    /// A number of threads forked at once and joined; the program's processors take them first come
+    /// first served.
     Tasks {
         /// How many.
         count: Dist,
@@ -189,7 +197,8 @@ pub enum Phase {
 pub enum Body {
     /// Phase by phase, thread by thread.
     Phases(Vec<Phase>),
-    /// Only a speedup curve: work W is done at rate S(n) on n processors (logs, allocation studies). Has no threads.
+    /// Only a speedup curve: work W is done at rate S(n) on n processors (logs, allocation
+    /// studies). Has no threads.
     Curve {
         /// Nanoseconds on one processor.
         work: Dist,
@@ -221,10 +230,12 @@ pub struct Program {
     pub creation_ns: Nanos,
     /// Lines of the working set of one thread, for what a cache has lost.
     pub footprint_lines: u64,
-    /// Its threads, where there are more than processors, run each other's work when they would wait for each other (Martorell et al. 2000, §3.2).
+    /// Its threads, where there are more than processors, run each other's work when they would
+    /// wait for each other (Martorell et al. 2000, §3.2).
     pub recovers: bool,
-    /// A change of its request ends its threads and creates new ones where processors have no owners, as with the library that Martorell et al.
-    /// 2000, §6 compare with. Where they have, its virtual processors stay.
+    /// A change of its request ends its threads and creates new ones where processors have no
+    /// owners, as with the library that Martorell et al. 2000, §6 compare with. Where they have,
+    /// its virtual processors stay.
     pub recreates: bool,
     /// It can be stopped. If not, it says so when it arrives.
     pub stoppable: bool,

@@ -1,8 +1,10 @@
-//! What a program does: one description language for every program of the five papers. Knows nothing of machines and policies.
+//! What a program does: one description language for every program of the five papers. Knows
+//! nothing of machines and policies.
 //!
-//! A program is a list of phases over some data. Serial phases are done by its first thread (the master); parallel phases by a team;
-//! `Tasks` by whatever processors it has, first come first served. Work is compute time at full speed; memory references come on top
-//! and cost what the machine says, from where the thread is to where the data is.
+//! A program is a list of phases over some data. Serial phases are done by its first thread (the
+//! master); parallel phases by a team; `Tasks` by whatever processors it has, first come first
+//! served. Work is compute time at full speed; memory references come on top and cost what the
+//! machine says, from where the thread is to where the data is.
 
 pub mod amount;
 mod analyzer;

@@ -1,4 +1,5 @@
-//! Programs as TOML: `[[program]]` tables. Every mistake has its line and field, and nothing is half-read.
+//! Programs as TOML: `[[program]]` tables. Every mistake has its line and field, and nothing is
+//! half-read.
 //!
 //! ```toml
 //! [[program]]
@@ -37,8 +38,9 @@
 //! curve = { amdahl = 0.1 }                      # optional; also { downey = [A, sigma] }, { sevcik = [phi, alpha, beta] },
 //!                                               # { table = [[processors, speedup], ..] }
 //! ```
-//! and `do = "tasks"` (`count`, `work`, `refs`), `"pause"` (`time`), `"request"` (`processors`), `"repeat"` (`times`, `phases`). Instead of
-//! phases a program may have `work` (on one processor), `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
+//! and `do = "tasks"` (`count`, `work`, `refs`), `"pause"` (`time`), `"request"` (`processors`),
+//! `"repeat"` (`times`, `phases`). Instead of phases a program may have `work` (on one processor),
+//! `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
 
 use super::amount::{self, Unit};
 use super::description::{Asks, Body, Data, PROCESSORS_MAX, PagePlace, Program, Split, Vacates};

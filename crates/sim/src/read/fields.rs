@@ -1,5 +1,5 @@
-//! Taking fields out of a tree one by one, so that every mistake names its line and field and no unknown field is passed over.
-//! Knows nothing of what the fields mean.
+//! Taking fields out of a tree one by one, so that every mistake names its line and field and no
+//! unknown field is passed over. Knows nothing of what the fields mean.
 
 use super::tree::{Entry, Node, Value};
 use super::{Mistake, Text, time};

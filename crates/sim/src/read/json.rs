@@ -1,5 +1,6 @@
-//! JSON as a tree with places. Members keep their order and may repeat, as the formats that are imported want it; a comma before
-//! a closing bracket and comments of `/* */` and `//` are allowed, because their own tools allow them. Knows nothing of what it says.
+//! JSON as a tree with places. Members keep their order and may repeat, as the formats that are
+//! imported want it; a comma before a closing bracket and comments of `/* */` and `//` are allowed,
+//! because their own tools allow them. Knows nothing of what it says.
 
 use super::tree::{Entry, Node, Value};
 use super::{Mistake, Text};

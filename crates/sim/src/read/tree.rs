@@ -1,4 +1,5 @@
-//! A text as a tree of values, each with its place, whatever the text's language. Knows nothing of what the fields mean.
+//! A text as a tree of values, each with its place, whatever the text's language. Knows nothing of
+//! what the fields mean.
 
 use super::{Mistake, Text};
 use std::ops::Range;

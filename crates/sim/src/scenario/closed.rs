@@ -1,4 +1,5 @@
-//! `kind = "closed"` of a workload as it is read: one list of programs, worked off so many at a time. Knows nothing of how it runs.
+//! `kind = "closed"` of a workload as it is read: one list of programs, worked off so many at a
+//! time. Knows nothing of how it runs.
 
 use super::parts::Parts;
 use crate::program::Program;

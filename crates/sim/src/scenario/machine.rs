@@ -1,4 +1,5 @@
-//! The machine of a scenario: by name, from a file, or written out in the scenario. Knows nothing of what machines are made of.
+//! The machine of a scenario: by name, from a file, or written out in the scenario. Knows nothing
+//! of what machines are made of.
 
 use super::parts::Loaded;
 use crate::machine::{self, Model};
@@ -8,7 +9,8 @@ use crate::read::{Mistake, Text};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// Reads `machine = "name"`, `machine = "file.toml"`, or a table of `name` or `file` with `delay`, or with the machine under `inline`.
+/// Reads `machine = "name"`, `machine = "file.toml"`, or a table of `name` or `file` with `delay`,
+/// or with the machine under `inline`.
 pub(super) fn read(field: &Field<'_>, loaded: &Loaded<'_>) -> Result<Arc<Model>, Mistake> {
     let Ok(mut fields) = field.fields() else {
         let text = field.text().map_err(|_| field.wrong("the name of a machine, a file, or a table"))?;

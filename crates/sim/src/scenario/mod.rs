@@ -1,4 +1,5 @@
-//! What is put together for a run: machine, policy, workload, seed. Knows nothing of files but their texts.
+//! What is put together for a run: machine, policy, workload, seed. Knows nothing of files but
+//! their texts.
 
 mod closed;
 mod imports;
@@ -61,7 +62,8 @@ pub struct Scenario {
 /// One point of a comparison.
 #[derive(Debug, Clone)]
 pub struct Point {
-    /// All of its values, as in `machine.delay=4 policy=dss`; the scenario's name where nothing is compared.
+    /// All of its values, as in `machine.delay=4 policy=dss`; the scenario's name where nothing is
+    /// compared.
     pub label: String,
     /// Its parameters' names and values, the policy not among them.
     pub values: Vec<(String, String)>,
@@ -83,12 +85,14 @@ impl Scenario {
         }
     }
 
-    /// Its arrivals. They depend on the seed and the workload only, so that every policy sees the same ones.
+    /// Its arrivals. They depend on the seed and the workload only, so that every policy sees the
+    /// same ones.
     pub fn source(&self, seed: u64) -> Box<dyn Source> {
         self.workload.source(seed)
     }
 
-    /// What is compared, point by point: all values of all parameters with all policies, policies fastest. Just itself where nothing is.
+    /// What is compared, point by point: all values of all parameters with all policies, policies
+    /// fastest. Just itself where nothing is.
     pub fn points(&self) -> Vec<Point> {
         if self.points.is_empty() {
             let scenario = Self { sweep: Sweep::default(), ..self.clone() };

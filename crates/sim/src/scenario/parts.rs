@@ -1,5 +1,6 @@
-//! What the parts of a scenario share while it is read: programs by name, and texts, machines and logs that are read only once however
-//! many points of a sweep use them. Knows nothing of what they are for.
+//! What the parts of a scenario share while it is read: programs by name, and texts, machines and
+//! logs that are read only once however many points of a sweep use them. Knows nothing of what they
+//! are for.
 
 use crate::Nanos;
 use crate::machine::Model;

@@ -1,4 +1,5 @@
-//! Scenarios as TOML. All points of a sweep are read at once, so that no mistake shows up half way through a comparison.
+//! Scenarios as TOML. All points of a sweep are read at once, so that no mistake shows up half way
+//! through a comparison.
 //!
 //! ```toml
 //! name = "example"                              # what need not be said is marked with (what is then taken)
@@ -56,7 +57,8 @@ impl Scenario {
         Self::read_changed(text, &[], files)
     }
 
-    /// Reads a scenario with some of its fields changed first: their paths, as in a sweep, and their values as TOML.
+    /// Reads a scenario with some of its fields changed first: their paths, as in a sweep, and
+    /// their values as TOML.
     ///
     /// # Errors
     /// The first mistake; one of a changed field stands at the text's beginning.

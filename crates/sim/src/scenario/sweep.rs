@@ -1,5 +1,5 @@
-//! Sweeps: which values of which parameters are compared, and the scenario's tree with one value of each. Knows nothing of what the
-//! parameters do.
+//! Sweeps: which values of which parameters are compared, and the scenario's tree with one value of
+//! each. Knows nothing of what the parameters do.
 
 use crate::read::Mistake;
 use crate::read::fields::Field;
@@ -114,7 +114,8 @@ pub(super) fn combinations(dimensions: &[Vec<Choice>]) -> Vec<Vec<&Choice>> {
     points
 }
 
-/// Puts a value at a path of the tree. Items of lists go by their `name` or by their index, as in `program.mm.phases[0].work`.
+/// Puts a value at a path of the tree. Items of lists go by their `name` or by their index, as in
+/// `program.mm.phases[0].work`.
 ///
 /// # Errors
 /// Which part of the path there is not.

@@ -1,4 +1,5 @@
-//! Which workload a scenario has: `[workload]` as it is read, and the source made of it for a seed. Knows nothing of how it runs.
+//! Which workload a scenario has: `[workload]` as it is read, and the source made of it for a seed.
+//! Knows nothing of how it runs.
 
 use super::models;
 use super::parts::Parts;

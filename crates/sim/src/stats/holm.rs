@@ -1,7 +1,7 @@
 //! Several tests at once: the step-down correction of Holm 1979. Knows nothing of what was tested.
 
-/// Probabilities corrected for their number, in the order given: one of them is below the error rate asked for only if the chance of
-/// *any* false alarm among all is.
+/// Probabilities corrected for their number, in the order given: one of them is below the error
+/// rate asked for only if the chance of *any* false alarm among all is.
 ///
 /// The i-th smallest of m is multiplied by m - i + 1, and never is smaller than the one before it.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {

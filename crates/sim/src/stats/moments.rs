@@ -1,6 +1,7 @@
 //! Means, variances and percentiles of samples. Knows nothing of where they come from.
 
-/// Number, mean and variance of samples, one at a time (Welford 1962): no sum of squares that loses digits.
+/// Number, mean and variance of samples, one at a time (Welford 1962): no sum of squares that loses
+/// digits.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Moments {
     n: u64,
@@ -53,8 +54,8 @@ impl Moments {
     }
 }
 
-/// The value below which the share `part` (0 to 1) of `sorted` lies, linear between neighbours (type 7 of Hyndman and Fan 1996).
-/// `None` without samples.
+/// The value below which the share `part` (0 to 1) of `sorted` lies, linear between neighbours
+/// (type 7 of Hyndman and Fan 1996). `None` without samples.
 pub fn percentile(sorted: &[f64], part: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let place = last as f64 * part.clamp(0.0, 1.0);

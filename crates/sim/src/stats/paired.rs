@@ -1,7 +1,8 @@
 //! Comparison of two systems on the same random numbers. Knows nothing of what the systems are.
 //!
-//! Both have run the same jobs, so what the seeds did to both cancels; the difference has an interval of its own, usually far narrower
-//! than the two means' (Law and Kelton §10.2: paired t, common random numbers).
+//! Both have run the same jobs, so what the seeds did to both cancels; the difference has an
+//! interval of its own, usually far narrower than the two means' (Law and Kelton §10.2: paired t,
+//! common random numbers).
 
 use super::interval::{Interval, t_two_sided};
 use serde::Serialize;
@@ -43,8 +44,8 @@ pub fn difference(first: &[f64], second: &[f64], level: f64) -> Option<Differenc
     Some(Difference { interval, p: p_of(&interval, &differences) })
 }
 
-/// First over second on the scale of logarithms, so that double and half weigh the same. `None` below two pairs or where a sample is
-/// not positive.
+/// First over second on the scale of logarithms, so that double and half weigh the same. `None`
+/// below two pairs or where a sample is not positive.
 ///
 /// # Panics
 /// As [`difference`].
@@ -75,13 +76,15 @@ fn p_of(interval: &Interval, samples: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Hours of extra sleep of ten patients under two drugs (Cushny and Peebles 1905, the example of Student 1908).
+    /// Hours of extra sleep of ten patients under two drugs (Cushny and Peebles 1905, the example
+    /// of Student 1908).
     const FIRST: [f64; 10] = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
     const SECOND: [f64; 10] = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
 
     #[test]
     fn the_sleep_of_student() {
-        // R: t.test(extra ~ group, paired): t = -4.0621, df = 9, p = 0.002833, mean -1.58, 95 % interval -2.4598858 to -0.7001142.
+        // R: t.test(extra ~ group, paired): t = -4.0621, df = 9, p = 0.002833, mean -1.58, 95 %
+        // interval -2.4598858 to -0.7001142.
         let found = difference(&FIRST, &SECOND, 0.95).expect("ten pairs");
         assert!((found.interval.mean + 1.58).abs() < 1e-12, "{found:?}");
         assert!(

@@ -1,4 +1,5 @@
-//! When there have been enough replications (Law and Kelton §9.4.1: relative precision). Knows nothing of what is replicated.
+//! When there have been enough replications (Law and Kelton §9.4.1: relative precision). Knows
+//! nothing of what is replicated.
 
 use super::interval::Interval;
 
@@ -9,7 +10,8 @@ pub struct Stopping {
     pub relative: f64,
     /// Confidence.
     pub level: f64,
-    /// Replications before the first look, at least 2: intervals of fewer are too often narrow by chance.
+    /// Replications before the first look, at least 2: intervals of fewer are too often narrow by
+    /// chance.
     pub least: usize,
     /// Never more.
     pub most: usize,
@@ -27,13 +29,15 @@ pub enum Next {
 }
 
 impl Stopping {
-    /// Looks at the replications so far, in order of their seeds, so that the answer does not depend on which ended first.
+    /// Looks at the replications so far, in order of their seeds, so that the answer does not
+    /// depend on which ended first.
     pub fn next(&self, samples: &[f64]) -> Next {
         let least = self.least.max(2).min(self.most);
         if samples.len() < least {
             return Next::More(least - samples.len());
         }
-        // A mean estimated to 5 % may be 5 % off: the adjusted share keeps what is promised of the true mean.
+        // A mean estimated to 5 % may be 5 % off: the adjusted share keeps what is promised of the
+        // true mean.
         let target = self.relative / (1.0 + self.relative);
         match Interval::of(samples, self.level) {
             Some(interval) if interval.relative() <= target => Next::Enough,
@@ -43,7 +47,8 @@ impl Stopping {
         }
     }
 
-    /// Half-widths shrink with the root of the number: what that leaves to do, at most as many as there are, and never beyond `most`.
+    /// Half-widths shrink with the root of the number: what that leaves to do, at most as many as
+    /// there are, and never beyond `most`.
     fn missing(&self, times_too_wide: f64, have: usize) -> usize {
         #[allow(clippy::cast_sign_loss)] // Positive, or infinite, which becomes the largest number.
         let needed = libm::ceil(have as f64 * times_too_wide * times_too_wide) as usize;

@@ -9,7 +9,8 @@ use std::sync::Arc;
 pub struct Arrival {
     /// When; not before the last one that the source gave.
     pub at: Nanos,
-    /// Its number in the workload, for random streams: the same job draws the same numbers under every policy.
+    /// Its number in the workload, for random streams: the same job draws the same numbers under
+    /// every policy.
     pub job: u64,
     /// Which stream it belongs to, for closed workloads; 0 otherwise.
     pub stream: u32,
@@ -19,7 +20,8 @@ pub struct Arrival {
     pub estimate_ns: Option<Nanos>,
 }
 
-/// Where applications come from. Asked for one arrival at a time, so that memory is linear in live applications.
+/// Where applications come from. Asked for one arrival at a time, so that memory is linear in live
+/// applications.
 pub trait Source: std::fmt::Debug + Send {
     /// The next arrival that depends on nothing, in order of time.
     fn next(&mut self) -> Option<Arrival>;

@@ -1,8 +1,10 @@
-//! Jobs of batch systems, from logs and models, as arrivals: their load scaled, their sizes fitted to the machine, and rigid ones
-//! turned malleable if that is wanted. Knows nothing of how they run.
+//! Jobs of batch systems, from logs and models, as arrivals: their load scaled, their sizes fitted
+//! to the machine, and rigid ones turned malleable if that is wanted. Knows nothing of how they
+//! run.
 //!
-//! Sources: load scaled by the intervals between arrivals, Feitelson 2015 (§8.6); speedup by inversion, keeping the size and run time
-//! of the log as one point of the curve: Downey 1997, Sevcik 1994, with parameters drawn as Cirne and Berman 2001 do for moldable jobs.
+//! Sources: load scaled by the intervals between arrivals, Feitelson 2015 (§8.6); speedup by
+//! inversion, keeping the size and run time of the log as one point of the curve: Downey 1997,
+//! Sevcik 1994, with parameters drawn as Cirne and Berman 2001 do for moldable jobs.
 
 use super::arrival::{Arrival, Source};
 use crate::Nanos;
@@ -119,8 +121,8 @@ pub struct Batch {
     total: Option<u64>,
 }
 
-/// Offered load: the processor time of all jobs, over that of `pus` processors from the first submission to the last. Sizes are fitted
-/// as `fit` says. 0 where there are fewer than two jobs.
+/// Offered load: the processor time of all jobs, over that of `pus` processors from the first
+/// submission to the last. Sizes are fitted as `fit` says. 0 where there are fewer than two jobs.
 pub fn offered(jobs: impl Iterator<Item = BatchJob>, fit: &Fit) -> f64 {
     let (mut work, mut first, mut last) = (0.0, None, 0);
     for job in jobs {

@@ -1,7 +1,8 @@
-//! Closed workloads with one common list: so many of its applications run at a time, and the end of any of them lets the next one arrive. Knows nothing of how
-//! they run.
+//! Closed workloads with one common list: so many of its applications run at a time, and the end of
+//! any of them lets the next one arrive. Knows nothing of how they run.
 //!
-//! Source: Martorell et al. 2000, §6.4 (a multiprogramming level held by hand, against one that the manager controls).
+//! Source: Martorell et al. 2000, §6.4 (a multiprogramming level held by hand, against one that the
+//! manager controls).
 
 use super::arrival::{Arrival, Source};
 use crate::Nanos;
@@ -18,7 +19,8 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// These in their order, at most `level` at a time; all of them arrive at the start if there is none, and the policy's admission says who runs.
+    /// These in their order, at most `level` at a time; all of them arrive at the start if there is
+    /// none, and the policy's admission says who runs.
     pub fn new(programs: Vec<Arc<Program>>, level: Option<u32>) -> Self {
         let first = level.map_or(programs.len(), |level| level.max(1) as usize);
         Self { programs, first, next: 0 }

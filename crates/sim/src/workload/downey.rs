@@ -1,8 +1,9 @@
 //! Malleable jobs as Downey models them. Knows nothing of how they run.
 //!
-//! **Source**: Downey 1997, "A parallel workload model and its implications for processor allocation": total work is log-uniform, so is
-//! the average parallelism A, and the speedup follows from A and its variation σ; arrivals are Poisson.
-//! **Not from there**: the default ranges, which are this project's: the paper fits them to each site.
+//! **Source**: Downey 1997, "A parallel workload model and its implications for processor
+//! allocation": total work is log-uniform, so is the average parallelism A, and the speedup follows
+//! from A and its variation σ; arrivals are Poisson. **Not from there**: the default ranges, which
+//! are this project's: the paper fits them to each site.
 
 use super::batch::{BatchJob, Demand, downey_most};
 use crate::Nanos;
@@ -23,7 +24,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Work from 10 s to a day of processor time, A up to the machine's size, σ up to 2, an arrival a minute.
+    /// Work from 10 s to a day of processor time, A up to the machine's size, σ up to 2, an arrival
+    /// a minute.
     pub fn for_machine(pus: u32) -> Self {
         Self { work: (10e9, 86_400e9), average: (1.0, f64::from(pus)), sigma: (0.0, 2.0), interval: 60e9 }
     }

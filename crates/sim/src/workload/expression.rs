@@ -1,4 +1,5 @@
-//! Formulas of performance models: `flops / num_nodes^0.8`. Knows `+ - * / ^ ( )`, numbers and names, and nothing of what they mean.
+//! Formulas of performance models: `flops / num_nodes^0.8`. Knows `+ - * / ^ ( )`, numbers and
+//! names, and nothing of what they mean.
 
 /// A formula.
 #[derive(Debug, Clone, PartialEq)]

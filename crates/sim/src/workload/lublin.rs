@@ -1,12 +1,14 @@
 //! Rigid jobs as Lublin and Feitelson model them. Knows nothing of how they run.
 //!
-//! **Source**: Lublin and Feitelson 2003, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs", with the
-//! parameters published there (fitted to three logs).
-//! **Sizes**: serial with one probability; the others are 2 to a two-stage uniform power, rounded to a power of two with another.
-//! **Run times**: e to a hyper-gamma variable; the larger the job, the more likely the gamma of long times.
-//! **Arrivals**: e to a gamma variable, spent as points at the rate of the time of day (48 half hours, weighted by a third gamma).
-//! **Differs from the authors' program**: run times keep their fractions of seconds, so that none is 0; sizes go up to any machine's:
-//! the middle of the two stages is 2.5 below the log of the machine's size, as it is for their 128 processors.
+//! **Source**: Lublin and Feitelson 2003, "The workload on parallel supercomputers: modeling the
+//! characteristics of rigid jobs", with the parameters published there (fitted to three logs).
+//! **Sizes**: serial with one probability; the others are 2 to a two-stage uniform power, rounded
+//! to a power of two with another. **Run times**: e to a hyper-gamma variable; the larger the job,
+//! the more likely the gamma of long times. **Arrivals**: e to a gamma variable, spent as points at
+//! the rate of the time of day (48 half hours, weighted by a third gamma). **Differs from the
+//! authors' program**: run times keep their fractions of seconds, so that none is 0; sizes go up to
+//! any machine's: the middle of the two stages is 2.5 below the log of the machine's size, as it is
+//! for their 128 processors.
 
 use super::batch::{BatchJob, Demand};
 use crate::dist::gamma;
@@ -237,7 +239,8 @@ fn run(parameters: &Parameters, size: u32, random: &mut Stream) -> f64 {
     libm::exp(log)
 }
 
-/// The regularised lower incomplete gamma function: a series below its mean, a continued fraction (modified Lentz) above.
+/// The regularised lower incomplete gamma function: a series below its mean, a continued fraction
+/// (modified Lentz) above.
 fn gamma_cdf(x: f64, shape: f64) -> f64 {
     const STEPS: u32 = 1000;
     const EPS: f64 = 1e-14;

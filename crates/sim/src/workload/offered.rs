@@ -1,9 +1,10 @@
-//! How much work programs bring. Knows nothing of machines: it is the work at full speed, memory references not counted.
+//! How much work programs bring. Knows nothing of machines: it is the work at full speed, memory
+//! references not counted.
 
 use crate::program::{Body, Phase, Program, Work};
 
-/// Mean processor time of one run of a program, nanoseconds: what its threads compute, without references, waiting, or what a
-/// region's speedup curve adds.
+/// Mean processor time of one run of a program, nanoseconds: what its threads compute, without
+/// references, waiting, or what a region's speedup curve adds.
 pub fn mean_work(program: &Program) -> f64 {
     match &program.body {
         Body::Curve { work, .. } => work.mean(),

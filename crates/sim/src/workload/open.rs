@@ -1,4 +1,5 @@
-//! Open workloads: applications arrive whatever the machine does, or at given times. Knows nothing of how they run.
+//! Open workloads: applications arrive whatever the machine does, or at given times. Knows nothing
+//! of how they run.
 
 use super::arrival::{Arrival, Source};
 use crate::Nanos;
@@ -21,8 +22,8 @@ pub struct Open {
 }
 
 impl Open {
-    /// Arrivals whose intervals are `interarrival` (nanoseconds) times `scale`; each runs a program of `mix` with its weight. `jobs`
-    /// = `None`: until the run ends.
+    /// Arrivals whose intervals are `interarrival` (nanoseconds) times `scale`; each runs a program
+    /// of `mix` with its weight. `jobs` = `None`: until the run ends.
     ///
     /// # Panics
     /// If the mix has no weight.
@@ -71,7 +72,8 @@ pub struct List {
 }
 
 impl List {
-    /// These arrivals, in order of time; those of the same time in their order. They are numbered in this order.
+    /// These arrivals, in order of time; those of the same time in their order. They are numbered
+    /// in this order.
     pub fn new(mut arrivals: Vec<Arrival>) -> Self {
         arrivals.sort_by_key(|arrival| arrival.at);
         for (job, arrival) in (0..).zip(&mut arrivals) {

@@ -1,10 +1,12 @@
-//! rt-app's task sets as programs, so that the same file can run live and modelled. Knows nothing of how they run.
+//! rt-app's task sets as programs, so that the same file can run live and modelled. Knows nothing
+//! of how they run.
 //!
-//! **Source**: rt-app's tutorial (`doc/tutorial.txt` of its repository).
-//! **What becomes of it**: each thread is a program of its own on one processor; the threads of one task that meet at a barrier are one
-//! program with a team. A timer is the pause that is left of its period if nothing else is in the way.
-//! **Said, but not done**: scheduling classes and priorities, affinities, clamps, groups, binding of memory.
-//! **Refused**: events in which one task waits for another, and those whose load is unknown here.
+//! **Source**: rt-app's tutorial (`doc/tutorial.txt` of its repository). **What becomes of it**:
+//! each thread is a program of its own on one processor; the threads of one task that meet at a
+//! barrier are one program with a team. A timer is the pause that is left of its period if nothing
+//! else is in the way. **Said, but not done**: scheduling classes and priorities, affinities,
+//! clamps, groups, binding of memory. **Refused**: events in which one task waits for another, and
+//! those whose load is unknown here.
 
 use super::arrival::Arrival;
 use crate::Nanos;

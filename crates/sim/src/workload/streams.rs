@@ -1,6 +1,8 @@
-//! Closed workloads: lists of programs that run one after the other, several lists side by side. Knows nothing of how they run.
+//! Closed workloads: lists of programs that run one after the other, several lists side by side.
+//! Knows nothing of how they run.
 //!
-//! Source: Brecht 1997 (§4: every stream runs the same programs in an order of its own, a small random gap between two of them).
+//! Source: Brecht 1997 (§4: every stream runs the same programs in an order of its own, a small
+//! random gap between two of them).
 
 use super::arrival::{Arrival, Source};
 use crate::Nanos;

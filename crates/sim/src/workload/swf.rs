@@ -1,7 +1,9 @@
-//! Logs in the Standard Workload Format, read and written. Knows nothing of files and compression: text in, text out.
+//! Logs in the Standard Workload Format, read and written. Knows nothing of files and compression:
+//! text in, text out.
 //!
-//! Source: Chapin et al. 1999, version 2.2 of the format at the Parallel Workloads Archive: 18 fields a line, -1 where unknown; lines
-//! of `;` are the header. More fields than 18 are passed over.
+//! Source: Chapin et al. 1999, version 2.2 of the format at the Parallel Workloads Archive: 18
+//! fields a line, -1 where unknown; lines of `;` are the header. More fields than 18 are passed
+//! over.
 
 use super::batch::{BatchJob, Demand};
 use crate::Nanos;
@@ -32,9 +34,11 @@ pub struct Record {
     pub requested_run: Option<Nanos>,
     /// Memory that it asked for.
     pub requested_memory: Option<u64>,
-    /// 1 completed, 0 failed, 5 cancelled, 2 to 4 parts of a job that was stopped and started again.
+    /// 1 completed, 0 failed, 5 cancelled, 2 to 4 parts of a job that was stopped and started
+    /// again.
     pub status: Option<u64>,
-    /// User, group, executable, queue, partition, preceding job, and time to think after that: as they stand.
+    /// User, group, executable, queue, partition, preceding job, and time to think after that: as
+    /// they stand.
     pub rest: [Option<u64>; 7],
 }
 
@@ -101,7 +105,8 @@ impl Log {
         said.filter(|&processors| processors > 0).unwrap_or_else(largest)
     }
 
-    /// The jobs that ran, in order of submission, counted from the first one's; and those that are left out.
+    /// The jobs that ran, in order of submission, counted from the first one's; and those that are
+    /// left out.
     pub fn jobs(&self) -> (Vec<BatchJob>, Skipped) {
         let mut skipped = Skipped::default();
         let mut jobs: Vec<BatchJob> = Vec::with_capacity(self.records.len());

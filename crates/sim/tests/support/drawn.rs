@@ -11,7 +11,8 @@ use numaestro_topology::synthetic;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Divides among up to eight threads without a remainder, and is above what is too short to be told when taken 120 times.
+/// Divides among up to eight threads without a remainder, and is above what is too short to be told
+/// when taken 120 times.
 pub const STEP: u64 = 840;
 
 /// Programs and when they arrive.
@@ -100,7 +101,8 @@ pub fn times(outcome: &Outcome) -> Vec<[u64; 5]> {
     times
 }
 
-/// A machine of this tree on which only references to memory cost anything: 1000, 3000, 7000 ns by class, or all the same.
+/// A machine of this tree on which only references to memory cost anything: 1000, 3000, 7000 ns by
+/// class, or all the same.
 pub fn tree(text: &str, costs_ns: [u64; 3]) -> Model {
     let topology = synthetic::parse(text).expect("a tree");
     let nodes = topology.numa_nodes().len();

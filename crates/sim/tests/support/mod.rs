@@ -1,4 +1,5 @@
-//! What the tests that verify the simulator have in common: runs of any length with every check on, their logs, and intervals over seeds.
+//! What the tests that verify the simulator have in common: runs of any length with every check on,
+//! their logs, and intervals over seeds.
 #![allow(dead_code)] // Each test crate uses a part of it.
 
 use numaestro_sim::Nanos;
@@ -8,10 +9,12 @@ use numaestro_sim::workload::Source;
 use numaestro_sim::world::{Observer, Setup, World};
 use proptest::prelude::ProptestConfig;
 
-/// Confidence of the intervals: seeds are fixed, so that a test that holds holds for ever, but a wrong model is far outside.
+/// Confidence of the intervals: seeds are fixed, so that a test that holds holds for ever, but a
+/// wrong model is far outside.
 const CONFIDENCE: f64 = 0.99;
 
-/// Random cases: this many, or as many as the environment variable `NUMAESTRO_CASES` says if that is more.
+/// Random cases: this many, or as many as the environment variable `NUMAESTRO_CASES` says if that
+/// is more.
 pub fn cases(usual: u32) -> ProptestConfig {
     let wanted = std::env::var("NUMAESTRO_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     ProptestConfig { cases: usual.max(wanted), failure_persistence: None, ..ProptestConfig::default() }
@@ -88,7 +91,8 @@ impl Observer for Presence {
     }
 }
 
-/// Runs to the end with every check on, and checks Little's law and the utilisation law, both exactly.
+/// Runs to the end with every check on, and checks Little's law and the utilisation law, both
+/// exactly.
 pub fn run(setup: Setup, source: Box<dyn Source>) -> Outcome {
     let mut presence = Presence::default();
     let mut world = World::new(Setup { checks: true, ..setup }, source).expect("a policy");
@@ -105,8 +109,9 @@ pub fn logged(setup: Setup, source: Box<dyn Source>) -> (Outcome, Vec<Entry>) {
     (outcome, log.0)
 }
 
-/// Mean number present = rate × mean stay (Little 1961), and busy time = throughput × processor time of each: both times the length of
-/// the run, so that they hold to the nanosecond. Only for runs in which everybody has ended and threads, not curves, run.
+/// Mean number present = rate × mean stay (Little 1961), and busy time = throughput × processor
+/// time of each: both times the length of the run, so that they hold to the nanosecond. Only for
+/// runs in which everybody has ended and threads, not curves, run.
 fn laws(outcome: &Outcome, area: u128) {
     assert_eq!(outcome.refusals, 0, "nobody is refused");
     let stays: u128 = outcome.jobs.iter().map(|job| u128::from(job.response())).sum();

@@ -1,4 +1,5 @@
-//! What the tests of the world have in common: machines that cost nothing, small programs, lists of arrivals.
+//! What the tests of the world have in common: machines that cost nothing, small programs, lists of
+//! arrivals.
 #![allow(dead_code)] // Each test crate uses a part of it.
 
 use numaestro_engine::Settings;

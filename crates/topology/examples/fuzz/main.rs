@@ -1,9 +1,11 @@
-//! Spoils recorded machines and descriptions, and reads them: a reader may refuse, and nothing else.
+//! Spoils recorded machines and descriptions, and reads them: a reader may refuse, and nothing
+//! else.
 //!
 //! `cargo run --release -p numaestro-topology --example fuzz -- --seconds 60 --seed 1`
 //! `… -- --seed 1 --input 4711 --show` makes one input again and prints it.
 //!
-//! A finding is a panic, more memory than what is read can need, a machine that is not in order, or more than a minute.
+//! A finding is a panic, more memory than what is read can need, a machine that is not in order, or
+//! more than a minute.
 
 mod invariants;
 mod mutation;

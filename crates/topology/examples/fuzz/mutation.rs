@@ -174,7 +174,8 @@ fn spoil(dice: &mut Dice, tree: &mut MemTree) {
         }
         6 => renumber(dice, tree, path),
         7 => grow(dice, tree),
-        // The same everywhere: a kernel without these files, or one that says the same of every processor.
+        // The same everywhere: a kernel without these files, or one that says the same of every
+        // processor.
         _ => {
             let name = path.rsplit('/').next().unwrap_or(path).to_owned();
             let gone = dice.below(2) == 0;

@@ -1,4 +1,5 @@
-//! What is mutated: the machines of `testdata/machines`, and descriptions as somebody would type them.
+//! What is mutated: the machines of `testdata/machines`, and descriptions as somebody would type
+//! them.
 
 use numaestro_topology::MemTree;
 use std::path::{Path, PathBuf};

@@ -116,8 +116,8 @@ fn last_level_cache<'a, 'b>(levels: &'b [Placed<'a>]) -> Option<&'b Placed<'a>> 
         .map(|(_, level)| level)
 }
 
-/// Adds all nodes and gives the local ones with their OS indices: of several kinds the one nearest to the PUs; the others
-/// are memory-only.
+/// Adds all nodes and gives the local ones with their OS indices: of several kinds the one nearest
+/// to the PUs; the others are memory-only.
 fn add_nodes<'a, 'b>(
     nodes: &[&'b Placed<'a>],
     raw: &mut Raw,
@@ -146,12 +146,14 @@ fn add_nodes<'a, 'b>(
     Ok(local)
 }
 
-/// hwloc's numbering of nodes: depth first, what is deeper before what it is in, several at one place in their order.
+/// hwloc's numbering of nodes: depth first, what is deeper before what it is in, several at one
+/// place in their order.
 fn postorder(nodes: &[&Placed<'_>]) -> Vec<Vec<u32>> {
     let most = nodes.iter().map(|level| level.total).max().unwrap_or(1);
     let mut order = Vec::new();
     for (position, level) in nodes.iter().enumerate() {
-        // Totals divide each other: where an object ends can be said in objects of the smallest level.
+        // Totals divide each other: where an object ends can be said in objects of the smallest
+        // level.
         let size = most / level.total;
         order.extend((0..level.total).map(|number| ((number + 1) * size, Reverse(level.depth), position)));
     }

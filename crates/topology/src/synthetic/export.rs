@@ -12,8 +12,9 @@ struct Level {
 }
 
 impl Machine {
-    /// hwloc's synthetic description, or `None` if the machine is not regular: a level whose parts differ in size, are not nested,
-    /// or differ in memory; memory-only nodes; several sorts of core; cores of several packages; caches beyond level 5.
+    /// hwloc's synthetic description, or `None` if the machine is not regular: a level whose parts
+    /// differ in size, are not nested, or differ in memory; memory-only nodes; several sorts of
+    /// core; cores of several packages; caches beyond level 5.
     ///
     /// Distances, cpuset, isolated and offline processors cannot be said in it and are lost.
     pub fn to_synthetic(&self) -> Option<String> {

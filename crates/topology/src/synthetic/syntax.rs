@@ -45,7 +45,8 @@ pub(super) fn read(text: &str) -> Result<Vec<Term>, TopologyError> {
     let mut terms = Vec::new();
     scan.skip_spaces();
     if scan.accept('(') {
-        // Attributes of the whole machine: hwloc allows a memory-less root to carry memory here and drops it too.
+        // Attributes of the whole machine: hwloc allows a memory-less root to carry memory here and
+        // drops it too.
         scan.attributes(Kind::NumaNode)?;
     }
     loop {
@@ -216,8 +217,8 @@ fn bytes(text: &str, column: usize) -> Result<u64, TopologyError> {
     value.checked_mul(unit).ok_or_else(error)
 }
 
-/// `0,2,1,3`, or loops as hwloc writes them: `4*2:1*4` counts OS indices up while the logical index takes 2 steps of 4, then
-/// 4 steps of 1 around that.
+/// `0,2,1,3`, or loops as hwloc writes them: `4*2:1*4` counts OS indices up while the logical index
+/// takes 2 steps of 4, then 4 steps of 1 around that.
 fn indexes(text: &str, column: usize) -> Result<Vec<u32>, TopologyError> {
     let error =
         |part: &str| TopologyError::synthetic(column, "OS indices such as 0,2,1,3 or loops such as 4*2:1*4", part);

@@ -22,7 +22,8 @@ pub(super) struct Place {
 pub(super) struct SameIds(BTreeMap<Vec<Option<u32>>, u32>);
 
 impl SameIds {
-    /// The first processor with the same ids; `None` if the last id (the one that counts) is not there.
+    /// The first processor with the same ids; `None` if the last id (the one that counts) is not
+    /// there.
     fn first(&mut self, source: &Source<'_>, cpu: u32, names: &[&str]) -> Result<Option<u32>, TopologyError> {
         let mut ids = Vec::with_capacity(names.len());
         for name in names {
@@ -35,7 +36,8 @@ impl SameIds {
     }
 }
 
-/// Reads `cpuN/topology` and `cpuN/cache`. To be called in rising order of `cpu` with the same `seen`.
+/// Reads `cpuN/topology` and `cpuN/cache`. To be called in rising order of `cpu` with the same
+/// `seen`.
 pub(super) fn place(
     source: &Source<'_>,
     cpu: u32,

@@ -129,7 +129,8 @@ pub(super) fn pu(pu: Node<'_, '_>, node_of: &BTreeMap<u32, u32>, raw: &mut Raw) 
     Ok(())
 }
 
-/// `L3Cache` of version 2 or `Cache` with `depth` of version 1; `None` for what is no cache or holds instructions only.
+/// `L3Cache` of version 2 or `Cache` with `depth` of version 1; `None` for what is no cache or
+/// holds instructions only.
 fn cache_level(object: Node<'_, '_>, kind: &str) -> Result<Option<u8>, TopologyError> {
     let is_cache = kind == "Cache" || (kind.starts_with('L') && kind.ends_with("Cache"));
     if !is_cache || object.attribute("cache_type") == Some("2") {

@@ -4,8 +4,8 @@ use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::thread::{self, Thread};
 use std::sync::Mutex;
 
-/// As in the kernel, a sleeper is seen to wait before it compares the word, and a waker has written the word before it
-/// looks for sleepers; each has a full barrier between the two.
+/// As in the kernel, a sleeper is seen to wait before it compares the word, and a waker has written
+/// the word before it looks for sleepers; each has a full barrier between the two.
 pub struct Futex {
     pub word: AtomicU32,
     sleepers: Mutex<Vec<Thread>>,

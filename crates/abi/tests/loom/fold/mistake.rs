@@ -1,13 +1,15 @@
 //! What the models must find.
 
-/// A mistake that the scheduler could have. Each is a line of team.c left out or put in another place.
+/// A mistake that the scheduler could have. Each is a line of team.c left out or put in another
+/// place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     /// `nm_switch` clears `runner` before it is off the stack.
     FreeBeforeLeft,
     /// `nm_switch` clears `runner` without release order.
     FreeWithoutOrder,
-    /// Neither `claim` looks again after its compare-and-swap nor `suspend` after it runs again; one of them would be enough.
+    /// Neither `claim` looks again after its compare-and-swap nor `suspend` after it runs again;
+    /// one of them would be enough.
     NoLookAfterClaim,
     /// `meet` counts itself without acquire and release order.
     CountedWithoutOrder,
@@ -29,7 +31,8 @@ pub enum Mistake {
     CallStored,
     /// `park` overwrites a call instead of taking it: it may not see what it was called for.
     CallOverwritten,
-    /// A carrier sleeps for good while another one is still on the stack of a context that only it may run.
+    /// A carrier sleeps for good while another one is still on the stack of a context that only it
+    /// may run.
     SleepsWithoutOwn,
     /// `suspend` looks whether a context is ready after it has seen that its carrier may keep it.
     ReadyReadLate,

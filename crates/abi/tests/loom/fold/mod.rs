@@ -1,9 +1,10 @@
-//! Whole teams on fewer processors: the scheduler of `client/fold/team.c` in small teams, and that each mistake it could
-//! have is found here.
+//! Whole teams on fewer processors: the scheduler of `client/fold/team.c` in small teams, and that
+//! each mistake it could have is found here.
 //!
-//! What is checked: one carrier at most stands on a context's stack, and only after another has left it; nobody passes a
-//! meeting that not all have come to; what was written before a meeting is seen after it; each thread ends on its own kernel
-//! thread; and a team in which somebody is never run again has no end, which the model checker reports.
+//! What is checked: one carrier at most stands on a context's stack, and only after another has
+//! left it; nobody passes a meeting that not all have come to; what was written before a meeting is
+//! seen after it; each thread ends on its own kernel thread; and a team in which somebody is never
+//! run again has no end, which the model checker reports.
 #![allow(unsafe_code)] // One `Sync`, which says why it is sound.
 
 mod calls;

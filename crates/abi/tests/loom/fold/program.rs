@@ -200,8 +200,8 @@ impl Team {
     }
 }
 
-/// A team in which context `i` runs `programs[i]` and the first `limit` carriers work, while `limits` are set one after the
-/// other from outside.
+/// A team in which context `i` runs `programs[i]` and the first `limit` carriers work, while
+/// `limits` are set one after the other from outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Interleavings with more preemptions are left out: without a bound they do not end.

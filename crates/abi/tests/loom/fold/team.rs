@@ -1,8 +1,9 @@
-//! `client/fold/team.c` in Rust, function by function, with its memory orders. `SeqCst` accesses are weaker here than in C:
-//! the model checker takes them for `AcqRel`; its `SeqCst` fences are C's.
+//! `client/fold/team.c` in Rust, function by function, with its memory orders. `SeqCst` accesses
+//! are weaker here than in C: the model checker takes them for `AcqRel`; its `SeqCst` fences are
+//! C's.
 //!
-//! Not in the model: signals, the clock (a carrier has no patience), the first look at those that a carrier ran last
-//! (`own_only` chooses among the same contexts), and the way into the runtime.
+//! Not in the model: signals, the clock (a carrier has no patience), the first look at those that a
+//! carrier ran last (`own_only` chooses among the same contexts), and the way into the runtime.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
@@ -192,8 +193,8 @@ impl Team {
         self.ring();
     }
 
-    /// In C a sequentially consistent store, and such a load of `sleepers` after it. The model checker knows only fences as
-    /// strong as that: the one in `ring` stands between the two.
+    /// In C a sequentially consistent store, and such a load of `sleepers` after it. The model
+    /// checker knows only fences as strong as that: the one in `ring` stands between the two.
     pub fn open_turn(&self, generation: u32) {
         self.generation.store(generation, Ordering::Release);
         self.ring();

@@ -1,7 +1,7 @@
 //! `numaestro bench adopt`: how long a program in regions of 50 µs takes to carry a decision out.
 //!
-//! The program notes in itself, from its shared page, the time of each decision and of its adoption, while a second
-//! application arrives, stays for some milliseconds and leaves.
+//! The program notes in itself, from its shared page, the time of each decision and of its
+//! adoption, while a second application arrives, stays for some milliseconds and leaves.
 
 use std::process::ExitCode;
 use std::time::Duration;

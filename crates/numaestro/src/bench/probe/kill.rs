@@ -1,6 +1,7 @@
 //! `numaestro bench kill`: how long after `kill -9` of a program another one has its processors.
 //!
-//! Two programs share the machine; one is killed; the kernel's view of the other's affinity tells when it has grown.
+//! Two programs share the machine; one is killed; the kernel's view of the other's affinity tells
+//! when it has grown.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

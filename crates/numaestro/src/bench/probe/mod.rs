@@ -1,7 +1,8 @@
-//! The probes: each measures one latency that a user could feel, with real programs under a manager of its own.
+//! The probes: each measures one latency that a user could feel, with real programs under a manager
+//! of its own.
 //!
-//! They watch from outside: clocks, the kernel's view of affinities, and the program's own shared page. This file holds what
-//! all of them need; it must not know how numaestro decides.
+//! They watch from outside: clocks, the kernel's view of affinities, and the program's own shared
+//! page. This file holds what all of them need; it must not know how numaestro decides.
 
 mod adopt;
 mod kill;

@@ -1,4 +1,5 @@
-//! The program of the probes, `bench/programs/regions.c`, built where it is needed; and how the kernel sees its threads.
+//! The program of the probes, `bench/programs/regions.c`, built where it is needed; and how the
+//! kernel sees its threads.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,7 +69,8 @@ pub fn allowed(thread: Pid) -> Option<u32> {
     sched_getaffinity(Some(thread)).ok().map(|set: CpuSet| set.count())
 }
 
-/// Asks `done` again and again, with `pause` in between, and gives the seconds until it says yes; `None` after `limit`.
+/// Asks `done` again and again, with `pause` in between, and gives the seconds until it says yes;
+/// `None` after `limit`.
 pub fn until(pause: Duration, limit: Duration, mut done: impl FnMut() -> bool) -> Option<f64> {
     let since = Instant::now();
     loop {

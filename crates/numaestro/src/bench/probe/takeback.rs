@@ -1,7 +1,9 @@
-//! `numaestro bench takeback`: how long it takes to fold a program with 64 threads that does not react.
+//! `numaestro bench takeback`: how long it takes to fold a program with 64 threads that does not
+//! react.
 //!
-//! The program is stopped by a signal, so nothing in it can help. Then another one arrives. What is measured is the time
-//! between the first and the last of its threads whose affinity the kernel shows as smaller.
+//! The program is stopped by a signal, so nothing in it can help. Then another one arrives. What is
+//! measured is the time between the first and the last of its threads whose affinity the kernel
+//! shows as smaller.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -43,7 +45,8 @@ pub fn takeback(args: &ProbeArgs) -> Result<ExitCode> {
     conclude(args, &quantities.into_iter().flatten().collect::<Vec<_>>())
 }
 
-/// Milliseconds from the first to the last thread folded, and from the start of the other program to the last.
+/// Milliseconds from the first to the last thread folded, and from the start of the other program
+/// to the last.
 fn once(managed: &Managed, regions: &Regions) -> Result<(f64, f64)> {
     managed.settle();
     let mut command = managed.run(&[], &regions.path());

@@ -1,7 +1,8 @@
 //! `numaestro bench turns`: what it costs that programs take turns.
 //!
-//! Stopping and continuing a program with 64 threads; the manager's own processor time under a quantum of 100 ms while nothing changes; and two programs
-//! under a policy that is switched every second between sharing the machine and taking turns, against the mean of runs under each.
+//! Stopping and continuing a program with 64 threads; the manager's own processor time under a
+//! quantum of 100 ms while nothing changes; and two programs under a policy that is switched every
+//! second between sharing the machine and taking turns, against the mean of runs under each.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,8 @@ const THREADS: usize = 64;
 const LIMIT: Duration = Duration::from_mins(1);
 /// How long the manager is watched while nothing changes.
 const WATCH: Duration = Duration::from_secs(20);
-/// The policies between which is switched: one that shares the machine, one that takes turns of 100 ms.
+/// The policies between which is switched: one that shares the machine, one that takes turns of 100
+/// ms.
 const POLICIES: [&str; 2] = ["equi", "round-robin"];
 /// Time between two switches.
 const BETWEEN: Duration = Duration::from_secs(1);
@@ -46,7 +48,8 @@ pub fn turns(args: &ProbeArgs) -> Result<ExitCode> {
 /// Milliseconds to stop and to continue a program whose 64 threads all spin.
 fn stop_and_continue(places: &Places, runs: u32) -> Result<Option<Quantity>> {
     let regions = Regions::build(places, "gcc").or_else(|_| Regions::build(places, "clang"))?;
-    // Not a child of this process: its parent must not be the one that stops it. And of another session, as a user's programs are to a manager.
+    // Not a child of this process: its parent must not be the one that stops it. And of another
+    // session, as a user's programs are to a manager.
     let mut command = launch::clean_command(shell());
     let script = format!("setsid {} stay {THREADS} & wait", regions.path().display());
     let parent = launch::start(command.args(["-c", &script]), None)?;

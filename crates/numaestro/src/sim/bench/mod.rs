@@ -1,6 +1,8 @@
-//! `numaestro sim bench`: events per second of processor time, and what logs cost, with the promised numbers beside them.
+//! `numaestro sim bench`: events per second of processor time, and what logs cost, with the
+//! promised numbers beside them.
 //!
-//! Processor time of one thread: other load on the machine makes it longer only by the caches it takes.
+//! Processor time of one thread: other load on the machine makes it longer only by the caches it
+//! takes.
 
 use super::args::BenchArgs;
 use super::files::{self, Directory, quoted};
@@ -105,7 +107,8 @@ fn embedded(name: &str, text: &str, changes: &[(String, String)]) -> anyhow::Res
 /// A log on a machine of its own size, or the next larger one there is.
 fn log(path: &Path, policy: &'static str) -> anyhow::Result<Measurement> {
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    // Nothing of memory is modelled with a log: a flat machine of as many processors as its jobs need.
+    // Nothing of memory is modelled with a log: a flat machine of as many processors as its jobs
+    // need.
     let contents = files::text(path)
         .map_err(|error| Failure::error(WRONG_FILE, format!("cannot read {}: {error}", path.display()), ""))?;
     let parsed = numaestro_sim::workload::swf::Log::read(Text::new(&name, &contents))

@@ -1,4 +1,5 @@
-//! Plots as SVG. Black stands for the reader's text colour, which the page's style sets; all else is readable on light and dark.
+//! Plots as SVG. Black stands for the reader's text colour, which the page's style sets; all else
+//! is readable on light and dark.
 
 use super::super::chart::{Band, bands, duration, place};
 use super::super::occupancy::Grid;
@@ -28,7 +29,8 @@ pub fn colour(place: usize) -> String {
     format!("#{r:02x}{g:02x}{b:02x}")
 }
 
-/// One line for each name: a dot with its interval, and the name above it. `title` is that of the axis.
+/// One line for each name: a dot with its interval, and the name above it. `title` is that of the
+/// axis.
 pub fn ranking(names: &[&str], points: &[Point], title: &str) -> anyhow::Result<String> {
     let height = 60 + 40 * u32::try_from(names.len())?;
     let high = points.iter().map(|point| point.mean + point.half_width).fold(0.0, f64::max);
@@ -105,11 +107,13 @@ pub fn lines(x: &[f64], series: &[Vec<Option<Point>>], titles: [&str; 2]) -> any
     })
 }
 
-/// Who ran where: one row for each processor (equal neighbours as one), time across, a colour for each application.
+/// Who ran where: one row for each processor (equal neighbours as one), time across, a colour for
+/// each application.
 pub fn occupancy(grid: &Grid, machine: &Machine) -> anyhow::Result<String> {
     const LABELS: i32 = 84;
     let bands = bands(grid, machine);
-    // A machine of a thousand processors still fits a page: rows become thin, and only some are named.
+    // A machine of a thousand processors still fits a page: rows become thin, and only some are
+    // named.
     let row = (720 / i32::try_from(bands.len().max(1))?).clamp(3, 18);
     let named = (15 + row - 1) / row;
     let height = row * i32::try_from(bands.len())? + 34;

@@ -4,7 +4,8 @@ use super::*;
 use numaestro_engine::{AppId, Engine, Settings, Wish};
 use std::io::Write;
 
-/// Two applications on four processors: the second comes at 1 s and ends at 3 s; the first ends at 4 s.
+/// Two applications on four processors: the second comes at 1 s and ends at 3 s; the first ends at
+/// 4 s.
 pub fn example() -> Timeline {
     let machine = numaestro_topology::synthetic::parse("numa:2 core:2 pu:1").unwrap();
     let mut engine = Engine::new(machine, Settings::default(), 1).unwrap();

@@ -123,8 +123,8 @@ impl Costs<'_> {
         way
     }
 
-    /// As [`Self::way`], if the program were no distance from the new main group: its [`Self::shift`] is never more
-    /// than the true one, and costs less to know.
+    /// As [`Self::way`], if the program were no distance from the new main group: its
+    /// [`Self::shift`] is never more than the true one, and costs less to know.
     #[inline]
     pub fn shortest_way(&self, board: &Board, program: usize, (from, to): (usize, usize), now: i64) -> Way {
         Way {

@@ -37,7 +37,8 @@ pub(super) struct Improve {
     budget: u32,
 }
 
-/// How far each program is from its main group in all, as far as it has been asked for since it last changed.
+/// How far each program is from its main group in all, as far as it has been asked for since it
+/// last changed.
 #[derive(Debug, Clone, Default)]
 struct MainDistances {
     known: Vec<Option<i64>>,

@@ -1,11 +1,14 @@
-//! ElastiSim's jobs and application models as programs: rigid, moldable, malleable, evolving and adaptive. Knows nothing of how they run.
+//! ElastiSim's jobs and application models as programs: rigid, moldable, malleable, evolving and
+//! adaptive. Knows nothing of how they run.
 //!
-//! **Source**: Özden, Beringer, Mazaheri, Fard, Wolf 2022, "ElastiSim: A batch-system simulator for malleable workloads"; its manual.
-//! **What becomes of it**: a node is one processor. A task's formulas are evaluated for every number of nodes that the job may have:
-//! the times become a region's work and speedup curve. Input and output, and idle tasks, whose time is always the same, are pauses.
-//! Bandwidths are those of the job alone: what several jobs do to each other there is not modelled.
-//! **Said, but not done**: costs of reconfiguration, moldable jobs that keep the size they started with, asynchronous tasks.
-//! **Refused**: accelerators, explicit vectors and matrices.
+//! **Source**: Özden, Beringer, Mazaheri, Fard, Wolf 2022, "ElastiSim: A batch-system simulator for
+//! malleable workloads"; its manual. **What becomes of it**: a node is one processor. A task's
+//! formulas are evaluated for every number of nodes that the job may have: the times become a
+//! region's work and speedup curve. Input and output, and idle tasks, whose time is always the
+//! same, are pauses. Bandwidths are those of the job alone: what several jobs do to each other
+//! there is not modelled. **Said, but not done**: costs of reconfiguration, moldable jobs that keep
+//! the size they started with, asynchronous tasks. **Refused**: accelerators, explicit vectors and
+//! matrices.
 
 mod tasks;
 
@@ -29,7 +32,8 @@ pub struct Platform {
     pub burst_buffer: Option<f64>,
 }
 
-/// Reads a file of jobs. `model` gives the text of an application model; `notes` takes what is not done as the file says.
+/// Reads a file of jobs. `model` gives the text of an application model; `notes` takes what is not
+/// done as the file says.
 ///
 /// # Errors
 /// The first mistake in the jobs or in a model.

@@ -1,5 +1,5 @@
-//! The tasks of an application model, as regions and pauses for each number of nodes. Knows nothing of the job they belong to but its sizes
-//! and arguments.
+//! The tasks of an application model, as regions and pauses for each number of nodes. Knows nothing
+//! of the job they belong to but its sizes and arguments.
 
 use super::{Job, count, note, repeated};
 use crate::dist::Dist;
@@ -112,7 +112,8 @@ impl Job {
         })
     }
 
-    /// A region with these times; a pause if that is allowed and the time is always the same; nothing where there is nothing to do.
+    /// A region with these times; a pause if that is allowed and the time is always the same;
+    /// nothing where there is nothing to do.
     fn region(
         &self,
         field: &Field<'_>,

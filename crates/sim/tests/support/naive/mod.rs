@@ -1,7 +1,9 @@
-//! A second, naive simulator: plain vectors, every event found by looking at everything. It has no queue, no slots, no shared processors, no
-//! random draws and no costs of the system; it drives the same engine. Where both can tell a story they must tell the same, line by line.
+//! A second, naive simulator: plain vectors, every event found by looking at everything. It has no
+//! queue, no slots, no shared processors, no random draws and no costs of the system; it drives the
+//! same engine. Where both can tell a story they must tell the same, line by line.
 //!
-//! It knows programs that ask once for processors of their own and leave them when their team meets, and turns without folded teams.
+//! It knows programs that ask once for processors of their own and leave them when their team
+//! meets, and turns without folded teams.
 
 mod phases;
 mod references;
@@ -88,7 +90,8 @@ pub struct Naive {
     shared: bool,
 }
 
-/// Runs these jobs to their ends and gives the event log. `None` if somebody has to share a processor.
+/// Runs these jobs to their ends and gives the event log. `None` if somebody has to share a
+/// processor.
 pub fn run(model: Model, mut settings: Settings, seed: u64, jobs: Vec<(u64, Program)>) -> Option<Vec<Entry>> {
     settings.host = Needs { requests: true, preemption: true, page_control: true, ..Needs::NONE };
     let engine = Engine::new(model.topology.clone(), settings, seed).expect("a policy");
@@ -116,7 +119,8 @@ fn done_at(since: u64, left: u64, rate: f64) -> u64 {
 }
 
 impl Naive {
-    /// The next event: of the same time, work that ends comes first by processor, then curves; then pauses, meetings, ends, arrivals, timers.
+    /// The next event: of the same time, work that ends comes first by processor, then curves; then
+    /// pauses, meetings, ends, arrivals, timers.
     fn step(&mut self) -> bool {
         let mut first = (u64::MAX, 0, 0);
         let mut thread_of_first = None;
@@ -283,7 +287,8 @@ impl Naive {
         }
     }
 
-    /// In a team or among tasks: what is outside of the set moves only to processors of its own that nobody can use otherwise.
+    /// In a team or among tasks: what is outside of the set moves only to processors of its own
+    /// that nobody can use otherwise.
     fn slide(&mut self, app: usize) {
         if self.outside(app) > 0 {
             self.start_tasks(app);
@@ -337,7 +342,8 @@ impl Naive {
         }
     }
 
-    /// Nothing holds its threads: those that take part and are not well where they are go to the least loaded of its processors, of equals the lowest.
+    /// Nothing holds its threads: those that take part and are not well where they are go to the
+    /// least loaded of its processors, of equals the lowest.
     fn settle(&mut self, app: usize) {
         if std::mem::take(&mut self.apps[app].moved) {
             self.spread(app);
