@@ -4,6 +4,7 @@
  * different contexts.
  */
 #include "fold.h"
+#include "kernel.h"
 
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -85,10 +86,11 @@ enum nm_fold_why nm_switch_refused(void)
     unsigned long base = 0, features = 0;
     if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
         return NM_WHY_MACHINE;
-    /* A shadow stack would have to be switched too; the GS base is somebody's who does such things himself. */
-    if (syscall(SYS_arch_prctl, ARCH_SHSTK_STATUS, &features) == 0 && features != 0)
+    /* A shadow stack would have to be switched too; the GS base is somebody's who does such things himself. Older kernels know
+     * neither question, and this may be in the middle of a region: the answer must not show in errno. */
+    if (nm_raw(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0) == 0 && features != 0)
         return NM_WHY_SHADOW;
-    if (syscall(SYS_arch_prctl, ARCH_GET_GS, &base) != 0 || base != 0)
+    if (nm_raw(SYS_arch_prctl, ARCH_GET_GS, (long)&base, 0, 0) != 0 || base != 0)
         return NM_WHY_MACHINE;
     return NM_WHY_NONE;
 }

@@ -21,6 +21,7 @@
 #include "fold.h"
 #include "kernel.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -522,7 +523,10 @@ static bool make_room(uint32_t members)
 
 bool nm_fold_prepare(uint32_t members, uint32_t limit)
 {
-    if (members > NM_FOLD_MEMBERS || !make_room(members))
+    int saved = errno;
+    bool room = members <= NM_FOLD_MEMBERS && make_room(members);
+    errno = saved; /* the program may be in the middle of a region */
+    if (!room)
         return false;
     /* The watcher may look at any of this, and sees a team with nobody to wait for. */
     for (uint32_t i = 0; i < members; i++)

@@ -23,8 +23,10 @@ void *nm_next_symbol(const char *name)
 /* A library with a setter is there: the helper attaches and looks after it. */
 static void look_for_setters(void)
 {
+    int saved = errno;
     if (getenv("NUMAESTRO_ATTACH") && nm_setters_scan() && !nm_client.attached && !nm_client.tried)
         nm_helper_start();
+    errno = saved;
 }
 
 typedef void *(*dlopen_fn)(const char *, int);

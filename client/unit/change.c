@@ -5,7 +5,7 @@
  * The program is regions of 30 ms with a barrier after every so many microseconds of work. They begin and end in either state.
  * At each barrier the members say which kernel threads they are on: as many different ones as processors is a change that has
  * been adopted. The next decision comes 5 to 15 ms later. One line tells how long adoption took; the code is 1 if a decision
- * was never adopted or the program did not end.
+ * was never adopted, the program did not end, or a barrier or the beginning of a region changed errno.
  * CHANGE_PRELOAD names the shim, NUMAESTRO_ATTACH a path for the socket.
  */
 #include "../fold/kernel.h"
@@ -26,6 +26,7 @@ enum { MEMBERS_MOST = 64, EVENTS_MOST = 1 << 16, PATIENCE_MS = 2000, REGION_MS =
 static struct told {
     _Atomic uint32_t count;
     _Atomic bool over;
+    _Atomic uint32_t errnos; /* that were not what the member had set */
     struct {
         uint64_t ns;
         uint32_t carriers;
@@ -61,10 +62,14 @@ static void region(int members, uint64_t work_ns)
     uint64_t end_ns = nm_now_ns() + REGION_MS * 1000000ull;
     over = false;
     odd = !odd; /* members come to the end in another order */
+    errno = 99;
 #pragma omp parallel num_threads(members)
     {
         int me = omp_get_thread_num();
+        if (me == 0 && errno != 99)
+            told->errnos++;
         while (!over) {
+            errno = 100 + me;
             for (uint64_t until = nm_now_ns() + work_ns; nm_now_ns() < until;) {
             }
             on[me].tid = (int)nm_raw(SYS_gettid, 0, 0, 0, 0); /* the C library's answers with the context's own thread */
@@ -74,11 +79,15 @@ static void region(int members, uint64_t work_ns)
                 note_carriers(members);
             }
 #pragma omp barrier
+            if (errno != 100 + me)
+                told->errnos++;
         }
         if (odd) {
 #pragma omp barrier
         }
     }
+    if (errno != 100)
+        told->errnos++;
 }
 
 /* The first `count` processors of this process; 0 if there are not so many, or they have numbers that a page of a test has not. */
@@ -189,10 +198,12 @@ int main(int argc, char **argv)
         usleep(5000);
     }
     qsort(took, count, sizeof *took, by_size);
-    bool good = page && count > 0 && lost == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    bool good = page && count > 0 && lost == 0 && told->errnos == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     printf("%s change: %u of %u decisions adopted by a team of %d", good ? "ok" : "FAILED", count, count + lost, members);
     if (count > 0)
         printf("; median %.3f ms, p99 %.3f ms, most %.3f ms", took[count / 2], took[count * 99 / 100], took[count - 1]);
+    if (told->errnos > 0)
+        printf("; errno was wrong %u times", told->errnos);
     puts("");
     return good ? 0 : 1;
 }
