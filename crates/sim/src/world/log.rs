@@ -127,7 +127,8 @@ impl Log {
 
     /// Shows the lines that nobody has been shown.
     pub fn show(&mut self, observer: &mut dyn Observer) {
-        for entry in self.lines.iter_mut().flat_map(|lines| lines.drain(..)) {
+        let Some(lines) = &mut self.lines else { return };
+        for entry in lines.drain(..) {
             entry.write(&mut self.text);
             observer.log(&self.text);
         }

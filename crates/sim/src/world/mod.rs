@@ -322,7 +322,7 @@ impl World {
     /// The engine hears first where pages are, if the policy uses that.
     fn say_memory(&mut self) {
         let Self { host, apps, shell, .. } = self;
-        if host.outbox.is_silent() || !shell.wants_memory() {
+        if !host.os.spaces().have_changed() || host.outbox.is_silent() || !shell.wants_memory() {
             return;
         }
         while let Some(slot) = host.os.spaces().take_changed() {
@@ -379,16 +379,20 @@ impl World {
     /// Tells the observer of the event, as far as it wants.
     fn report(&mut self, observer: &mut dyn Observer) {
         self.host.log.show(observer);
-        for (at, event, actions) in self.shell.journal() {
-            if let Event::Arrive { app, .. } = &event
-                && let Some(program) = self.apps.program(*app)
-            {
-                observer.arrives(*app, program);
+        if let Some(heard) = self.shell.journal() {
+            for (at, event, actions) in heard {
+                if let Event::Arrive { app, .. } = &event
+                    && let Some(program) = self.apps.program(*app)
+                {
+                    observer.arrives(*app, program);
+                }
+                observer.journal(at, &event, &actions);
             }
-            observer.journal(at, &event, &actions);
         }
         let now = self.host.clock.now();
-        self.host.os.cpus().occupancy().for_each(|(pu, what)| observer.runs(now, pu, what));
+        if let Some(occupancy) = self.host.os.cpus().occupancy() {
+            occupancy.for_each(|(pu, what)| observer.runs(now, pu, what));
+        }
         self.tally.ended().iter().for_each(|job| observer.ended(job));
     }
 }

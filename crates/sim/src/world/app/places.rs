@@ -78,9 +78,13 @@ impl Places {
         (self.moved, self.spread) = (false, size);
         let Self { list, floats, load, moves, .. } = self;
         moves.clear();
+        let count = threads.clone().count();
+        if count == 0 {
+            return moves;
+        }
         load.clear();
         load.resize(list.len(), 0);
-        let most = threads.clone().count().div_ceil(list.len().max(1)) as u32;
+        let most = count.div_ceil(list.len().max(1)) as u32;
         for (id, thread) in threads {
             match list.binary_search(&PuId(thread.pu)) {
                 Ok(_) if *floats && thread.floats => {}

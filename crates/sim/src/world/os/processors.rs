@@ -69,8 +69,8 @@ impl Processors {
     }
 
     /// Threads that have come and gone since this was taken last.
-    pub fn occupancy(&mut self) -> impl Iterator<Item = (PuId, Occupant)> {
-        self.occupancy.iter_mut().flat_map(|noted| noted.drain(..))
+    pub fn occupancy(&mut self) -> Option<impl Iterator<Item = (PuId, Occupant)>> {
+        self.occupancy.as_mut().map(|noted| noted.drain(..))
     }
 
     /// The accounts.

@@ -181,10 +181,9 @@ impl Pus {
         }
         entry.marked = self.now;
         *entry.booked(&mut self.times[pu as usize]) += elapsed;
-        match entry.stage {
-            Stage::Overhead => self.lost[entry.app as usize].0 += elapsed,
-            Stage::Spin => self.lost[entry.app as usize].1 += elapsed,
-            Stage::Idle | Stage::Reload | Stage::Work => {}
+        if matches!(entry.stage, Stage::Overhead | Stage::Spin) {
+            let (overhead, spin) = &mut self.lost[entry.app as usize];
+            *if entry.stage == Stage::Spin { spin } else { overhead } += elapsed;
         }
         if entry.left != Nanos::MAX {
             let done = if entry.rate >= 1.0 { elapsed } else { (elapsed as f64 * entry.rate) as u64 };
@@ -249,11 +248,11 @@ impl Pus {
     }
 
     /// Somebody else wants the processor: if its slice has no end, it ends when its thread has had
-    /// it for so long.
-    pub fn limit_slice(&mut self, pu: u32, slice: Nanos) {
+    /// the processor for so long as `slice` says.
+    pub fn limit_slice(&mut self, pu: u32, slice: impl FnOnce(u32) -> Nanos) {
         let entry = &mut self.entries[pu as usize];
-        if entry.slice_end == Nanos::MAX {
-            entry.slice_end = self.now.max(entry.taken + slice);
+        if entry.running != NONE && entry.slice_end == Nanos::MAX {
+            entry.slice_end = self.now.max(entry.taken + slice(entry.running));
             self.touch(pu);
         }
     }

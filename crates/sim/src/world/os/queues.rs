@@ -109,11 +109,7 @@ impl Queues {
             NONE => *head = id,
             tail => self.accounts[tail as usize].next = id,
         }
-        let running = cpus.pus().running(pu);
-        if running != NONE {
-            let slice = self.slice_of(running);
-            cpus.pus_mut().limit_slice(pu, slice);
-        }
+        cpus.pus_mut().limit_slice(pu, |running| self.slice_of(running));
     }
 
     /// Takes a ready thread out of its queue; it is off then.
@@ -358,11 +354,7 @@ impl Queues {
             return;
         }
         for pu in 0..cpus.pus().count() {
-            let running = cpus.pus().running(pu);
-            if running != NONE {
-                let slice = self.slice_of(running);
-                cpus.pus_mut().limit_slice(pu, slice);
-            }
+            cpus.pus_mut().limit_slice(pu, |running| self.slice_of(running));
         }
     }
 }

@@ -105,7 +105,12 @@ impl Spaces {
     pub fn allot(&mut self, app: u32, pus: &PuSet) {
         let nodes = &mut self.entries[app as usize].nodes;
         nodes.clear();
-        nodes.extend(pus.iter().map(|pu| self.model.node_of(pu)));
+        for node in pus.iter().map(|pu| self.model.node_of(pu)) {
+            // Most neighbours share theirs, which leaves little to sort.
+            if nodes.last() != Some(&node) {
+                nodes.push(node);
+            }
+        }
         nodes.sort_unstable();
         nodes.dedup();
     }
@@ -177,6 +182,11 @@ impl Spaces {
             self.note_change(app);
         }
         moved
+    }
+
+    /// Whether the pages of any application have changed since they were taken last.
+    pub fn have_changed(&self) -> bool {
+        !self.changed.is_empty()
     }
 
     /// Takes the place of an application whose pages have changed since it was taken last; `None`:

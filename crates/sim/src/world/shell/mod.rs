@@ -72,9 +72,9 @@ impl Shell {
         }
     }
 
-    /// What was heard and decided since this was taken last.
-    pub fn journal(&mut self) -> impl Iterator<Item = Heard> {
-        self.journal.iter_mut().flat_map(|heard| heard.drain(..))
+    /// Events and actions since this was taken last, if a journal is kept.
+    pub fn journal(&mut self) -> Option<impl Iterator<Item = Heard>> {
+        self.journal.as_mut().map(|heard| heard.drain(..))
     }
 
     /// Says the capacity of each bus, if the policy uses it.
