@@ -132,6 +132,11 @@ pub trait Share: DynClone + Debug + Send {
         false
     }
 
+    /// Whether an application gets all of its request or nothing, and keeps that until it ends.
+    fn grants_whole_requests(&self) -> bool {
+        false
+    }
+
     /// Whether it searches the counts that applications use well, and says how far it is
     /// ([`Shares::set_search`]).
     fn searches(&self) -> bool {

@@ -52,12 +52,13 @@ impl Policy {
     }
 
     fn makes_sense(&self) -> Result<(), Rejected> {
-        if self.share.info().name == "batch" && !self.admission.queues() {
-            return Err(Rejected::new(
-                "share=batch gives all of the request or nothing, so applications must be able to wait: add admission=fifo, or use the preset `batch`",
-            ));
+        if self.share.grants_whole_requests() && !self.admission.queues() {
+            let share = self.share.info().name;
+            return Err(Rejected::new(format!(
+                "share={share} gives all of the request or nothing, so applications must be able to wait: add admission=fifo, or use the preset `batch`"
+            )));
         }
-        if self.admission.keeps_reservations() && self.share.info().name != "batch" {
+        if self.admission.keeps_reservations() && !self.share.grants_whole_requests() {
             let admission = self.admission.info().name;
             return Err(Rejected::new(format!(
                 "admission={admission} counts on running applications keeping what they have: add share=batch, or use the preset `{admission}`"

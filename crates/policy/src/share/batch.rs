@@ -44,6 +44,10 @@ impl Share for Batch {
         false
     }
 
+    fn grants_whole_requests(&self) -> bool {
+        true
+    }
+
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
         let mut left = view.capacity;
         for &slot in view.order {
