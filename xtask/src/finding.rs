@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where something is wrong and what to do about it.
+/// The place of a defect and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Relative to the repository, with `/`.

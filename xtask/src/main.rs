@@ -1,8 +1,8 @@
 //! `cargo xtask …`: the project's own checks and generators.
 //!
-//! What is written down in `docs/ARCHITECTURE.md` and can be checked by a program is checked here,
-//! so that it stays true. Nothing in the product depends on this crate, and this crate knows of the
-//! product only the layout of the shared page.
+//! A statement of `docs/ARCHITECTURE.md` that a program can check is checked here, so that it stays
+//! true. Nothing in the product depends on this crate. The crate uses one part of the product: the
+//! layout of the shared page.
 
 mod abi;
 mod code;
