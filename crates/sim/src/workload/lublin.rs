@@ -1,4 +1,4 @@
-//! Rigid jobs as Lublin and Feitelson model them. Knows nothing of how they run.
+//! Rigid jobs by the model of Lublin and Feitelson.
 //!
 //! **Source**: Lublin and Feitelson 2003, "The workload on parallel supercomputers: modeling the
 //! characteristics of rigid jobs", with the parameters published there (fitted to three logs).
@@ -14,7 +14,7 @@ use super::batch::{BatchJob, Demand};
 use crate::dist::gamma;
 use crate::random::{Purpose, Stream};
 
-/// Which jobs there are.
+/// The types of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Types {
     /// All alike, with the parameters of the whole sample.
@@ -36,9 +36,9 @@ pub struct Parameters {
     pub pow2: f64,
     /// Least power of the two-stage uniform.
     pub u_low: f64,
-    /// How far the middle lies below the highest power, which is the log of the machine's size.
+    /// Distance of the middle below the log of the machine's size.
     pub u_med_below: f64,
-    /// How far the highest power lies below the log of the machine's size.
+    /// Distance of the highest power below the log of the machine's size.
     pub u_hi_below: f64,
     /// Share of the lower stage.
     pub u_prob: f64,
@@ -110,7 +110,7 @@ const LOG_RUN_MAX: f64 = 12.0;
 const LOG_INTERVAL_MAX: f64 = 13.0;
 /// Half hours of a day.
 const BUCKETS: usize = 48;
-/// Seconds of one.
+/// Seconds of a half hour.
 const BUCKET: f64 = 1800.0;
 /// The cycle's gamma begins at this half hour, 5:30 in the morning.
 const DAY_START: usize = 11;
