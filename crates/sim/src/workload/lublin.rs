@@ -212,7 +212,7 @@ fn below(most: f64, mut draw: impl FnMut() -> f64) -> f64 {
     }
 }
 
-/// The two-stage uniform, and what is made of it.
+/// A size: the two-stage uniform, made a number of processors.
 fn size(parameters: &Parameters, log_size: f64, random: &mut Stream) -> u32 {
     let kind = random.unit();
     let high = log_size - parameters.u_hi_below;
@@ -229,7 +229,7 @@ fn size(parameters: &Parameters, log_size: f64, random: &mut Stream) -> u32 {
     libm::round(libm::exp2(power.min(log_size))) as u32
 }
 
-/// Seconds, from the hyper-gamma.
+/// A run time in seconds, from the hyper-gamma.
 fn run(parameters: &Parameters, size: u32, random: &mut Stream) -> f64 {
     let p = (parameters.p.0 * f64::from(size) + parameters.p.1).clamp(0.0, 1.0);
     let log = below(LOG_RUN_MAX, || {
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn incomplete_gamma() {
-        // Of shape 1 it is the exponential, of shape 2 that times 1 + x.
+        // For shape 1 it is the exponential, for shape 2 that times 1 + x.
         for x in [0.1f64, 0.9, 1.9, 2.5, 10.0] {
             assert!((gamma_cdf(x, 1.0) - (1.0 - (-x).exp())).abs() < 1e-12, "{x}");
             assert!((gamma_cdf(x, 2.0) - (1.0 - (1.0 + x) * (-x).exp())).abs() < 1e-12, "{x}");
