@@ -55,7 +55,7 @@ pub struct Value {
 /// One demand of the tolerance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Demand {
-    /// What must hold: `I(MM) ≥ 45 %`.
+    /// The condition: `I(MM) ≥ 45 %`.
     pub what: String,
     /// The paper's value; empty where it has no number.
     pub paper: String,

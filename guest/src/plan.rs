@@ -25,7 +25,7 @@ pub struct Boot {
     pub append: &'static [&'static str],
 }
 
-/// All of them.
+/// All guests.
 pub const BOOTS: [Boot; 3] = [
     Boot {
         name: "four",

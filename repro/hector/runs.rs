@@ -136,7 +136,7 @@ pub struct Streams<'a> {
     pub parallelism: u32,
     /// Streams side by side.
     pub count: u32,
-    /// How often each stream runs its kernels.
+    /// Number of times that each stream runs its kernels.
     pub repetitions: u32,
     /// The placement, as part of a policy's name.
     pub placement: &'a str,

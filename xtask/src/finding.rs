@@ -1,4 +1,4 @@
-//! One thing a check found, in the form `path:line: what`, which editors can jump to.
+//! One finding of a check, in the form `path:line: what`, which editors can jump to.
 
 use std::fmt;
 

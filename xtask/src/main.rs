@@ -75,8 +75,7 @@ fn dispatch(arguments: &[String]) -> Result<Vec<Finding>> {
     }
 }
 
-/// The directory above this crate: `cargo` sets the variable for `cargo run`, which is what the
-/// alias does.
+/// The directory above this crate. `cargo run`, which the alias uses, sets the variable.
 fn repository_root() -> Result<PathBuf> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
     let root = Path::new(&manifest).parent().context("xtask has no parent directory")?;

@@ -20,7 +20,7 @@ pub enum Kind {
     Welcome = 2,
     /// Program → manager: every thread of mine is inside the cpuset of `epoch`. Not answered.
     Adopted = 3,
-    /// Program → manager: I am parallel again, I want back what was lent. Not answered.
+    /// Program → manager: I am parallel again, give my lent processors back. Not answered.
     Busy = 4,
     /// Program → manager: `value` processors wanted (0 = no wish). Not answered.
     Request = 5,

@@ -22,10 +22,9 @@ pub struct JobRecord {
     pub cpu_ns: Nanos,
     /// Largest number of threads at once.
     pub threads: u32,
-    /// Memory references to the nearest class of memory and to all others (estimated from rates;
-    /// rounded).
+    /// Memory references to the nearest class of memory (estimated from rates; rounded).
     pub local_refs: u64,
-    /// To all others.
+    /// Memory references to all other classes (estimated in the same way).
     pub remote_refs: u64,
     /// Lines that its threads have brought back into caches after others, or elsewhere.
     pub reload_lines: u64,

@@ -79,7 +79,7 @@ pub fn node_cpus(node: u32) -> Result<CpuSet> {
     list(format!("/sys/devices/system/node/node{node}/cpulist"))
 }
 
-/// All threads of a process; those that end meanwhile are left out.
+/// All threads of a process; threads that end meanwhile are left out.
 ///
 /// # Errors
 /// There is no such process.

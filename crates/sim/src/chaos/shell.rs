@@ -59,7 +59,7 @@ fn garble(stage: &mut Stage<'_>, event: &Event) -> Event {
         8 => Event::Speedup { app, processors: count, speedup_milli: few * 1000 },
         9 => Event::Bandwidth { app, rates: vec![None, Some(count), Some(few)] },
         10 => Event::Saturation { bus: few, rate: count },
-        // Of too few nodes, or of too many.
+        // Bytes of too few nodes, or of too many.
         11 => Event::Memory { app, bytes: vec![bits; few as usize] },
         12 => Event::FreeMemory { bytes: vec![bits; few as usize] },
         13.. => Event::Parallel { app },

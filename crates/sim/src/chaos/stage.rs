@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Nothing is wrong, or one sentence about the mistake.
 pub(super) type Verdict = Result<(), String>;
 
-/// The manager: an engine, and what its shell keeps beside it.
+/// The manager: an engine, and the records of its shell.
 pub(super) struct Manager {
     /// `None` while no manager lives.
     pub engine: Option<Engine>,

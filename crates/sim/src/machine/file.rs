@@ -6,7 +6,7 @@
 //! topology = "numa:2 core:4 pu:1"               # hwloc's synthetic description; or xml = "FILE" (hwloc's lstopo --of xml)
 //! distances = [[10, 21], [21, 10]]              # optional; by node; or { hypercube = [10, 15, 20] }, by bits that differ
 //! cycle = "1 ns"                                # of its clock
-//! delay = 0                                     # optional: what the classes' delays are multiplied with
+//! delay = 0                                     # optional: factor of the classes' delays
 //! reserved = "0"                                # optional: processors for the system, by logical index
 //!
 //! [memory]
@@ -34,7 +34,7 @@
 //! line = 60
 //! delay = { line = 3 }                          # more for each unit of the machine's `delay`
 //!
-//! [[channel]]                                   # what has limited bandwidth; optional
+//! [[channel]]                                   # a part with limited bandwidth; optional
 //! name = "memory"
 //! over = "controller"                           # or "link" (of each node); "bus", "switch" or "ring" of `each` "core" ... "machine"
 //! gb_s = 20                                     # 10^9 bytes per second in lines of the cache; or per_us = transactions

@@ -109,7 +109,7 @@ pub struct Channel {
 pub struct Costs {
     /// A processor takes another thread.
     pub switch_ns: Nanos,
-    /// A thread goes to another processor (besides what its cache has lost).
+    /// A thread goes to another processor (besides the refill of its cache).
     pub migration_ns: Nanos,
     /// A page is touched for the first time.
     pub page_fault_ns: Nanos,

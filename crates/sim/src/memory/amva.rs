@@ -2,7 +2,7 @@
 //! for each thread.
 //!
 //! **Source**: Schweitzer 1979 and Bard 1979; Lazowska et al. 1984, "Quantitative System
-//! Performance", §7.4. A thread's think time is its work and what its references take besides the
+//! Performance", §7.4. A thread's think time is its work and the time of its references outside the
 //! channels; a channel is a queue with service time 1 / capacity.
 //!
 //! **Algorithm**: threads of equal pace are one class. With `v` transactions of a class per

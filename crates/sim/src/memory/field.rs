@@ -21,7 +21,7 @@ pub const CHANGE_TOLD: f64 = 1.0 / 1024.0;
 /// Flow units in one transaction per microsecond.
 const UNIT: f64 = 1_048_576.0;
 
-/// A share of what a channel can carry; see the module.
+/// A flow over a channel, in the units of the module's header.
 pub type Flow = u64;
 
 fn flow(per_us: f32, rate: f64) -> Flow {

@@ -11,8 +11,8 @@
 //! gets there (infinite while the channel is large enough). A thread's rate is the least of its
 //! rate alone and, for its channels, level / its transactions per microsecond of work. When a
 //! thread starts or stops on a channel that is too small:
-//! 1. fill that channel: raise the level until what its users take (less where other channels hold
-//!    them) is its capacity;
+//! 1. fill that channel: raise the level until the sum that its users take (less where other
+//!    channels hold them) is its capacity;
 //! 2. round the level down to 8 bits (a share of 2^-8), so that small changes end here;
 //! 3. if it is another than before, fill the other full channels of its users again;
 //! 4. until no level changes. After [`SWEEPS_MAX`] rounds levels are only lowered, which ends at

@@ -64,7 +64,7 @@ pub enum Split {
 /// Some of a program's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
-    /// For people and for references.
+    /// Its name for people and for references.
     pub name: String,
     /// Pages of the whole, or of each part.
     pub pages: u64,

@@ -5,7 +5,7 @@
 //! [[program]]
 //! name = "mm"                                   # one of a kind
 //! processors = 4                                # that it wants: its largest team
-//! min = 1                                       # from here on what need not be said, with what is then taken
+//! min = 1                                       # from here on: optional, with the defaults
 //! weight = 1.0
 //! class = "malleable"                           # or "setter", "fold"
 //! asks = "once"                                 # or "runnable", "creation"

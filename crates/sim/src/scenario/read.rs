@@ -2,14 +2,14 @@
 //! through a comparison.
 //!
 //! ```toml
-//! name = "example"                              # what need not be said is marked with (what is then taken)
+//! name = "example"                              # (..): the default of an optional field
 //! about = "What it shows"                       # ("")
 //! machine = "hector"                            # or "FILE.toml"; or { name = .., delay = 8 }, { file = .. }, { inline = { .. } }
 //! policy = "equi"                               # (the first of the sweep, or equi)
 //! contention = "max-min"                        # (max-min) or "none", "amva", "stretch"
 //! seed = 1                                      # (1) the first; a comparison takes `seeds` (10) from there on
 //! warmup = 0.1                                  # (0) share of the jobs that statistics leave out
-//! noise = { speedups = 0.02, rates = 0.05 }     # (0, 0) standard deviations of what is measured, as shares
+//! noise = { speedups = 0.02, rates = 0.05 }     # (0, 0) relative standard deviations of errors
 //! switches = [["5 s", "dss"]]                    # (none) policies that are switched to, and when
 //! until = "10 s"                                # (until nothing is left to do)
 //! programs = ["FILE.toml"]                      # (none) files of [[program]] tables; more may stand here

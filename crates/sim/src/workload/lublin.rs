@@ -17,7 +17,7 @@ use crate::random::{Purpose, Stream};
 /// The types of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Types {
-    /// All alike, with the parameters of the whole sample.
+    /// All jobs alike, with the parameters of the whole sample.
     Whole,
     /// Batch jobs only.
     Batch,
