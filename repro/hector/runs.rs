@@ -20,7 +20,7 @@ const RUNS_STREAMS: u32 = 10;
 const GAP: (f64, f64) = (0.0, 100e6);
 
 /// Cycles by which references to the ring are shorter on average than in the worst position, which
-/// the papers print: half of the 8 cycles that the ring costs beyond the station.
+/// the papers print: half of the 8 cycles that the worst position costs beyond the station.
 const NEARER: u64 = 4;
 /// Channels that applications on different stations have in common.
 const BUSES_AND_RING: &[&str] = &["ring", "station bus"];

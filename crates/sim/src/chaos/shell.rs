@@ -105,7 +105,7 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
     if let Event::Offline { pu } = event
         && !refused
     {
-        // A program that has lost the processor may come back to it at once without a new target.
+        // A program that has lost the processor at once may come back to it without a new target.
         stage.programs.iter_mut().for_each(|program| program.places.excuse_one(*pu));
     }
     for action in &actions {
