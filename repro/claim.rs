@@ -1,5 +1,4 @@
-//! A claim of a paper: what was said, and what ours must be to agree. Knows nothing of how it is
-//! run or shown.
+//! A claim of a paper: the paper's statement, and the tolerance within which our result agrees.
 
 use crate::finding::Finding;
 use crate::lab::{Lab, Trouble};
@@ -10,19 +9,19 @@ use serde::Serialize;
 pub struct Paper {
     /// Its folder: `brecht1993-placement`.
     pub key: &'static str,
-    /// As claims begin: `B93`.
+    /// The prefix of its claims: `B93`.
     pub short: &'static str,
     /// Author, title, venue, year.
     pub citation: &'static str,
-    /// In the order of the paper.
+    /// The claims, in the order of the paper.
     pub claims: &'static [Claim],
 }
 
-/// What kind of finding it is. Neutral and negative ones count as much as positive ones.
+/// The kind of a finding. Neutral and negative ones count as much as positive ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Something helps, or is as it is said to be.
+    /// Something helps, or is as the paper says.
     Positive,
     /// Something makes no difference.
     Neutral,
@@ -46,25 +45,25 @@ impl Kind {
 pub struct Claim {
     /// `B93-Tab1.3`: paper and table, figure or word.
     pub id: &'static str,
-    /// What kind.
+    /// The kind of finding.
     pub kind: Kind,
     /// Machine, workload, policies, in words.
     pub setup: &'static str,
     /// The paper's value or words.
     pub reported: &'static str,
-    /// What ours must be; fixed before anything was run.
+    /// The tolerance for our result, fixed before anything was run.
     pub tolerance: &'static str,
-    /// Runs what is needed and judges.
+    /// Runs the experiments it needs and judges.
     pub check: fn(&Lab) -> Result<Finding, Trouble>,
 }
 
 impl Claim {
-    /// What a user types to see it.
+    /// The command with which a user sees it.
     pub fn command(&self) -> String {
         format!("numaestro repro run {}", self.id)
     }
 
-    /// Runs what is needed and judges; what cannot be run is not reproduced.
+    /// Runs the experiments it needs and judges; a claim that cannot be run is not reproduced.
     pub fn judge(&self, lab: &Lab) -> Finding {
         (self.check)(lab).unwrap_or_else(|trouble| Finding::failed(&trouble))
     }

@@ -1,4 +1,4 @@
-//! A mean with its 90 % interval. Knows nothing of what it is the mean of.
+//! A mean over independent runs with its 90 % interval.
 
 use numaestro_sim::stats::{Interval, LEVEL};
 use serde::Serialize;
@@ -9,14 +9,14 @@ use std::fmt;
 pub struct Estimate {
     /// Mean over the runs.
     pub mean: f64,
-    /// Half the width of the interval; 0 where something is exact.
+    /// Half the width of the interval; 0 where the value is exact.
     pub half: f64,
-    /// Runs; 0 where something is exact.
+    /// Number of runs; 0 where the value is exact.
     pub runs: u32,
 }
 
 impl Estimate {
-    /// Of independent values, one for each run.
+    /// The estimate of independent values, one for each run.
     ///
     /// # Panics
     /// Without a value.
@@ -28,17 +28,17 @@ impl Estimate {
         Self { mean, half, runs: values.len() as u32 }
     }
 
-    /// Something computed, not measured.
+    /// A value that was computed, not measured.
     pub const fn exact(value: f64) -> Self {
         Self { mean: value, half: 0.0, runs: 0 }
     }
 
-    /// Lower end.
+    /// Lower end of the interval.
     pub fn low(&self) -> f64 {
         self.mean - self.half
     }
 
-    /// Upper end.
+    /// Upper end of the interval.
     pub fn high(&self) -> f64 {
         self.mean + self.half
     }
@@ -71,7 +71,7 @@ pub fn ratio(new: &[f64], old: &[f64]) -> Estimate {
 }
 
 impl fmt::Display for Estimate {
-    /// As many places as the interval deserves: `4.93 ±0.01`.
+    /// Prints as many places as the interval deserves: `4.93 ±0.01`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places = f.precision().unwrap_or(match self.mean.abs() {
             large if large >= 100.0 => 0,

@@ -1,9 +1,9 @@
-//! A paper's figure as numbers. Knows nothing of drawing.
+//! A paper's figure as numbers, for any way of drawing.
 
 use crate::estimate::Estimate;
 use serde::Serialize;
 
-/// How it is drawn.
+/// The shape in which it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
@@ -16,7 +16,7 @@ pub enum Shape {
 /// One point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Point {
-    /// What stands below the x axis.
+    /// The label below the x axis.
     pub at: String,
     /// Mean and interval.
     #[serde(flatten)]
@@ -26,31 +26,31 @@ pub struct Point {
 /// One line, or one colour of bars.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// For the legend.
+    /// Its name in the legend.
     pub name: String,
-    /// From left to right.
+    /// The points from left to right.
     pub points: Vec<Point>,
 }
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it is in the paper, and of what.
+    /// The figure of the paper, and its subject.
     pub title: String,
-    /// What goes along x.
+    /// The label of the x axis.
     pub x: String,
-    /// What goes along y.
+    /// The label of the y axis.
     pub y: String,
-    /// How it is drawn.
+    /// The shape in which it is drawn.
     pub shape: Shape,
-    /// Ours; the paper's own points, where it prints any, are a series that says so.
+    /// Our series; the paper's own points, where it prints any, are a series that says so.
     pub series: Vec<Series>,
-    /// What the paper says about its figure.
+    /// The paper's text on its figure.
     pub said: String,
 }
 
 impl Figure {
-    /// Empty.
+    /// A figure without series.
     pub fn new(shape: Shape, title: &str, x: &str, y: &str, said: &str) -> Self {
         Self {
             title: title.to_owned(),
@@ -62,7 +62,7 @@ impl Figure {
         }
     }
 
-    /// One more series.
+    /// Adds a series.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, points: impl IntoIterator<Item = (String, Estimate)>) -> Self {
         let points = points.into_iter().map(|(at, estimate)| Point { at, estimate }).collect();

@@ -1,28 +1,27 @@
-//! What was found about a claim: ours, each demand of the tolerance with its answer, and a status.
-//! Knows nothing of how it is shown.
+//! The finding on a claim: our values, each demand of the tolerance with its answer, and a status.
 
 use crate::estimate::Estimate;
 use crate::figure::Figure;
 use crate::lab::Trouble;
 use serde::Serialize;
 
-/// How a claim came out.
+/// The outcome of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", content = "reason", rename_all = "kebab-case")]
 pub enum Status {
     /// Every demand of the tolerance holds.
     Reproduced,
-    /// Some do not; which, and the reason that was found.
+    /// Some demands do not hold; the text names them and the reason that was found.
     NotReproduced(String),
-    /// It cannot be judged here, and why.
+    /// The claim cannot be judged here; the text says why.
     NotApplicable(String),
-    /// Its numbers were used to calibrate the model (which ones): agreement proves nothing, so it
-    /// does not count.
+    /// The numbers of the claim were used to calibrate the model (the text names them): agreement
+    /// proves nothing, so it does not count.
     Fitted(String),
 }
 
 impl Status {
-    /// For tables.
+    /// The word in tables.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
@@ -32,7 +31,7 @@ impl Status {
         }
     }
 
-    /// The words that go with it; empty for what is reproduced.
+    /// The words that go with the status; empty for a reproduced claim.
     pub fn reason(&self) -> &str {
         match self {
             Self::Reproduced => "",
@@ -44,7 +43,7 @@ impl Status {
 /// A value of ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Value {
-    /// Of what.
+    /// The measured quantity.
     pub name: String,
     /// `%`, `s`, empty.
     pub unit: &'static str,
@@ -56,25 +55,25 @@ pub struct Value {
 /// One demand of the tolerance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Demand {
-    /// What must hold: `I(MM) ≥ 45 %`.
+    /// The condition: `I(MM) ≥ 45 %`.
     pub what: String,
-    /// What the paper has there; empty where it has no number.
+    /// The paper's value; empty where it has no number.
     pub paper: String,
-    /// What we have.
+    /// Our value.
     pub ours: String,
     /// Whether it holds.
     pub holds: bool,
 }
 
-/// What was found.
+/// The finding on one claim.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// How it came out.
+    /// The outcome of the claim.
     #[serde(flatten)]
     pub status: Status,
-    /// Ours, the most telling first.
+    /// Our values, the most telling first.
     pub ours: Vec<Value>,
-    /// The evidence: each demand with what we have.
+    /// The evidence: each demand with our value.
     pub evidence: Vec<Demand>,
     /// The paper's figure redrawn from our numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +81,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What could not be run.
+    /// The finding on a claim that could not be run.
     pub fn failed(trouble: &Trouble) -> Self {
         Self {
             status: Status::NotReproduced(format!("it could not be run: {trouble}")),
@@ -102,18 +101,18 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Nothing yet.
+    /// A judge without values and demands.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A value to show; the first is the one in tables.
+    /// Adds a value to show; the first one stands in tables.
     pub fn value(&mut self, name: impl Into<String>, unit: &'static str, estimate: Estimate) -> &mut Self {
         self.ours.push(Value { name: name.into(), unit, estimate });
         self
     }
 
-    /// Something that must hold, with the paper's number and ours.
+    /// Adds a demand with the paper's number and ours.
     #[allow(clippy::needless_pass_by_value)] // Texts, numbers and estimates alike, without a `&` at every call.
     pub fn demand(
         &mut self,
@@ -126,7 +125,7 @@ impl Judge {
         self
     }
 
-    /// The figure.
+    /// Sets the figure.
     pub fn figure(&mut self, figure: Figure) -> &mut Self {
         self.figure = Some(figure);
         self
@@ -137,14 +136,14 @@ impl Judge {
         self.evidence.iter().all(|demand| demand.holds)
     }
 
-    /// What was demanded and does not hold, with what ours is.
+    /// The demands that do not hold, with our values.
     pub fn missed(&self) -> Vec<String> {
         let missed = self.evidence.iter().filter(|demand| !demand.holds);
         missed.map(|demand| format!("{} (ours: {})", demand.what, demand.ours)).collect()
     }
 
-    /// Reproduced if every demand holds; else not, with those that do not and the reason that was
-    /// found for it.
+    /// Reproduced if every demand holds; else not reproduced, with the demands that do not hold and
+    /// the reason that was found.
     pub fn verdict(self, reason: &str) -> Finding {
         let missed = self.missed();
         let status = match (missed.is_empty(), reason.is_empty()) {
@@ -155,13 +154,13 @@ impl Judge {
         self.with(status)
     }
 
-    /// Fitted, by `which` numbers: the demands are shown, and prove nothing. If one fails, that is
-    /// said instead, with the reason.
+    /// Fitted, by the numbers in `which`: the demands are shown, and prove nothing. If a demand
+    /// fails, the finding is not reproduced, with the reason.
     pub fn fitted(self, which: &str, reason: &str) -> Finding {
         if self.holds() { self.with(Status::Fitted(which.to_owned())) } else { self.verdict(reason) }
     }
 
-    /// With a status given.
+    /// A finding with the given status.
     pub fn with(self, status: Status) -> Finding {
         Finding { status, ours: self.ours, evidence: self.evidence, figure: self.figure }
     }

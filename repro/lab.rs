@@ -1,6 +1,6 @@
-//! Runs experiments on all cores and remembers them: one run serves many claims. Knows no claim.
+//! Runs experiments on all cores and remembers them: one run serves many claims.
 //!
-//! What comes out does not depend on the number of workers: runs are independent, and their results
+//! The results do not depend on the number of workers: runs are independent, and their results
 //! stand in order of their seeds.
 
 use numaestro_policy::Rejected;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How much is run.
+/// The amount of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistics {
     /// As many runs as the claims are judged by.
@@ -24,10 +24,10 @@ pub enum Statistics {
 /// Makes the arrivals of a run with this seed.
 pub type MakeSource = Arc<dyn Fn(u64) -> Box<dyn Source> + Send + Sync>;
 
-/// Something that can be run with any seed.
+/// An experiment that can be run with any seed.
 #[derive(Clone)]
 pub struct Experiment {
-    /// Everything in it, in words: equal names mean equal experiments.
+    /// All its parts, in words: equal names mean equal experiments.
     pub name: String,
     /// Machine, policy, contention; the seed in it is replaced.
     pub setup: Setup,
@@ -43,18 +43,18 @@ impl fmt::Debug for Experiment {
     }
 }
 
-/// Why something could not be run.
+/// The reason why an experiment could not be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{experiment}: {reason}")]
 pub struct Trouble {
-    /// Its name.
+    /// The name of the experiment.
     pub experiment: String,
-    /// One sentence.
+    /// The reason, one sentence.
     pub reason: String,
 }
 
 impl Trouble {
-    /// Of this experiment.
+    /// The trouble of `experiment`, with its reason.
     pub fn new(experiment: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { experiment: experiment.into(), reason: reason.into() }
     }
@@ -67,7 +67,7 @@ impl Trouble {
 /// The outcomes of an experiment, in order of seeds.
 pub type Outcomes = Arc<Vec<Outcome>>;
 
-/// Runs and remembers.
+/// Runs experiments and remembers their outcomes.
 #[derive(Debug)]
 pub struct Lab {
     statistics: Statistics,
@@ -79,27 +79,27 @@ impl Lab {
     /// are paired.
     pub const FIRST_SEED: u64 = 1;
 
-    /// Nothing run yet.
+    /// A lab that has run nothing yet.
     pub fn new(statistics: Statistics) -> Self {
         Self { statistics, known: Mutex::new(BTreeMap::new()) }
     }
 
-    /// How much is run.
+    /// The amount of runs.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Whether only a look is wanted.
+    /// Whether the user wants only a quick look.
     pub fn is_quick(&self) -> bool {
         self.statistics == Statistics::Quick
     }
 
-    /// How many experiments have been run.
+    /// Number of experiments that have been run.
     pub fn experiments(&self) -> usize {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// How many runs an experiment has that has `full` under full statistics.
+    /// Number of runs of an experiment that has `full` runs under full statistics.
     pub fn runs(&self, full: u32) -> u32 {
         match self.statistics {
             Statistics::Full => full,
@@ -112,7 +112,7 @@ impl Lab {
         Ok(self.all(std::slice::from_ref(experiment))?.swap_remove(0))
     }
 
-    /// The outcomes of several, run side by side where they are not known yet.
+    /// The outcomes of several experiments. The ones that are not known yet run side by side.
     pub fn all(&self, experiments: &[Experiment]) -> Result<Vec<Outcomes>, Trouble> {
         let mut missing: BTreeMap<&str, &Experiment> = BTreeMap::new();
         {

@@ -1,12 +1,12 @@
-//! The papers' claims as code: each with what the paper says, what ours must be to agree, and what
-//! ours is.
+//! The papers' claims as code: each with the paper's statement, the tolerance for our result, and
+//! our result.
 //!
-//! One folder for each paper: its claims, the programs it ran, a README that says what was found.
-//! This crate runs the simulator and judges; files, terminals and drawings are the command's
-//! (`numaestro repro`).
+//! One folder for each paper: its claims, the programs it ran, a README with the findings. This
+//! crate runs the simulator and judges. The command (`numaestro repro`) reads files, prints and
+//! draws.
 //!
-//! Reading order: [`claim`] (what is claimed), [`finding`] (what was found), [`lab`] (how it is
-//! run), then a paper's `claims.rs`.
+//! Reading order: [`claim`] (a claim), [`finding`] (the finding on it), [`lab`] (runs), then a
+//! paper's `claims.rs`.
 
 pub mod claim;
 pub mod estimate;

@@ -1,7 +1,6 @@
-//! An archive in the form "newc" of cpio, as Linux takes it for its first file system. Knows no
-//! file of this machine.
+//! Writes an archive in the form "newc" of cpio, which Linux takes for its first file system.
 
-/// What is being written.
+/// An archive that is being written.
 #[derive(Debug, Default)]
 pub struct Archive {
     bytes: Vec<u8>,
@@ -15,7 +14,7 @@ const LINK: u32 = 0o120_000;
 const CHARACTERS: u32 = 0o020_000;
 
 impl Archive {
-    /// A directory and all above it; `path` is absolute.
+    /// Adds a directory and all above it; `path` is absolute.
     pub fn directory(&mut self, path: &str) {
         let path = path.trim_matches('/');
         if path.is_empty() || self.directories.contains(path) {
@@ -28,25 +27,25 @@ impl Archive {
         self.entry(path, DIRECTORY | 0o755, (0, 0), &[]);
     }
 
-    /// A file; the directories above it are made.
+    /// Adds a file and the directories above it.
     pub fn file(&mut self, path: &str, executable: bool, content: &[u8]) {
         let path = self.above(path);
         self.entry(&path, FILE | if executable { 0o755 } else { 0o644 }, (0, 0), content);
     }
 
-    /// A symbolic link.
+    /// Adds a symbolic link.
     pub fn link(&mut self, path: &str, to: &str) {
         let path = self.above(path);
         self.entry(&path, LINK | 0o777, (0, 0), to.as_bytes());
     }
 
-    /// A character device.
+    /// Adds a character device.
     pub fn device(&mut self, path: &str, major: u32, minor: u32) {
         let path = self.above(path);
         self.entry(&path, CHARACTERS | 0o600, (major, minor), &[]);
     }
 
-    /// The whole archive.
+    /// Ends the archive and returns all of it.
     pub fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, (0, 0), &[]);
         self.bytes
@@ -60,7 +59,8 @@ impl Archive {
         path.to_owned()
     }
 
-    /// Thirteen numbers of eight hexadecimal digits; name and content end at multiples of four.
+    /// Adds an entry: thirteen numbers of eight hexadecimal digits; name and content end at
+    /// multiples of four.
     fn entry(&mut self, name: &str, mode: u32, device: (u32, u32), content: &[u8]) {
         self.entries += 1;
         let length = u32::try_from(content.len()).expect("a file of a guest is below 4 GB");
@@ -99,7 +99,7 @@ impl Archive {
 mod tests {
     use super::*;
 
-    /// Reads it back, as the kernel does.
+    /// Reads an archive back, as the kernel does.
     fn names(bytes: &[u8]) -> Vec<(String, u32, Vec<u8>)> {
         let mut out = Vec::new();
         let mut at = 0;

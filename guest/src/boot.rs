@@ -1,7 +1,7 @@
-//! One run of a guest: starts QEMU, hands on what the job writes, and says how it ended.
+//! One run of a guest: starts QEMU, hands the output of the job on, and says how the guest ended.
 //!
-//! Nothing is left behind, whatever ends this program: the guest's files are descriptors and not
-//! paths, and the kernel ends QEMU when its parent dies. Must not know: what the job is.
+//! A run leaves nothing behind, even if this program is killed: the guest's files are descriptors
+//! and not paths, and the kernel ends QEMU when its parent dies.
 
 use crate::qemu::{self, Files, Settings};
 use crate::shape::Shape;
@@ -19,23 +19,23 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How a guest ended.
+/// The ways in which a guest ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The job's own exit code.
     Exit(u8),
-    /// Not over in time; the last lines of the console.
+    /// The guest was not over in time; the last lines of the console.
     Hung(Vec<String>),
     /// The kernel of the guest died; the last lines of the console.
     Died(Vec<String>),
-    /// QEMU did not start it: what it says.
+    /// QEMU did not start the guest; the words of QEMU.
     Refused(String),
 }
 
-/// Where things are.
+/// Directories and options of the launcher.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// What was fetched (`fetch.sh`).
+    /// The directory that `fetch.sh` fills.
     pub directory: PathBuf,
     /// Leave file system, console and command line below `directory` for a look.
     pub keep: bool,
@@ -46,10 +46,11 @@ pub struct Place {
 /// Lines of the console that a failure shows.
 const TAIL: usize = 40;
 
-/// Runs a guest until its end; what the job writes goes to `output` and to this program's stderr.
+/// Runs a guest until its end. The output of the job goes to `output`, its errors to this program's
+/// stderr.
 ///
 /// # Errors
-/// Something of this machine is in the way; what happens in the guest is an [`Ending`].
+/// Something of this machine is in the way; anything that happens in the guest is an [`Ending`].
 pub fn run(
     place: &Place,
     shape: &Shape,
@@ -58,8 +59,8 @@ pub fn run(
     limit: Duration,
     output: Box<dyn Write + Send>,
 ) -> Result<Ending> {
-    // Emulation takes every processor there is: two guests at once would only wait for each other.
-    // Held until the end of this function.
+    // Emulation takes every processor there is, so two guests at once would only wait for each
+    // other. The turn is held until the end of this function.
     let _turn = turn(&place.directory)?;
     let archive = File::from(rustix::fs::memfd_create("initial", MemfdFlags::empty())?);
     (&archive).write_all(initial).context("no room for the guest's files")?;
@@ -75,7 +76,7 @@ pub fn run(
     let command = qemu::command(shape, settings, &files);
     let kept = place.keep.then(|| keep(place, &command, initial)).transpose()?;
     let mut child = start(&command, &place.directory).context("QEMU does not start")?;
-    // Only QEMU holds the ends that write now: when it ends, so do the readers.
+    // Now only QEMU holds the writing ends: when it ends, the readers end too.
     drop((console.1, job.1, errors.1, archive));
     let said = child.stderr.take().context("QEMU has no stderr")?;
     let said = std::thread::spawn(move || std::io::read_to_string(said).unwrap_or_default());
@@ -116,13 +117,13 @@ fn pipe() -> Result<(PipeReader, PipeWriter)> {
     const ROOM: usize = 1 << 20;
     let (reader, writer) = std::io::pipe()?;
     rustix::io::fcntl_setfd(&writer, FdFlags::empty())?;
-    // A serial line that finds no room loses characters. As much as an unprivileged process may
-    // have.
+    // A serial line that finds no room loses characters, so the pipe gets as much room as an
+    // unprivileged process may have.
     let _ = rustix::pipe::fcntl_setpipe_size(writer.as_fd(), ROOM);
     Ok((reader, writer))
 }
 
-/// QEMU by way of this program, which arranges that QEMU does not outlive it.
+/// Starts QEMU through this program, which arranges that QEMU does not outlive it.
 fn start(command: &[OsString], directory: &Path) -> Result<Child> {
     let own = std::env::current_exe()?;
     let modules = directory.join("root/usr/lib/x86_64-linux-gnu/qemu");
@@ -131,7 +132,8 @@ fn start(command: &[OsString], directory: &Path) -> Result<Child> {
     Ok(qemu.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
 }
 
-/// The other half of [`start`]: becomes `command`, to be killed when the process `parent` ends.
+/// The part of [`start`] in the child: becomes `command`, to be killed when the process `parent`
+/// ends.
 ///
 /// # Errors
 /// The parent has gone, or the command is not there.
@@ -172,7 +174,7 @@ impl Readers {
     }
 }
 
-/// What the console told.
+/// The lines of the console.
 #[derive(Debug, Default)]
 struct Heard {
     exit: Option<u8>,
@@ -207,11 +209,11 @@ fn listen(console: PipeReader, print: bool, mut log: Option<File>) -> Heard {
     heard
 }
 
-/// Everything at once, as it comes: somebody may be watching.
+/// Hands everything on at once, as it comes: somebody may be watching.
 fn hand_on(mut from: PipeReader, mut to: Box<dyn Write + Send>) {
     let mut buffer = vec![0; 1 << 16];
     while let Ok(n @ 1..) = from.read(&mut buffer) {
-        // Whoever reads us may have gone; the guest shall not notice.
+        // The reader of this program's output may have gone; the guest shall not notice.
         let _ = to.write_all(&buffer[..n]).and_then(|()| to.flush());
     }
 }

@@ -1,10 +1,10 @@
 //! Virtual machines with several NUMA nodes, and the tests that run in them.
 //!
-//! The launcher (`numaestro-guest`) makes a Linux of any [`shape`] and runs a command in it;
-//! [`inside`] is what runs there: scenarios with the kernel's own word on who runs where and which
-//! page lies where. `docs/guides/guests.md` shows the use.
+//! The launcher (`numaestro-guest`) makes a Linux of any [`shape`] and runs a command in it. The
+//! scenarios of [`inside`] run there and ask the kernel where threads run and where pages lie.
+//! `docs/guides/guests.md` shows the use.
 //!
-//! Must not know: how the manager works. It is used as its users use it.
+//! The scenarios use the manager only as its users do.
 
 pub mod archive;
 pub mod boot;

@@ -167,7 +167,7 @@ fn act(action: Action) -> Result<u8> {
     }
 }
 
-/// 0, or what `fetch.sh` says of why not.
+/// Runs `fetch.sh` unless it has filled the directory before: 0, or its exit code.
 fn fetch(directory: &PathBuf) -> Result<u8> {
     if directory.join("versions").exists() {
         return Ok(0);
@@ -263,7 +263,7 @@ fn test(args: &TestArgs) -> Result<u8> {
         let code = run_job(&args.common, &shape, &append, &job, || Box::new(std::io::stdout()))?;
         println!("guest {}: over after {} s", boot.name, begun.elapsed().as_secs());
         if code > 1 {
-            // It could not say how many failed.
+            // The guest could not say how many scenarios failed.
             println!("test result: FAILED. 0 passed; 1 failed; 0 ignored: the guest {} ended with {code}", boot.name);
         }
         worst = worst.max(code);

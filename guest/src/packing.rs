@@ -1,7 +1,7 @@
-//! What goes into a guest: busybox, the job, programs with the libraries they need.
+//! Packs the first file system of a guest: busybox, the job, programs with the libraries they need.
 //!
-//! Libraries are found by asking the loader of this machine (`ldd`) and are put where they are
-//! here, so that a program in the guest is linked as it is outside. Must not know: QEMU.
+//! The loader of this machine (`ldd`) names the libraries. They lie at the same paths in the guest
+//! as here, so that a program in the guest is linked as it is outside.
 
 use crate::archive::Archive;
 use crate::shape::Shape;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a guest is to do, and with what.
+/// The work of a guest, and the files for it.
 #[derive(Debug, Clone, Default)]
 pub struct Job {
     /// Program and arguments.
@@ -95,7 +95,7 @@ fn applets(busybox: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Puts a file and, if it is linked dynamically, its libraries.
+/// Adds a file and, if it is linked dynamically, its libraries.
 fn with_libraries(
     archive: &mut Archive,
     cache: &Path,

@@ -1,4 +1,4 @@
-//! The guests that `numaestro-guest test` boots, and what is put into them.
+//! The guests that `numaestro-guest test` boots, and the files that go into them.
 //!
 //! A boot costs much more than a scenario, so there are three, as different as they can be.
 
@@ -13,11 +13,11 @@ use std::path::Path;
 pub struct Boot {
     /// Short name; scenarios say it.
     pub name: &'static str,
-    /// In words.
+    /// The guest in words.
     pub what: &'static str,
     /// See [`crate::shape::Shape::parse`].
     pub nodes: &'static str,
-    /// The same.
+    /// See [`crate::shape::Shape::parse`].
     pub distances: &'static str,
     /// Hardware threads of a core.
     pub threads_per_core: u32,
@@ -25,7 +25,7 @@ pub struct Boot {
     pub append: &'static [&'static str],
 }
 
-/// All of them.
+/// All guests.
 pub const BOOTS: [Boot; 3] = [
     Boot {
         name: "four",
@@ -56,7 +56,7 @@ pub const BOOTS: [Boot; 3] = [
 /// Load programs of `kernels/` that go along, with their OpenMP library.
 const KERNELS: [&str; 4] = ["cg", "sor", "mem", "ep"];
 
-/// What a guest needs for its scenarios: the command, the programs of this crate from `programs`,
+/// The job of a guest with its scenarios: the command, the programs of this crate from `programs`,
 /// load from `kernels`.
 ///
 /// # Errors

@@ -1,10 +1,10 @@
-//! The command line of QEMU for a shape. Starts nothing.
+//! Builds the command line of QEMU for a shape.
 
 use crate::shape::Shape;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// How a guest is run, besides its shape.
+/// Settings of a guest besides its shape.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// More arguments of the kernel.
@@ -14,7 +14,7 @@ pub struct Settings {
     pub single_thread: bool,
 }
 
-/// Found to be needed for a quick and quiet start.
+/// Arguments that a quick and quiet start needs, as trials have shown.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 quiet loglevel=3 panic=-1 oops=panic nokaslr cryptomgr.notests tsc=reliable \
     no_timer_check mitigations=off random.trust_cpu=on psi=1";
 

@@ -1,4 +1,4 @@
-//! Recording a guest's /sys in the form of `testdata/machines`.
+//! Records a guest's /sys in the form of `testdata/machines`.
 
 use crate::packing::Job;
 use anyhow::{Context, Result, ensure};
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-/// What readers look at; `*` stands for anything within a name.
+/// The paths that readers look at; `*` stands for anything within a name.
 const PATHS: [&str; 14] = [
     "sys/devices/system/cpu/online",
     "sys/devices/system/cpu/offline",
@@ -88,7 +88,8 @@ fn fits(name: &str, begin: &str) -> bool {
     !matches!(begin, "cpu" | "node" | "index") || !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Of memory only what does not change from one look to the next.
+/// The part of a file to record: of `meminfo` only the line that does not change from one look to
+/// the next.
 fn wanted(name: &str, content: &str) -> String {
     if name != "meminfo" {
         return content.to_owned();
@@ -96,19 +97,19 @@ fn wanted(name: &str, content: &str) -> String {
     content.lines().find(|line| line.contains("MemTotal:")).unwrap_or_default().to_owned()
 }
 
-/// What a guest writes, kept.
+/// The output of a guest, kept.
 #[derive(Debug, Clone, Default)]
 pub struct Collected(Arc<Mutex<Vec<u8>>>);
 
 impl Collected {
-    /// For another attempt: what the last one wrote is forgotten.
+    /// Forgets the output of the last attempt, for another one.
     #[must_use]
     pub fn again(&self) -> Self {
         self.0.lock().expect("nobody panics with it").clear();
         self.clone()
     }
 
-    /// Everything.
+    /// The whole output.
     ///
     /// # Errors
     /// It is no text.
@@ -129,7 +130,7 @@ impl Write for Collected {
     }
 }
 
-/// Writes `sysfs.txt` and `tree.txt` into a directory, if what was recorded can be read.
+/// Writes `sysfs.txt` and `tree.txt` into a directory, if the recording can be read.
 ///
 /// # Errors
 /// It cannot, or the directory cannot be written.

@@ -1,5 +1,5 @@
-//! The shape of a guest: how many nodes, which processors and how much memory each has, and how far
-//! they are apart.
+//! The shape of a guest: the number of nodes, the processors and the memory of each, and the
+//! distances between them.
 //!
 //! | text | means |
 //! |---|---|
@@ -9,14 +9,13 @@
 //! | `2:0` | a node with processors and without memory |
 //! | `@0+4-5:256` | a node of the processors 0, 4 and 5: all nodes say their numbers, or none does |
 //!
-//! Gaps in the numbers of nodes cannot be had: Linux on x86 numbers what the firmware names one
-//! after the other. Distances are rows separated by `;` of numbers separated by `,`. Must not know:
-//! QEMU, files.
+//! Gaps in the numbers of nodes cannot be had: Linux on x86 numbers the nodes that the firmware
+//! names one after the other. Distances are rows separated by `;` of numbers separated by `,`.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt;
 
-/// More is possible and takes minutes: guests are emulated.
+/// The most processors of a guest. More is possible and takes minutes: guests are emulated.
 const PUS_MAX: u32 = 64;
 const NODES_MAX: usize = 32;
 
@@ -32,7 +31,7 @@ pub struct Node {
 /// A whole guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
-    /// By number.
+    /// The nodes by number.
     pub nodes: Vec<Node>,
     /// One row for each node, or nothing: then the firmware says nothing, and Linux takes 10 and
     /// 20.
@@ -45,7 +44,7 @@ impl Shape {
     /// Reads nodes and distances (may be empty).
     ///
     /// # Errors
-    /// What is wrong, with the part of the text.
+    /// The mistake, with the part of the text.
     pub fn parse(nodes: &str, distances: &str, threads_per_core: u32) -> Result<Self> {
         let mut out = Self { nodes: Vec::new(), distances: Vec::new(), threads_per_core };
         let (mut next, mut counted, mut listed) = (0, false, false);
@@ -109,9 +108,9 @@ impl Shape {
         self.nodes.iter().map(|node| node.cpus.len() as u32).sum()
     }
 
-    /// Cores of one package: a node is a package if all that have processors have as many, numbered
-    /// one after the other; otherwise each core is a package of its own, because Linux distrusts a
-    /// package that is in two nodes.
+    /// Cores of one package. A node is a package if all nodes with processors have the same number
+    /// of them, numbered one after the other. Otherwise each core is a package of its own, because
+    /// Linux distrusts a package that is in two nodes.
     pub fn cores_per_package(&self) -> u32 {
         let with: Vec<&Node> = self.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
         let count = with[0].cpus.len() as u32;
@@ -136,7 +135,7 @@ impl Shape {
 }
 
 impl fmt::Display for Shape {
-    /// The nodes, as [`Shape::parse`] takes them.
+    /// Writes the nodes, as [`Shape::parse`] takes them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let in_order = self.nodes.iter().flat_map(|node| &node.cpus).copied().eq(0..self.pu_count());
         for (i, node) in self.nodes.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! The launcher with a program in place of QEMU: how a guest ends, and that nothing of it is left
-//! behind.
+//! Tests the launcher with a program in place of QEMU: it reports how a guest ends, and leaves
+//! nothing of it behind.
 //!
-//! The real QEMU is for `make test-numa`; what it writes on its serial lines is all that the
-//! launcher knows of it.
+//! `make test-numa` uses the real QEMU. The launcher knows of QEMU only the text on its serial
+//! lines, so a program that writes such text can stand in.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -111,7 +111,7 @@ fn wrong_shapes_are_refused_before_anything_runs() {
     expect(&run("two"), 1, "", "a node is CPUS:MB");
 }
 
-/// Starts a guest that never ends; gives the launcher and the id of what runs in QEMU's place.
+/// Starts a guest that never ends; returns the launcher and the id of the process in QEMU's place.
 fn endless(place: &Place) -> (Child, u32) {
     let mut child = place.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     let pid = eventually(|| std::fs::read_to_string(place.0.join("pid")).ok()?.trim().parse().ok());
@@ -122,7 +122,7 @@ fn endless(place: &Place) -> (Child, u32) {
     (child, pid)
 }
 
-/// What `look` finds within a minute.
+/// The first value that `look` finds within a minute.
 fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_mins(1) {
@@ -154,7 +154,7 @@ fn nothing_outlives_the_launcher_whatever_ends_it() {
     }
 }
 
-/// A process that is there and not only waiting to be collected.
+/// Whether a process is there and not only waiting to be collected.
 fn runs(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))

@@ -1,5 +1,5 @@
-//! Antonopoulos et al. 2004: what is claimed, and what ours must be. How it is checked stands in
-//! the files beside it.
+//! The claims of Antonopoulos et al. 2004, each with the tolerance for our result. The files beside
+//! this one check them.
 
 mod defining;
 mod model;

@@ -1,4 +1,4 @@
-//! Equation 1, table 1, and what a decision costs: what needs no simulated run.
+//! Checks that need no simulated run: equation 1, table 1, and the cost of a decision.
 
 use super::table::Under;
 use super::workloads::WORKLOADS;
@@ -14,8 +14,8 @@ pub fn equation(_: &Lab) -> Result<Finding, Trouble> {
         let ours = fitness(distance * 1000);
         judge.demand(format!("fitness at distance {distance}"), paper.to_string(), ours, ours == paper);
     }
-    // Four threads that together want more than there is: whatever is taken of the others, the
-    // least of them is the fittest.
+    // Four threads that together want more than the bus carries: the distance of each is the
+    // shortage plus its rate, so the thread with the lowest rate is the fittest.
     let rates = [9_000_u64, 3_000, 11_000, 5_000];
     let short = 4_000;
     let fittest = rates.iter().max_by_key(|&&rate| fitness(short + rate));
@@ -37,8 +37,8 @@ pub fn equation(_: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(""))
 }
 
-/// Eight single threads on four processors, any two of which want more than the bus carries: in how
-/// many quanta B2ARR lets those run that it should, and of how many.
+/// Eight single threads on four processors, any two of which want more than the bus carries: the
+/// number of quanta in which B2ARR runs the threads that it should, and the number of all quanta.
 fn overcommitted() -> Result<(u32, u32), Trouble> {
     const RATES: [u32; 8] = [20_000, 17_000, 21_000, 16_000, 19_000, 22_000, 18_000, 23_000];
     const QUANTA: u32 = 24;
@@ -58,8 +58,8 @@ fn overcommitted() -> Result<(u32, u32), Trouble> {
     for _ in 0..QUANTA {
         now = engine.deadline().unwrap_or(now).max(now);
         step(&mut engine, &mut now, &Event::Timer);
-        // Those that ran go to the tail; the first two run, and of the others the two that want
-        // least.
+        // The applications that ran go to the tail. The first two of the list run, and of the rest
+        // the two with the lowest rates.
         let (executed, waited): (Vec<u64>, Vec<u64>) = list.iter().partition(|app| ran.contains(app));
         list = [waited, executed].concat();
         let mut rest = list[2..].to_vec();
@@ -79,7 +79,7 @@ fn engine(under: Under) -> Result<Engine, Trouble> {
     Engine::new(model.topology.clone(), settings, 1).map_err(|no| Trouble::new(under.policy(), no.reason))
 }
 
-/// Tells the engine something and carries out what it answers. Gives the time of all of it.
+/// Tells the engine an event and carries out its actions. Returns the time of all of it.
 fn step(engine: &mut Engine, now: &mut u64, event: &Event) -> Duration {
     let mut actions = Vec::new();
     *now += 1;
@@ -128,7 +128,8 @@ pub fn overhead(_: &Lab) -> Result<Finding, Trouble> {
             times.push(taken + step(&mut engine, &mut now, &Event::Timer));
         }
         times.sort_unstable();
-        // Measured, so that it never comes out twice the same: only what it is below is said.
+        // A measured time never comes out twice the same, so the finding says only a bound above
+        // it.
         let median = times[times.len() / 2];
         let ours = if median < MOST { "below 1 ms" } else { "1 ms or more" };
         let what = format!("{}: a quantum's decisions for {THREADS} threads < 1 % of 100 ms", under.name());

@@ -1,5 +1,4 @@
-//! Programs and machines of the paper, and how assumed rates are varied. Knows no claim and no
-//! policy.
+//! The programs and machines of the paper, and the variation of assumed rates.
 
 use crate::Trouble;
 use numaestro_sim::machine::{self, Model};
@@ -11,13 +10,13 @@ use std::sync::{Arc, LazyLock};
 pub const APPLICATIONS: [&str; 5] = ["BT", "CG", "SP", "FT", "MG"];
 /// Transactions per microsecond of one thread alone, as assumed.
 pub const ASSUMED: [f64; 5] = [5.0, 11.0, 9.0, 6.0, 8.5];
-/// What assumed rates are multiplied by.
+/// Factors that assumed rates are multiplied by.
 pub const FACTORS: [f64; 3] = [0.7, 1.0, 1.3];
 
 /// For each application, the index into [`FACTORS`].
 pub type Rates = [usize; 5];
 
-/// As they are assumed.
+/// The rates as assumed.
 pub const AS_ASSUMED: Rates = [1; 5];
 
 /// All combinations.

@@ -8,7 +8,7 @@ use crate::{Estimate, Figure, Finding, Judge, Lab, Shape, Status, Trouble, ratio
 
 use Under::{B2adss, B2arr, Dss, Linux, Lqg, Qwg, Rr};
 
-/// A workload's place in table 1.
+/// The place of a workload in table 1.
 fn of(id: &str) -> usize {
     WORKLOADS.iter().position(|workload| workload.id == id).unwrap_or(0)
 }
@@ -26,7 +26,7 @@ fn bound(what: &str, paper: &str, value: f64, holds: bool) -> Demand {
     demand(what, paper, percent(value), holds)
 }
 
-/// Improvements of all workloads and their mean.
+/// The improvements of all workloads and their mean.
 fn bars(table: &Table, title: &str, said: &str, pairs: &[(Under, Under)]) -> Figure {
     let figure = Figure::new(Shape::Bars, title, "workload", "improvement, percent", said);
     pairs.iter().fold(figure, |figure, &pair| {
@@ -228,7 +228,7 @@ pub fn aware_over_blind(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(super::reasons::FIG5))
 }
 
-/// A-amb: what follows from the means over Linux for the other comparisons, as times and as rates.
+/// A-amb: the means over Linux imply the other comparisons, computed as times and as rates.
 #[allow(clippy::unnecessary_wraps)] // As all checks.
 pub fn consistency(_: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();

@@ -1,5 +1,5 @@
-//! Why claims do not come out, as far as it was found. Empty where it is reproduced; what was
-//! missed is then said alone.
+//! The reasons why claims do not come out, as far as they were found. Empty where the claim is
+//! reproduced; a report then names only the demands that were missed.
 
 /// A-Fig1l.
 pub const FIG1L: &str = "Alone, four threads of CG want 44, of SP 36, of MG 34 transactions/µs with the assumed rates, and the bus carries 29.4: they wait \

@@ -15,17 +15,17 @@ const QUIET: usize = 1;
 const BUSY: usize = 2;
 /// Threads of the application, as many as processors.
 const THREADS: u32 = 4;
-/// Those that want more than their part of the bus, 7.35 per microsecond: CG, SP, MG.
+/// Applications that want more than their part of the bus, 7.35 per microsecond: CG, SP, MG.
 const INTENSIVE: [usize; 3] = [1, 2, 4];
-/// Nobody looks at what microbenchmarks do after this time.
+/// Nobody looks at microbenchmarks after this time, nanoseconds.
 const UNTIL: u64 = 40_000_000_000;
 
-/// What happens to one application.
+/// The results of one application.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     slowdown: f64,
-    /// Lines brought in, over those when alone: for the same work, so as miss rates are to each
-    /// other.
+    /// Lines brought in, over the lines brought in alone: for the same work, so this is the ratio
+    /// of the miss rates.
     misses: f64,
 }
 
@@ -63,7 +63,7 @@ impl Cells {
         self.0[((app * FACTORS.len() + rates[app]) * MICRO.len() + micro) * INSTANCES.len() + count]
     }
 
-    /// Of every application and every number of instances.
+    /// The cells of every application and every number of instances.
     fn all(&self, rates: &Rates, micro: usize) -> Vec<(usize, usize, Cell)> {
         let places = (0..APPLICATIONS.len()).flat_map(|app| (0..INSTANCES.len()).map(move |count| (app, count)));
         places.map(|(app, count)| (app, count, self.cell(app, rates, micro, count))).collect()
@@ -210,7 +210,7 @@ pub fn busy(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(super::reasons::FIG3))
 }
 
-/// Pearson's.
+/// Pearson's correlation.
 fn correlation(points: &[(f64, f64)]) -> f64 {
     let (x, y) = (mean(points.iter().map(|point| point.0)), mean(points.iter().map(|point| point.1)));
     let sum = |of: fn(f64, f64) -> f64| points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>();
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn correlations_by_hand() {
         assert!((correlation(&[(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)]) - 1.0).abs() < 1e-12);
-        // Deviations -1, 0, 1 and 1, -2, 1: nothing in common.
+        // Deviations -1, 0, 1 and 1, -2, 1: no correlation.
         assert!(correlation(&[(1.0, 4.0), (2.0, 1.0), (3.0, 4.0)]).abs() < 1e-12);
     }
 }

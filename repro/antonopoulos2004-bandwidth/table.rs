@@ -1,5 +1,5 @@
-//! Mean turnaround of every workload under every policy with every rate, and improvements of one
-//! policy over another. Knows no claim.
+//! Mean turnaround of every workload under every policy with every rate, and the improvements of
+//! one policy over another.
 
 use super::model::{AS_ASSUMED, Rates, machine};
 use super::workloads::{WORKLOADS, Workload};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 /// Runs of each point, with seeds of their own.
 pub const RUNS: u32 = 5;
-/// What holds in two thirds of all combinations of rates, holds.
+/// The part of all combinations of rates in which a demand must hold: two thirds.
 const ENOUGH: usize = 2;
 const OF: usize = 3;
 
-/// Whose turnaround it is.
+/// The scheduler under which a turnaround was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Under {
     /// No manager.
@@ -35,7 +35,7 @@ impl Under {
     /// All of them, in the order of their discriminants.
     pub const ALL: [Self; 7] = [Self::Linux, Self::Rr, Self::Dss, Self::Lqg, Self::Qwg, Self::B2arr, Self::B2adss];
 
-    /// As the engine takes it.
+    /// The policy as the engine takes it.
     pub const fn policy(self) -> &'static str {
         match self {
             Self::Linux => "linux24",
@@ -48,7 +48,7 @@ impl Under {
         }
     }
 
-    /// As the paper writes it.
+    /// The name as the paper writes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Linux => "Linux",
@@ -76,7 +76,7 @@ pub fn experiment(name: String, processors: u32, policy: &str, plans: Vec<Stream
     Ok(Experiment { name, setup, source: Arc::new(source), runs: RUNS })
 }
 
-/// Of one point.
+/// The results of one point.
 #[derive(Debug, Clone, Default)]
 struct Cell {
     /// Seconds, mean over instances, of each run.
@@ -85,7 +85,7 @@ struct Cell {
     busy: f64,
 }
 
-/// All of them, on a machine of this size.
+/// The results of all points, on a machine of one size.
 #[derive(Debug)]
 pub struct Table {
     cells: Vec<Cell>,
@@ -99,12 +99,12 @@ fn place(workload: usize, under: Under, rates: &Rates) -> usize {
 }
 
 impl Table {
-    /// On the paper's machine.
+    /// The table on the paper's machine.
     pub fn new(lab: &Lab) -> Result<Self, Trouble> {
         Self::of(lab, 4, &Under::ALL)
     }
 
-    /// Of these policies; on eight processors with every stream twice.
+    /// The table of these policies; on eight processors with every stream twice.
     pub fn of(lab: &Lab, processors: u32, policies: &[Under]) -> Result<Self, Trouble> {
         let (mut places, mut experiments) = (Vec::new(), Vec::new());
         for (number, workload) in WORKLOADS.iter().enumerate() {
@@ -138,12 +138,12 @@ impl Table {
         new.turnaround.iter().zip(&old.turnaround).map(|(new, old)| 100.0 * (1.0 - new / old)).collect()
     }
 
-    /// Improvement of a workload's turnaround, percent.
+    /// Improvement of a workload's turnaround, percent, with its interval.
     pub fn gain(&self, workload: usize, pair: (Under, Under), rates: &Rates) -> Estimate {
         Estimate::of(&self.gains(workload, pair, rates))
     }
 
-    /// Of all workloads, in the order of table 1.
+    /// Improvements of all workloads, percent, in the order of table 1.
     pub fn each(&self, pair: (Under, Under), rates: &Rates) -> Vec<f64> {
         (0..WORKLOADS.len()).map(|workload| mean(&self.gains(workload, pair, rates))).collect()
     }
@@ -183,14 +183,13 @@ fn busy(outcome: &Outcome) -> f64 {
     1.0 - idle as f64 / (outcome.end as f64 * outcome.pus.len() as f64)
 }
 
-/// Something demanded.
+/// One demand.
 #[allow(clippy::needless_pass_by_value)] // Texts and numbers alike, without a `&` at every call.
 pub fn demand(what: impl Into<String>, paper: &str, ours: impl ToString, holds: bool) -> Demand {
     Demand { what: what.into(), paper: paper.to_owned(), ours: ours.to_string(), holds }
 }
 
-/// Demands all of these with the rates as assumed, and that they hold in two thirds of all
-/// combinations of rates.
+/// Demands all of these with the rates as assumed, and in two thirds of all combinations of rates.
 pub fn over_rates(judge: &mut Judge, demands: impl Fn(&Rates) -> Vec<Demand>) {
     for one in demands(&AS_ASSUMED) {
         judge.demand(one.what, one.paper, one.ours, one.holds);

@@ -1,5 +1,4 @@
-//! Table 1: what the nine workloads are made of, in the paper's notation, and as arrivals. Knows no
-//! policy.
+//! Table 1: the nine workloads in the paper's notation, and their arrivals.
 
 use super::model::{APPLICATIONS, Rates, program};
 use crate::Trouble;
@@ -16,7 +15,7 @@ pub const QUANTUM: f64 = 1e8;
 pub struct Workload {
     /// `A.1`.
     pub id: &'static str,
-    /// As printed.
+    /// The composition as printed.
     pub composition: &'static str,
     /// Printed maximal degree of multiprogramming.
     pub degree: u32,
@@ -76,7 +75,7 @@ impl Workload {
         Some(threads?.div_ceil(processors))
     }
 
-    /// As streams, each `copies` times: all begin within the first quantum.
+    /// The workload as streams, each `copies` times: all begin within the first quantum.
     pub fn plans(&self, rates: &Rates, recovers: bool, copies: usize) -> Result<Vec<StreamPlan>, Trouble> {
         let streams = parse(self.composition).ok_or_else(|| Trouble::new(self.id, "its composition cannot be read"))?;
         let mut plans = Vec::new();

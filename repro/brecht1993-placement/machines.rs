@@ -1,4 +1,4 @@
-//! Tables 1.1, 1.2 and 1.4: machines and kernels as they are described.
+//! Tables 1.1, 1.2 and 1.4: the machines and kernels of the paper.
 
 use crate::hector::Kernel;
 use crate::{Estimate, Finding, Judge, Lab, Trouble};
@@ -20,7 +20,7 @@ const RING: [(u32, [u64; 4]); 6] = [
 const LOCAL: [u64; 4] = [10, 10, 19, 19];
 const STATION: [u64; 4] = [19, 9, 29, 62];
 
-/// A machine, or why there is none.
+/// A machine, or the reason why there is none.
 pub(in crate::brecht1993_placement) fn model(name: &str, delay: u32) -> Result<Model, Trouble> {
     machine::named(name, delay).ok_or_else(|| Trouble::new(name, "there is no such machine"))
 }
@@ -34,7 +34,7 @@ fn cycles(model: &Model, pu: u32, place: u32, op: Op) -> u64 {
 /// B93-Tab1.1.
 pub fn levels(_lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
-    // Machine, level, where, cycles; the places are one processor and another one of its station,
+    // Machine, level, places, cycles; the places are one processor and another one of its station,
     // cluster or ring.
     let hector = model("hector-worst", 0)?;
     let ksr1 = model("ksr1", 0)?;

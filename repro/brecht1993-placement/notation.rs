@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The mesh of figure 1.1b: processors in a square, neighbours are one hop apart.
 const MESH: u32 = 4;
 
-/// Where each thread of the only application runs, in the order in which they begin.
+/// The processor of each thread of the only application, in the order in which the threads begin.
 #[derive(Debug, Default)]
 struct Begun(Vec<PuId>);
 
@@ -66,12 +66,12 @@ fn mesh() -> Result<Machine, Trouble> {
     machine.with_node_distances(distances).map_err(|error| trouble(error.to_string()))
 }
 
-/// Hector's costs where it does not matter what references cost.
+/// Hector's costs, for uses in which the costs of references do not matter.
 fn mesh_model(hector: &Model) -> Model {
     Model { channels: Vec::new(), ..hector.clone() }
 }
 
-/// Sorting by nearness is sorting by the paper's levels, from every processor.
+/// Checks that from every processor the order of nearness is the order of the paper's levels.
 fn judge_levels(judge: &mut Judge, name: &str, machine: &Machine, level: impl Fn(PuId, PuId) -> u32) {
     let pus: Vec<PuId> = machine.all().iter().collect();
     let same = pus.iter().all(|&from| {
@@ -85,8 +85,8 @@ fn judge_levels(judge: &mut Judge, name: &str, machine: &Machine, level: impl Fn
     judge.demand(format!("{name}: the order of levels, from every processor"), "as drawn", yes(same), same);
 }
 
-/// One application under `localized`: no thread is put farther from the first than a free processor
-/// is.
+/// One application under `localized`: no thread is placed farther from the first thread than a free
+/// processor is.
 fn judge_placement(
     judge: &mut Judge,
     lab: &Lab,

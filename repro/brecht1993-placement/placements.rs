@@ -25,7 +25,7 @@ fn name(kernel: Kernel) -> String {
     kernel.name().to_owned()
 }
 
-/// Bars of normalised times, non-localized = 1; `printed` is what the paper says of it.
+/// Bars of normalised times, non-localized = 1; `printed` is the paper's text on them.
 fn normalised(
     lab: &Lab,
     title: &str,
@@ -143,7 +143,7 @@ pub fn multiprogrammed(lab: &Lab) -> Result<Finding, Trouble> {
     ))
 }
 
-/// A ratio as what it is above 1, in percent.
+/// The part of a ratio above 1, in percent.
 pub fn percent_over_one(ratio: Estimate) -> Estimate {
     Estimate { mean: 100.0 * (ratio.mean - 1.0), half: 100.0 * ratio.half, runs: ratio.runs }
 }

@@ -1,5 +1,5 @@
-//! Brecht 1997: what is claimed, and what ours must be. How it is checked stands in the files
-//! beside it.
+//! The claims of Brecht 1997, each with the tolerance for our result. The files beside this one
+//! check them.
 
 mod fits;
 mod isolation;

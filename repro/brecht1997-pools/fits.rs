@@ -6,9 +6,9 @@ use numaestro_sim::Nanos;
 
 const FIRST: &str = "first-fit(equal=4)";
 const WORST: &str = "worst-fit(equal=4)";
-/// First-Fit keeps what it has found, good or bad, for long, so that runs differ much.
+/// First-Fit keeps a placement, good or bad, for long, so that runs differ much.
 const RUNS: u32 = 60;
-/// Time between two samples of figure 6; the paper says only that it is regular.
+/// Time between two samples of figure 6, nanoseconds; the paper says only that it is regular.
 const EVERY: Nanos = 1_000_000_000;
 
 fn response(lab: &Lab, placement: &str, kernel: Option<Kernel>) -> Result<Vec<f64>, Trouble> {

@@ -1,4 +1,4 @@
-//! How well jobs are kept apart: Worst-Fit by jobs, and what pools do for the ring.
+//! The isolation of jobs: Worst-Fit by jobs, and the effect of pools on the ring.
 
 use crate::hector::{Kernel, STATIONS, Snapshots, Streams, of_widths, per_run, snapshots};
 use crate::{Estimate, Finding, Judge, Lab, Status, Trouble, ratio};

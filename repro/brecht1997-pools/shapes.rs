@@ -1,10 +1,10 @@
-//! Figure 4 and the three arrivals of section 6.2: which processors, exactly.
+//! Figure 4 and the three arrivals of section 6.2: the exact processors of each job.
 
 use crate::hector::{Kernel, Placed, Streams};
 use crate::{Estimate, Finding, Judge, Lab, Trouble};
 use std::collections::BTreeSet;
 
-/// Jobs of one kernel that arrive at once, and where their processes are.
+/// Jobs of one kernel that arrive at once, and the processors of their processes.
 fn at_once(lab: &Lab, jobs: u32, processes: u32, placement: &str) -> Result<Vec<Placed>, Trouble> {
     let streams = Streams {
         kernels: &[Kernel::Hough],
@@ -17,7 +17,7 @@ fn at_once(lab: &Lab, jobs: u32, processes: u32, placement: &str) -> Result<Vec<
     Ok(lab.observed(&experiment, Placed::default)?.into_iter().map(|(placed, _)| placed).collect())
 }
 
-/// Runs: enough to see what random choices can do.
+/// Number of runs: enough to show the effect of random choices.
 const RUNS: u32 = 48;
 
 /// B97-Fig4.
@@ -59,8 +59,8 @@ pub fn two_wide_jobs(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(""))
 }
 
-/// Each has four processes on a station that the other is not on, and two on the third, which both
-/// are on.
+/// Each job has four processes on a station where the other job has none, and two on the third
+/// station, where both have some.
 fn is_as_drawn(counts: &[[u32; 4]]) -> bool {
     let [a, b] = counts else { return false };
     let shape = |job: &[u32; 4]| {

@@ -1,4 +1,4 @@
-//! Every creation of a process, looked at in the engine's journal.
+//! Checks every creation of a process in the engine's journal.
 
 use crate::hector::{STATION, Streams};
 use crate::{Estimate, Finding, Judge, Lab, Trouble};
@@ -8,7 +8,7 @@ use numaestro_sim::world::Observer;
 use numaestro_topology::{PuId, PuSet};
 use std::collections::BTreeMap;
 
-/// Counts what must not be.
+/// Counts violations of the invariants.
 #[derive(Debug)]
 struct Watch {
     /// Processors of a pool.
@@ -16,11 +16,11 @@ struct Watch {
     own: BTreeMap<AppId, PuSet>,
     creations: u32,
     refused: u32,
-    /// To another pool although one of its own had room (I1).
+    /// Processes placed in another pool although one of its own had room (I1).
     spanned: u32,
-    /// Refused although a processor was free (I7).
+    /// Processes refused although a processor was free (I7).
     needlessly: u32,
-    /// A processor with two owners.
+    /// Processors with two owners.
     doubled: u32,
 }
 
@@ -37,7 +37,7 @@ impl Watch {
         !self.own.values().any(|own| own.contains(pu))
     }
 
-    /// Processors of applications: those of stations 1 to 3.
+    /// Processors of applications: the ones of stations 1 to 3.
     fn usable() -> impl Iterator<Item = PuId> {
         (STATION..4 * STATION).map(PuId)
     }
@@ -50,7 +50,8 @@ impl Watch {
             let pools: Vec<u32> = before.iter().map(|pu| self.pool_of(pu)).collect();
             let outside = !pools.is_empty() && !pools.contains(&self.pool_of(pu));
             let room = Self::usable().any(|other| pools.contains(&self.pool_of(other)) && self.is_free(other));
-            // Of several at once the last ones may find full what the first ones have filled.
+            // Where several are placed at once, the first ones may fill a pool before the last
+            // ones.
             let filled = pus.iter().filter(|&pu| pools.contains(&self.pool_of(pu)) && !before.contains(pu)).count();
             let free = Self::usable().filter(|&pu| pools.contains(&self.pool_of(pu)) && self.is_free(pu)).count();
             self.spanned += u32::from(outside && room && filled < free);
@@ -77,7 +78,8 @@ impl Observer for Watch {
                 _ => None,
             })
         };
-        // One decision: what it takes is free before it is given, in whatever order it is told.
+        // One decision: the processors that it takes are free before it gives them, in any order of
+        // its actions.
         for (app, pus) in targets() {
             if let Some(own) = self.own.get_mut(&app) {
                 own.and_with(pus);

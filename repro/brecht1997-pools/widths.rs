@@ -1,4 +1,4 @@
-//! Figure 3: applications wider than a station, and what figures 1 to 3 say together.
+//! Figure 3: applications wider than a station, and the conclusion of figures 1 to 3 together.
 
 use super::sizes::{self, SIZES};
 use crate::hector::{Kernel, Streams, per_run};

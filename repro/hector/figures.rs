@@ -1,4 +1,4 @@
-//! Who has which processor, in the papers' notation. Knows no claim.
+//! The jobs on the processors of Hector over time, in the papers' notation.
 
 use crate::lab::{Experiment, Lab, Trouble};
 use numaestro_sim::Nanos;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Processors of Hector.
 const PROCESSORS: usize = 16;
 
-/// Who runs where at regular times.
+/// The jobs on all processors at regular times.
 #[derive(Debug, Clone)]
 pub struct Snapshots {
     every: Nanos,
@@ -33,7 +33,8 @@ impl Snapshots {
         jobs
     }
 
-    /// As in Brecht 1997, figure 6: a letter for each job, stations 1 to 3 apart by blanks.
+    /// The line as in Brecht 1997, figure 6: a letter for each job, stations 1 to 3 separated by
+    /// blanks.
     pub fn written(taken: &[Option<u64>; PROCESSORS]) -> String {
         let letter = |job: &Option<u64>| job.map_or('-', |job| char::from(b'a' + (job % 26) as u8));
         let stations = super::STATIONS.map(|station| {
@@ -59,7 +60,7 @@ pub fn snapshots(lab: &Lab, experiment: &Experiment, every: Nanos) -> Result<Vec
     Ok(lab.observed(experiment, || Snapshots::new(every))?.into_iter().map(|(snapshots, _)| snapshots).collect())
 }
 
-/// Where the processes of each job first ran.
+/// The processors on which the processes of each job first ran.
 #[derive(Debug, Clone, Default)]
 pub struct Placed {
     /// Processor by process, by job; process 0 is the parent.

@@ -1,5 +1,5 @@
 //! The six kernels (Brecht 1993, table 1.2; 1997, table 2) as programs, for any number of
-//! processes. Knows nothing of runs.
+//! processes.
 
 use crate::lab::Trouble;
 use numaestro_sim::program::{Body, Phase, Program, read};
@@ -20,12 +20,12 @@ pub enum Kernel {
 impl Kernel {
     /// In the order of the papers' tables.
     pub const ALL: [Self; 6] = [Self::Fft, Self::Hough, Self::Mm, Self::Neural, Self::Pde, Self::Simplex];
-    /// Those of the usual workload (Brecht 1997, §5.2).
+    /// The kernels of the usual workload (Brecht 1997, §5.2).
     pub const FIVE: [Self; 5] = [Self::Fft, Self::Hough, Self::Mm, Self::Neural, Self::Pde];
-    /// Those that can use six processors (§5.4).
+    /// The kernels that can use six processors (§5.4).
     pub const SIX_WIDE: [Self; 3] = [Self::Hough, Self::Mm, Self::Simplex];
 
-    /// As the papers write it.
+    /// The name as the papers write it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fft => "FFT",

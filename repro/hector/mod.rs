@@ -1,5 +1,5 @@
 //! Hector and its kernels, as both of Brecht's papers use them: programs from TOML, runs alone and
-//! in streams. Knows no claim.
+//! in streams.
 //!
 //! The constants of the programs are explained in `calibration.md`.
 

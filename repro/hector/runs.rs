@@ -1,5 +1,4 @@
 //! Runs on Hector: one kernel alone on given processors, and streams of kernels under a policy.
-//! Knows no claim.
 
 use super::{Kernel, STATION};
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
@@ -21,12 +20,12 @@ const RUNS_STREAMS: u32 = 10;
 const GAP: (f64, f64) = (0.0, 100e6);
 
 /// Cycles by which references to the ring are shorter on average than in the worst position, which
-/// the papers print: half of the 8 that this is beyond the station.
+/// the papers print: half of the 8 cycles that the worst position costs beyond the station.
 const NEARER: u64 = 4;
 /// Channels that applications on different stations have in common.
 const BUSES_AND_RING: &[&str] = &["ring", "station bus"];
 
-/// What is common to all runs: the machine with this delay.
+/// The set-up that all runs share: the machine with this delay.
 fn setup(policy: &str, delay: u32, contention: Contention, channels: &[&str]) -> Result<Setup, Trouble> {
     let missing = || Trouble::new("hector-worst", "there is no such machine");
     let mut model = machine::named("hector-worst", delay).ok_or_else(missing)?;
@@ -51,28 +50,28 @@ pub struct Alone {
     pub kernel: Kernel,
     /// Processes in all.
     pub processes: u32,
-    /// In the notation of Brecht 1993, figure 1.2, with `/` for blanks.
+    /// The placement in the notation of Brecht 1993, figure 1.2, with `/` for blanks.
     pub placement: &'static str,
-    /// Of the delay switches, cycles.
+    /// Setting of the delay switches, cycles.
     pub delay: u32,
-    /// Whether processors are in each other's way.
+    /// The model of contention on channels.
     pub contention: Contention,
-    /// On which channels; none named = all.
+    /// The channels with contention; none named = all.
     pub channels: &'static [&'static str],
 }
 
 impl Alone {
-    /// Four processes, nobody in anybody's way.
+    /// Four processes whose references do not queue.
     pub const fn new(kernel: Kernel, placement: &'static str, delay: u32) -> Self {
         Self { kernel, processes: 4, placement, delay, contention: Contention::None, channels: &[] }
     }
 
-    /// The same, in each other's way on buses and the ring.
+    /// The same run, with queueing on buses and the ring.
     pub const fn queueing(self) -> Self {
         Self { contention: Contention::Amva, channels: BUSES_AND_RING, ..self }
     }
 
-    /// As something the lab can run.
+    /// The run as an experiment of the lab.
     pub fn experiment(self) -> Result<Experiment, Trouble> {
         let Self { kernel, processes, placement, delay, contention, channels } = self;
         let policy = format!("share=demand placement=fixed(at={placement}) admission=fifo");
@@ -98,7 +97,7 @@ impl Alone {
         })
     }
 
-    /// Seconds of each run.
+    /// Seconds of execution in each run.
     pub fn seconds(self, lab: &Lab) -> Result<Vec<f64>, Trouble> {
         let outcomes = lab.outcomes(&self.experiment()?)?;
         Ok(per_run(&outcomes, |_| true))
@@ -131,19 +130,19 @@ pub fn side_by_side(kernels: [Kernel; 3]) -> Result<Experiment, Trouble> {
 /// Streams of kernels, one after the other, side by side (Brecht 1997, §5.2).
 #[derive(Debug, Clone, Copy)]
 pub struct Streams<'a> {
-    /// Which kernels a stream runs, in an order of its own.
+    /// The kernels that a stream runs, in an order of its own.
     pub kernels: &'a [Kernel],
-    /// Processes of each.
+    /// Processes of each kernel.
     pub parallelism: u32,
     /// Streams side by side.
     pub count: u32,
-    /// How often each stream runs its kernels.
+    /// Number of times that each stream runs its kernels.
     pub repetitions: u32,
-    /// The placement, in the words of a policy.
+    /// The placement, as part of a policy's name.
     pub placement: &'a str,
-    /// Of the delay switches, cycles.
+    /// Setting of the delay switches, cycles.
     pub delay: u32,
-    /// Whether processors are in each other's way, and on which channels; none named = all.
+    /// The model of contention on channels, and the channels with contention; none named = all.
     pub contention: Contention,
     pub channels: &'a [&'static str],
     /// Runs under full statistics.
@@ -171,7 +170,7 @@ impl<'a> Streams<'a> {
         }
     }
 
-    /// As something the lab can run.
+    /// The streams as an experiment of the lab.
     pub fn experiment(&self) -> Result<Experiment, Trouble> {
         let policy = format!("share=demand placement={} admission=fifo", self.placement);
         let programs =
@@ -210,7 +209,7 @@ impl<'a> Streams<'a> {
     }
 }
 
-/// A stream for each width, whose jobs have as many processes; d = 16.
+/// An experiment with a stream for each width, whose jobs have as many processes; d = 16.
 pub fn of_widths(widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<Experiment, Trouble> {
     let policy = format!("share=demand placement={placement} admission=fifo");
     let mut plans = Vec::new();
@@ -232,12 +231,12 @@ pub fn of_widths(widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<
     })
 }
 
-/// Mean response of the jobs of a run that are meant, in seconds: one value for each run.
+/// Mean response of the jobs for which `meant` holds, in seconds: one value for each run.
 pub fn per_run(outcomes: &[Outcome], meant: impl Fn(&JobRecord) -> bool) -> Vec<f64> {
     outcomes.iter().map(|outcome| mean_seconds(outcome, &meant)).collect()
 }
 
-/// Mean response of the jobs that are meant, in seconds.
+/// Mean response of the jobs for which `meant` holds, in seconds.
 pub fn mean_seconds(outcome: &Outcome, meant: &impl Fn(&JobRecord) -> bool) -> f64 {
     let times: Vec<f64> = outcome.jobs.iter().filter(|job| meant(job)).map(|job| job.response() as f64 / 1e9).collect();
     times.iter().sum::<f64>() / times.len().max(1) as f64

@@ -1,5 +1,5 @@
-//! Koita et al.: what is claimed, and what ours must be. How it is checked stands in the files
-//! beside it.
+//! The claims of Koita et al., each with the tolerance for our result. The files beside this one
+//! check them.
 
 mod existing;
 mod forks;
@@ -21,11 +21,11 @@ pub const PAPER: Paper = Paper {
 /// Table 1.
 const TEN: [&str; 10] =
     ["FR-Dist", "FR-Con", "FH-Dist", "FH-Con", "FP-Dist", "FP-Con", "HB-Dist", "HB-Con", "HS-Dist", "HS-Con"];
-/// Those of them that reserve nothing.
+/// The policies of table 1 that reserve nothing.
 const CLUSTER_FREE: [&str; 6] = ["FR-Dist", "FR-Con", "FH-Dist", "FH-Con", "FP-Dist", "FP-Con"];
-/// Those that reserve a home.
+/// The policies of table 1 that reserve a home.
 const HOME_CLUSTER: [&str; 4] = ["HB-Dist", "HB-Con", "HS-Dist", "HS-Con"];
-/// The paper's best.
+/// The paper's best policy.
 const BEST: &str = "HS-Con";
 
 const CLAIMS: [Claim; 11] = [

@@ -1,4 +1,4 @@
-//! Figure 4: the paper's best against policies of others.
+//! Figure 4: the paper's best policy against policies of others.
 
 use super::BEST;
 use super::loads::{LOADS, at_load, figure, of, with_either_mean};

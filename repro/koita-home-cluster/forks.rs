@@ -1,11 +1,11 @@
 //! Figure 3: the ten policies by the number of threads forked at once.
 //!
 //! The paper says that the load level is calculated from the interval between processes, and that
-//! it is 75 % here. Two readings: the interval stays as it is, or it changes with the work of a
-//! process. With the second, few threads mean more processes than there are homes (16), and HB and
-//! HS are more than twice as slow as the others with forks of one: that is not what the paper says
-//! of few threads, so K-Fig3a decides for the first, and does not count. K-Fig3b does not hold with
-//! the second, and does not count either.
+//! it is 75 % here. There are two readings: the interval stays as it is, or it changes with the
+//! work of a process. With the second, few threads mean more processes than there are homes (16),
+//! and HB and HS are more than twice as slow as the others with forks of one thread. The paper does
+//! not say that of few threads, so K-Fig3a decides for the first reading, and does not count.
+//! K-Fig3b does not hold with the second, and does not count either.
 
 use super::TEN;
 use super::loads::{Measured, at_load, demand_best, extremes, figure, of};

@@ -1,12 +1,12 @@
-//! Figure 2: the ten policies by load, and what is behind it.
+//! Figure 2: the ten policies by load, and the remote references behind it.
 
 use super::runs::{FORKS, Run, outcomes, remote, responses};
 use super::{BEST, CLUSTER_FREE, HOME_CLUSTER, TEN};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Shape, Trouble, ratio};
 
-/// Percent.
+/// Loads, percent.
 pub const LOADS: [u32; 5] = [25, 50, 75, 100, 125];
-/// Mean number of threads for which the paper's low loads are looked at.
+/// Mean number of threads at which the check looks at the paper's low loads.
 const FEW: u32 = 4;
 
 /// A policy, and its value in each run.
@@ -19,7 +19,7 @@ pub fn at_load<'a>(lab: &Lab, policies: &[&'a str], load: u32, forks: u32) -> Re
     Ok(policies.iter().copied().zip(found.iter().map(|found| responses(found))).collect())
 }
 
-/// The one with the smallest mean, and the one with the largest.
+/// The policy with the smallest mean, and the policy with the largest.
 pub fn extremes<'a, 'b>(all: &'b [Measured<'a>]) -> (&'b Measured<'a>, &'b Measured<'a>) {
     let mean = |entry: &Measured<'_>| Estimate::of(&entry.1).mean;
     let least = all.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)));
@@ -27,7 +27,7 @@ pub fn extremes<'a, 'b>(all: &'b [Measured<'a>]) -> (&'b Measured<'a>, &'b Measu
     (least.expect("some policy"), most.expect("some policy"))
 }
 
-/// One of them.
+/// The values of one policy.
 pub fn of<'b>(all: &'b [Measured<'_>], policy: &str) -> &'b [f64] {
     &all.iter().find(|(name, _)| *name == policy).expect("it was run").1
 }
@@ -43,7 +43,7 @@ pub fn figure(title: &str, x: &str, said: &str, policies: &[&str], points: &[(u3
 }
 
 /// Judges with the usual mean number of threads, which was settled after looking at both, and with
-/// the smaller one: what holds only with the usual one is fitted by it.
+/// the smaller one: a claim that holds only with the usual one is fitted by it.
 pub fn with_either_mean(lab: &Lab, check: fn(&Lab, u32) -> Result<Judge, Trouble>) -> Result<Finding, Trouble> {
     let (mut judge, other) = (check(lab, FORKS)?, check(lab, FEW)?);
     let missed = other.missed();

@@ -1,5 +1,4 @@
-//! Runs of the synthetic processes on the 64-processor machine under a policy, at a load. Knows no
-//! claim.
+//! Runs of the synthetic processes on the 64-processor machine under a policy, at a load.
 
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
 use numaestro_engine::{Needs, Settings};
@@ -19,15 +18,16 @@ const PROCESSORS: f64 = 64.0;
 const RUNS: u32 = 5;
 /// Processes of a run, and of a quick one.
 const JOBS: (u64, u64) = (200, 80);
-/// One of so many processes is left out: the first ones, while the machine fills.
+/// One process of so many is left out: the first ones, while the machine fills.
 const WARM_UP: u64 = 10;
-/// Mean number of threads forked at once where the paper does not say. Calibrated on one sentence
-/// of it (§3.1), that a load level beyond 100 % does not always mean congestion: with four every
+/// Mean number of threads forked at once where the paper does not say. It is calibrated on one
+/// sentence of the paper (§3.1), that a load level beyond 100 % does not always mean congestion:
+/// with four threads every home is taken at 125 %, with eight it is not.
 /// home is taken at 125 %, with eight it is not.
 pub const FORKS: u32 = 8;
 
-/// Of a process whose forks have this mean, all references hitting the cache: seconds on one
-/// processor.
+/// Seconds on one processor of a process whose forks have this mean, if all references hit the
+/// cache.
 fn seconds_of_hits(forks: u32) -> f64 {
     const REPEATS: f64 = 4.0;
     const SERIAL: f64 = 0.25;
@@ -35,8 +35,8 @@ fn seconds_of_hits(forks: u32) -> f64 {
     REPEATS * (SERIAL + TASK * f64::from(forks))
 }
 
-/// What a reference costs on average if pages are anywhere, in accesses to the cache: half of them
-/// hit, of the rest 1/16 are local.
+/// Mean cost of a reference if pages are anywhere, in accesses to the cache: half of the references
+/// hit, and 1/16 of the rest are local.
 fn cost_at_random() -> f64 {
     const HITS: f64 = 0.5;
     HITS + (1.0 - HITS) * (1.3 / 16.0 + 4.8 * 15.0 / 16.0)
@@ -47,32 +47,33 @@ fn cost_at_random() -> f64 {
 pub struct Run<'a> {
     /// A preset.
     pub policy: &'a str,
-    /// Percent.
+    /// Load, percent.
     pub load: u32,
     /// Mean number of threads forked at once.
     pub forks: u32,
-    /// For which mean number of threads the interval between processes makes this load.
+    /// The mean number of threads for which the interval between processes makes this load.
     pub load_forks: u32,
 }
 
 impl<'a> Run<'a> {
-    /// With forks of this mean, at the interval that makes this load with them.
+    /// A run with forks of this mean, at the interval that makes this load with them.
     pub const fn new(policy: &'a str, load: u32, forks: u32) -> Self {
         Self { policy, load, forks, load_forks: forks }
     }
 
-    /// With forks of this mean, at the interval that makes this load with forks of the usual mean.
+    /// A run with forks of this mean, at the interval that makes this load with forks of the usual
+    /// mean.
     pub const fn at_interval(policy: &'a str, load: u32, forks: u32) -> Self {
         Self { policy, load, forks, load_forks: FORKS }
     }
 
-    /// Mean seconds between two arrivals: work offered, with pages anywhere, over what the
-    /// processors can do.
+    /// Mean seconds between two arrivals: the work offered, with pages anywhere, over the capacity
+    /// of the processors.
     fn interval(&self) -> f64 {
         seconds_of_hits(self.load_forks) * cost_at_random() / (PROCESSORS * f64::from(self.load) / 100.0)
     }
 
-    /// As something the lab can run.
+    /// The run as an experiment of the lab.
     pub fn experiment(&self, lab: &Lab) -> Result<Experiment, Trouble> {
         let Self { policy, load, forks, load_forks } = *self;
         let jobs = if lab.is_quick() { JOBS.1 } else { JOBS.0 };
@@ -91,7 +92,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Threads end undisturbed: an hour is far more than any of them takes.
+/// Settings under which threads end undisturbed: an hour is far more than any of them takes.
 fn settings(policy: &str) -> Settings {
     let host = Needs { requests: true, page_control: true, preemption: true, ..Needs::NONE };
     Settings { policy: policy.to_owned(), grace_ns: 3_600_000_000_000, host, ..Settings::default() }
@@ -140,7 +141,7 @@ pub fn remote(outcomes: &[Outcome]) -> Vec<f64> {
     outcomes.iter().map(share).collect()
 }
 
-/// Over the processes that are not left out.
+/// Mean of `of` over the processes that are not left out.
 fn mean(outcome: &Outcome, of: impl Fn(&JobRecord) -> f64) -> f64 {
     let first = outcome.jobs.len() as u64 / WARM_UP;
     let values: Vec<f64> = outcome.jobs.iter().filter(|job| job.job >= first).map(of).collect();

@@ -1,5 +1,5 @@
-//! Martorell et al. 2000: what is claimed, and what ours must be. How it is checked stands in the
-//! files beside it.
+//! The claims of Martorell et al. 2000, each with the tolerance for our result. The files beside
+//! this one check them.
 
 mod cpuset;
 mod defined;

@@ -24,7 +24,7 @@ fn outcomes(lab: &Lab, native: &str) -> Result<[Outcomes; 2], Trouble> {
     Ok([both.swap_remove(0), cluster])
 }
 
-/// How many times as long it takes with the native library as under Cluster.
+/// The ratio of the time with the native library to the time under Cluster.
 fn gain(both: &[Outcomes; 2], stream: u32) -> Estimate {
     ratio(&of_stream(&both[0], stream), &of_stream(&both[1], stream))
 }
@@ -36,7 +36,7 @@ fn show(judge: &mut Judge, both: &[Outcomes; 2], stream: u32) {
     judge.value(format!("{name}, Cluster"), "s", Estimate::of(&of_stream(&both[1], stream)));
 }
 
-/// How many instances of a stream have ended, run by run.
+/// Number of instances of a stream that have ended, run by run.
 fn ended(outcomes: &Outcomes, stream: u32) -> Vec<f64> {
     outcomes.iter().map(|run| run.jobs.iter().filter(|job| job.stream == stream).count() as f64).collect()
 }
@@ -182,7 +182,7 @@ fn instances_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
     Ok(judge)
 }
 
-/// How many times as long every program takes with the native library.
+/// The ratio for every program of its time with the native library.
 pub fn gains(lab: &Lab, native: &str) -> Result<Vec<(String, Estimate)>, Trouble> {
     let both = outcomes(lab, native)?;
     Ok((SP..).zip(ROWS).map(|(stream, row)| (format!("Tab1, {}", row.0), gain(&both, stream))).collect())

@@ -1,5 +1,4 @@
-//! What the paper defines rather than measures: states of the search, the quantum, how Cluster
-//! divides.
+//! Definitions of the paper: the states of the search, the quantum, the division of Cluster.
 
 use super::runs::{CLUSTER, CPUSET, CURVES, DIVISION, Run, Told};
 use crate::{Estimate, Finding, Judge, Lab, Status, Trouble};
@@ -7,7 +6,7 @@ use numaestro_engine::AppId;
 use numaestro_sim::Nanos;
 use std::collections::BTreeMap;
 
-/// Seeds make no difference here, but for the variation of work.
+/// Number of runs. Seeds change only the variation of work here.
 const RUNS: u32 = 3;
 
 /// N-Tab1alloc.
@@ -34,7 +33,8 @@ fn up_to(most: u32) -> Vec<u32> {
 /// N-Fig1.
 pub fn states(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
-    // Found, and what a step more is: tests of it may follow, each taken back.
+    // Program, processors in the steps of its search, and a further step with its return: tests of
+    // it may follow, each taken back.
     let cases =
         [("hardly", vec![4, 2, 1], Some([3, 1])), ("up-to-18", up_to(18), Some([20, 18])), ("all", up_to(32), None)];
     for (program, expected, test) in cases {

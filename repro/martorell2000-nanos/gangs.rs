@@ -23,11 +23,11 @@ const MG: u32 = 5;
 const NATIVE: usize = 0;
 const COLUMNS: [(&str, usize); 2] = [("SSW", 1), ("VTQ", 2)];
 
-/// Why VTQ-DSS is far from the paper.
+/// The reason why VTQ-DSS is far from the paper.
 const VTQ_WHY: &str = "The paper prints no rule for quanta. The one here makes processor time equal in a gang: SP then gets no more than EPD, which asks for two \
      to eight (10 of 100 ms, 3 to 5 processors on average), and cannot end in 480 s; the paper's 101 s take 18 processors. The rest of the \
      quantum goes to those of the repository, which is why they are fast. Caches refilled at each turn make it worse, but SP is as slow without them.";
-/// Why the native column is not the paper's.
+/// The reason why the native column is not the paper's.
 const NATIVE_WHY: &str = "SSW-DSS is within 20 % of every time printed. The modelled library makes teams smaller within a second and so disturbs large ones much \
      less than the paper's (SP 103 instead of 237 s), and small ones more (CG 21 instead of 15 s, EPD 119 instead of 71 s).";
 
@@ -55,7 +55,8 @@ fn show(judge: &mut Judge, columns: &[Outcomes], streams: &[u32]) {
     }
 }
 
-/// These programs have to be so many times as fast with both.
+/// Demands that these programs are at least `least` times as fast under SSW-DSS and VTQ-DSS as with
+/// the native library.
 fn faster(lab: &Lab, native: &str, streams: &[u32], least: f64) -> Result<Judge, Trouble> {
     let columns = outcomes(lab, native)?;
     let mut judge = Judge::new();
@@ -71,7 +72,8 @@ fn faster(lab: &Lab, native: &str, streams: &[u32], least: f64) -> Result<Judge,
     Ok(judge)
 }
 
-/// These programs have to take from so many to so many times as long under SSW-DSS and VTQ-DSS.
+/// Demands that these programs take from so many to so many times as long under SSW-DSS and VTQ-DSS
+/// as with the native library.
 fn between(lab: &Lab, native: &str, streams: &[u32], bounds: [(f64, f64); 2]) -> Result<Judge, Trouble> {
     let columns = outcomes(lab, native)?;
     let mut judge = Judge::new();
@@ -187,7 +189,7 @@ fn no_winner_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
     Ok(judge)
 }
 
-/// How many times as long every program takes with the native library.
+/// The ratio for every program of its time with the native library.
 pub fn gains(lab: &Lab, native: &str) -> Result<Vec<(String, Estimate)>, Trouble> {
     let columns = outcomes(lab, native)?;
     let mut gains = Vec::new();

@@ -1,10 +1,9 @@
-//! What is said of mechanisms: recovery of preempted work, and policies that are changed at run
-//! time.
+//! The claims about mechanisms: recovery of preempted work, and changes of policy at run time.
 
 use super::runs::{PARTNERS, Run, SWITCHING, all, means, run_time};
 use crate::{Estimate, Finding, Judge, Lab, Status, Trouble, ratio};
 
-/// What was found.
+/// The reason that was found.
 const PARTNERS_WHY: &str = "Under a manager folded teams leave the processor instead of waiting on it, with recovery or without, so that no partner is \
      waited for that could run; what is left is the waiting for the longest of 64 parts that vary by 10 %. The real measurement is \
      `cargo run --release -p numaestro-nanothreads --example recovery`.";
@@ -27,8 +26,8 @@ pub fn partners(lab: &Lab) -> Result<Finding, Trouble> {
     if judge.holds() {
         return Ok(judge.verdict(""));
     }
-    // Looked at afterwards: where nobody tells teams that they lack processors, they wait on those
-    // they have.
+    // This run was added afterwards: where nobody tells teams that they lack processors, they wait
+    // on those they have.
     let untold = Run::new(PARTNERS, "linux24");
     let both = all(lab, &[untold.clone(), untold.with("program.team.recovers", "false")])?;
     let waiting = |side: usize| means(&both[side], |_| true, |job| job.spin_ns as f64 / 1e9, |_| f64::NAN);

@@ -1,5 +1,5 @@
-//! Runs of the paper's workloads on its machine under a policy, and what is read from them. Knows
-//! no claim.
+//! Runs of the paper's workloads on its machine under a policy, and the values that claims read
+//! from them.
 
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
 use crate::{Finding, Judge, Status};
@@ -22,8 +22,8 @@ const OTHERS: &str = "32-63";
 /// The native library.
 pub const SGI: &str = "sgi-mp";
 /// The native library, if it never made a team smaller: "it tries to use as many processors as
-/// possible" (§6.2). Looked at after the outcomes with the other: what holds only with it proves
-/// nothing.
+/// possible" (§6.2). This one was added after the outcomes with the other: a claim that holds only
+/// with it proves nothing.
 const SGI_ALL: &str = "linux24";
 /// Table 1.
 pub const CLUSTER: &str = "nanos-cluster";
@@ -38,9 +38,9 @@ pub struct Workload {
     /// Its file.
     pub name: &'static str,
     text: &'static str,
-    /// With the programs of section 6.
+    /// Whether it uses the programs of section 6.
     programs: bool,
-    /// On half of the machine.
+    /// Whether it runs on half of the machine.
     half: bool,
 }
 
@@ -72,22 +72,22 @@ pub const DIVISION: Workload = workload!("division", false, true);
 /// A workload under a policy.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Which.
+    /// The workload.
     pub workload: Workload,
-    /// As policies are written.
+    /// The policy, as policies are written.
     pub policy: String,
     /// Fields of the workload and its programs that are changed, as paths and TOML values.
     pub changes: Vec<(String, String)>,
     /// Whether new threads have the best priority for one quantum (IRIX).
     pub favours_new: bool,
-    /// Another of these policies each second.
+    /// Policies that replace each other, one each second; empty = the policy stays.
     pub switches: Vec<&'static str>,
     /// Runs under full statistics.
     pub runs: u32,
 }
 
 impl Run {
-    /// As it is.
+    /// The workload without changes.
     pub fn new(workload: Workload, policy: &str) -> Self {
         Self {
             workload,
@@ -99,13 +99,13 @@ impl Run {
         }
     }
 
-    /// With a field changed.
+    /// Changes one field.
     pub fn with(mut self, path: &str, value: &str) -> Self {
         self.changes.push((path.to_owned(), value.to_owned()));
         self
     }
 
-    /// As something the lab can run.
+    /// The run as an experiment of the lab.
     pub fn experiment(&self) -> Result<Experiment, Trouble> {
         let name = format!(
             "{} under {} with {:?}, favours new {}, switches {:?}, {} runs",
@@ -140,8 +140,8 @@ impl Run {
     }
 }
 
-/// Reproduced if all demands hold; fitted if they do only with a native library that never adapts;
-/// else not, for this reason.
+/// Reproduced if all demands hold; fitted if they hold only with a native library that never
+/// adapts; else not reproduced, for this reason.
 pub fn with_either(
     lab: &Lab,
     demands: impl Fn(&Lab, &'static str) -> Result<Judge, Trouble>,
@@ -163,13 +163,13 @@ pub fn with_either(
 /// Seconds in which policies change.
 const SWITCHES: usize = 300;
 
-/// All of these side by side.
+/// Runs all of these side by side.
 pub fn all(lab: &Lab, runs: &[Run]) -> Result<Vec<Outcomes>, Trouble> {
     lab.all(&runs.iter().map(Run::experiment).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Mean of something over the jobs that are meant and have ended, run by run; without any, what is
-/// given for the run.
+/// Mean of a value over the jobs that are meant and have ended, run by run; without any such job,
+/// the value that `without` gives for the run.
 pub fn means(
     outcomes: &[Outcome],
     meant: impl Fn(&JobRecord) -> bool,
@@ -183,13 +183,13 @@ pub fn means(
     outcomes.iter().map(mean).collect()
 }
 
-/// From its start to its end, seconds.
+/// Time of a job from its start to its end, seconds.
 pub fn run_time(job: &JobRecord) -> f64 {
     (job.ended - job.started) as f64 / 1e9
 }
 
-/// Mean execution time of a stream's jobs in each run, seconds; if none has ended, the run's
-/// length, which it is above.
+/// Mean execution time of a stream's jobs in each run, seconds; if none has ended, the length of
+/// the run, which is a lower bound.
 pub fn of_stream(outcomes: &[Outcome], stream: u32) -> Vec<f64> {
     means(outcomes, |job| job.stream == stream, run_time, |outcome| outcome.end as f64 / 1e9)
 }
@@ -199,22 +199,23 @@ pub fn of_program(outcomes: &[Outcome], program: &str) -> Vec<f64> {
     means(outcomes, |job| *job.program == *program, run_time, |outcome| outcome.end as f64 / 1e9)
 }
 
-/// Until everything has ended, seconds.
+/// Time until everything has ended, seconds.
 pub fn totals(outcomes: &[Outcome]) -> Vec<f64> {
     outcomes.iter().map(|outcome| outcome.end as f64 / 1e9).collect()
 }
 
-/// Notes how many processors applications are told, and why.
+/// Records the numbers of processors that applications are told, and the causes.
 #[derive(Debug, Default)]
 pub struct Told {
     /// Program of each application.
     pub programs: BTreeMap<AppId, String>,
-    /// When, who, how many, and whether the event before was its own request.
+    /// Time, application, processors, and whether the event before was its own request.
     pub counts: Vec<(Nanos, AppId, u32, bool)>,
 }
 
 impl Told {
-    /// What an application of this program was told, one after another, without repetitions.
+    /// The numbers of processors that this application was told, one after another, without
+    /// repetitions.
     pub fn of(&self, app: AppId) -> Vec<u32> {
         let mut counts: Vec<u32> = self.counts.iter().filter(|told| told.1 == app).map(|told| told.2).collect();
         counts.dedup();

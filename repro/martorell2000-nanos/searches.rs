@@ -1,4 +1,4 @@
-//! Tables 3 to 5: speedups measured while programs run, and what is made of them.
+//! Tables 3 to 5: speedups measured while programs run, and their use in decisions.
 
 use super::runs::{
     APSI, LTOMCATV, Run, SGI, TURB3D, Told, Workload, all, means, of_program, run_time, totals, with_either,
@@ -7,14 +7,14 @@ use super::{cpuset, gangs};
 use crate::{Estimate, Finding, Judge, Lab, Outcomes, Trouble, ratio};
 use numaestro_sim::outcome::{JobRecord, Outcome};
 
-/// How often threads of a program meet in an iteration of its main loop, the work being the same.
-/// The paper does not say.
+/// The number of times that threads of a program meet in an iteration of its main loop, the work
+/// being the same. The paper does not say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grain {
-    /// 12 to 18 times: what the programs have.
+    /// 12 to 18 times: as the programs are now.
     Fine,
-    /// 3 to 6 times: what they had at first. Who changed it had seen runs of these programs, if not
-    /// these tables.
+    /// 3 to 6 times: as the programs were at first. The author who changed it had seen runs of
+    /// these programs, if not these tables.
     First,
 }
 
@@ -27,8 +27,8 @@ const AT_FIRST: [(&str, &str, &str); 5] = [
     ("program.apsi.phases[0].phases[0]", "4", "\"0.14 s\""),
 ];
 
-/// A workload with so many applications at a time to begin with: under the native library, and
-/// under PDPA.
+/// A workload that begins with so many applications at a time: under the native library, and under
+/// PDPA.
 fn runs(workload: Workload, level: u32, grain: Grain, native: &str) -> [Run; 2] {
     let native = Run::new(workload, native).with("workload.level", &level.to_string());
     let pdpa = Run::new(workload, &format!("pdpa admission=multiprogramming(initial={level})"));
@@ -46,17 +46,17 @@ fn outcomes(lab: &Lab, workload: Workload, level: u32, grain: Grain, native: &st
     Ok([both.swap_remove(0), pdpa])
 }
 
-/// What was found of the native library.
+/// The reason found for the native library.
 const LIBRARY_WHY: &str = "Times under the manager are near the paper's where the library's are not: the modelled library makes teams smaller within a second, so that \
      each runs nearly undisturbed on its part.";
-/// What was found of searches.
+/// The reason found for searches.
 const SEARCH_WHY: &str = "A search takes up to 16 measured iterations, the first ones on four processors, of the 110 and 250 that programs are assumed to have. \
      The modelled library disturbs programs too little.";
 
 /// The demands of a claim with this grain.
 type Demands = fn(&Lab, Grain, &'static str) -> Result<Judge, Trouble>;
 
-/// Reproduced if all demands hold with both grains, fitted if only with the one that was settled.
+/// Reproduced if all demands hold with both grains, fitted if only with the grain that was settled.
 fn with_both_grains(lab: &Lab, demands: Demands, reason: &str) -> Result<Finding, Trouble> {
     let judge = demands(lab, Grain::Fine, SGI)?;
     if !judge.holds() {
@@ -70,7 +70,7 @@ fn with_both_grains(lab: &Lab, demands: Demands, reason: &str) -> Result<Finding
     Ok(judge.verdict(reason))
 }
 
-/// In all, and each program.
+/// Speedup of the whole workload and of each program.
 fn speedup(judge: &mut Judge, both: &[Outcomes; 2], least: f64, paper: f64, programs: &[&str]) {
     let gain = ratio(&totals(&both[0]), &totals(&both[1]));
     judge.value("in all, native/PDPA", "", gain);
@@ -91,7 +91,7 @@ fn processors(outcomes: &Outcomes, program: &str) -> Vec<f64> {
     means(outcomes, |job| *job.program == *program, used, |_| f64::NAN)
 }
 
-/// Share of the run times in which processors were searched for, run by run, percent.
+/// Share of the run times in which PDPA searched for processors, run by run, percent.
 fn searching(outcomes: &Outcomes) -> Vec<f64> {
     let share = |run: &Outcome| {
         let searched: f64 = run.jobs.iter().map(|job| job.searching_ns as f64 / 1e9).sum();
@@ -142,7 +142,7 @@ pub fn overhead(lab: &Lab) -> Result<Finding, Trouble> {
     with_both_grains(lab, demands, SEARCH_WHY)
 }
 
-/// Runs in which it is looked at what each application was told.
+/// Runs in which the check looks at the number of processors that each application was told.
 const LOOKS: u32 = 3;
 
 /// Largest number of processors that any instance of a program was left with when its search was

@@ -1,8 +1,8 @@
-//! One thing a check found, in the form `path:line: what`, which editors can jump to.
+//! One finding of a check, in the form `path:line: what`, which editors can jump to.
 
 use std::fmt;
 
-/// Where something is wrong and what to do about it.
+/// The place of a defect and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Relative to the repository, with `/`.

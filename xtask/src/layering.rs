@@ -1,4 +1,4 @@
-//! Which crate may depend on which: the arrows of `docs/ARCHITECTURE.md`.
+//! Checks that a crate depends only on the crates that `docs/ARCHITECTURE.md` draws arrows to.
 //!
 //! The lists are allow-lists: a crate that is not named here fails the check, so that a new crate
 //! is a decision.
@@ -57,7 +57,8 @@ const ARROWS: [(&str, &[&str]); 14] = [
 const PURE: [&str; 5] =
     ["numaestro-topology", "numaestro-policy", "numaestro-engine", "numaestro-contract", "numaestro-sim"];
 
-/// What a pure crate may not use, not even in its tests: with these it could reach the machine.
+/// Items that a pure crate may not use, not even in its tests: with these it could reach the
+/// machine.
 const IMPURE: [&str; 14] = [
     "libc",
     "rustix",
@@ -75,7 +76,7 @@ const IMPURE: [&str; 14] = [
     "dirs",
 ];
 
-/// Asks `cargo metadata` and compares.
+/// Asks `cargo metadata` for the dependencies and compares them with the lists.
 pub fn run(root: &Path) -> Result<Vec<Finding>> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["metadata", "--no-deps", "--format-version", "1"])

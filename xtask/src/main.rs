@@ -1,8 +1,8 @@
 //! `cargo xtask …`: the project's own checks and generators.
 //!
-//! What is written down in `docs/ARCHITECTURE.md` and can be checked by a program is checked here,
-//! so that it stays true. Nothing in the product depends on this crate, and this crate knows of the
-//! product only the layout of the shared page.
+//! A statement of `docs/ARCHITECTURE.md` that a program can check is checked here, so that it stays
+//! true. Nothing in the product depends on this crate. The crate uses one part of the product: the
+//! layout of the shared page.
 
 mod abi;
 mod code;
@@ -75,8 +75,7 @@ fn dispatch(arguments: &[String]) -> Result<Vec<Finding>> {
     }
 }
 
-/// The directory above this crate: `cargo` sets the variable for `cargo run`, which is what the
-/// alias does.
+/// The directory above this crate. `cargo run`, which the alias uses, sets the variable.
 fn repository_root() -> Result<PathBuf> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("start this as `cargo xtask`")?;
     let root = Path::new(&manifest).parent().context("xtask has no parent directory")?;

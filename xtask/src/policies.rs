@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::finding::Finding;
 
-/// Where the policies are.
+/// The directory of the policies.
 pub const DIRECTORY: &str = "crates/policy/src";
 const DOCUMENT: &str = "docs/policies.md";
 /// The parts of a policy and the question each answers.
@@ -34,7 +34,7 @@ pub fn write(root: &Path) -> Result<()> {
     std::fs::write(root.join(DOCUMENT), text).with_context(|| format!("cannot write {DOCUMENT}"))
 }
 
-/// The document is what [`write()`] would write.
+/// Checks that the document is the one that [`write()`] would write.
 pub fn check(root: &Path) -> Result<Vec<Finding>> {
     let expected = document(&collect(root)?);
     let present = std::fs::read_to_string(root.join(DOCUMENT)).unwrap_or_default();

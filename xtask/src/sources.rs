@@ -1,5 +1,5 @@
-//! The project's text files, read once for all checks. Build products and hidden directories are
-//! not among them.
+//! Reads the project's text files once for all checks, without build products and hidden
+//! directories.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ impl Source {
     }
 }
 
-/// Directories that hold build products at the top, and what a check must not read anywhere.
+/// Directories with build products at the top, and with files that a check must not read anywhere.
 const SKIPPED: [&str; 4] = ["target", "build", "node_modules", "__pycache__"];
 
 /// Every text file below `root`, in order of path. Files that are not UTF-8 are left out.
@@ -42,7 +42,7 @@ fn descend(directory: &Path, prefix: &str, found: &mut Vec<Source>) -> Result<()
         let kind = entry.file_type()?;
         if kind.is_dir() {
             let hidden = name.starts_with('.') && name != ".ci" && name != ".cargo";
-            // Recorded machines are data of other people's kernels, not text of ours.
+            // Recorded machines are data of other people's kernels, not text of this project.
             if !hidden && !SKIPPED.contains(&name.as_str()) && path != "testdata" {
                 descend(&entry.path(), &format!("{path}/"), found)?;
             }

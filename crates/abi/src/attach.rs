@@ -1,16 +1,16 @@
 //! The binary messages on the `attach` socket (`SOCK_SEQPACKET`, one message a packet,
 //! little-endian).
 //!
-//! A program keeps **no descriptor** of ours: it connects, says one thing, gets at most one answer,
-//! and closes. The manager knows who speaks from the kernel (`SO_PEERCRED`), and learns of a death
-//! through a pidfd.
+//! A program keeps **no descriptor** of ours: it connects, sends one message, gets at most one
+//! answer, and closes. The manager knows the sender from the kernel (`SO_PEERCRED`), and learns of
+//! its death through a pidfd.
 
 /// First word of every message: `"NMA1"`.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"NMA1");
 /// Version of these messages.
 pub const VERSION: u16 = 1;
 
-/// What a message is.
+/// The kind of a message.
 #[repr(u16)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -20,18 +20,18 @@ pub enum Kind {
     Welcome = 2,
     /// Program → manager: every thread of mine is inside the cpuset of `epoch`. Not answered.
     Adopted = 3,
-    /// Program → manager: I am parallel again, I want back what was lent. Not answered.
+    /// Program → manager: I am parallel again, give my lent processors back. Not answered.
     Busy = 4,
     /// Program → manager: `value` processors wanted (0 = no wish). Not answered.
     Request = 5,
-    /// Program → manager: `value` processors can be used (0 = no limit of its own); those that are
-    /// idle now stand in the page. Not answered.
+    /// Program → manager: the program can use `value` processors (0 = no limit of its own); its
+    /// virtual processors in the page say which of its processors are idle now. Not answered.
     Demand = 6,
-    /// Program → manager: on `value` processors it is `second` thousandths times as fast as on one.
-    /// Not answered.
+    /// Program → manager: the speedup on `value` processors over 1 processor is `second`
+    /// thousandths. Not answered.
     Speedup = 7,
-    /// Process → manager, see [`Query`]: what would a program get that came now? Answered by
-    /// `Advice`, or by `Welcome` with why not.
+    /// Process → manager, see [`Query`]: asks what a program would get if it came now. Answered by
+    /// `Advice`, or by `Welcome` with the reason of a refusal.
     Advise = 8,
     /// Manager → process, see [`Advised`].
     Advice = 9,
@@ -56,9 +56,9 @@ pub struct Hello {
     pub runtimes: u32,
     /// Largest team the program would use by itself.
     pub threads_max: u32,
-    /// 1: the client re-attaches after the manager went away; the claim below is what it has.
+    /// 1: the client re-attaches after the manager went away; the claim below names its processors.
     pub reattach: u32,
-    /// Re-attach: number of processors it has.
+    /// Re-attach: number of processors the program has.
     pub claim_count: u32,
     /// Zero.
     pub reserved: u32,
@@ -66,7 +66,7 @@ pub struct Hello {
     pub claim_app: u64,
     /// Program name, NUL-padded.
     pub name: [u8; 64],
-    /// Re-attach: the cpuset it has, OS indices below 4096.
+    /// Re-attach: the cpuset the program has, OS indices below 4096.
     pub claim_cpuset: [u64; 64],
     /// Zero.
     pub pad: [u8; 24],
@@ -89,18 +89,18 @@ pub struct Welcome {
     pub reserved: u32,
     /// The number of this application.
     pub app: u64,
-    /// Why not, for people; NUL-padded.
+    /// The reason of a refusal, for people; NUL-padded.
     pub text: [u8; 168],
 }
 const _: () = assert!(std::mem::size_of::<Welcome>() == 192);
 
-/// Program → manager, 24 bytes: all kinds that have no message of their own.
+/// Program → manager, 24 bytes: the message of every kind that has none of its own.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Notice {
     /// [`MAGIC`].
     pub magic: u32,
-    /// Which [`Kind`].
+    /// The [`Kind`].
     pub kind: u16,
     /// [`VERSION`].
     pub version: u16,
@@ -113,7 +113,7 @@ pub struct Notice {
 }
 const _: () = assert!(std::mem::size_of::<Notice>() == 24);
 
-/// Process → manager, 64 bytes. Whoever may attach may ask; it need not be attached, and nothing
+/// Process → manager, 64 bytes. Every process that may attach may ask, attached or not. Nothing
 /// changes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -126,9 +126,9 @@ pub struct Query {
     pub version: u16,
     /// Processors that the program could use; 0 = as many as there are.
     pub processors: u32,
-    /// Never fewer; 0 = 1.
+    /// The fewest processors that the program accepts; 0 = 1.
     pub min: u32,
-    /// Bytes of memory it is going to need; 0 = not known.
+    /// Bytes of memory that the program is going to need; 0 = not known.
     pub memory: u64,
     /// Zero.
     pub reserved: [u32; 10],
@@ -158,7 +158,7 @@ pub struct Advised {
     /// Processors of its own that the program would have once others have made room; 0: it would
     /// wait, or share.
     pub count: u32,
-    /// Threads it would be told to run with; 0: it would wait.
+    /// Threads that the manager would tell it to run with; 0: it would wait.
     pub threads: u32,
     /// Place in the queue where it would wait, 1 is next; 0: it would not wait there.
     pub position: u32,
@@ -168,15 +168,15 @@ pub struct Advised {
     pub memory_free: u64,
     /// Zero.
     pub pad: u64,
-    /// Where it would run.
+    /// Processors where it would run.
     pub cpus: [u64; ADVISED_CPU_WORDS],
-    /// Those of them that nobody uses now.
+    /// Processors of `cpus` that nobody uses now.
     pub free: [u64; ADVISED_CPU_WORDS],
     /// NUMA nodes of `cpus`.
     pub nodes: [u64; ADVISED_NODE_WORDS],
     /// NUMA nodes where its memory should be.
     pub memory_nodes: [u64; ADVISED_NODE_WORDS],
-    /// Why, for people; NUL-padded.
+    /// The reason, for people; NUL-padded.
     pub text: [u8; 208],
 }
 const _: () = assert!(std::mem::size_of::<Advised>() == 2560);
@@ -193,16 +193,16 @@ pub mod advice {
 pub mod code {
     /// Attached.
     pub const OK: u32 = 0;
-    /// The message was not understood.
+    /// The manager did not understand the message.
     pub const MALFORMED: u32 = 1;
-    /// No common version.
+    /// Manager and program have no version in common.
     pub const VERSION: u32 = 2;
-    /// Another user's process.
+    /// The process is another user's.
     pub const PERMISSION: u32 = 3;
     /// The manager has no descriptors, memory or room left.
     pub const EXHAUSTED: u32 = 4;
     /// The manager is stopping.
     pub const STOPPING: u32 = 5;
-    /// What the program wishes for cannot be.
+    /// The manager cannot fulfil the program's wishes.
     pub const REFUSED: u32 = 6;
 }

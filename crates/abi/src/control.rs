@@ -9,26 +9,26 @@ mod folding;
 pub use folding::FoldStatus;
 use serde::{Deserialize, Serialize};
 
-/// How a program may be steered (`docs/ARCHITECTURE.md`, Programs).
+/// The ways to steer a program (`docs/ARCHITECTURE.md`, Programs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// Found out by itself.
+    /// The manager finds the class out.
     #[default]
     Auto,
-    /// OpenMP teams keep the size that the program gives them. Only `status` says it; nobody asks
+    /// OpenMP teams keep the size that the program gives them. Only `status` says it; no user asks
     /// for it.
     Whole,
     /// The size of teams follows the allocation: the user, or the program, says that any size is
     /// right.
     Malleable,
-    /// Its library's own setter is called.
+    /// The client sets the number of threads through the library's own function.
     Setter,
-    /// Threads are kept, affinity follows the allocation.
+    /// The program keeps its threads; their affinity follows the allocation.
     Fold,
 }
 
-/// What the command asks of the manager.
+/// The requests of the command to the manager.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
 pub enum Request {
@@ -50,8 +50,8 @@ pub enum Request {
     Status,
     /// [`Reply::Status`] now and after every change, until the connection closes.
     Watch,
-    /// As [`Request::Status`], with where threads and pages are now: everything is looked at, which
-    /// takes about a second for 100 GiB.
+    /// As [`Request::Status`], with the present nodes of threads and pages: the manager looks at
+    /// everything, which takes about a second for 100 GiB.
     Memory,
     /// The policies there are, and the present one.
     PolicyList,
@@ -60,15 +60,16 @@ pub enum Request {
         /// `"dss"`, or parts: `"share=dss placement=worst-fit admission=fifo"`.
         policy: String,
     },
-    /// Which processors and nodes a program would get now. Nothing is started, and nothing changes.
+    /// The processors and nodes that a program would get now. The manager starts and changes
+    /// nothing.
     Advise {
-        /// As for `run`; `max` is how many processors it could use.
+        /// As for `run`; `max` is the number of processors that the program could use.
         options: Options,
     },
-    /// Read the configuration again. For those who may administer.
+    /// Read the configuration again. Only users who may administer may ask.
     Reload,
-    /// End the manager in an orderly way: every affinity restored. Answered by [`Reply::Whole`]
-    /// when that has been read from the kernel.
+    /// End the manager in an orderly way: it restores every affinity. Answered by [`Reply::Whole`]
+    /// when the manager has read that back from the kernel.
     Stop,
     /// Are you there? Answered by [`Reply::Done`].
     Ping,
@@ -79,7 +80,7 @@ pub enum Request {
 pub struct Run {
     /// The program and its arguments, for people.
     pub command: Vec<String>,
-    /// Wishes.
+    /// Wishes of the user.
     pub options: Options,
 }
 
@@ -89,13 +90,13 @@ pub struct Run {
 pub struct Options {
     /// Name to show; empty = the program's.
     pub name: String,
-    /// Never fewer processors (it waits or is refused where that cannot be).
+    /// The fewest processors (the program waits, or is refused, where it cannot have them).
     pub min: Option<u32>,
-    /// Never more.
+    /// The most processors.
     pub max: Option<u32>,
     /// Share relative to others, thousandths; 1000 is usual.
     pub weight_milli: Option<u32>,
-    /// How it may be steered.
+    /// The class that the user asks for.
     pub class: Class,
     /// `Some(true)`: wait in the queue for processors of its own; `Some(false)`: never wait;
     /// `None`: as the policy says.
@@ -104,12 +105,12 @@ pub struct Options {
     pub estimate_ns: Option<u64>,
     /// Bytes of memory it is going to need, as the user says.
     pub memory: Option<u64>,
-    /// What the user says of the bus-transaction rate of each of its threads: cache lines per
+    /// The bus-transaction rate of each of its threads, as the user declares it: cache lines per
     /// millisecond of execution.
     pub btr: Option<u32>,
 }
 
-/// What the manager answers.
+/// The answers of the manager.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
@@ -119,10 +120,10 @@ pub enum Reply {
         app: u64,
         /// Linux list of OS indices, e.g. `0-3,8`.
         cpus: String,
-        /// Processors.
+        /// Number of processors.
         count: u32,
-        /// Where its new pages should go, as the kernel writes it: `default`, `prefer=static:1`,
-        /// `interleave=static:0-1`. Absent: nothing is said.
+        /// The memory policy for its new pages, as the kernel writes it: `default`,
+        /// `prefer=static:1`, `interleave=static:0-1`. Absent: the manager asks for none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<String>,
     },
@@ -143,11 +144,12 @@ pub enum Reply {
     Reloaded(Reloaded),
     /// See [`Whole`].
     Whole(Whole),
-    /// To who waits in the queue: the manager ends in order, and nobody takes over the queue.
+    /// To a program that waits in the queue: the manager ends in order, and nobody takes the queue
+    /// over.
     Ended,
     /// Done; nothing to say.
     Done,
-    /// No, and what to do about it.
+    /// The manager refuses, and says what to do about it.
     Refused {
         /// One sentence.
         reason: String,
@@ -156,14 +158,14 @@ pub enum Reply {
     },
 }
 
-/// Affinities have been given back, and read back from the kernel.
+/// The manager has given the affinities back, and has read them back from the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
-    /// Processes that have the affinity that they would have without us.
+    /// Processes that have the affinity that they would have without the manager.
     pub processes: u32,
     /// Their threads.
     pub threads: u32,
-    /// Those that could not be given it.
+    /// Processes to which the manager could not give it.
     pub left: Vec<LeftBehind>,
 }
 
@@ -174,7 +176,7 @@ pub struct LeftBehind {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Why, one clause.
+    /// The reason, one clause.
     pub why: String,
 }
 
@@ -183,20 +185,19 @@ pub struct LeftBehind {
 pub struct Reloaded {
     /// Files that were read, in order.
     pub files: Vec<String>,
-    /// What is worth saying: names that nobody has, settings that take effect at the next start
-    /// only.
+    /// Remarks: names that nobody has, settings that take effect only at the next start.
     pub warnings: Vec<String>,
 }
 
-/// What a program would get if it came now.
+/// The processors and nodes that a program would get if it came now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Advice {
     /// Processors of its own that it would have once others have made room; 0: it would wait, or
     /// share.
     pub count: u32,
-    /// Which, Linux list.
+    /// Processors where it would run, Linux list.
     pub cpus: String,
-    /// Those of them that nobody uses now, Linux list.
+    /// Processors of `cpus` that nobody uses now, Linux list.
     pub free: String,
     /// It would share processors with others.
     pub shared: bool,
@@ -204,12 +205,12 @@ pub struct Advice {
     pub position: Option<u32>,
     /// OS indices of the NUMA nodes of `cpus`, Linux list.
     pub nodes: String,
-    /// Where its memory should be: OS indices of nodes, Linux list, the best first set that is
+    /// OS indices of the nodes where its memory should be, Linux list: the best first set that is
     /// large enough.
     pub memory_nodes: String,
-    /// Bytes that are free on those.
+    /// Bytes that are free on `memory_nodes`.
     pub memory_free: Option<u64>,
-    /// Why, one sentence.
+    /// The reason, one sentence.
     pub why: String,
 }
 
@@ -218,7 +219,7 @@ pub struct Advice {
 pub struct Policies {
     /// The present one, as `policy set` would take it.
     pub current: String,
-    /// All.
+    /// All policies and parts.
     pub available: Vec<PolicyInfo>,
 }
 
@@ -244,22 +245,22 @@ pub struct Status {
     pub pid: u32,
     /// Seconds since its start.
     pub uptime_s: f64,
-    /// As `policy set` would take it.
+    /// The policy, as `policy set` would take it.
     pub policy: String,
     /// Processors that may be given out, Linux list.
     pub cpus: String,
-    /// Processors taken by load that is not managed.
+    /// Processors that unmanaged load keeps busy.
     pub unmanaged: u32,
     /// Decisions so far.
     pub decisions: u64,
     /// Nanoseconds of the latest and the longest decision.
     pub decision_ns: [u64; 2],
-    /// How transaction rates are known; absent while the policy does not need them.
+    /// The sources of transaction rates; absent while the policy does not need rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<SensingStatus>,
-    /// In order of arrival.
+    /// Applications, in order of arrival.
     pub apps: Vec<AppStatus>,
-    /// In hardware order.
+    /// PUs, in hardware order.
     pub pus: Vec<PuStatus>,
     /// Application numbers in the queue, first one next; 0: another user's.
     pub queue: Vec<u64>,
@@ -275,7 +276,7 @@ pub struct AppStatus {
     pub app: u64,
     /// Process id.
     pub pid: u32,
-    /// Whose it is; absent where the manager has one user.
+    /// The user whose application it is; absent where the manager has one user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
     /// Name.
@@ -289,14 +290,14 @@ pub struct AppStatus {
     /// Its transaction rates; absent while they are not needed, or nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub btr: Option<RateStatus>,
-    /// Where its memory is; absent while that has not been looked at.
+    /// The places of its memory; absent until the manager has looked at them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryStatus>,
     /// Processors it could use.
     pub request: u32,
-    /// Processors it has.
+    /// Number of processors it has.
     pub count: u32,
-    /// Which, Linux list.
+    /// Processors it has, Linux list.
     pub cpus: String,
     /// It shares them with other applications.
     pub shared: bool,
@@ -305,7 +306,8 @@ pub struct AppStatus {
     /// The folding of its team; absent until the program reports any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folding: Option<FoldStatus>,
-    /// Its teams keep their size although somebody allows them to follow, and why (else empty).
+    /// The reason why its teams keep their size although somebody allows them to follow; else
+    /// empty.
     pub held_by: String,
     /// Threads of its latest parallel region.
     pub team: u32,
@@ -317,7 +319,7 @@ pub struct AppStatus {
     pub weight_milli: u32,
     /// Seconds since its arrival.
     pub age_s: f64,
-    /// Why it has what it has: one sentence.
+    /// The reason for its allocation: one sentence.
     pub why: String,
 }
 
@@ -328,13 +330,13 @@ pub struct NodeStatus {
     pub node: u32,
     /// Its processors, Linux list.
     pub cpus: String,
-    /// Bytes.
+    /// Bytes of memory.
     pub total: u64,
     /// Bytes that nobody uses; page cache is not free.
     pub free: u64,
 }
 
-/// Something on one NUMA node.
+/// An amount on one NUMA node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnNode {
     /// OS index of the node.
@@ -343,12 +345,12 @@ pub struct OnNode {
     pub count: u64,
 }
 
-/// Where the memory of one application is. As of the latest look: at a request of
-/// [`Request::Memory`], else when the manager last had a reason.
+/// The places of one application's memory, as of the latest look: at a [`Request::Memory`], else
+/// when the manager last had a reason to look.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryStatus {
-    /// Where its new pages go: `first-touch`, `home`, `interleave`, `its own` (it has set a policy
-    /// that is not ours).
+    /// The places of its new pages: `first-touch`, `home`, `interleave`, `its own` (it has set a
+    /// policy that is not ours).
     pub policy: String,
     /// OS index of its home node, if it has one.
     pub home: Option<u32>,
@@ -360,28 +362,28 @@ pub struct MemoryStatus {
     pub bytes: Vec<OnNode>,
     /// Pages of files, and of memory it shares, bytes.
     pub shared: Vec<OnNode>,
-    /// Of its own pages those that are where they should be, thousandths.
+    /// Share of its own pages that are where they should be, thousandths.
     pub at_home_permille: u32,
     /// Bytes that are elsewhere and could be moved.
     pub elsewhere: u64,
     /// Bytes that are elsewhere because there is no room where they should be.
     pub spilled: u64,
-    /// They are being moved.
+    /// The mover is moving them.
     pub moving: bool,
     /// Bytes moved so far.
     pub moved: u64,
     /// Milliseconds since the look.
     pub age_ms: u64,
-    /// What else there is to say: one clause, may be empty.
+    /// A remark: one clause, may be empty.
     pub note: String,
 }
 
-/// How transaction rates are known just now.
+/// The present sources of transaction rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SensingStatus {
-    /// From the best to the poorest.
+    /// The rungs, from the best to the poorest.
     pub rungs: Vec<RungStatus>,
-    /// What the buses carry.
+    /// The buses.
     pub buses: Vec<BusStatus>,
     /// Rates that were no numbers, negative or absurd, and were dropped.
     pub dropped: u64,
@@ -392,11 +394,11 @@ pub struct SensingStatus {
 pub struct RungStatus {
     /// `injected`, `perf`, `resctrl`, `declared`, `estimate`.
     pub name: String,
-    /// How wrong its rates are to be taken to be, thousandths.
+    /// The error that its rates are taken to have, thousandths.
     pub error_permille: u32,
-    /// Where the error comes from, one clause.
+    /// The cause of the error, one clause.
     pub caveat: String,
-    /// Why it is not there (any more); empty if it is.
+    /// The reason why it is not there (any more); empty if it is.
     pub lacking: String,
 }
 
@@ -405,7 +407,7 @@ pub struct RungStatus {
 pub struct BusStatus {
     /// Its processors, Linux list.
     pub cpus: String,
-    /// What it carries at most (SBTR), cache lines per millisecond; 0 is unknown.
+    /// The rate at which it is saturated (SBTR), cache lines per millisecond; 0 is unknown.
     pub saturation: u32,
     /// By how much a thread that only streams is slower than alone, thousandths, if that was felt
     /// lately.
@@ -418,7 +420,7 @@ pub struct RateStatus {
     /// By thread, cache lines per millisecond of execution; absent: it has not run, or is not
     /// known.
     pub rates: Vec<Option<u32>>,
-    /// Which rung says so; `held`: nobody any more, these are the last good ones.
+    /// The rung that gives the rates; `held`: no rung any more, these are the last good ones.
     pub rung: String,
     /// The rung's error, thousandths.
     pub error_permille: Option<u32>,

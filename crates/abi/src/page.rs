@@ -47,14 +47,14 @@ pub mod flag {
     pub const MEASURE: u32 = 1 << 5;
 }
 
-/// Values of [`ManagerLine::memory`]: where new pages of the program go. A policy that it has set
-/// by itself stays.
+/// Values of [`ManagerLine::memory`]: the places of the program's new pages. A policy that the
+/// program has set by itself stays.
 pub mod memory {
     /// Nothing has been said.
     pub const UNSAID: u32 = 0;
     /// To the node of the processor that touches them first.
     pub const FIRST_TOUCH: u32 = 1;
-    /// To the node in [`Page::nodes`](super::Page::nodes), and what does not fit to the nearest.
+    /// To the node in [`Page::nodes`](super::Page::nodes); pages that do not fit go to the nearest.
     pub const PREFERRED: u32 = 2;
     /// To the nodes in [`Page::nodes`](super::Page::nodes) in turn.
     pub const INTERLEAVE: u32 = 3;
@@ -69,7 +69,7 @@ pub mod vp {
     pub const RUNNING: u64 = 2;
     /// It has something to run and no processor of its own.
     pub const STOLEN: u64 = 3;
-    /// The same, and another one is about to hand it a processor.
+    /// As `STOLEN`, and another virtual processor is about to hand it a processor.
     pub const CLAIMED: u64 = 4;
     /// In the processor's bits: none.
     pub const NO_PU: u64 = 0xffff;
@@ -88,7 +88,7 @@ pub mod vp {
     }
 }
 
-/// Bits of [`HelperLine::runtimes`]: what was found in the program.
+/// Bits of [`HelperLine::runtimes`]: the runtimes found in the program.
 pub mod runtime {
     /// libgomp.
     pub const GOMP: u32 = 1 << 0;
@@ -113,9 +113,9 @@ pub mod runtime {
 pub mod fold {
     /// Nobody: the team has no more threads than processors.
     pub const NONE: u32 = 0;
-    /// The preloaded library does, in user space.
+    /// The preloaded library, in user space.
     pub const USER: u32 = 1;
-    /// The kernel does.
+    /// The kernel.
     pub const KERNEL: u32 = 2;
 }
 
@@ -229,9 +229,9 @@ pub struct RootLine {
     pub held: AtomicU32,
     /// Nanoseconds of `CLOCK_MONOTONIC` at the latest adoption.
     pub adopted_ns: AtomicU64,
-    /// Why regions keep their size although somebody allows it to follow: 0 they do not, or nobody
-    /// allows it; 4 explicit sizes, sections or a BLAS library; 5 the user asked for class `fold`;
-    /// 6 `OMP_DYNAMIC=false` or `omp_set_dynamic(0)`. 1 to 3 are retired.
+    /// The reason why regions keep their size although somebody allows it to follow: 0 they do not,
+    /// or nobody allows it; 4 explicit sizes, sections or a BLAS library; 5 the user asked for
+    /// class `fold`; 6 `OMP_DYNAMIC=false` or `omp_set_dynamic(0)`. 1 to 3 are retired.
     pub held_by: AtomicU32,
     /// 1 once the size of a region followed the allocation: the user, or the program, allows it.
     pub follows: AtomicU32,
@@ -239,8 +239,8 @@ pub struct RootLine {
     pub reserved: [AtomicU32; 4],
 }
 
-/// 0x0c0, written under the client's adoption lock by whichever thread of the program carries a
-/// decision out.
+/// 0x0c0, written by the thread of the program that carries a decision out, under the client's
+/// adoption lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct HelperLine {
@@ -271,8 +271,8 @@ pub struct RequestLine {
     pub reserved: [AtomicU32; 13],
 }
 
-/// 0x140, written by the program's helper thread while [`flag::MEASURE`] is set: what the analyzer
-/// of the preloaded library has measured.
+/// 0x140, written by the program's helper thread while [`flag::MEASURE`] is set: the results of the
+/// analyzer in the preloaded library.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct AnalyzerLine {

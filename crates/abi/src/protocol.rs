@@ -1,4 +1,4 @@
-//! How a decision is written into the page, and how it is read whole.
+//! Writes a decision into the page, and reads it whole.
 //!
 //! The manager is the only writer; readers are the threads of one program, which carry a decision
 //! out under a lock of their own process. `client/src/adopt.c` does in C what [`read`] and
@@ -75,8 +75,8 @@ pub fn read(page: &Page) -> Option<Target> {
     (line.sequence.load(Relaxed) == before).then_some(target)
 }
 
-/// The program has carried `epoch` out: stored by whoever holds its adoption lock, after the last
-/// thread was moved.
+/// Stores that the program has carried `epoch` out. The thread that holds the program's adoption
+/// lock calls this after it has moved the last thread.
 pub fn adopt(page: &Page, epoch: u32, folded: bool) {
     page.helper.folded.store(u32::from(folded), Relaxed);
     page.helper.adopted_epoch.store(epoch, Release);

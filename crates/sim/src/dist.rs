@@ -1,8 +1,8 @@
-//! Distributions of times, numbers and sizes. Knows nothing of what they are of.
+//! Distributions of times, numbers and sizes.
 
 use crate::random::Stream;
 
-/// A distribution of non-negative numbers, in the unit of whoever uses it.
+/// A distribution of non-negative numbers, in the unit of its user.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dist {
     /// Always this.

@@ -1,4 +1,4 @@
-//! What a run has measured. Knows nothing of how it is shown.
+//! The measurements of a run.
 
 use crate::Nanos;
 use serde::Serialize;
@@ -12,63 +12,61 @@ pub struct JobRecord {
     pub program: std::sync::Arc<str>,
     /// Its stream; 0 in open workloads.
     pub stream: u32,
-    /// When it arrived.
+    /// Time of its arrival, nanoseconds.
     pub arrived: Nanos,
-    /// When it was started.
+    /// Time of its start, nanoseconds.
     pub started: Nanos,
-    /// When it ended.
+    /// Time of its end, nanoseconds.
     pub ended: Nanos,
-    /// Processor time it had: working, waiting on the processor, reloading caches.
+    /// Processor time it had, nanoseconds: working, waiting on the processor, reloading caches.
     pub cpu_ns: Nanos,
     /// Largest number of threads at once.
     pub threads: u32,
-    /// Memory references to the nearest class of memory and to all others (estimated from rates;
-    /// rounded).
+    /// Memory references to the nearest class of memory (estimated from rates; rounded).
     pub local_refs: u64,
-    /// To all others.
+    /// Memory references to all other classes (estimated in the same way).
     pub remote_refs: u64,
     /// Lines that its threads have brought back into caches after others, or elsewhere.
     pub reload_lines: u64,
-    /// Of its processor time: waiting for each other.
+    /// Nanoseconds of its processor time in which its threads waited for each other.
     pub spin_ns: Nanos,
-    /// Costs of the system: switches, migrations, creations, page faults, stops.
+    /// Costs of the system, nanoseconds: switches, migrations, creations, page faults, stops.
     pub overhead_ns: Nanos,
-    /// Those, and the part of the waiting that goes to calls of the system.
+    /// `overhead_ns`, and the part of the waiting that goes to calls of the system.
     pub system_ns: Nanos,
-    /// Times it was stopped.
+    /// Number of times it was stopped.
     pub stops: u32,
     /// Changes of its number of processors.
     pub resizes: u32,
-    /// Of those, while its number had been found and it wanted all it ever did (PDPA).
+    /// Resizes while its number had been found and it wanted all it ever did (PDPA).
     pub settled_resizes: u32,
-    /// How long its number of processors was searched for (PDPA).
+    /// Nanoseconds in which its number of processors was searched for (PDPA).
     pub searching_ns: Nanos,
-    /// Speedups it has reported.
+    /// Number of speedups it has reported.
     pub speedups: u32,
     /// Pages that have followed it to another node.
     pub pages_moved: u64,
     /// Threads moved to another processor.
     pub migrations: u32,
-    /// Sum over its threads of whether each was on another object (package, station) than the
-    /// master when it began.
+    /// Number of its threads that began on another object (package, station) than the master's.
     pub children_away: u32,
     /// Threads it created besides the master.
     pub children: u32,
 }
 
 impl JobRecord {
-    /// Lines that it has brought into caches: those it refers to, and those it had lost.
+    /// Lines that it has brought into caches: the ones it refers to, and the ones it had lost.
     pub fn misses(&self) -> u64 {
         self.local_refs + self.remote_refs + self.reload_lines
     }
 
-    /// From arrival to end.
+    /// Time from arrival to end, nanoseconds.
     pub fn response(&self) -> Nanos {
         self.ended - self.arrived
     }
 }
 
-/// What one processor did, in nanoseconds; the sum is the length of the run.
+/// The activities of one processor, in nanoseconds; the sum is the length of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct PuTime {
     /// Ran threads that did their work (references included).
@@ -79,11 +77,11 @@ pub struct PuTime {
     pub reload: Nanos,
     /// Changed threads, moved them, created them, or served page faults.
     pub overhead: Nanos,
-    /// Nothing.
+    /// Did nothing.
     pub idle: Nanos,
 }
 
-/// What one channel carried.
+/// The use of one channel.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChannelUse {
     /// Its name.
@@ -94,7 +92,7 @@ pub struct ChannelUse {
     pub peak_demand: f64,
 }
 
-/// What the engine has decided, by kind.
+/// The decisions of the engine, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Decisions {
     /// Applications started.
@@ -115,23 +113,23 @@ pub struct Decisions {
     pub refusals: u64,
 }
 
-/// How many applications ran from a time on.
+/// The number of applications that run from a time on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Level {
-    /// From when on.
+    /// The time from which it holds, nanoseconds.
     pub at: Nanos,
-    /// Started and not ended.
+    /// Applications that have started and not ended.
     pub running: u32,
 }
 
-/// A run.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Outcome {
-    /// When the last event was.
+    /// Time of the last event, nanoseconds.
     pub end: Nanos,
-    /// In order of their ends.
+    /// Applications in order of their ends.
     pub jobs: Vec<JobRecord>,
-    /// By logical index.
+    /// Processors by logical index.
     pub pus: Vec<PuTime>,
     /// Channels of the machine.
     pub channels: Vec<ChannelUse>,
@@ -141,7 +139,7 @@ pub struct Outcome {
     pub engine_events: u64,
     /// Applications that the engine refused for good.
     pub refusals: u64,
-    /// What the engine decided.
+    /// The decisions of the engine.
     pub decisions: Decisions,
     /// The multiprogramming level over time.
     pub levels: Vec<Level>,

@@ -6,17 +6,18 @@
 
 use numaestro_policy::Random;
 
-/// What a stream is for. The numbers are part of the seeds' meaning: never change them, only add.
+/// The purpose of a stream. The numbers are part of the seeds' meaning: never change them, only
+/// add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
     /// The policy's own choices.
     Policy = 1,
-    /// When applications arrive, and which program each runs.
+    /// The times at which applications arrive, and the program of each.
     Arrivals = 2,
-    /// What one application does; entity = its number in the workload.
+    /// The behaviour of one application; entity = its number in the workload.
     Program = 3,
-    /// What the operating system's scheduler does.
+    /// The choices of the operating system's scheduler.
     System = 4,
     /// Faults of a chaos run.
     Faults = 5,
@@ -24,7 +25,7 @@ pub enum Purpose {
     Generator = 6,
     /// Resampling in statistics.
     Statistics = 7,
-    /// Errors of what programs and counters measure.
+    /// Errors of the measurements of programs and counters.
     Measuring = 8,
 }
 

@@ -1,5 +1,4 @@
-//! Reading what people write: every mistake is told with file, line, field and what was expected.
-//! Knows no file system.
+//! Reads texts that people write: every mistake names its file, line, field and the expected value.
 
 pub mod fields;
 pub mod json;
@@ -33,11 +32,11 @@ impl Files for NoFiles {
 pub struct Mistake {
     /// The file.
     pub file: String,
-    /// 1 is the first; 0 = the file as a whole.
+    /// Line from 1; 0 = the file as a whole.
     pub line: u32,
     /// The field, as in `program.mm.work`; empty where there is none.
     pub field: String,
-    /// What was expected, and what was found instead.
+    /// The expected value, and the value that was found instead.
     pub problem: String,
 }
 
@@ -84,12 +83,12 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Texts by name: how a text that names another one gets it. The command implements it over the
-/// file system.
+/// Texts by name, for a text that names another one. The command implements it over the file
+/// system.
 pub trait Files {
     /// The text of this name, as it stands in the text that names it.
     ///
     /// # Errors
-    /// Why it cannot be had, for people.
+    /// The reason why it cannot be had, for people.
     fn text(&self, name: &str) -> Result<String, String>;
 }

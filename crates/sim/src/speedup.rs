@@ -1,5 +1,4 @@
-//! Speedup curves: how fast a program is on n processors, where that is all that is known of it.
-//! Knows nothing of threads.
+//! Speedup curves: the speed of a program on n processors, where only that is known of it.
 //!
 //! Source: Amdahl 1967; Downey 1997 (A, σ); Sevcik 1994 (T(n) = φ·W/n + α + β·n); tables as
 //! measured.

@@ -1,8 +1,8 @@
 //! A program with threads and memory, for guests: each thread fills its part, then reads and
-//! rewrites it again and again, and finds out by itself if a single word is not what it must be.
+//! rewrites it again and again, and notices if a single word is wrong.
 //!
-//! Must not know: who places it. The checksum depends on threads and size alone, not on rounds,
-//! time or place.
+//! The checksum depends on threads and size alone, not on rounds, time or place, so that it is the
+//! same wherever the manager places the threads.
 
 use clap::Parser;
 use std::io::Write;
@@ -44,7 +44,7 @@ struct Options {
     stop_file: Option<std::path::PathBuf>,
 }
 
-/// What the word at a place must be in a round that is even (0) or odd (1).
+/// The right word at a place in a round that is even (0) or odd (1).
 fn word(thread: usize, place: usize, odd: u64) -> u64 {
     let mixed = (place as u64 ^ ((thread as u64) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)) ^ odd.wrapping_neg()
@@ -56,8 +56,8 @@ fn fill(thread: usize, part: &mut [u64]) {
     }
 }
 
-/// One pass: checks every word and writes the one of the next round. How many were wrong, and the
-/// sum of the even form.
+/// One pass: checks every word and writes the one of the next round. Returns the number of wrong
+/// words, and the sum of the even form.
 fn pass(thread: usize, part: &mut [u64], odd: u64) -> (u64, u64) {
     let (mut wrong, mut sum) = (0, 0_u64);
     for (place, slot) in part.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! The guest is what was asked for, as the kernel and as `numaestro topo` see it.
+//! Checks that the guest has the shape that was asked for, as the kernel and as `numaestro topo`
+//! see it.
 
 use super::{Guest, Scenario, kernel};
 use anyhow::{Context, Result, ensure};
@@ -50,7 +51,7 @@ fn reader_sees_it(guest: &Guest) -> Result<()> {
         let cpus = machine.os_cpuset(&seen.pus);
         ensure!(cpus.iter().eq(node.cpus.iter().copied()), "node {i} has {cpus}:\n{machine}");
         let megabytes = seen.memory_bytes.context("no word of memory")? >> 20;
-        // The kernel keeps some for itself; more than there is cannot be.
+        // The kernel keeps some memory for itself, but a node cannot have more than it was given.
         let plausible = megabytes <= node.memory_mb && megabytes * 2 >= node.memory_mb;
         ensure!(plausible, "node {i} has {megabytes} MB of {}", node.memory_mb);
         for (other, (to, _)) in asked.iter().enumerate() {

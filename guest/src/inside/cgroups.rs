@@ -1,6 +1,6 @@
-//! Cpusets of cgroup v2: programs are in groups of their own and cannot leave their processors,
-//! nothing is left behind, a killed manager's groups are found again; and what others have set up
-//! (quotas, cpusets) is respected and said.
+//! Cpusets of cgroup v2. Programs are in groups of their own and cannot leave their processors. The
+//! manager leaves nothing behind, and finds the groups of a killed manager again. It respects the
+//! settings of others (quotas, cpusets) and says so.
 
 use super::manager::{Manager, Program};
 use super::patience::soon;
@@ -23,14 +23,14 @@ pub const SCENARIOS: &[Scenario] = &[
 
 const LOAD: [&str; 7] = ["guest-load", "--threads", "4", "--mb", "1", "--seconds", "600"];
 
-/// A group like the one that is delegated to a service.
+/// A group like the one that a system delegates to a service.
 pub(super) fn delegated(name: &str) -> Result<PathBuf> {
     let group = Path::new(kernel::CGROUPS).join(name);
     std::fs::create_dir_all(&group)?;
     Ok(group)
 }
 
-/// Does something in a group, so that what it starts is born there.
+/// Runs `act` in a group, so that the processes it starts are born there.
 pub(super) fn inside<T>(group: &Path, act: impl FnOnce() -> Result<T>) -> Result<T> {
     let me = std::process::id().to_string();
     let before = kernel::cgroup(std::process::id())?;
@@ -40,7 +40,7 @@ pub(super) fn inside<T>(group: &Path, act: impl FnOnce() -> Result<T>) -> Result
     outcome
 }
 
-/// Where all threads of a process may run, together.
+/// The processors on which any thread of a process may run.
 pub(super) fn allowed(pid: u32) -> Result<CpuSet> {
     let mut all = CpuSet::new();
     for thread in kernel::threads(pid)? {
@@ -60,7 +60,8 @@ fn group_of(program: &Program, subtree: &Path) -> Result<PathBuf> {
     kernel::cgroup(program.pid())
 }
 
-/// Each has what the manager says, nobody shares, and the groups say the same.
+/// Waits until each program has the processors that the manager says, nobody shares, and the groups
+/// say the same.
 fn settled(manager: &Manager, programs: &[&Program]) -> Result<()> {
     let pids: Vec<u32> = programs.iter().map(|program| program.pid()).collect();
     let look = || {
@@ -90,7 +91,7 @@ fn no_escape(guest: &Guest) -> Result<()> {
     for program in [&first, &second] {
         group_of(program, &group)?;
     }
-    // Until both have all their threads, shares may change.
+    // Shares may change until both have all their threads.
     let half = guest.shape.pu_count() as usize / 2;
     let look = || Ok((allowed(first.pid())?, allowed(second.pid())?));
     soon("each has half of the machine", look, |(a, b)| a.len() == half && b.len() == half)?;
@@ -99,7 +100,7 @@ fn no_escape(guest: &Guest) -> Result<()> {
     let confined = kernel::list(own.join("cpuset.cpus.effective"))?;
     ensure!(confined == allowed(first.pid())?, "{confined} in the group");
     ensure!(confined.len() < guest.shape.pu_count() as usize);
-    // It asks for the whole machine, for every thread, as a program may that knows better.
+    // The program asks for the whole machine, for every thread, as a program may that knows better.
     let all = kernel::list("/sys/devices/system/cpu/online")?;
     let asked = Command::new("taskset").args(["-a", "-p", "ff", &first.pid().to_string()]).output()?;
     ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
@@ -110,7 +111,7 @@ fn no_escape(guest: &Guest) -> Result<()> {
         .output()?;
     ensure!(!asked.status.success(), "it could go to processor {outside}");
     ensure!(allowed(first.pid())? == confined, "it has escaped from {confined} to {}", allowed(first.pid())?);
-    // What was narrowed does not stay narrow: alone it has the machine again.
+    // The cpuset does not stay narrow: a program that is alone has the machine again.
     drop(second);
     soon("the one that is left has everything", || allowed(first.pid()), |set| *set == all)
 }
@@ -210,7 +211,7 @@ fn quota(_: &Guest) -> Result<()> {
     let program = inside(&limited, || manager.run(&[], &LOAD))?;
     let look = || manager.app(program.pid());
     soon("one and a half processors are two", look, |app| app.count == 2 && app.why.contains("cpu.max"))?;
-    // Written by others while it runs; nothing else happens.
+    // Others write these settings while it runs; nothing else happens.
     kernel::set(limited.join("cpu.max"), "350000 100000")?;
     soon("three and a half are four", look, |app| app.count == 4)?;
     kernel::set(limited.join("cpu.max"), "max 100000")?;

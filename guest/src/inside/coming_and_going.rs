@@ -1,14 +1,15 @@
-//! Programs of unequal widths that come and go, under pools and under homes. After every step the
-//! kernel is asked who may run where and whose pages lie where; in between it is asked all the time
-//! whether two programs have a processor in common.
+//! Programs of unequal widths come and go, under pools and under homes. After every step the
+//! scenario asks the kernel for each program's processors and for the nodes of its pages. In
+//! between it asks all the time whether two programs have a processor in common.
 //!
-//! What of Brecht's invariants can be seen from outside: I1 and I3 for a program that comes (its
-//! processors are what worst fit gives), I5 (from an empty machine everybody has a node alone), I6
-//! (nobody who stays loses or changes a processor), I7 (who waits could not have had what it
-//! needs). I2 and I4 belong to other rules. Of Koita's: K1 (everybody has a node alone), K5 (slide:
-//! outside only if the home is full), K6 (all pages at home), K7 (basic home: nobody moves, but out
-//! of somebody's new home). K2 to K4 and K8 are about idle processors and single grants, which only
-//! the engine sees: its own tests look at them.
+//! The invariants of Brecht that can be seen from outside: I1 and I3 for a program that comes (its
+//! processors are the ones that worst fit gives), I5 (from an empty machine everybody has a node
+//! alone), I6 (no program that stays loses or changes a processor), I7 (a program that waits could
+//! not have had the processors it needs). I2 and I4 belong to other rules. Of Koita's: K1
+//! (everybody has a node alone), K5 (slide: outside only if the home is full), K6 (all pages at
+//! home), K7 (basic home: nobody moves, except out of another program's new home). K2 to K4 and K8
+//! are about idle processors and single grants, which only the engine sees: its own tests look at
+//! them.
 
 use super::manager::{Manager, Program};
 use super::neighbours::{Picture, is_worst_fit, nodes};
@@ -47,7 +48,7 @@ pub(super) struct Stage {
     dice: u64,
 }
 
-/// What the watching thread looks at, and what it has seen.
+/// The programs that the watching thread looks at, and the fault that it has seen.
 #[derive(Default)]
 struct Watched {
     pids: Mutex<Vec<u32>>,
@@ -64,8 +65,8 @@ impl Watched {
         for (index, (a, of_a)) in sets.iter().enumerate() {
             for (b, of_b) in &sets[index + 1..] {
                 let both = of_a.intersection(of_b);
-                // They were not read at one moment: only what the first one has still got is in two
-                // hands.
+                // The sets were not read at one moment, so two programs share only the processors
+                // that the first one still has.
                 let still = allowed(*a).is_some_and(|now| now.intersects(&both));
                 if !both.is_empty() && still && allowed(*b).is_some_and(|now| now.intersects(&both)) {
                     let text = format!("processes {a} and {b} both have {both}");
@@ -84,7 +85,7 @@ fn allowed(pid: u32) -> Option<CpuSet> {
 }
 
 impl Stage {
-    /// With this policy, and nobody on it.
+    /// A stage with this policy, and no program on it.
     pub fn new(policy: &str) -> Result<Self> {
         let manager = Manager::start(&format!("policy = \"{policy}\"\ncgroups = \"off\""), &[])?;
         let watched = Arc::new(Watched::default());
@@ -109,12 +110,12 @@ impl Stage {
         (self.dice >> 20) as usize % sides
     }
 
-    /// How many processors there are.
+    /// Number of processors.
     pub fn all(&self) -> usize {
         self.nodes.values().map(CpuSet::len).sum()
     }
 
-    /// Starts a program of this width; with `rigid` it runs with all of it or waits.
+    /// Starts a program of this width; with `rigid` it runs with all its processors or waits.
     pub fn start(&mut self, width: usize, rigid: bool) -> Result<u32> {
         let (width_text, megabytes) = (width.to_string(), MB.to_string());
         let mut options = vec!["--max", width_text.as_str()];
@@ -129,12 +130,12 @@ impl Stage {
         Ok(pid)
     }
 
-    /// Everybody, also who waits.
+    /// All programs, also the waiting ones.
     pub fn pids(&self) -> Vec<u32> {
         self.programs.keys().copied().collect()
     }
 
-    /// Kills one.
+    /// Kills one program.
     pub fn end(&mut self, pid: u32) {
         if let Ok(mut pids) = self.watched.pids.lock() {
             pids.retain(|watched| *watched != pid);
@@ -142,8 +143,8 @@ impl Stage {
         self.programs.remove(&pid);
     }
 
-    /// Waits until everything has come to rest, and takes a picture of those that run. The manager
-    /// is asked only for who runs and whether it is at rest.
+    /// Waits until everything has come to rest, and takes a picture of the programs that run. It
+    /// asks the manager only which programs run and whether it is at rest.
     pub fn settle(&mut self) -> Result<Picture> {
         let (manager, programs) = (&self.manager, &mut self.programs);
         let known: Vec<u32> = programs.keys().copied().collect();
@@ -162,7 +163,7 @@ impl Stage {
             Picture::take(running)
         };
         let mut before = None;
-        // The same twice, so that what a look begins is over at the next.
+        // The same picture twice, because the work that one look begins is over at the next.
         let picture = until("everything comes to rest", PATIENCE, look, |seen| {
             let same = before.as_ref() == Some(seen);
             before = Some(seen.clone());
@@ -181,7 +182,8 @@ impl Stage {
         self.programs.get(&pid).map_or(0, |entry| entry.1)
     }
 
-    /// Comes and goes; `check` sees each step: before, after, who came, who went.
+    /// Programs come and go; `check` sees each step: the pictures before and after, the program
+    /// that came, the program that went.
     fn come_and_go(
         &mut self,
         rigid: bool,
@@ -226,7 +228,7 @@ impl Drop for Stage {
 
 fn worst_fit(_: &Guest) -> Result<()> {
     let mut stage = Stage::new("worst-fit")?;
-    // I5: pools of one size, nobody wider, a pool for each.
+    // I5: pools of one size, no program wider than a pool, a pool for each program.
     let size = stage.nodes.values().map(CpuSet::len).max().unwrap_or(1);
     for index in 0..stage.nodes.len() {
         stage.start(1 + index % size, true)?;
@@ -255,7 +257,7 @@ fn worst_fit(_: &Guest) -> Result<()> {
                 Some(found) => {
                     ensure!(is_worst_fit(found, &free), "I1, I3: process {pid} was given {found}, free were {free:?}");
                 }
-                // First come, first served: it may wait for another one that waits.
+                // First come, first served: the program may wait for another waiting one.
                 None => ensure!(stage.width(pid) > unused || waiting.len() > 1, "I7: process {pid} waits"),
             }
         }
@@ -271,7 +273,7 @@ fn worst_fit(_: &Guest) -> Result<()> {
 /// The node that holds the pages of a program's own memory, if nearly all of them lie in one.
 pub(super) fn node_of_pages(pid: u32) -> Result<u32> {
     let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
-    // What it works on: mappings larger than what a stack or a library touches.
+    // The memory it works on: mappings larger than the ones that a stack or a library touches.
     for mapping in kernel::mappings(pid)?.iter().filter(|mapping| !mapping.what.starts_with('/')) {
         if mapping.bytes.values().sum::<u64>() >= 1 << 20 {
             mapping.bytes.iter().for_each(|(node, more)| *bytes.entry(*node).or_insert(0) += more);
@@ -283,7 +285,7 @@ pub(super) fn node_of_pages(pid: u32) -> Result<u32> {
     Ok(*node)
 }
 
-/// K1, K5 and K6 at one moment.
+/// Checks K1, K5 and K6 at one moment.
 fn expect_homes(stage: &Stage, picture: &Picture, slide: bool) -> Result<()> {
     ensure!(picture.programs.len() <= stage.nodes.len(), "K1: more programs than nodes run: {picture:?}");
     for (pid, cpus) in &picture.programs {

@@ -1,5 +1,5 @@
-//! Processors that go and come back under load, and processors that are taken from the manager and
-//! given back: the ledger follows the kernel, and programs are where they belong afterwards.
+//! Processors go and come back under load, or are taken from the manager and given back. The ledger
+//! follows the kernel, and programs are where they belong afterwards.
 
 use super::cgroups::{allowed, delegated};
 use super::manager::{Line, Manager, Program};
@@ -21,8 +21,8 @@ fn online(cpu: u32, value: &str) -> Result<()> {
     kernel::set(format!("/sys/devices/system/cpu/cpu{cpu}/online"), value)
 }
 
-/// Waits until the ledger's processors are exactly these and nobody is told of others; says how
-/// long it took since this was called, as a connection sees it that is open already.
+/// Waits until the ledger's processors are exactly these and no program is told others. Returns the
+/// time since the call, as an open connection sees it.
 fn ledger_is(line: &mut Line, cpus: &CpuSet, what: &str) -> Result<Duration> {
     const PATIENCE: Duration = Duration::from_mins(2);
     let begun = Instant::now();
@@ -41,7 +41,7 @@ fn ledger_is(line: &mut Line, cpus: &CpuSet, what: &str) -> Result<Duration> {
     }
 }
 
-/// What the waits for the ledger say together.
+/// Prints the latencies of all waits for the ledger together.
 fn say_latency(what: &str, mut all: Vec<Duration>) {
     all.sort_unstable();
     let ms = |it: Option<&Duration>| it.map_or(0.0, |it| it.as_secs_f64() * 1e3);
@@ -60,7 +60,7 @@ fn apart_and_as_told(manager: &Manager, programs: &[&Program]) -> Result<()> {
         let row = |pid: &u32| {
             let app = status.apps.iter().find(|app| app.pid == *pid);
             let said = app.map(|app| app.cpus.clone()).unwrap_or_default();
-            // For whoever wonders why: which thread it is, and whether the program has answered.
+            // For a reader of a failure: the thread, and whether the program has answered.
             let epochs = app.map(|app| (app.epoch, app.class, app.team, app.folded));
             let threads =
                 kernel::threads(*pid)?.into_iter().map(|it| format!("{} {} {}", it.name, it.allowed, it.state));
@@ -90,7 +90,7 @@ fn shake(what: &str, manager: &Manager, programs: &[&Program], cpus: &[u32]) -> 
         took.push(ledger_is(&mut line, &now, &format!("{cpu} back"))?);
     }
     apart_and_as_told(manager, programs)?;
-    // A processor that is gone and back before anybody looks.
+    // A processor goes and is back before anybody looks.
     for _ in 0..3 {
         online(cpus[0], "0")?;
         online(cpus[0], "1")?;

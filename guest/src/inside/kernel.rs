@@ -1,7 +1,7 @@
-//! The kernel's own word: who may run where and did, which page lies where, which control groups
-//! there are.
+//! Reads from the kernel where threads may run and did run, on which nodes pages lie, and which
+//! control groups there are.
 //!
-//! Must not know: the manager. What it says of itself is what is being tested.
+//! It asks only the kernel, because the manager's own statements are under test.
 
 use anyhow::{Context, Result};
 use numaestro_topology::CpuSet;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Where control groups are.
+/// The directory of control groups.
 pub const CGROUPS: &str = "/sys/fs/cgroup";
 
 /// A thread as the kernel sees it.
@@ -71,7 +71,7 @@ pub fn list(path: impl AsRef<Path>) -> Result<CpuSet> {
     text.parse().map_err(|_| anyhow::anyhow!("{}: \"{text}\" is no list", path.as_ref().display()))
 }
 
-/// Processors of a node.
+/// The processors of a node.
 ///
 /// # Errors
 /// There is no such node.
@@ -79,7 +79,7 @@ pub fn node_cpus(node: u32) -> Result<CpuSet> {
     list(format!("/sys/devices/system/node/node{node}/cpulist"))
 }
 
-/// All threads of a process; those that end meanwhile are left out.
+/// All threads of a process; threads that end meanwhile are left out.
 ///
 /// # Errors
 /// There is no such process.
@@ -116,7 +116,7 @@ fn thread(pid: u32, tid: u32) -> Result<Thread> {
 /// All mappings of a process with their pages (`numa_maps`).
 ///
 /// # Errors
-/// There is no such process, or the kernel says something else than expected.
+/// There is no such process, or the kernel's text has another form than expected.
 pub fn mappings(pid: u32) -> Result<Vec<Mapping>> {
     text(format!("/proc/{pid}/numa_maps"))?.lines().map(|line| mapping(line).with_context(|| line.to_owned())).collect()
 }
@@ -143,8 +143,7 @@ fn mapping(line: &str) -> Result<Mapping> {
     Ok(Mapping { address, policy, what, bytes })
 }
 
-/// Bytes of a process by node: what it has for itself (`own`), without the pages of files, or
-/// everything.
+/// Bytes of a process by node: its own (`own`), without the pages of files, or everything.
 ///
 /// # Errors
 /// As [`mappings`].
@@ -190,7 +189,7 @@ pub fn processes() -> Vec<u32> {
         .collect()
 }
 
-/// One line for each process, for those who wonder what hangs.
+/// One line for each process, to see which one hangs.
 pub fn processes_text() -> String {
     let mut out = String::new();
     for pid in processes() {
@@ -201,8 +200,7 @@ pub fn processes_text() -> String {
     out
 }
 
-/// Kills every process but the first, this one and those this one descends from, and waits until
-/// they are gone.
+/// Kills every process but the first, this one and its ancestors, and waits until they are gone.
 pub(super) fn kill_others() {
     let ancestors = ancestors();
     for _ in 0..500 {
@@ -233,7 +231,7 @@ pub fn parent(pid: u32) -> Option<u32> {
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
-/// Removes every control group, the deepest first. Those that somebody is in stay.
+/// Removes every control group, the deepest first. The groups that hold a process stay.
 pub(super) fn remove_cgroups() {
     fn below(directory: &Path) {
         for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -1,4 +1,4 @@
-//! What is there after everything has been stopped: nothing. No control group, no socket, no
+//! Checks that nothing is left after everything has been stopped: no control group, no socket, no
 //! processor or node that a program is kept from, no program that stands still.
 
 use super::manager::{Manager, Program};
@@ -17,7 +17,7 @@ pub const SCENARIOS: &[Scenario] = &[
 
 const LOAD: [&str; 7] = ["guest-load", "--threads", "3", "--mb", "2", "--seconds", "600"];
 
-/// What numaestro might leave somewhere.
+/// The control groups and the kernel's settings, in which numaestro might leave something behind.
 #[derive(Debug, PartialEq, Eq)]
 struct World {
     groups: BTreeSet<PathBuf>,
@@ -39,7 +39,7 @@ impl World {
     }
 }
 
-/// A program may run everywhere, have memory everywhere, and does run.
+/// Checks that a program may run everywhere, may have memory everywhere, and does run.
 fn expect_free(program: &Program, cpus: &CpuSet, nodes: &CpuSet) -> Result<()> {
     let pid = program.pid();
     let what = format!("process {pid} may run anywhere");
@@ -71,7 +71,7 @@ fn start(manager: &Manager) -> Result<Vec<Program>> {
         manager.app(program.pid())?;
         programs.push(program);
     }
-    // They are held: else there would be nothing to be left behind.
+    // The programs are held: else there would be nothing to leave behind.
     for program in &programs {
         let look = || kernel::threads(program.pid());
         let all = kernel::list("/sys/devices/system/cpu/online")?.len();
@@ -86,7 +86,7 @@ fn orderly(_: &Guest) -> Result<()> {
     let before = World::now()?;
     let (cpus, nodes) = own()?;
     let mut count = 0;
-    // Turns are ended too: nobody is left standing.
+    // The manager ends turns too: no program is left standing.
     for policy in ["equi", "HB-Con", "round-robin"] {
         let mut manager = Manager::start(&format!("policy = \"{policy}\""), &[])?;
         let programs = if policy == "equi" { start(&manager)? } else { some(&manager)? };
@@ -105,7 +105,7 @@ fn orderly(_: &Guest) -> Result<()> {
     Ok(())
 }
 
-/// Programs that have begun, as far as the policy lets them at once.
+/// Programs that have begun, as many as the policy lets run at once.
 fn some(manager: &Manager) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     for _ in 0..2 {
@@ -119,7 +119,7 @@ fn some(manager: &Manager) -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-/// Where this process may run and have memory: so may what it starts, but for numaestro.
+/// The processors and nodes that this process may use: so may its children, but for numaestro.
 fn own() -> Result<(CpuSet, CpuSet)> {
     let threads = kernel::threads(std::process::id())?;
     let first = threads.first().map(|thread| (thread.allowed.clone(), thread.nodes.clone()));
@@ -133,7 +133,7 @@ fn killed(_: &Guest) -> Result<()> {
     let programs = start(&first)?;
     let directory = first.directory().to_owned();
     first.kill()?;
-    // The next one takes over what the first one had, and ends in order.
+    // The next manager takes over the applications of the first one, and ends in order.
     let mut second = Manager::again(directory, "", &[])?;
     for program in &programs {
         second.app(program.pid())?;

@@ -1,4 +1,4 @@
-//! A manager and programs below it, started and spoken to with the command alone.
+//! A manager and programs below it, started and addressed with the command alone.
 
 use super::patience::until;
 use anyhow::{Context, Result, ensure};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// How long something may take in an emulated machine.
+/// The longest time that something may take in an emulated machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// An open connection to a manager.
@@ -43,16 +43,16 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Starts one with these settings (the text of a configuration file) and options, and waits
-    /// until it answers.
+    /// Starts a manager with these settings (the text of a configuration file) and options, and
+    /// waits until it answers.
     ///
     /// # Errors
-    /// It ends or does not answer; what it wrote is in the error.
+    /// It ends or does not answer; its output is in the error.
     pub fn start(settings: &str, options: &[&str]) -> Result<Self> {
         Self::again(fresh_directory()?, settings, options)
     }
 
-    /// Starts one in the directory of an earlier one, as after a crash.
+    /// Starts a manager in the directory of an earlier one, as after a crash.
     ///
     /// # Errors
     /// As [`Manager::start`].
@@ -73,8 +73,8 @@ impl Manager {
     /// # Errors
     /// As [`Manager::start`].
     pub fn again_in(group: Option<&Path>, directory: PathBuf, settings: &str, options: &[&str]) -> Result<Self> {
-        // Load that is not managed is this test's own: nobody gives way to it unless the settings
-        // say so.
+        // Unmanaged load is this test's own: the manager gives way to it only if the settings say
+        // so.
         let defaults = if settings.contains("unmanaged") { "" } else { "unmanaged = false\n" };
         std::fs::write(directory.join("config.toml"), format!("{defaults}{settings}\n"))?;
         let log = std::fs::File::create(directory.join("log"))?;
@@ -83,7 +83,7 @@ impl Manager {
             group.map_or_else(|| command(&directory, &daemon), |group| command_in(group, &directory, &daemon));
         command.arg("--config").arg(directory.join("config.toml")).args(options);
         if options.contains(&"--system") {
-            // Its usual directory is not the one that `NUMAESTRO_DIR` names.
+            // The directory that `NUMAESTRO_DIR` names is not the manager's usual one.
             command.arg("--dir").arg(&directory);
         }
         let child = command.stdout(log.try_clone()?).stderr(log).spawn()?;
@@ -104,20 +104,20 @@ impl Manager {
         self.child.id()
     }
 
-    /// What it wrote.
+    /// Its output.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.join("log")).unwrap_or_default()
     }
 
-    /// The command with these arguments, speaking to this manager.
+    /// A command with these arguments that speaks to this manager.
     pub fn command(&self, arguments: &[&str]) -> Command {
         command(&self.directory, arguments)
     }
 
-    /// The command to its end; its output.
+    /// Runs the command to its end; returns its output.
     ///
     /// # Errors
-    /// It does not exit with 0; what it wrote is in the error.
+    /// It does not exit with 0; its output is in the error.
     pub fn ask(&self, arguments: &[&str]) -> Result<String> {
         let output = self.command(arguments).stdin(Stdio::null()).output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -183,7 +183,7 @@ impl Manager {
         until(&what, PATIENCE, || self.status(), |status| status.apps.iter().find(|app| app.pid == pid).cloned())
     }
 
-    /// Kills it the hard way, and waits until it is gone.
+    /// Kills the manager with SIGKILL, and waits until it is gone.
     ///
     /// # Errors
     /// It has been gone before.
@@ -193,7 +193,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Ends it in order.
+    /// Ends the manager in order.
     ///
     /// # Errors
     /// It does not end.
@@ -218,7 +218,7 @@ fn fresh_directory() -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// The same from a shell that goes into the group and becomes the command there.
+/// The command from a shell that goes into the group and becomes the command there.
 fn command_in(group: &Path, directory: &Path, arguments: &[&str]) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", "echo 0 >\"$0/cgroup.procs\" && exec \"$@\""]).arg(group).arg("numaestro").args(arguments);
@@ -240,7 +240,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts a command; what it writes goes to a file.
+    /// Starts a command; its output goes to a file.
     ///
     /// # Errors
     /// It cannot be started.
@@ -261,12 +261,12 @@ impl Program {
         self.child.id()
     }
 
-    /// What it has written up to now.
+    /// Its output up to now.
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.output).unwrap_or_default()).into_owned()
     }
 
-    /// How it ended, if it has.
+    /// The status with which it ended, if it has.
     ///
     /// # Errors
     /// The kernel does not say.
@@ -274,7 +274,7 @@ impl Program {
         Ok(self.child.try_wait()?)
     }
 
-    /// Waits until it has written `text`; gives everything that it wrote.
+    /// Waits until it has written `text`; returns all its output.
     ///
     /// # Errors
     /// It does not.
@@ -283,7 +283,7 @@ impl Program {
         until(&what, PATIENCE, || Ok(self.output()), |output| output.contains(text).then(|| output.clone()))
     }
 
-    /// Waits for its end; it must exit with 0. Gives what it wrote.
+    /// Waits for its end; it must exit with 0. Returns its output.
     ///
     /// # Errors
     /// It does not end, or not well.

@@ -1,5 +1,5 @@
-//! What runs in a guest: scenarios, each of which uses numaestro as its users do and then asks the
-//! kernel what is true.
+//! The scenarios that run in a guest: each uses numaestro as its users do and then asks the kernel
+//! for the truth.
 //!
 //! # To add a scenario
 //! 1. Write `src/inside/TOPIC.rs` (or use one that is there):
@@ -11,22 +11,22 @@
 //!
 //! A scenario fails by returning an error (`ensure!`, `bail!`, `?`) or by panicking; the others go
 //! on. Lines that it writes as `measured: ...` are shown also when all is well. Each has a process
-//! of its own and [`SECONDS_MAX`] seconds. Afterwards everything that still runs is killed, control
-//! groups are removed, processors are brought online again and the kernel's settings ([`SETTINGS`])
-//! are put back, so that nobody depends on who was before.
+//! of its own and [`SECONDS_MAX`] seconds. Afterwards the runner kills every process that still
+//! runs, removes control groups, brings processors online again and puts the kernel's settings
+//! ([`SETTINGS`]) back, so that no scenario depends on the one before.
 //!
-//! # What helps
+//! # Helpers
 //! * [`manager::Manager`]: a manager of one's own (with a configuration file and options), `run`
 //!   below it, its status.
-//! * [`kernel`]: threads with what they may use and where they ran last, pages by node, control
-//!   groups, settings.
-//! * [`patience::until`]: emulation is slow, so nothing is expected at once and no time is ever
-//!   measured.
+//! * [`kernel`]: threads with the processors and nodes they may use and the processors they ran on
+//!   last, pages by node, control groups, settings.
+//! * [`patience::until`]: emulation is slow, so a scenario expects nothing at once and measures no
+//!   time.
 //! * `guest-load` (`src/bin/load.rs`): threads with memory that check themselves; the OpenMP
-//!   programs of `kernels/` are in the search path too. [`Guest::shape`] says what was asked for.
-//!   The users are root, alice (1001), bob (1002), carol (1003).
+//!   programs of `kernels/` are in the search path too. [`Guest::shape`] is the shape that was
+//!   asked for. The users are root, alice (1001), bob (1002), carol (1003).
 //!
-//! A guest's processors are emulated: never look at how fast something is.
+//! A guest's processors are emulated: their speed says nothing.
 
 pub mod kernel;
 pub mod manager;
@@ -69,8 +69,8 @@ pub const TOPICS: &[&[Scenario]] = &[
     users::SCENARIOS,
 ];
 
-/// After this many seconds a scenario has failed. Much more than any needs: a slow machine is no
-/// fault, and the guest has a limit of its own.
+/// After this many seconds a scenario has failed. This is much more than any scenario needs: a slow
+/// machine is no fault, and the guest has a limit of its own.
 pub const SECONDS_MAX: u64 = 300;
 
 /// Settings of the kernel that scenarios may change: they are put back after each.
@@ -80,21 +80,21 @@ pub const SETTINGS: [&str; 3] = [
     "/sys/kernel/mm/transparent_hugepage/enabled",
 ];
 
-/// One thing that must hold.
+/// One statement that must hold.
 #[derive(Debug)]
 pub struct Scenario {
     /// `topic-what-holds`.
     pub name: &'static str,
     /// The guests it is for.
     pub guests: &'static [&'static str],
-    /// Does it, and says why not.
+    /// Tries the statement; the error says why it does not hold.
     pub run: fn(&Guest) -> Result<()>,
 }
 
 /// The guest a scenario runs in.
 #[derive(Debug)]
 pub struct Guest {
-    /// As it was asked for.
+    /// The shape that was asked for.
     pub shape: Shape,
     /// Its name among the boots; empty in one that somebody made by hand.
     pub name: String,
@@ -121,7 +121,8 @@ pub fn chosen<'a>(guest: &'a str, only: &'a str) -> impl Iterator<Item = &'stati
     all.filter(move |it| it.guests.contains(&guest) && it.name.contains(only))
 }
 
-/// The program `guest-inside`: all scenarios of this guest, or a part that is told what to do.
+/// The program `guest-inside`: runs all scenarios of this guest, or the part that its arguments
+/// name.
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -142,13 +143,14 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// In a process of its own, so that not even a crash or a hang stops the others.
+/// Runs one scenario. It has a process of its own, so that not even a crash or a hang stops the
+/// others.
 fn one(name: &str) -> Result<()> {
     let scenario = TOPICS.iter().copied().flatten().find(|it| it.name == name).context("no such scenario")?;
     (scenario.run)(&Guest::this()?)
 }
 
-/// Runs them in order; whether all went well.
+/// Runs the scenarios in order; says whether all went well.
 fn scenarios(guest: &str, only: &str) -> Result<bool> {
     let slate = Slate::now();
     let (mut passed, mut failed) = (0, 0);
@@ -178,7 +180,7 @@ fn say(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// What a scenario wrote: what it measured, or why it failed.
+/// The output of a scenario in a process of its own: its measurements, or the reason why it failed.
 fn in_own_process(scenario: &Scenario, guest: &str) -> Result<Result<String, String>> {
     let log = format!("/tmp/{}.log", scenario.name);
     let output = std::fs::File::create(&log)?;
@@ -191,7 +193,7 @@ fn in_own_process(scenario: &Scenario, guest: &str) -> Result<Result<String, Str
             break Some(status);
         }
         if begun.elapsed() > Duration::from_secs(SECONDS_MAX) {
-            // What it waits for is best seen from outside.
+            // The cause of a hang is best seen from outside.
             let stuck = kernel::processes_text();
             child.kill()?;
             child.wait()?;
@@ -202,14 +204,14 @@ fn in_own_process(scenario: &Scenario, guest: &str) -> Result<Result<String, Str
     };
     let wrote = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
     if status.is_some_and(|status| status.success()) {
-        // What it has measured; the rest is only of interest when something is wrong.
+        // Its measurements; the rest is only of interest when something is wrong.
         let lines: Vec<&str> = wrote.lines().filter_map(|line| line.strip_prefix("measured: ")).collect();
         return Ok(Ok(lines.iter().flat_map(|line| ["    ", line, "\n"]).collect()));
     }
     Ok(Err(wrote))
 }
 
-/// How the guest was before the first scenario.
+/// The state of the guest before the first scenario.
 struct Slate {
     online: String,
     settings: Vec<(&'static str, String)>,
@@ -222,7 +224,7 @@ impl Slate {
         Self { online, settings }
     }
 
-    /// Ends what still runs and puts everything back.
+    /// Ends every process that still runs and puts everything back.
     fn wipe(&self) {
         kernel::kill_others();
         if kernel::text("/sys/devices/system/cpu/online").is_ok_and(|now| now != self.online) {

@@ -1,14 +1,15 @@
-//! What the kernel shows of several programs at one moment: which processors each may use, which
-//! nodes that are, who shares one.
+//! The processors and nodes of several programs at one moment, as the kernel shows them, and the
+//! programs that share one.
 //!
-//! Must not know: the manager.
+//! It asks only the kernel, so that it can judge the manager.
 
 use super::kernel;
 use anyhow::{Context, Result, ensure};
 use numaestro_topology::CpuSet;
 use std::collections::BTreeMap;
 
-/// Programs (by any number that stays theirs) and where all their threads may run.
+/// Programs (by any number that stays theirs) and the processors on which all their threads may
+/// run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
     /// Processors of each program.
@@ -30,10 +31,10 @@ pub fn nodes() -> Result<BTreeMap<u32, CpuSet>> {
     Ok(out)
 }
 
-/// Where a program may run. All its threads must agree: a thread that is left behind is an error.
-///
+/// The processors on which a program may run. All its threads must agree: a thread that is left
+/// behind is an error.
 /// # Errors
-/// It is gone, or its threads do not agree.
+/// The program is gone, or its threads do not agree.
 pub fn processors(pid: u32) -> Result<CpuSet> {
     let threads = kernel::threads(pid)?;
     let first = threads.first().with_context(|| format!("process {pid} has no threads"))?.allowed.clone();
@@ -49,7 +50,7 @@ pub fn processors(pid: u32) -> Result<CpuSet> {
 }
 
 impl Picture {
-    /// Of these processes.
+    /// The picture of these processes.
     ///
     /// # Errors
     /// As [`processors`].
@@ -70,10 +71,10 @@ impl Picture {
         self.programs.iter().filter(|(_, cpus)| cpus.intersects(node)).map(|(pid, _)| *pid).collect()
     }
 
-    /// Nobody has a processor of somebody else (G1).
+    /// Checks that no program has a processor of another one (G1).
     ///
     /// # Errors
-    /// Somebody does.
+    /// Two programs have a processor in common.
     pub fn expect_apart(&self) -> Result<()> {
         for (a, of_a) in &self.programs {
             for (b, of_b) in self.programs.range(a + 1..) {
@@ -83,12 +84,13 @@ impl Picture {
         Ok(())
     }
 
-    /// Nobody has come into a node where somebody was, while a node was and is all free. In pools
-    /// of equal size that is what I1 and I3 (worst fit) say together; of homes the fourth rule of
-    /// base priority says it. Who shares a node from a time when none was free may go on.
+    /// Checks that no program has come into a node where another one was, while a node was and is
+    /// all free. In pools of equal size I1 and I3 (worst fit) demand this together; for homes the
+    /// fourth rule of base priority demands it. A program that shares a node from a time when none
+    /// was free may stay.
     ///
     /// # Errors
-    /// Somebody has.
+    /// A program has come into such a node.
     pub fn expect_no_needless_sharing(&self, before: &Self, nodes: &BTreeMap<u32, CpuSet>) -> Result<()> {
         let empty: Vec<u32> = nodes
             .iter()
@@ -113,14 +115,14 @@ impl Picture {
 }
 
 /// Whether worst fit could have given a new program `found` of the processors that were free: the
-/// pool with most free ones first (of equals any), until it is full, and so on.
+/// pool with the most free processors first (of equals any), until it is full, and so on.
 pub fn is_worst_fit(found: &CpuSet, free: &[CpuSet]) -> bool {
     let taken: Vec<usize> = free.iter().map(|pool| pool.intersection(found).len()).collect();
     let wanted: usize = taken.iter().sum();
     if wanted != found.len() {
         return false;
     }
-    // Greedy: pools in falling order of free ones, each filled before the next is begun.
+    // Greedy: pools in falling order of free processors, each filled before the next is begun.
     let mut order: Vec<usize> = (0..free.len()).collect();
     order.sort_by_key(|&pool| (std::cmp::Reverse(free[pool].len()), std::cmp::Reverse(taken[pool])));
     let mut left = wanted;
@@ -171,7 +173,7 @@ mod tests {
         fine.expect_no_needless_sharing(&before, &nodes).unwrap();
         let bad = picture(&[(1, "0"), (2, "2"), (3, "1")]);
         assert!(bad.expect_no_needless_sharing(&before, &nodes).is_err());
-        // Nothing was free before, so whoever shares may stay.
+        // Nothing was free before, so a program that shares may stay.
         let full = picture(&[(1, "0"), (2, "2"), (3, "4"), (4, "1")]);
         picture(&[(1, "0"), (2, "2"), (4, "1")]).expect_no_needless_sharing(&full, &nodes).unwrap();
         assert!(picture(&[(1, "0-1"), (2, "1-2")]).expect_apart().is_err());

@@ -1,5 +1,5 @@
-//! Nodes with only memory and nodes without any: programs run, homes are nodes with processors, and
-//! memory that does not fit goes to the nearest node that has some, at last to the one without
+//! Nodes with only memory and nodes without any. Programs run, and homes are nodes with processors.
+//! Memory that does not fit goes to the nearest node that has some, at last to the one without
 //! processors.
 
 use super::manager::{Manager, Program};
@@ -64,8 +64,8 @@ fn homes(guest: &Guest) -> Result<()> {
     let manager = Manager::start("policy = \"HB-Con\"", &[])?;
     let with_processors = nodes()?;
     let mut programs = Vec::new();
-    // As many as there are nodes with processors, the widest first: each must get one of these for
-    // itself.
+    // As many programs as there are nodes with processors, the widest first: each must get one of
+    // these for itself.
     let mut widths: Vec<u32> = with_processors.values().map(|cpus| cpus.len() as u32).collect();
     widths.sort_unstable_by(|a, b| b.cmp(a));
     for width in &widths {
@@ -104,7 +104,7 @@ fn spill(guest: &Guest) -> Result<()> {
     let order = by_distance(guest, home)?;
     ensure!(order.len() >= 3, "this guest has too few nodes with memory: {order:?}");
     let before: Vec<u64> = order.iter().map(|node| free(*node)).collect::<Result<_>>()?;
-    // More than the two nearest hold; a part must go to the farthest.
+    // More than the two nearest nodes hold, so that a part must go to the farthest.
     let wanted = before[0] + before[1] + before[2] / 4;
     let program = one(&manager, 1, wanted / MIB)?;
     ensure!(
@@ -120,8 +120,8 @@ fn spill(guest: &Guest) -> Result<()> {
         .collect();
     let shown = shown.join(", ");
     for (index, free) in before.iter().enumerate().take(2) {
-        // The kernel keeps some free for itself; what is there beside is the page tables of this
-        // program and others' growth.
+        // The kernel keeps some memory free for itself; the rest is the page tables of this program
+        // and the growth of others.
         ensure!(of(index) * 100 >= free * 75, "not full before the next was begun: {shown}");
     }
     ensure!(of(2) > 0, "nothing went to the farthest: {shown}");

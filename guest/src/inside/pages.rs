@@ -1,5 +1,5 @@
 //! Homes and pages: programs and their memory stay on one node, pages follow their programs, and
-//! what does not fit is said.
+//! the manager says which pages do not fit.
 
 use super::manager::{Manager, Program};
 use super::patience::soon;
@@ -44,7 +44,7 @@ fn nodes_of(guest_nodes: &BTreeMap<u32, CpuSet>, pid: u32) -> Result<CpuSet> {
     Ok(guest_nodes.iter().filter(|(_, cpus)| cpus.intersects(&allowed)).map(|(node, _)| *node).collect())
 }
 
-/// `status --memory`, and in it one program's.
+/// The answer of `status --memory`, and the part of one program in it.
 fn memory(manager: &Manager, pid: u32) -> Result<(Status, MemoryStatus)> {
     let text = manager.ask(&["status", "--memory", "--json"])?;
     let status: Status = serde_json::from_str(&text).with_context(|| text.clone())?;
@@ -57,7 +57,7 @@ fn load(mb: &str) -> Vec<&str> {
     vec!["guest-load", "--threads", "2", "--mb", mb, "--seconds", "600", "--stop-file", "/tmp/enough"]
 }
 
-/// Ends a program in order; its checksum must be what it is without numaestro.
+/// Ends a program in order; its checksum must be the same as without numaestro.
 fn same_result(mut program: Program, mb: &str) -> Result<()> {
     std::fs::write("/tmp/enough", "")?;
     let output = program.finish()?;
@@ -108,7 +108,7 @@ fn at_home(policy: &str) -> Result<()> {
 
 /// The processors of a program's node go offline: it goes elsewhere, and its pages after it.
 fn follow(_: &Guest) -> Result<()> {
-    // So that it is the manager who moves them.
+    // Without the kernel's balancing, only the manager moves pages.
     kernel::set("/proc/sys/kernel/numa_balancing", "0")?;
     let nodes = super::neighbours::nodes()?;
     let manager = Manager::start("[memory]\nmoves_mib_per_s = 64\n", &["--policy", "worst-fit", "-v"])?;
@@ -197,7 +197,8 @@ fn policies(pid: u32) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// An OpenMP program is told in its page that its pages go elsewhere, and its root thread does it.
+/// The manager tells an OpenMP program in its page that its pages go elsewhere, and the program's
+/// root thread carries that out.
 fn shim_follows(_: &Guest) -> Result<()> {
     let manager = Manager::start("", &["--policy", "HS-Con"])?;
     let program = manager.run(&["--max", "2"], &["sor", "--size", "96", "--reps", "100000000"])?;
@@ -263,7 +264,7 @@ fn balancing(_: &Guest) -> Result<()> {
             soon("the kernel moves pages of first touch", look, |there| *there < 500)?;
             took = begun.elapsed();
         } else {
-            // Three times as long as the kernel has needed where it may.
+            // Three times as long as the kernel needed where it was allowed to.
             std::thread::sleep((took * 3).max(Duration::from_secs(3)));
         }
         left.push(permille_on(program.pid(), &home)?);

@@ -1,11 +1,10 @@
-//! Waiting for something to become true.
+//! Waits for a condition to become true.
 
 use anyhow::{Result, bail};
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-/// Looks until `holds` gives a value. `look` is what is being watched: its last answer is in the
-/// error.
+/// Looks until `holds` gives a value. `look` observes; its last answer is in the error.
 ///
 /// # Errors
 /// It did not hold within `limit`, or the look itself failed at last.
@@ -31,7 +30,7 @@ pub fn until<T: Debug, U>(
     }
 }
 
-/// [`until`] with two minutes, for what needs no value: machines that emulate are slow, and
+/// [`until`] with two minutes, for a condition without a value: machines that emulate are slow, and
 /// sometimes busy.
 ///
 /// # Errors

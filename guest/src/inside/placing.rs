@@ -17,7 +17,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "placing-a-killed-manager-lets-programs-go-on", guests: &["two"], run: manager_dies },
 ];
 
-/// Where all threads of a process may run, together.
+/// The processors on which any thread of a process may run.
 fn allowed(pid: u32) -> Result<CpuSet> {
     let threads = kernel::threads(pid)?;
     ensure!(!threads.is_empty(), "process {pid} has no threads");
@@ -43,14 +43,14 @@ fn two_apart(guest: &Guest) -> Result<()> {
     soon("each program has processors of its own", look, |(a, b)| {
         !a.intersects(b) && !a.is_empty() && !b.is_empty() && a.len() + b.len() >= 2 * half
     })?;
-    // What the manager says is what the kernel does.
+    // The kernel has the same sets as the manager.
     let look = || {
         let status = manager.status_by_command()?;
         let of = |pid: u32| status.apps.iter().find(|app| app.pid == pid).map(|app| app.cpus.clone());
         Ok((of(first.pid()), allowed(first.pid())?.to_string()))
     };
     soon("status and kernel agree", look, |(said, is)| said.as_ref() == Some(is))?;
-    // When one has gone, the other has all.
+    // When one program has gone, the other has all processors.
     first.kill();
     let all = guest.shape.pu_count() as usize;
     soon("the one that is left has the machine", || allowed(second.pid()), |set| set.len() == all)

@@ -1,8 +1,8 @@
-//! Repartitioning: programs come and go, and each that fits a node is on one node when everything
-//! has come to rest, with its pages, wherever it was before.
+//! Repartitioning: programs come and go. When everything has come to rest, each program that fits a
+//! node is on one node with its pages, wherever it was before.
 //!
-//! While more programs run than there are nodes, one may be left on two where bringing it together
-//! would cost more than it saves; that is counted and no fault.
+//! While more programs run than there are nodes, one may stay on two nodes where bringing it
+//! together would cost more than it saves. The scenario counts that; it is no fault.
 
 use super::coming_and_going::{Stage, node_of_pages};
 use super::neighbours::Picture;
@@ -23,7 +23,7 @@ fn nodes_of(stage: &Stage, picture: &Picture, pid: u32) -> Vec<u32> {
     stage.nodes.iter().filter(|(_, cpus)| cpus.intersects(mine)).map(|(node, _)| *node).collect()
 }
 
-/// All processors are in use as far as they are wanted, and nobody is on more nodes than needed.
+/// Checks that no program is on more nodes than it needs.
 fn expect_together(stage: &Stage, picture: &Picture) -> Result<()> {
     for (pid, cpus) in &picture.programs {
         let on = nodes_of(stage, picture, *pid);
@@ -49,8 +49,8 @@ fn one_node_each(_: &Guest) -> Result<()> {
     let mut stage = Stage::new("equi-pools pages=home")?;
     let (all, count) = (stage.all(), stage.nodes.len());
     let node = all / count;
-    // One has the whole machine. Others come until there is a node for each: it must come together
-    // on one, and its pages after it.
+    // One program has the whole machine. Others come until there is a node for each: it must come
+    // together on one, and its pages after it.
     let wide = stage.start(all, false)?;
     let alone = stage.settle()?;
     ensure!(alone.programs[&wide].len() == all, "the only program has {:?}", alone.programs);
@@ -64,7 +64,7 @@ fn one_node_each(_: &Guest) -> Result<()> {
     for pid in full.programs.keys() {
         stage.end(*pid);
     }
-    // Then programs as wide as a node, sometimes one more than there are nodes.
+    // Then come programs as wide as a node, sometimes one more than there are nodes.
     let (mut moved, mut apart) = (0, 0);
     let mut before = stage.settle()?;
     for step in 0..STEPS {

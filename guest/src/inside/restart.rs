@@ -1,6 +1,6 @@
-//! The manager is killed again and again at any moment while programs of all kinds run: none dies
-//! or stalls, results are what they always are, and after each restart everybody has what they had
-//! and nobody shares.
+//! Somebody kills the manager again and again at any moment while programs of all kinds run. No
+//! program dies or stalls, and results are the same as always. After each restart everybody has the
+//! same processors as before, and nobody shares.
 
 use super::cgroups::allowed;
 use super::manager::{Manager, Program};
@@ -28,19 +28,20 @@ fn again_and_again(_: &Guest) -> Result<()> {
         manager.run(&[], &["sh", "-c", "sor --size 96 --reps 10000000 --json; true"])?,
     ];
     let look = || manager.status();
-    // The shell takes no shim here (it is linked statically), and what is inside belongs to it.
+    // The shell takes no shim here (it is linked statically), and its children belong to it.
     soon("three programs", look, |status| status.apps.len() == programs.len())?;
     at_rest(&manager, &programs)?;
     for kill in 0..KILLS {
         // Not always at rest: every third time something has just changed.
         let guest = (kill % 3 == 2).then(|| manager.run(&[], &fold)).transpose()?;
         if let Some(guest) = &guest {
-            // One that finds no manager would start one, and then there would be two of them.
+            // A command that finds no manager would start one, and then there would be two
+            // managers.
             manager.app(guest.pid())?;
         }
         std::thread::sleep(Duration::from_millis(37 * kill));
-        // Programs without a shim are given what they are seen to use, so it is the very last
-        // picture that counts.
+        // The manager gives programs without a shim the processors that it sees them use, so only
+        // the very last picture counts.
         let before = held(&manager.status()?);
         manager.kill()?;
         let directory = manager.directory().to_owned();
@@ -59,7 +60,7 @@ fn again_and_again(_: &Guest) -> Result<()> {
     Ok(())
 }
 
-/// Who has which processors, by process.
+/// The processors of each program, by process.
 fn held(status: &Status) -> Vec<(u32, String)> {
     let own = status.apps.iter().filter(|app| app.state != "wrapper");
     own.map(|app| (app.pid, app.cpus.clone())).collect()

@@ -1,6 +1,6 @@
-//! Programs that users start as they always do, under the system's manager: rules adopt them,
-//! everybody gets a part, and the kernel confirms it. And a program in a container, a service and a
-//! storm of short programs, which no rule takes.
+//! Users start programs as they always do, under the system's manager: rules adopt the programs,
+//! every program gets a part, and the kernel confirms it. No rule takes a program in a container, a
+//! service or a storm of short programs.
 
 use super::manager::{Manager, Program};
 use super::neighbours::Picture;
@@ -30,7 +30,8 @@ fn load(user: Option<u32>, threads: &str) -> Result<Program> {
     Program::start(command, user)
 }
 
-/// Everything the manager manages. On a busy machine it may take more than one try to be answered.
+/// Every application of the manager. On a busy machine it may take several tries until the manager
+/// answers.
 fn apps(manager: &Manager) -> Result<Vec<AppStatus>> {
     Ok(until("the manager answers", PATIENCE, || manager.status(), |status| Some(status.clone()))?.apps)
 }
@@ -44,8 +45,8 @@ fn adopted(manager: &Manager, program: &Program) -> Result<AppStatus> {
     until(&what, PATIENCE, || app(manager, program.pid()), Clone::clone)
 }
 
-/// The manager has had every look at what was there before: a program that was started after it has
-/// been adopted, and the last look is over.
+/// Waits until the manager has looked at every program that was there before it: it has adopted a
+/// program that was started after it, and its last look is over.
 fn wait_until_looked(manager: &Manager) -> Result<()> {
     let mut marker = load(Some(CAROL), "2")?;
     adopted(manager, &marker)?;
@@ -57,7 +58,7 @@ fn wait_until_looked(manager: &Manager) -> Result<()> {
 fn three_users(_: &Guest) -> Result<()> {
     let rules = "[[rules]]\nuser = \"carol\"\ncommand = \"sleep\"\nadopt = false\n\
                  [[rules]]\nuser = \"alice\"\n[[rules]]\nuser = \"bob\"\nmax = 2\n[[rules]]\nuser = \"carol\"\nname = \"carols\"\n";
-    // One runs before the manager does.
+    // One program runs before the manager does.
     let early = load(Some(ALICE), "4")?;
     let manager = Manager::start(rules, &["--system"])?;
     let (second, third) = (load(Some(BOB), "4")?, load(Some(CAROL), "4")?);
@@ -75,7 +76,8 @@ fn three_users(_: &Guest) -> Result<()> {
     let seen = app(&manager, third.pid())?.context("it was there")?;
     ensure!(seen.name == "carols" && seen.user.as_deref() == Some("carol"), "{seen:?}");
     ensure!(app(&manager, roots.pid())?.is_none(), "no rule is about root's program");
-    // What is let go gives back, and is not taken again by the looks that follow.
+    // An application that is let go gives its processors back, and the looks that follow do not
+    // take it again.
     let bobs = apps(&manager)?;
     let bobs = bobs.iter().find(|app| app.pid == second.pid()).context("bob's")?.app.to_string();
     manager.ask(&["release", &bobs])?;

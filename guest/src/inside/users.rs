@@ -1,5 +1,5 @@
-//! Three users under the manager of all users: their weights give shares within one processor of
-//! what is right, the kernel confirms it, and nobody gets at what is not theirs.
+//! Three users under the manager of all users. Their weights give each a share within 1 processor
+//! of the right one, the kernel confirms it, and no user reaches the programs of another.
 
 use super::manager::{Manager, Program};
 use super::patience::{soon, until};
@@ -25,7 +25,7 @@ fn weights(alice: u32, bob: u32, carol: u32) -> String {
     format!("[users.alice]\nweight = {alice}.0\n[users.bob]\nweight = {bob}.0\n[users.carol]\nweight = {carol}.0\n")
 }
 
-/// Where the threads of a program may run, together.
+/// The processors on which any thread of a program may run.
 fn allowed(program: &Program) -> Result<CpuSet> {
     let mut all = CpuSet::new();
     for thread in kernel::threads(program.pid())? {
@@ -35,8 +35,8 @@ fn allowed(program: &Program) -> Result<CpuSet> {
     Ok(all)
 }
 
-/// Processors of each user, as the kernel has them, are within one of what their weights say, and
-/// nobody's are another's.
+/// Checks that the processors of each user, as the kernel has them, are within 1 processor of the
+/// share of the weights, and that no two users have one in common.
 fn shares(users: &[(f64, Vec<&Program>)], pus: u32) -> Result<()> {
     let total: f64 = users.iter().map(|(weight, _)| weight).sum();
     let look = || {
@@ -88,7 +88,7 @@ fn share_by_weight(guest: &Guest) -> Result<()> {
     shares(&[(2.0, vec![&alices, &second]), (1.0, vec![&bobs])], pus)
 }
 
-/// A command as a user, which must fail; what it writes.
+/// Runs a command as a user, which must fail; returns its output.
 fn refused(manager: &Manager, user: u32, arguments: &[&str]) -> Result<String> {
     let output = manager.command(arguments).uid(user).gid(user).current_dir("/tmp").output()?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -67,7 +67,7 @@ pub fn fields() -> Vec<Field> {
     list!(all, "page" at 0, Page {
         header, manager, root, helper, request, analyzer, fold, nodes, reserved, cpuset, vp,
     });
-    // The seven lines have been listed field by field.
+    // The seven lines are listed field by field above.
     all.drain(lines..lines + 7);
     list!(all, "hello" at 0, Hello {
         magic, kind, version, page_version, runtimes, threads_max, reattach, claim_count, reserved, claim_app, name,
@@ -83,7 +83,7 @@ pub fn fields() -> Vec<Field> {
     all
 }
 
-/// Every number both sides must know.
+/// Every number that both sides must know.
 pub fn constants() -> Vec<Constant> {
     constants! {
         "page.MAGIC" = page::MAGIC, "NM_PAGE_MAGIC";

@@ -1,8 +1,7 @@
-//! The shared page and the messages exist three times: in Rust, in C and in `docs/ABI.md`. Here the
-//! three are compared.
+//! Compares the three descriptions of the shared page and the messages: Rust, C and `docs/ABI.md`.
 //!
-//! `layout` asks the Rust compiler, `probe` the C compiler, `table` reads the document. None of
-//! them knows the others.
+//! `layout` asks the Rust compiler, `probe` the C compiler, `table` reads the document, each
+//! without the others.
 
 mod layout;
 mod probe;
@@ -35,7 +34,7 @@ pub struct Constant {
     pub name: String,
     /// Its value.
     pub value: u64,
-    /// What C calls it; empty where the C side does not need it.
+    /// Its name in C; empty where the C side does not need it.
     pub c_name: &'static str,
 }
 

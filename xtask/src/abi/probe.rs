@@ -33,7 +33,7 @@ pub struct Answer {
     pub size: usize,
 }
 
-/// Compiles the probe with the compiler in `CC` (`cc` if unset), runs it and reads what it says.
+/// Compiles the probe with the compiler in `CC` (`cc` if unset), runs it and reads its output.
 pub fn ask(root: &Path, fields: &[Field], constants: &[Constant]) -> Result<Vec<Answer>> {
     let directory = root.join("build/xtask");
     std::fs::create_dir_all(&directory).with_context(|| format!("cannot create {}", directory.display()))?;

@@ -1,6 +1,6 @@
 //! The tables of `docs/ABI.md`.
 //!
-//! A row that begins with a number and a backticked name is compared with the program:
+//! The check compares every row that begins with a number and a backticked name with the program:
 //! `| 0x040 | `page.a` | u32 | …` for a field (the third cell is its type), `| 1 | `flag.A` | …`
 //! for a constant. Every other row is prose.
 
@@ -17,7 +17,7 @@ pub struct Row {
     pub size: Option<usize>,
 }
 
-/// All rows that are compared.
+/// All rows that the check compares.
 pub fn parse(document: &str) -> Vec<Row> {
     let lines = document.lines().enumerate();
     lines.filter_map(|(index, text)| parse_row(index + 1, text)).collect()

@@ -1,9 +1,9 @@
-//! No circle of files: where one file uses another, that one does not lead back to it.
+//! Finds circles of files: a file that uses another one, from which paths lead back to it.
 //!
 //! A module and the files below it are one room, because they may open each other's private fields.
-//! So at every level of a crate's tree of modules, the modules beside each other are compared, each
-//! with all that is below it. What a file uses is what its paths that begin with `crate::` or
-//! `super::` lead to. Comments, literals and test modules are not looked at.
+//! So the check compares, at every level of a crate's tree of modules, the modules beside each
+//! other, each with all files below it. A file uses the modules to which its paths lead that begin
+//! with `crate::` or `super::`. The check does not look at comments, literals and test modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::code::{without_comments_and_literals, without_test_module};
 use crate::finding::Finding;
 use crate::sources::Source;
 
-/// Crates that are looked at.
+/// Crates that the check looks at.
 const CRATES: [&str; 4] = ["crates/daemon/src/", "crates/engine/src/", "crates/policy/src/", "crates/sim/src/"];
 /// Crates that still have circles. An entry that is not needed any more is itself a finding.
 const CIRCULAR: &[&str] = &["crates/policy/src/"];
@@ -60,7 +60,7 @@ fn module_of(path: &str) -> Option<Module> {
     Some(module)
 }
 
-/// For every module with others below it: which of those use which.
+/// The uses of every module with others below it: for each of those, the ones that it uses.
 fn uses_by_level(files: &BTreeMap<Module, &Source>) -> BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> {
     let mut levels: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (module, source) in files {

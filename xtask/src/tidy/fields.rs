@@ -7,7 +7,7 @@ use crate::code::{without_comments_and_literals, without_test_module};
 use crate::finding::Finding;
 use crate::sources::Source;
 
-/// Crates that are looked at.
+/// Crates that the check looks at.
 const CRATES: [&str; 3] = ["crates/daemon/src/", "crates/engine/src/", "crates/sim/src/"];
 /// Fields of a struct with behaviour.
 const FIELDS_MAX: usize = 15;

@@ -1,4 +1,4 @@
-//! Every program file says at its top what it is for.
+//! Checks that every program file says its purpose at its top.
 
 use crate::finding::Finding;
 use crate::sources::Source;

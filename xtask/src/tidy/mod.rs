@@ -1,5 +1,5 @@
-//! What every file of the project must be like: one small check per file of this module, each a
-//! pure function of paths and texts.
+//! Checks every file of the project: one small check per file of this module, each a pure function
+//! of paths and texts.
 
 mod circles;
 mod fields;

@@ -1,4 +1,4 @@
-//! Files are named by what they are about. A name that fits everything says nothing.
+//! Checks that files are named by their subject. A name that fits everything says nothing.
 
 use crate::finding::Finding;
 use crate::sources::Source;

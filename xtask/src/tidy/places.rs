@@ -6,8 +6,8 @@ use crate::sources::Source;
 
 /// Home directories on somebody's machine.
 const MACHINE_PATHS: [&str; 2] = ["/home/", "/root/"];
-/// Parts of the names of hosts that packages are fetched from. Which one is right is for the
-/// machine's own settings to say.
+/// Parts of the names of hosts that packages are fetched from. The machine's own settings say which
+/// host is right.
 const REGISTRY_WORDS: [&str; 8] = ["pypi", "index", "registry", "mirror", "proxy", "npm", "maven", "crates"];
 
 /// Looks at every line of every file but lock files, which the package managers write.

@@ -1,4 +1,4 @@
-//! The agenda of a run: real time, the shell's clock beside it, all that will happen, and the
+//! The agenda of a run: real time, the shell's clock beside it, all coming happenings, and the
 //! shell's timer.
 
 use super::faults::Fault;
@@ -7,26 +7,26 @@ use numaestro_engine::Event;
 use numaestro_topology::PuId;
 use std::collections::BTreeMap;
 
-/// Steps of a run before it is said never to come to rest: seven times what the longest of the
-/// first ten thousand needs (6,686; seed 1903).
+/// Steps after which a run counts as never coming to rest: seven times as many as the longest of
+/// the first ten thousand runs needs (6,686; seed 1903).
 const STEPS_MAX: u64 = 50_000;
-/// The shell has been up for so many nanoseconds: its clock can go back for days.
+/// The shell has been up for so many nanoseconds, so its clock can go back for days.
 const EPOCH_NS: i64 = 1 << 50;
-/// Timers at the same time before the engine is said to want them for ever.
+/// Timers at the same time after which the engine counts as wanting them for ever.
 const TIMERS_MAX: u32 = 16;
 
-/// What will happen.
+/// A coming happening.
 #[derive(Debug, Clone)]
 pub(super) enum Happening {
     /// A program arrives.
     Arrives(u32),
-    /// What was said reaches the shell.
+    /// A notice reaches the shell.
     Notice(Event),
     /// A program reads its page.
     Reads(usize),
-    /// It begins to do something else.
+    /// A program begins to do something else.
     Acts(usize),
-    /// Its work is done, unless it was expected anew.
+    /// The work of a program is done, unless its end was expected anew.
     Ends(usize, u32),
     /// A fault strikes by itself.
     Strikes(Fault),
@@ -34,7 +34,7 @@ pub(super) enum Happening {
     Back(PuId),
     /// The manager is started again.
     Manager,
-    /// A program that could not be let go is tried again.
+    /// The shell tries once more to let a program go on.
     GoesOn(usize),
     /// A program finds the new manager.
     Rejoins(usize),
@@ -47,21 +47,21 @@ pub(super) enum Happening {
 pub(super) struct Agenda {
     /// Real time, nanoseconds.
     now: Nanos,
-    /// By how many nanoseconds the shell's clock is ahead of it.
+    /// Nanoseconds by which the shell's clock is ahead of real time.
     ahead: i64,
     queue: BTreeMap<(Nanos, u64), Happening>,
     sequence: u64,
-    /// What the engine wants, nanoseconds on the shell's clock.
+    /// The engine's deadline, nanoseconds on the shell's clock.
     deadline: Option<Nanos>,
-    /// When the shell's timer goes off, nanoseconds of real time.
+    /// The time of the shell's timer, nanoseconds of real time.
     timer: Option<Nanos>,
-    /// How often it has gone off just now.
+    /// Number of times that the timer has just gone off.
     timers: u32,
     steps: u64,
 }
 
 impl Agenda {
-    /// Empty.
+    /// An agenda without happenings.
     pub fn new() -> Self {
         Self {
             now: 1000,
@@ -90,39 +90,39 @@ impl Agenda {
         self.steps
     }
 
-    /// Something will happen at this time.
+    /// Adds a happening at this time.
     pub fn at(&mut self, at: Nanos, what: Happening) {
         self.sequence += 1;
         self.queue.insert((at.max(self.now), self.sequence), what);
     }
 
-    /// Something will happen after so many nanoseconds.
+    /// Adds a happening after so many nanoseconds.
     pub fn after(&mut self, after: Nanos, what: Happening) {
         self.at(self.now + after, what);
     }
 
-    /// When something happens next.
+    /// The time of the next happening, nanoseconds.
     pub fn next_at(&self) -> Option<Nanos> {
         let queued = self.queue.first_key_value().map(|((at, _), _)| *at);
         [queued, self.timer].into_iter().flatten().min()
     }
 
-    /// Nothing more happens until this time.
+    /// Lets time pass until `end` without a happening.
     pub fn pass(&mut self, end: Nanos) {
         self.now = self.now.max(end);
     }
 
-    /// Time goes on, unless it is the same still.
+    /// Lets time go on, unless it is the same still.
     fn go_on(&mut self, at: Nanos) {
         if at > self.now {
             (self.now, self.timers) = (at, 0);
         }
     }
 
-    /// Goes on to the next thing that happens.
+    /// Goes on to the next happening.
     ///
     /// # Errors
-    /// It goes on for ever.
+    /// The timer goes off for ever, or the run never comes to rest.
     pub fn next(&mut self) -> Result<Option<Happening>, String> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
@@ -143,8 +143,8 @@ impl Agenda {
         Ok(Some(what))
     }
 
-    /// Sets the shell's timer to what the engine wants; `late` says by how many nanoseconds it
-    /// misses that.
+    /// Sets the shell's timer to the engine's deadline; `late` says by how many nanoseconds the
+    /// timer misses it.
     pub fn set_timer(&mut self, deadline: Option<Nanos>, late: impl FnOnce() -> Nanos) {
         if deadline != self.deadline {
             self.deadline = deadline;

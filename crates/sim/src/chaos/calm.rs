@@ -1,5 +1,5 @@
-//! Calm: faults stop, what was lost is said again, and everything must come right within bounds.
-//! Knows no policy.
+//! Calm: faults stop, programs repeat the notices that were lost, and everything must come right
+//! within bounds.
 
 use super::faults::{LATE_MAX_NS, REJOIN_MAX_NS};
 use super::program::{Doing, Style};
@@ -9,21 +9,21 @@ use crate::Nanos;
 use numaestro_engine::{AppState, Event, PuState, Snapshot};
 use numaestro_topology::PuSet;
 
-/// Rounds of two grace times (to be told, to be forced) until everything has settled: what one
-/// vacates may let the next one move.
+/// Rounds of two grace times (to be told, to be forced) until everything has settled: processors
+/// that one application vacates may let the next one move.
 const ROUNDS: u64 = 32;
-/// Rounds until what is said again is no news.
+/// Rounds until repeated notices are no news.
 const AGAIN_ROUNDS: u32 = 4;
-/// Rounds in which then nothing may move, though everything is said again in each.
+/// Rounds after those in which nothing may move, though everybody repeats everything in each.
 const STABLE_ROUNDS: u32 = 16;
-/// Time of each.
+/// Time of each round, nanoseconds.
 const ROUND_NS: Nanos = 150_000_000;
-/// By how much longer all of them together may take if they run in turns.
+/// Factor by which all of them together may take longer if they run in turns.
 const TURNS: u64 = 8;
-/// For everybody's start, besides the time that it runs.
+/// Nanoseconds for everybody's start, besides the time that it runs.
 const START_NS: Nanos = 500_000_000;
 
-/// Settles, is stable, comes to its end, leaves nothing behind.
+/// Checks that the run settles, is stable, comes to its end and leaves nothing behind.
 pub(super) fn come_right(stage: &mut Stage<'_>) -> Verdict {
     stage.note("calm", None, "");
     stage.faults.heal();
@@ -40,7 +40,7 @@ pub(super) fn come_right(stage: &mut Stage<'_>) -> Verdict {
     if stage.is_cut() { Ok(()) } else { all_is_free(stage) }
 }
 
-/// Everybody says again what holds, as clients do that attach again.
+/// Everybody repeats its present state, as clients do that attach again.
 fn repeat(stage: &mut Stage<'_>) -> Verdict {
     let usable: Vec<_> = stage.plan.machine.all().iter().collect();
     for pu in usable {
@@ -76,7 +76,7 @@ fn repeat(stage: &mut Stage<'_>) -> Verdict {
     Ok(())
 }
 
-/// Within a bound, everybody is where it was told to be.
+/// Checks that within a bound everybody is where it was told to be.
 fn settle(stage: &mut Stage<'_>) -> Verdict {
     let settings = &stage.plan.settings;
     let bound = settings.recovery_ns + settings.cooldown_ns + ROUNDS * 2 * settings.grace_ns;
@@ -89,8 +89,8 @@ fn settle(stage: &mut Stage<'_>) -> Verdict {
         }
     }
     stage.agenda.pass(begin + bound);
-    // Programs that look at their pages seldom do it now. What is said again may be news: a guest
-    // cannot lend what it has only now.
+    // Programs that look at their pages seldom do it now. Repeated notices may be news: a guest
+    // cannot lend processors that it has only now.
     for _ in 0..AGAIN_ROUNDS {
         moves = stage.counts.moves;
         repeat(stage)?;
@@ -102,12 +102,13 @@ fn settle(stage: &mut Stage<'_>) -> Verdict {
     if stage.is_cut() { Ok(()) } else { all_is_settled(stage) }
 }
 
-/// Whether those that have no processors are stopped until they have, so that it goes on and on.
+/// Whether applications without processors are stopped until they have some, so that targets change
+/// for ever.
 fn takes_turns(stage: &Stage<'_>) -> bool {
     stage.manager.engine.as_ref().is_some_and(|engine| engine.policy().turns.stops())
 }
 
-/// Whether it tries from time to time how many processors applications can use.
+/// Whether the policy tries from time to time how many processors applications can use.
 fn searches(stage: &Stage<'_>) -> bool {
     stage.manager.engine.as_ref().is_some_and(|engine| engine.policy().needs().speedup)
 }
@@ -118,7 +119,7 @@ fn goes_on_and_on(stage: &Stage<'_>) -> bool {
     takes_turns(stage) || searches(stage)
 }
 
-/// Then nothing moves any more, but for turns and searches.
+/// Checks that then nothing moves any more, but for turns and searches.
 fn stay(stage: &mut Stage<'_>) -> Verdict {
     let moves = stage.counts.moves;
     for round in 0..STABLE_ROUNDS {
@@ -138,7 +139,7 @@ fn snapshot(stage: &Stage<'_>) -> Result<Snapshot, String> {
     Ok(stage.manager.engine.as_ref().ok_or("there is no manager")?.snapshot())
 }
 
-/// Everybody has what it was told, or a place in the queue.
+/// Checks that everybody has the processors it was told, or a place in the queue.
 fn all_is_settled(stage: &Stage<'_>) -> Verdict {
     let snapshot = snapshot(stage)?;
     for pu in &snapshot.pus {
@@ -180,8 +181,9 @@ fn is_settled(stage: &Stage<'_>, index: usize, snapshot: &Snapshot) -> Verdict {
     if page.epoch != found.epoch || page.pus != found.pus || page.pus.is_empty() {
         return Err(format!("{name} is told {} (epoch {}) and has {}", page.pus, page.epoch, found.pus));
     }
-    // Who never does anything by itself is where it was forced to be, if it had to leave something.
-    // Where targets go on coming, the latest may be so new that a slow program has not seen it.
+    // A program that never does anything by itself is where it was forced to be, if it had to leave
+    // something. Where targets go on coming, the latest may be so new that a slow program has not
+    // seen it.
     let has_had_time = found.adopted == found.epoch || !goes_on_and_on(stage);
     let settled = program.slowness.is_some() && !program.is_stopped() && has_had_time;
     if settled && *program.places.placed() != page.pus {
@@ -190,7 +192,8 @@ fn is_settled(stage: &Stage<'_>, index: usize, snapshot: &Snapshot) -> Verdict {
     Ok(())
 }
 
-/// Whoever is told that it is alone is alone, but for those that never do anything by themselves.
+/// Checks that a program is alone if it was told so, but for programs that never do anything by
+/// themselves.
 fn nobody_is_where_others_are(stage: &Stage<'_>) -> Verdict {
     let mut taken = PuSet::new();
     for (index, program) in stage.programs.iter().enumerate() {
@@ -207,7 +210,7 @@ fn nobody_is_where_others_are(stage: &Stage<'_>) -> Verdict {
     Ok(())
 }
 
-/// Everybody gets to run until it ends, even if only one can at a time.
+/// Checks that everybody runs until it ends, even if only one can run at a time.
 fn drain(stage: &mut Stage<'_>) -> Verdict {
     stage.note("drain", None, "");
     stage.frozen = false;
@@ -236,7 +239,7 @@ fn drain(stage: &mut Stage<'_>) -> Verdict {
     steps::until(stage, stage.agenda.now() + stage.plan.settings.cooldown_ns + ROUND_NS)
 }
 
-/// All that there was is free again.
+/// Checks that all processors and numbers are free again.
 fn all_is_free(stage: &Stage<'_>) -> Verdict {
     let snapshot = snapshot(stage)?;
     if let Some(app) = snapshot.apps.first() {

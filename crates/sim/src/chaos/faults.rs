@@ -1,17 +1,16 @@
-//! What can go wrong between programs, shell and engine, and how often. Knows nothing of what
-//! follows from it.
+//! The faults between programs, shell and engine, and their rates.
 //!
 //! Swarm testing (Groce et al. 2012, "Swarm testing"): each run has some faults on and others off,
-//! each with a rate of its own, because runs with everything on hide what happens when only one
-//! thing goes wrong. Every fault draws from a stream of its own, so that switching one off leaves
-//! the draws of the others as they were.
+//! each with a rate of its own. With every fault on, a run hides the effects of a single fault.
+//! Every fault draws from a stream of its own, so that switching one off leaves the draws of the
+//! others as they were.
 
 use crate::Nanos;
 use crate::random::{Purpose, Stream};
 
 /// No notice is later than this, nanoseconds.
 pub(super) const LATE_MAX_NS: Nanos = 2_000_000_000;
-/// Nobody needs longer to find a new manager, if it does at all, nanoseconds.
+/// No program needs longer to find a new manager, if it finds it at all, nanoseconds.
 pub(super) const REJOIN_MAX_NS: Nanos = 3_000_000_000;
 
 /// One kind of fault.
@@ -23,14 +22,14 @@ pub enum Fault {
     Lost,
     /// Notices come twice.
     Repeated,
-    /// Notices say what is not so: counts, epochs, processors and classes that make no sense,
-    /// policies that do not exist.
+    /// Notices are wrong: counts, epochs, processors and classes that make no sense, policies that
+    /// do not exist.
     Wrong,
     /// A `Target` or `Force` does not reach the program.
     Action,
     /// Programs die at any time, and between a decision and its application.
     Death,
-    /// Programs that never do what they are told.
+    /// Programs never do what they are told.
     Never,
     /// Processors are unplugged and come back; unknown ones too.
     Unplug,
@@ -45,7 +44,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 12] = [
         Self::Late,
         Self::Lost,
@@ -61,7 +60,7 @@ impl Fault {
         Self::Policy,
     ];
 
-    /// Those that strike by themselves, not when something is said or done.
+    /// The faults that strike by themselves, not at a notice or an action.
     pub const TIMED: [Self; 6] = [Self::Death, Self::Unplug, Self::Clock, Self::Load, Self::Restart, Self::Policy];
 
     /// The word for people.
@@ -82,26 +81,26 @@ impl Fault {
         }
     }
 
-    /// By its word.
+    /// The fault with this word.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fault| fault.name() == name)
     }
 }
 
-/// How often something goes wrong, thousandths; a run that has a fault has it this often.
+/// The rates of a fault that is on, thousandths.
 const RATES: [u32; 6] = [2, 10, 30, 100, 300, 700];
 
-/// Which faults are on in one run.
+/// The faults that are on in one run.
 #[derive(Debug)]
 pub struct Faults {
-    /// By fault; 0 = off.
+    /// Rate by fault, thousandths; 0 = off.
     milli: [u32; Fault::ALL.len()],
     streams: Vec<Stream>,
     struck: u64,
 }
 
 impl Faults {
-    /// Drawn from a seed; those in `without` are off whatever is drawn.
+    /// Draws the faults of a seed; the ones in `without` are off whatever the seed says.
     pub fn draw(seed: u64, without: &[Fault]) -> Self {
         let mut streams: Vec<Stream> =
             Fault::ALL.iter().map(|&fault| Stream::new(seed, Purpose::Faults, fault as u64)).collect();
@@ -115,23 +114,23 @@ impl Faults {
         Self { milli, streams, struck: 0 }
     }
 
-    /// Whether it goes wrong this time.
+    /// Whether the fault strikes this time.
     pub fn strikes(&mut self, fault: Fault) -> bool {
         let drawn = self.streams[fault as usize].below(1000);
         drawn < self.milli[fault as usize]
     }
 
-    /// Something has gone wrong.
+    /// Counts a fault that struck.
     pub fn count(&mut self) {
         self.struck += 1;
     }
 
-    /// How often something has gone wrong.
+    /// Number of faults that struck.
     pub fn struck(&self) -> u64 {
         self.struck
     }
 
-    /// By how many nanoseconds something is late that is late.
+    /// Nanoseconds by which a late thing is late.
     pub fn lateness(&mut self) -> Nanos {
         self.count();
         let stream = self.stream(Fault::Late);
@@ -139,27 +138,27 @@ impl Faults {
         ((stream.exponential() * mean) as Nanos).min(LATE_MAX_NS)
     }
 
-    /// By how many nanoseconds something is late; mostly it is not.
+    /// Nanoseconds by which something is late; mostly 0.
     pub fn maybe_late(&mut self) -> Nanos {
         if self.strikes(Fault::Late) { self.lateness() } else { 0 }
     }
 
-    /// Thousandths; 0 = off.
+    /// Rate of a fault, thousandths; 0 = off.
     pub fn milli(&self, fault: Fault) -> u32 {
         self.milli[fault as usize]
     }
 
-    /// For what a fault is to be like.
+    /// The stream from which the details of a fault are drawn.
     pub fn stream(&mut self, fault: Fault) -> &mut Stream {
         &mut self.streams[fault as usize]
     }
 
-    /// Nothing goes wrong any more.
+    /// Switches all faults off.
     pub fn heal(&mut self) {
         self.milli = [0; Fault::ALL.len()];
     }
 
-    /// Those that are on, with their rates.
+    /// The faults that are on, with their rates.
     pub fn describe(&self) -> String {
         let on = Fault::ALL.into_iter().filter(|&fault| self.milli(fault) > 0);
         let words: Vec<String> = on.map(|fault| format!("{}={}", fault.name(), self.milli(fault))).collect();

@@ -1,9 +1,9 @@
-//! What was promised to whom: a second ledger, kept from events and actions alone. Knows nothing of
-//! the engine's own, nor of where threads really are.
+//! A second ledger of the engine's promises, kept from events and actions alone, so that it can
+//! check the engine's own.
 //!
-//! The promise: whoever is given processors that are not shared is alone on them. Until an
-//! application has said that it carried a target out, or has been forced to it and had its grace
-//! time once more, it may be anywhere where an earlier target put it.
+//! The promise: an application is alone on its processors if they are not shared. An application
+//! may still be where an earlier target put it, until it has said that it carried a later one out,
+//! or has been forced to it and had its grace time once more.
 
 use crate::Nanos;
 use numaestro_engine::{Action, AppId, Class, Event};
@@ -18,7 +18,7 @@ struct Target {
     shared: bool,
 }
 
-/// What one application has been told.
+/// The targets of one application, and its answers.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     started: bool,
@@ -27,11 +27,11 @@ struct Entry {
     /// Its processors by the latest target, whether it is there or not.
     told: PuSet,
     adopted: u32,
-    /// What it has said to be idle, until it is given it anew.
+    /// The processors that it has called idle, until it is given them anew.
     idle: PuSet,
     /// Epoch and engine time of the latest `Force`.
     forced: (u32, Nanos),
-    /// It is not to run.
+    /// It is stopped.
     stopped: bool,
 }
 
@@ -40,21 +40,22 @@ impl Entry {
         self.targets.last()
     }
 
-    /// Where it is a guest by now, it may have lost what was idle: then it does not come back by
-    /// being said to be busy.
+    /// Where the application is a guest by now, it may have lost its idle processors: then they do
+    /// not come back when it calls them busy.
     fn say_idle(&mut self, idle: &PuSet) {
         let guest = self.latest().filter(|told| told.shared);
         let before = guest.map(|told| self.idle.intersection(&told.pus)).unwrap_or_default();
         self.idle = idle.union(&before);
-        // What it has been told to leave, and says that it has left, is left, whatever it says
-        // later.
+        // Processors that it has been told to leave, and says that it has left, stay left, whatever
+        // it says later.
         if !self.targets.is_empty() {
             let left = idle.difference(&self.told);
             self.targets.iter_mut().for_each(|told| told.pus.subtract(&left));
         }
     }
 
-    /// What is idle and not its own any more it has left already.
+    /// Adds a target. The application has already left idle processors that are not its own any
+    /// more.
     fn target(&mut self, epoch: u32, pus: &PuSet, shared: bool) {
         let lost = self.idle.difference(pus);
         let given = if shared { PuSet::new() } else { pus.difference(&self.told) };
@@ -65,7 +66,7 @@ impl Entry {
         self.targets.push(Target { epoch, pus: pus.clone(), shared });
     }
 
-    /// Where it may be, having been promised to be alone there.
+    /// The processors among `pus` where it may be after a promise to be alone there.
     fn alone_on(&self, pus: &PuSet, now: Nanos, grace: Nanos) -> PuSet {
         let since = if self.folds { self.targets.len().saturating_sub(1) } else { 0 };
         let gone = if now >= self.forced.1.saturating_add(grace) { self.forced.0 } else { 0 };
@@ -79,7 +80,7 @@ impl Entry {
     }
 }
 
-/// Everybody's promises.
+/// The promises to all applications.
 #[derive(Debug, Default)]
 pub struct Ledger {
     entries: BTreeMap<AppId, Entry>,
@@ -89,19 +90,19 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of an engine for a machine of so many processors, which forces after so many nanoseconds.
+    /// The ledger of an engine for a machine of so many processors, which forces after so many
+    /// nanoseconds.
     pub fn new(pus: usize, grace: Nanos) -> Self {
         Self { grace, pus, ..Self::default() }
     }
 
-    /// What the engine is about to hear.
+    /// Notes an event before the engine hears it.
     pub fn hear(&mut self, event: &Event) {
         match event {
             Event::Depart { app } => _ = self.entries.remove(app),
             Event::Class { app, class } => self.with(*app, |entry| {
                 if entry.folds {
-                    // While it was folded at once, old targets did not count; they must not come
-                    // back.
+                    // While the class was fold, old targets did not count; they must not come back.
                     let past = entry.targets.len().saturating_sub(1);
                     entry.targets.drain(..past);
                 }
@@ -146,7 +147,7 @@ impl Ledger {
         }
     }
 
-    /// What the engine has heard, once it is known whether it refused it.
+    /// Notes an event after the engine has heard it, and whether the engine refused it.
     pub fn heard(&mut self, event: &Event, refused: bool) {
         match event {
             Event::Arrive { app, wish } => {
@@ -186,10 +187,10 @@ impl Ledger {
         }
     }
 
-    /// What the engine wants done at this time of its own.
+    /// Checks and notes an action that the engine wants at `now` on its own clock, nanoseconds.
     ///
     /// # Errors
-    /// Which promise it breaks.
+    /// The promise that the action breaks.
     pub fn see(&mut self, action: &Action, now: Nanos) -> Result<(), String> {
         match action {
             Action::Start { app } => {
@@ -215,7 +216,7 @@ impl Ledger {
                 if !right {
                     return Err(format!("{app} is forced to {pus} of epoch {epoch}, which is not its target"));
                 }
-                // What an earlier one was about has been vacated or taken by now.
+                // The processors of an earlier `Force` have been vacated or taken by now.
                 entry.adopted = entry.adopted.max(entry.forced.0);
                 entry.forced = (*epoch, now);
             }
@@ -224,7 +225,7 @@ impl Ledger {
                 if !entry.started || std::mem::replace(&mut entry.stopped, true) {
                     return Err(format!("{app} is stopped, started: {}", entry.started));
                 }
-                // Nothing of it runs, wherever it was, and nothing of it is idle.
+                // No thread of it runs anywhere, and none of its processors is idle.
                 entry.targets.iter_mut().for_each(|told| told.pus.clear());
                 entry.idle.clear();
             }

@@ -1,5 +1,5 @@
 //! The lives of programs: they arrive, look at their pages, do now this and now that, end or die,
-//! and come again to a new manager. Knows nothing of what the engine makes of it.
+//! and come again to a new manager.
 
 use super::agenda::Happening;
 use super::faults::Fault;
@@ -9,10 +9,10 @@ use super::stage::{Stage, Verdict};
 use numaestro_engine::{AppId, Event, Wish};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 
-/// While no manager answers, a program asks again after this time.
+/// Nanoseconds after which a program asks again while no manager answers.
 const AGAIN_NS: u64 = 50_000_000;
 
-/// A new program.
+/// A new program arrives.
 pub(super) fn arrives(stage: &mut Stage<'_>, number: u32) -> Verdict {
     let never = stage.faults.strikes(Fault::Never);
     let program = Program::new(stage.plan.seed, number, stage.plan.wish(number), never);
@@ -22,7 +22,7 @@ pub(super) fn arrives(stage: &mut Stage<'_>, number: u32) -> Verdict {
     joins(stage, index)
 }
 
-/// It comes to the manager: for the first time, or again.
+/// A program comes to the manager: for the first time, or again.
 fn joins(stage: &mut Stage<'_>, index: usize) -> Verdict {
     if stage.manager.engine.is_none() {
         stage.agenda.after(AGAIN_NS, Happening::Rejoins(index));
@@ -62,13 +62,13 @@ fn garble_wish(stage: &mut Stage<'_>, wish: &mut Wish) {
     }
 }
 
-/// It finds a new manager.
+/// A program finds a new manager.
 pub(super) fn rejoins(stage: &mut Stage<'_>, index: usize) -> Verdict {
     let program = &stage.programs[index];
     if program.alive && program.app.is_none() { joins(stage, index) } else { Ok(()) }
 }
 
-/// It does what its page says, and says so.
+/// A program carries out the target in its page, and says so.
 pub(super) fn reads(stage: &mut Stage<'_>, index: usize) -> Verdict {
     let program = &mut stage.programs[index];
     let Some(app) = program.app.filter(|_| program.alive && !program.is_stopped()) else { return Ok(()) };
@@ -89,7 +89,7 @@ fn acts_later(stage: &mut Stage<'_>, index: usize) {
     stage.agenda.after(after as u64, Happening::Acts(index));
 }
 
-/// It begins to do something else.
+/// A program begins to do something else.
 pub(super) fn acts(stage: &mut Stage<'_>, index: usize) -> Verdict {
     let pus = stage.plan.machine.pu_count() as u32;
     let program = &mut stage.programs[index];
@@ -139,7 +139,7 @@ pub(super) fn acts(stage: &mut Stage<'_>, index: usize) -> Verdict {
     Ok(())
 }
 
-/// Its work is done.
+/// The work of a program is done.
 pub(super) fn ends(stage: &mut Stage<'_>, index: usize, version: u32) -> Verdict {
     if stage.programs[index].alive && stage.programs[index].work.ends_with(version) {
         stage.counts.ended += 1;

@@ -2,19 +2,19 @@
 //! which everything must come right.
 //!
 //! In the way of `TigerBeetle`'s VOPR and `FoundationDB`'s simulation (Zhou et al. 2021, §4): a
-//! seed determines machine, policy, programs and faults ([`plan`], [`faults`]). While things go
-//! wrong, safety is checked after every event: the engine's own invariants, what it has promised
-//! ([`ledger`]) and where threads really are. Then all faults stop, notices that were lost are said
-//! again, and within a bound that is stated the allocation must be stable, everybody must have
-//! processors or a place in the queue, everybody must come to its end, and in the end every
+//! seed determines machine, policy, programs and faults ([`plan`], [`faults`]). While faults
+//! strike, the run checks safety after every event: the engine's own invariants, its promises
+//! ([`ledger`]) and the real places of threads. Then all faults stop, and programs repeat the
+//! notices that were lost. Within a stated bound the allocation must be stable, everybody must have
+//! processors or a place in the queue, and everybody must come to its end. In the end every
 //! processor must be free.
 //!
-//! The shell here does what the manager does, failures included: a program that cannot be woken is
-//! forced when its grace time is over; a move that the system refuses counts as done; after the
-//! manager's death programs come again with what they have. It knows no policy, and no memory or
-//! barriers: those are the [`crate::world`]'s.
+//! The shell here does what the manager does, failures included: it forces a program that cannot be
+//! woken when its grace time is over; a move that the system refuses counts as done; after the
+//! manager's death programs come again with the processors they have. Memory and barriers are not
+//! modelled here but in [`crate::world`].
 
-// Whatever happens gives a verdict, even where none can be bad.
+// Every happening returns a verdict, even one that cannot be bad.
 #![allow(clippy::unnecessary_wraps)]
 
 mod agenda;
@@ -39,20 +39,20 @@ pub use plan::Plan;
 use stage::{Stage, Verdict};
 use std::fmt;
 
-/// A run in which nothing was found.
+/// A run in which no mistake was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     /// Machine, first policy, faults: one line.
     pub about: String,
-    /// Steps.
+    /// Number of steps.
     pub steps: u64,
-    /// Events that the engine was given, and what it wanted done.
+    /// Number of events that the engine was given.
     pub events: u64,
-    /// See `events`.
+    /// Number of actions that the engine wanted.
     pub actions: u64,
-    /// Faults that struck.
+    /// Number of faults that struck.
     pub faults: u64,
-    /// Programs that came to their ends.
+    /// Number of programs that came to their ends.
     pub ended: u64,
     /// Time from the end of the faults until nothing moved any more, nanoseconds.
     pub settled_ns: Nanos,
@@ -69,7 +69,7 @@ pub struct Failure {
     pub step: u64,
     /// Time at which it was found, nanoseconds.
     pub at: Nanos,
-    /// What is wrong.
+    /// The mistake, one sentence.
     pub what: String,
 }
 
@@ -85,7 +85,7 @@ impl std::error::Error for Failure {}
 /// One run, from its seed.
 ///
 /// # Errors
-/// What is wrong. Invariants that the engine checks itself panic.
+/// The mistake that was found. Invariants that the engine checks itself panic.
 pub fn run(seed: u64, options: &Options, listener: &mut dyn Listener) -> Result<Summary, Failure> {
     let mut stage = Stage::new(seed, options, listener);
     let about = stage.plan.about(&stage.faults);
@@ -103,7 +103,7 @@ pub fn run(seed: u64, options: &Options, listener: &mut dyn Listener) -> Result<
     })
 }
 
-/// Chaos, then calm.
+/// Plays chaos, then calm.
 fn play(stage: &mut Stage<'_>) -> Verdict {
     steps::expect_everything(stage);
     upsets::start_manager(stage)?;

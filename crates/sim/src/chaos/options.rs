@@ -1,47 +1,47 @@
-//! How a run is to be, and who listens to it.
+//! The options of a run, and the listener to it.
 
 use super::faults::Fault;
 
 /// A mistake made on purpose, to see that it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Planted {
-    /// None.
+    /// No mistake.
     #[default]
     Nothing,
-    /// The shell never says that an application is gone.
+    /// The shell never tells the engine that an application is gone.
     DepartUnsaid,
-    /// Applications are said to have carried out what they have not.
+    /// The shell tells the engine that applications have carried out targets when they have not.
     AdoptedTooEarly,
-    /// What is said to be carried out is not written down by the second ledger.
+    /// The second ledger does not note that a target was carried out.
     AdoptedForgotten,
 }
 
-/// How a run is to be.
+/// The options of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Faults that are off whatever the seed says.
     pub without: Vec<Fault>,
-    /// The run ends after so many steps, and nothing is asked of it then.
+    /// The run ends after so many steps, and then nothing is checked.
     pub steps: Option<u64>,
-    /// For tests of these runs themselves.
+    /// A mistake made on purpose, for tests of these runs themselves.
     pub planted: Planted,
 }
 
-/// What is told of a run while it goes on.
+/// Gets reports of a run while it goes on.
 pub trait Listener {
-    /// Whether [`Self::trace`] is to be called.
+    /// Whether the run is to call [`Self::trace`].
     fn wants_trace(&self) -> bool {
         false
     }
 
-    /// One line, in fixed columns: time, the shell's clock, what (`>`: the engine wants it; `!`: a
+    /// One line, in fixed columns: time, the shell's clock, word (`>`: the engine wants it; `!`: a
     /// fault), application, the rest.
     fn trace(&mut self, line: &str) {
         let _ = line;
     }
 
-    /// Called at every step: how many there were, for those who want to know where an engine's
-    /// panic happened.
+    /// Called at every step with the number of steps, so that a listener knows the step at which an
+    /// engine panicked.
     fn step(&mut self, step: u64) {
         let _ = step;
     }

@@ -1,5 +1,4 @@
-//! What one run is made of, drawn from its seed: machine, policy, settings, programs. Knows nothing
-//! of what happens to it.
+//! The parts of one run, drawn from its seed: machine, policy, settings, programs.
 
 use super::faults::Faults;
 use crate::Nanos;
@@ -14,7 +13,7 @@ const PUS_MAX: u32 = 64;
 const TRIES: u32 = 6;
 const MS: Nanos = 1_000_000;
 
-/// What a run is made of.
+/// The parts of a run.
 #[derive(Debug)]
 pub struct Plan {
     /// Its seed.
@@ -25,15 +24,15 @@ pub struct Plan {
     pub machine: Machine,
     /// The engine's settings, with the policy to begin with.
     pub settings: Settings,
-    /// Programs that arrive while things go wrong.
+    /// Number of programs that arrive while faults strike.
     pub programs: u32,
-    /// For how long things go wrong, nanoseconds.
+    /// Duration of the faults, nanoseconds.
     pub chaos_ns: Nanos,
     draws: Stream,
 }
 
 impl Plan {
-    /// Drawn from a seed.
+    /// Draws the plan of a seed.
     pub fn draw(seed: u64) -> Self {
         let mut draws = Stream::new(seed, Purpose::Generator, 0);
         let (description, machine) = machine(&mut draws);
@@ -65,17 +64,17 @@ impl Plan {
         format!("machine `{description}`, policy `{}`, {programs} programs, faults {faults}", settings.policy)
     }
 
-    /// Another policy that can be used here.
+    /// Draws another policy that can be used here.
     pub fn policy(&mut self) -> String {
         policy(&mut self.draws, &self.machine, &self.settings)
     }
 
-    /// Other parties, or none any more, as an administrator may say at any time.
+    /// Draws other parties, or none any more, as an administrator may say at any time.
     pub fn other_parties(&mut self) -> Vec<Party> {
         parties(&mut self.draws, self.machine.pu_count() as u32)
     }
 
-    /// What the program with this number wishes; the same whatever happened before.
+    /// The wish of the program with this number; the same whatever happened before.
     pub fn wish(&self, program: u32) -> Wish {
         let mut draws = Stream::new(self.seed, Purpose::Program, u64::from(program));
         let pus = self.machine.pu_count() as u32;
@@ -109,14 +108,14 @@ fn machine(draws: &mut Stream) -> (String, Machine) {
     }
 }
 
-/// One for each memory node; what they carry is not always known.
+/// Draws a bus for each memory node; not every capacity is known.
 fn buses(machine: &Machine, draws: &mut Stream) -> Vec<Bus> {
     let mut bus = |pus: &PuSet| Bus { pus: pus.clone(), saturation: [0, 30_000, 30_000][draws.below(3) as usize] };
     machine.numa_nodes().iter().map(|node| bus(&node.pus)).collect()
 }
 
-/// None in half of all runs; else up to five, with limits and reserves or without. Some of them
-/// have no program, and some programs no party that there is.
+/// Draws no parties in half of all runs; else up to five, with limits and reserves or without. Some
+/// of them have no program, and some programs name a party that does not exist.
 fn parties(draws: &mut Stream, pus: u32) -> Vec<Party> {
     let count = draws.below(11).saturating_sub(5);
     let mut party = |_| Party {
@@ -127,7 +126,7 @@ fn parties(draws: &mut Stream, pus: u32) -> Vec<Party> {
     (0..count).map(&mut party).collect()
 }
 
-/// A preset or any combination of parts that this machine and host can have.
+/// Draws a preset or any combination of parts that this machine and host can have.
 fn policy(draws: &mut Stream, machine: &Machine, settings: &Settings) -> String {
     let entries = catalogue();
     for _ in 0..TRIES {

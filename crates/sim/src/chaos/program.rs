@@ -1,4 +1,4 @@
-//! A program as it really is, whatever anybody has been told of it: its places, its work and its
+//! The real state of a program, whatever anybody has been told of it: its places, its work and its
 //! notices.
 
 use super::whereabouts::Whereabouts;
@@ -7,20 +7,20 @@ use crate::random::{Purpose, Stream};
 use numaestro_engine::{AppId, Class, Wish};
 use numaestro_topology::PuSet;
 
-/// How it changes its activity.
+/// The ways in which a program changes its activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Parallel regions and sequential phases.
+    /// It has parallel regions and sequential phases.
     Regions,
-    /// The same, and in sequential phases it waits for something outside.
+    /// As `Regions`, and in sequential phases it waits for something outside.
     Blocks,
-    /// Asks for processors that it can use now, and names those that it does not use.
+    /// It asks for the processors that it can use now, and names the ones that it does not use.
     Demands,
-    /// Asks for another number of processors.
+    /// It asks for another number of processors.
     Requests,
-    /// Starts others and waits for them.
+    /// It starts others and waits for them.
     Wraps,
-    /// Always the same.
+    /// It always does the same.
     Steady,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Admission {
     Unheard,
     /// It has this place in the queue.
     Waits(u32),
-    /// It has.
+    /// It has started.
     Started,
 }
 
@@ -54,14 +54,14 @@ pub(super) enum Halt {
     Stopped,
 }
 
-/// How far its work is.
+/// The progress of a program's work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
-    /// Nanoseconds that it still has to run.
+    /// Nanoseconds that the program still has to run.
     left: Nanos,
-    /// Since when it runs, nanoseconds.
+    /// Time since which the program runs, nanoseconds.
     since: Option<Nanos>,
-    /// Which of its expected ends counts.
+    /// The version of its expected end that counts.
     version: u32,
 }
 
@@ -76,12 +76,12 @@ impl Work {
         self.version == version
     }
 
-    /// No end counts any more.
+    /// Makes all expected ends void.
     pub fn cease(&mut self) {
         self.version += 1;
     }
 
-    /// Its clock, started or stopped. Gives when and with which version its end has to be expected
+    /// Starts or stops the clock. Returns the time and version of an end that has to be expected
     /// anew.
     pub fn reckon(&mut self, now: Nanos, gets_on: bool) -> Option<(Nanos, u32)> {
         if gets_on == self.since.is_some() {
@@ -99,32 +99,32 @@ impl Work {
 /// A program.
 #[derive(Debug)]
 pub(super) struct Program {
-    /// By which number the present manager knows it; `None`: not, or not yet.
+    /// The number by which the present manager knows the program; `None`: not, or not yet.
     pub app: Option<AppId>,
     pub alive: bool,
-    /// It runs without a manager: that refused it, or was killed.
+    /// The program runs without a manager, which refused it or was killed.
     pub alone: bool,
     pub admission: Admission,
     pub halt: Halt,
     pub wish: Wish,
     pub style: Style,
     pub doing: Doing,
-    /// How the manager believes it can be steered.
+    /// The class that the manager believes it to have.
     pub class: Class,
-    /// The processors it wants now.
+    /// Number of processors it wants now.
     pub wants: u32,
     pub places: Whereabouts,
     pub work: Work,
-    /// Nanoseconds from being told to having done it; `None`: never by itself.
+    /// Nanoseconds from a target to its adoption; `None`: never by itself.
     pub slowness: Option<Nanos>,
     pub draws: Stream,
-    /// Where its pages are, as last said (empty: it has not been said), and what that is drawn
-    /// from.
+    /// Bytes of its pages by node, as last said (empty: it has not said them), and the stream that
+    /// draws them.
     pub memory: (Vec<u64>, Stream),
 }
 
 impl Program {
-    /// The one with this number.
+    /// The program with this number.
     pub fn new(seed: u64, number: u32, wish: Wish, never: bool) -> Self {
         let mut draws = Stream::new(seed, Purpose::Program, 1 << 32 | u64::from(number));
         let styles = [
@@ -158,7 +158,7 @@ impl Program {
         }
     }
 
-    /// Whether it has really been stopped, and has not gone on since.
+    /// Whether the program has really been stopped, and has not gone on since.
     pub fn is_stopped(&self) -> bool {
         self.halt != Halt::No
     }
@@ -168,15 +168,16 @@ impl Program {
         if let Admission::Waits(position) = self.admission { position } else { 0 }
     }
 
-    /// Whether it gets on: it has a processor, needs none of its own, or runs without a manager.
+    /// Whether its work goes on: it has a processor, needs none of its own, or runs without a
+    /// manager.
     pub fn gets_on(&self, offline: &PuSet) -> bool {
         let waits_for_children = self.admission == Admission::Started && self.doing == Doing::Wrapping;
         let runs = self.alone || waits_for_children || !self.places.placed().is_subset(offline);
         self.alive && !self.is_stopped() && runs
     }
 
-    /// What is said of the memory of so many nodes: none, some gigabytes, or more than there is
-    /// anywhere.
+    /// Draws the bytes on each of so many nodes as the program reports them: none, some gigabytes,
+    /// or more than there is anywhere.
     pub fn draw_bytes(&mut self, nodes: u32) -> Vec<u64> {
         let node = |draws: &mut Stream| match draws.below(10) {
             0..3 => 0,
@@ -186,8 +187,8 @@ impl Program {
         (0..nodes).map(|_| node(&mut self.memory.1)).collect()
     }
 
-    /// Where it may be although it was promised to nobody else and did nothing that excuses it.
-    /// What is stopped runs nowhere.
+    /// Processors where its threads may be without an excuse, so that another program's promise to
+    /// be alone there would be broken. A stopped program runs nowhere.
     pub fn answers_for(&self, offline: &PuSet) -> PuSet {
         if self.is_stopped() { PuSet::new() } else { self.places.unexcused().difference(offline) }
     }

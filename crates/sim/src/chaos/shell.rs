@@ -1,5 +1,5 @@
-//! The shell: events reach the engine and its actions are carried out, unless a fault strikes. It
-//! knows no policy.
+//! The shell: events reach the engine, and the shell carries the engine's actions out, unless a
+//! fault strikes.
 
 use super::agenda::Happening;
 use super::faults::Fault;
@@ -12,11 +12,11 @@ use numaestro_topology::{PuId, PuSet};
 
 /// Time from a program to the shell, nanoseconds.
 const NOTICE_NS: u64 = 5_000;
-/// Events of the shell's own that may follow from one before they are said never to end.
+/// Events of the shell's own that may follow from one event; with more they count as endless.
 const AT_ONCE_MAX: u32 = 1000;
 
-/// A program, or the system, says something to the shell: it may be garbled, lost, late and
-/// repeated.
+/// A program, or the system, sends a notice to the shell. A fault may garble, lose, delay or repeat
+/// it.
 pub(super) fn say(stage: &mut Stage<'_>, event: Event) {
     let event = if stage.faults.strikes(Fault::Wrong) { garble(stage, &event) } else { event };
     if stage.faults.strikes(Fault::Lost) {
@@ -32,12 +32,12 @@ pub(super) fn say(stage: &mut Stage<'_>, event: Event) {
     stage.agenda.after(NOTICE_NS + late, Happening::Notice(event));
 }
 
-/// Another event instead of this one.
+/// Makes another event of this one.
 fn garble(stage: &mut Stage<'_>, event: &Event) -> Event {
     stage.faults.count();
     let (of, pus, newest) = (trace::event(event).1, stage.plan.machine.pu_count() as u32, stage.manager.newest as u32);
     let stream = stage.faults.stream(Fault::Wrong);
-    // Mostly about the same program, else about any, or about one that never was.
+    // The event is mostly about the same program, else about any, or about one that never was.
     let any = AppId(u64::from(stream.below(newest + 2)));
     let app = of.filter(|_| stream.below(4) > 0).unwrap_or(any);
     let count = [0, 1, pus / 2, pus, u32::MAX][stream.below(5) as usize];
@@ -59,14 +59,14 @@ fn garble(stage: &mut Stage<'_>, event: &Event) -> Event {
         8 => Event::Speedup { app, processors: count, speedup_milli: few * 1000 },
         9 => Event::Bandwidth { app, rates: vec![None, Some(count), Some(few)] },
         10 => Event::Saturation { bus: few, rate: count },
-        // Of too few nodes, or of too many.
+        // Bytes of too few nodes, or of too many.
         11 => Event::Memory { app, bytes: vec![bits; few as usize] },
         12 => Event::FreeMemory { bytes: vec![bits; few as usize] },
         13.. => Event::Parallel { app },
     }
 }
 
-/// The engine hears of something, and of all that follows from that in the shell itself.
+/// The engine hears an event, and all events that follow from it in the shell itself.
 pub(super) fn tell(stage: &mut Stage<'_>, event: Event) -> Verdict {
     stage.manager.inbox.push_back(event);
     let mut heard = 0;
@@ -105,7 +105,7 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
     if let Event::Offline { pu } = event
         && !refused
     {
-        // Who has lost it at once may come back to it without being told.
+        // A program that has lost the processor at once may come back to it without a new target.
         stage.programs.iter_mut().for_each(|program| program.places.excuse_one(*pu));
     }
     for action in &actions {
@@ -115,7 +115,7 @@ fn hear(stage: &mut Stage<'_>, event: &Event) -> Verdict {
     Ok(())
 }
 
-/// The truth about programs changes where the engine is told something wrong.
+/// Excuses a program's places where the engine is told something wrong.
 fn believe(stage: &mut Stage<'_>, app: Option<AppId>, event: &Event) {
     if let Event::Depart { app } = event {
         stage.manager.by_id.remove(app);
@@ -123,7 +123,7 @@ fn believe(stage: &mut Stage<'_>, app: Option<AppId>, event: &Event) {
     let Some(program) = app.and_then(|app| stage.manager.by_id.get(&app)) else { return };
     let program = &mut stage.programs[*program];
     match event {
-        // It is said to have left what it has not.
+        // The event says that the program has left processors, and it has not.
         Event::Adopted { epoch, .. } => {
             if *epoch > program.places.seen() && stage.options.planted != Planted::AdoptedTooEarly {
                 program.places.excuse_all();
@@ -177,10 +177,10 @@ fn carry_out(stage: &mut Stage<'_>, action: &Action) -> Verdict {
             } else {
                 let shared = program.places.page().is_some_and(|page| page.shared);
                 program.places.move_to(*epoch, pus, shared);
-                // The system moves it on from what is not there any more.
+                // The system moves the program on from processors that are gone.
                 program.places.excuse(&pus.intersection(&stage.supply.offline));
             }
-            // A refusal by the system counts as done: there is nothing more that could be.
+            // A refusal by the system counts as done: the shell can do no more.
             stage.manager.inbox.push_back(Event::Adopted { app: *app, epoch: *epoch });
         }
         Action::Refuse { app: Some(app), .. } => refused(stage, index, *app),
@@ -192,7 +192,7 @@ fn carry_out(stage: &mut Stage<'_>, action: &Action) -> Verdict {
     Ok(())
 }
 
-/// Stops a program, if the system allows it: a program that is being debugged, say, cannot be
+/// Stops a program, if the system allows it. A program that is being debugged, say, cannot be
 /// stopped.
 fn stop(stage: &mut Stage<'_>, index: usize, app: AppId) {
     if stage.faults.strikes(Fault::Action) {
@@ -206,7 +206,7 @@ fn stop(stage: &mut Stage<'_>, index: usize, app: AppId) {
     }
 }
 
-/// Lets it go on where it was last told to be; if that fails, again after a while.
+/// Lets a program go on where it was last told to be; if that fails, again after a while.
 fn go_on_with(stage: &mut Stage<'_>, index: usize, app: AppId) {
     if stage.programs[index].is_stopped() {
         stage.programs[index].halt = Halt::Ending;
@@ -220,7 +220,7 @@ fn go_on_with(stage: &mut Stage<'_>, index: usize, app: AppId) {
     }
 }
 
-/// It runs again, unless it has been stopped again meanwhile.
+/// A program runs again, unless it has been stopped again meanwhile.
 pub(super) fn let_go(stage: &mut Stage<'_>, index: usize) {
     let program = &mut stage.programs[index];
     if program.halt == Halt::Ending {
@@ -244,7 +244,7 @@ fn target(stage: &mut Stage<'_>, index: usize, app: AppId, epoch: u32, pus: &PuS
     let everywhere = stage.plan.machine.all();
     let program = &mut stage.programs[index];
     if program.places.placed().is_empty() {
-        // It begins to run there; or anywhere, if the system does not let it be bound.
+        // The program begins to run there; or anywhere, if the system does not let it be bound.
         program.places.begin(if fails { &everywhere } else { pus });
         if !fails {
             program.places.move_to(epoch, pus, shared);
@@ -268,7 +268,8 @@ fn target(stage: &mut Stage<'_>, index: usize, app: AppId, epoch: u32, pus: &PuS
     }
 }
 
-/// Refused on arrival (no processor, no place in the queue): it runs without a manager.
+/// The engine refused a program on arrival (no processor, no place in the queue): it runs without a
+/// manager.
 fn refused(stage: &mut Stage<'_>, index: usize, app: AppId) {
     let program = &mut stage.programs[index];
     if program.admission == Admission::Unheard && program.places.page().is_none() {
@@ -278,8 +279,8 @@ fn refused(stage: &mut Stage<'_>, index: usize, app: AppId) {
     }
 }
 
-/// Nobody's threads are where this program is promised to be alone, but for reasons that are not
-/// the engine's.
+/// Checks that no threads of others are where this program is promised to be alone, but for reasons
+/// that are not the engine's.
 pub(super) fn nobody_else_on(stage: &Stage<'_>, index: usize, pus: &PuSet) -> Verdict {
     let managed = |program: &&Program| program.alive && program.app.is_some();
     let others = stage.programs.iter().enumerate().filter(|(other, _)| *other != index);

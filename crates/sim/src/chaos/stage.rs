@@ -1,6 +1,6 @@
-//! The stage of a run: its programs, its manager and the machine around them. A plain record; the
-//! events on it are functions of `shell`, `life`, `upsets` and `calm`, in this order: each calls
-//! those before it only.
+//! The stage of a run: its programs, its manager and the machine around them. It is a plain record.
+//! The events on it are functions of `shell`, `life`, `upsets` and `calm`, in this order: each
+//! calls only the ones before it.
 
 use super::agenda::{Agenda, Happening};
 use super::faults::Faults;
@@ -17,18 +17,18 @@ use std::collections::{BTreeMap, VecDeque};
 /// Nothing is wrong, or one sentence about the mistake.
 pub(super) type Verdict = Result<(), String>;
 
-/// The manager: an engine, and what its shell keeps beside it.
+/// The manager: an engine, and the records of its shell.
 pub(super) struct Manager {
-    /// `None` while none lives.
+    /// `None` while no manager lives.
     pub engine: Option<Engine>,
-    /// Policy that the next one takes over.
+    /// Policy that the next manager takes over.
     pub policy: String,
     pub ledger: Ledger,
-    /// Said in the shell itself, to be heard next.
+    /// Events from the shell itself, to be heard next.
     pub inbox: VecDeque<Event>,
-    /// Programs by the numbers that it knows them by.
+    /// Programs by the numbers that the manager knows them by.
     pub by_id: BTreeMap<AppId, usize>,
-    /// Number of the latest.
+    /// Number of the latest program.
     pub newest: u64,
 }
 
@@ -51,9 +51,9 @@ pub(super) struct Counts {
 #[derive(Debug, Default)]
 pub(super) struct Supply {
     pub offline: PuSet,
-    /// Processors that load which is not managed keeps busy.
+    /// Number of processors that unmanaged load keeps busy.
     pub unmanaged: u32,
-    /// Memory that is free, as last said; empty: it has not been said.
+    /// Free bytes of memory by node, as last said; empty: nobody has said them.
     pub free_memory: Vec<u64>,
 }
 
@@ -67,16 +67,16 @@ pub(super) struct Stage<'a> {
     pub manager: Manager,
     pub programs: Vec<Program>,
     pub supply: Supply,
-    /// Programs neither get on nor change what they do.
+    /// Programs neither make progress nor change their activity.
     pub frozen: bool,
-    /// Nothing goes wrong any more.
+    /// Faults have stopped.
     pub calm: bool,
     pub draws: Stream,
     pub counts: Counts,
 }
 
 impl<'a> Stage<'a> {
-    /// Empty, as a seed says.
+    /// An empty stage, with the parts that the seed draws.
     pub fn new(seed: u64, options: &'a Options, listener: &'a mut dyn Listener) -> Self {
         let plan = Plan::draw(seed);
         let manager = Manager {
@@ -103,12 +103,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Whether nobody wants to see more.
+    /// Whether the run has come to its last step.
     pub fn is_cut(&self) -> bool {
         self.options.steps.is_some_and(|steps| self.agenda.steps() >= steps)
     }
 
-    /// A line of the trace.
+    /// Writes a line of the trace.
     pub fn note(&mut self, what: &str, app: Option<AppId>, rest: &str) {
         if self.listener.wants_trace() {
             let line = trace::line(self.agenda.now(), self.agenda.clock(), what, app, rest);
@@ -116,13 +116,13 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// A fault has struck: a line of the trace.
+    /// Writes a line of the trace about a fault that has struck.
     pub fn note_fault(&mut self, what: &str, app: Option<AppId>, rest: &str) {
         self.faults.count();
         self.note(what, app, rest);
     }
 
-    /// Sets the shell's timer to what the engine wants.
+    /// Sets the shell's timer to the engine's deadline.
     pub fn set_timer(&mut self) {
         let deadline = self.manager.engine.as_ref().and_then(Engine::deadline);
         self.agenda.set_timer(deadline, || self.faults.maybe_late());
@@ -137,12 +137,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The same for all.
+    /// Starts or stops the clocks of all programs.
     pub fn reckon_all(&mut self) {
         (0..self.programs.len()).for_each(|index| self.reckon(index));
     }
 
-    /// A program is no more. Its death is seen, perhaps late.
+    /// A program dies. The shell sees its death, perhaps late.
     pub fn dies(&mut self, index: usize) {
         let program = &mut self.programs[index];
         if !std::mem::replace(&mut program.alive, false) {

@@ -1,4 +1,4 @@
-//! One thing after the other happens, until some time.
+//! Runs one happening after the other, until some time.
 
 use super::agenda::Happening;
 use super::faults::Fault;
@@ -7,7 +7,7 @@ use super::{life, shell, upsets};
 use crate::Nanos;
 use numaestro_engine::Event;
 
-/// What will happen by itself.
+/// Adds the happenings that come by themselves.
 pub(super) fn expect_everything(stage: &mut Stage<'_>) {
     let chaos = stage.plan.chaos_ns;
     for program in 0..stage.plan.programs {
@@ -19,7 +19,7 @@ pub(super) fn expect_everything(stage: &mut Stage<'_>) {
     }
 }
 
-/// Everything until this time.
+/// Runs all happenings until this time.
 pub(super) fn until(stage: &mut Stage<'_>, end: Nanos) -> Verdict {
     while !stage.is_cut() && stage.agenda.next_at().is_some_and(|at| at <= end) {
         step(stage)?;
@@ -28,7 +28,7 @@ pub(super) fn until(stage: &mut Stage<'_>, end: Nanos) -> Verdict {
     Ok(())
 }
 
-/// The next thing that happens.
+/// Runs the next happening.
 pub(super) fn step(stage: &mut Stage<'_>) -> Verdict {
     stage.listener.step(stage.agenda.steps() + 1);
     let Some(what) = stage.agenda.next()? else { return Ok(()) };

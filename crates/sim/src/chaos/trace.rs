@@ -1,10 +1,9 @@
-//! The trace: one line for each event and each action, in fixed columns. Knows nothing of where it
-//! goes.
+//! The trace: one line for each event and each action, in fixed columns.
 
 use crate::Nanos;
 use numaestro_engine::{Action, AppId, Event};
 
-/// Time, the shell's clock, what, which application, and the rest.
+/// A line of time, the shell's clock, word, application, and the rest.
 pub(super) fn line(at: Nanos, clock: Nanos, what: &str, app: Option<AppId>, rest: &str) -> String {
     let app = app.map_or_else(|| "-".to_owned(), |app| app.to_string());
     format!("{at:>14} {clock:>18} {what:<12} {app:>5}  {rest}").trim_end().to_owned()
@@ -46,7 +45,7 @@ pub(super) fn event(event: &Event) -> (&'static str, Option<AppId>, String) {
     }
 }
 
-/// The same of an action.
+/// Word, application and rest of an action.
 pub(super) fn action(action: &Action) -> (&'static str, Option<AppId>, String) {
     match action {
         Action::Start { app } => ("> start", Some(*app), String::new()),

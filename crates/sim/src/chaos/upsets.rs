@@ -1,4 +1,4 @@
-//! Faults that strike by themselves. Knows nothing of what comes of them.
+//! The faults that strike by themselves.
 
 use super::agenda::Happening;
 use super::faults::{Fault, REJOIN_MAX_NS};
@@ -13,7 +13,7 @@ use numaestro_topology::PuId;
 const MS: Nanos = 1_000_000;
 const HOURS_5: i64 = 5 * 3600 * 1_000_000_000;
 
-/// The next time of a fault that strikes by itself: the more often, the higher its rate.
+/// Adds the next time of a fault that strikes by itself: the higher its rate, the sooner.
 pub(super) fn expect_strike(stage: &mut Stage<'_>, fault: Fault) {
     let milli = stage.faults.milli(fault);
     if milli > 0 {
@@ -23,7 +23,7 @@ pub(super) fn expect_strike(stage: &mut Stage<'_>, fault: Fault) {
     }
 }
 
-/// One of them.
+/// A fault strikes.
 pub(super) fn strike(stage: &mut Stage<'_>, fault: Fault) -> Verdict {
     if stage.calm {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn strike(stage: &mut Stage<'_>, fault: Fault) -> Verdict {
         }
         Fault::Restart => kill_manager(stage),
         Fault::Policy => return switch(stage),
-        // These strike when something is said or done.
+        // These faults strike at a notice or an action.
         Fault::Late | Fault::Lost | Fault::Repeated | Fault::Wrong | Fault::Action | Fault::Never => {}
     }
     Ok(())
@@ -56,7 +56,7 @@ fn somebody_dies(stage: &mut Stage<'_>) {
     }
 }
 
-/// One processor, all but one, or one that does not exist; they come back after some time.
+/// Unplugs one processor, all but one, or one that does not exist; they come back after some time.
 fn unplug(stage: &mut Stage<'_>) {
     let count = stage.plan.machine.pu_count() as u32;
     let stream = stage.faults.stream(Fault::Unplug);
@@ -108,7 +108,7 @@ fn clock_jumps(stage: &mut Stage<'_>) {
     stage.set_timer();
 }
 
-/// Nobody is told anything any more; programs go on, and most of them find the next manager.
+/// Kills the manager. Programs go on without targets, and most of them find the next manager.
 fn kill_manager(stage: &mut Stage<'_>) {
     if stage.manager.engine.take().is_none() {
         return;
@@ -121,9 +121,9 @@ fn kill_manager(stage: &mut Stage<'_>) {
         let after = stage.faults.stream(Fault::Restart).exponential() * 4e8;
         let program = &mut stage.programs[index];
         (program.app, program.alone) = (None, true);
-        // Those that it had stopped go on: nobody stops without it.
+        // The programs that it had stopped go on: without a manager no program is stopped.
         program.halt = Halt::No;
-        // Whoever waited starts without a manager.
+        // A program that waited starts without a manager.
         if program.alive && !never {
             stage.agenda.after((after as Nanos).min(REJOIN_MAX_NS), Happening::Rejoins(index));
         }
@@ -134,7 +134,7 @@ fn kill_manager(stage: &mut Stage<'_>) {
     stage.set_timer();
 }
 
-/// A manager for what is there now.
+/// Starts a manager for the programs and processors of the present.
 pub(super) fn start_manager(stage: &mut Stage<'_>) -> Verdict {
     if stage.manager.engine.is_some() {
         return Ok(());
@@ -151,7 +151,7 @@ pub(super) fn start_manager(stage: &mut Stage<'_>) -> Verdict {
     shell::tell(stage, Event::Unmanaged { processors: stage.supply.unmanaged })
 }
 
-/// To another policy, or to none that there is; or to other parties.
+/// Switches to another policy, or to one that does not exist; or to other parties.
 fn switch(stage: &mut Stage<'_>) -> Verdict {
     if stage.faults.stream(Fault::Policy).below(4) == 0 {
         let parties = stage.plan.other_parties();

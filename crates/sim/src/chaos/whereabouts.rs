@@ -1,9 +1,9 @@
-//! The real places of a program's threads beside its page, and its excuses for places that somebody
-//! else was promised to have alone.
+//! The real places of a program's threads beside its page, and its excuses for processors that
+//! another program was promised to have alone.
 
 use numaestro_topology::{PuId, PuSet};
 
-/// What its page says.
+/// The target in a program's page.
 #[derive(Debug, Clone)]
 pub(super) struct Page {
     pub epoch: u32,
@@ -17,18 +17,18 @@ pub(super) struct Whereabouts {
     page: Option<Page>,
     /// Latest epoch of its page that it (or somebody from outside) has carried out.
     seen: u32,
-    /// Where its threads may run.
+    /// Processors on which its threads may run.
     placed: PuSet,
-    /// Where it may be although somebody else is promised to be alone there, through no fault of
-    /// the engine's: it said that it was not, the system refused to move it, it was a guest, or the
-    /// engine has never heard of it.
+    /// Processors where it may be although another program was promised to be alone there, through
+    /// no fault of the engine's: it said that it had left them, the system refused to move it, it
+    /// was a guest, or the engine has never heard of it.
     excused: PuSet,
-    /// What it has told the engine to be idle, and has not been given since.
+    /// Processors that it has called idle to the engine, and has not been given since.
     idle: PuSet,
 }
 
 impl Whereabouts {
-    /// What its page says; `None`: it has none.
+    /// The target in its page; `None`: it has no page.
     pub fn page(&self) -> Option<&Page> {
         self.page.as_ref()
     }
@@ -38,45 +38,46 @@ impl Whereabouts {
         self.seen
     }
 
-    /// Where its threads may run.
+    /// Processors on which its threads may run.
     pub fn placed(&self) -> &PuSet {
         &self.placed
     }
 
-    /// It comes to a manager that has not put it where it is.
+    /// The program comes to a manager that has not put it where it is.
     pub fn join(&mut self) {
         (self.page, self.seen) = (None, 0);
         self.idle.clear();
         self.excused.clone_from(&self.placed);
     }
 
-    /// Its threads are gone.
+    /// The threads of the program are gone.
     pub fn vanish(&mut self) {
         self.placed.clear();
     }
 
-    /// It begins to run there; nobody has put it there yet.
+    /// The program begins to run on these processors; nobody has put it there yet.
     pub fn begin(&mut self, pus: &PuSet) {
         self.placed.clone_from(pus);
         self.excused.clone_from(pus);
     }
 
-    /// It may be wherever it is.
+    /// Excuses it for all its present places.
     pub fn excuse_all(&mut self) {
         self.excused.or_with(&self.placed);
     }
 
-    /// It may be there.
+    /// Excuses it for these processors.
     pub fn excuse(&mut self, pus: &PuSet) {
         self.excused.or_with(pus);
     }
 
-    /// It may be on one processor.
+    /// Excuses it for one processor.
     pub fn excuse_one(&mut self, pu: PuId) {
         self.excused.insert(pu);
     }
 
-    /// It says that these are idle. It may still be on those that it was told to leave.
+    /// The program says that these processors are idle. It may still be on the ones that it was
+    /// told to leave.
     pub fn say_idle(&mut self, idle: &PuSet) {
         if let Some(page) = &self.page {
             self.excused.or_with(&idle.difference(&page.pus));
@@ -84,7 +85,7 @@ impl Whereabouts {
         self.idle.clone_from(idle);
     }
 
-    /// It, or somebody from outside, moves its threads.
+    /// The program, or somebody from outside, moves its threads.
     pub fn move_to(&mut self, epoch: u32, pus: &PuSet, shared: bool) {
         self.seen = self.seen.max(epoch);
         self.placed.clone_from(pus);
@@ -94,7 +95,8 @@ impl Whereabouts {
         }
     }
 
-    /// The same, as its page says. Whether that is news to it; `None`: it has no page.
+    /// Moves its threads as its page says. Returns the page and whether it is news to the program;
+    /// `None`: it has no page.
     pub fn follow_page(&mut self) -> Option<(Page, bool)> {
         let page = self.page.clone()?;
         let news = page.epoch > self.seen || self.placed != page.pus;
@@ -102,7 +104,7 @@ impl Whereabouts {
         Some((page, news))
     }
 
-    /// Its page is written. True if it names other processors than before.
+    /// Writes its page. True if the page names other processors than before.
     pub fn publish(&mut self, epoch: u32, pus: &PuSet, shared: bool) -> bool {
         let lost = self.idle.difference(pus);
         self.excused.or_with(&lost);
@@ -119,7 +121,7 @@ impl Whereabouts {
         moves
     }
 
-    /// Where it is without an excuse.
+    /// Processors where it is without an excuse.
     pub fn unexcused(&self) -> PuSet {
         let mut there = self.placed.difference(&self.excused);
         there.subtract(&self.idle);

@@ -1,5 +1,5 @@
-//! `[access]` of a machine file: classes of memory, what they cost, and which memory is of which.
-//! Knows no particular machine.
+//! `[access]` of a machine file: the classes of memory, their costs, and the class of each memory
+//! as seen from each processor.
 
 use super::model::{Access, AccessClass, Op, Picos};
 use crate::read::Mistake;
@@ -11,7 +11,7 @@ const CLASSES_MAX: usize = 255;
 /// Largest number for a cost.
 const COST_MAX: f64 = 1e9;
 
-/// How far a class reaches.
+/// The reach of a class.
 #[derive(Debug, Clone, Copy)]
 enum Reach {
     Node,
@@ -103,7 +103,7 @@ fn class(item: &Field<'_>, unit_ps: f64, delay: u32) -> Result<(AccessClass, Rea
     Ok((AccessClass { name, cost_ps }, reach))
 }
 
-/// Costs by [`Op`]; `line` must be there and stands for those that are not.
+/// Costs by [`Op`]; `line` must be there and stands for the ones that are not.
 fn costs(fields: &mut Fields<'_>) -> Result<[f64; Op::COUNT], Mistake> {
     let line = cost(&fields.need(Op::Line.name(), "what it costs to bring in a line")?)?;
     let mut costs = [line; Op::COUNT];

@@ -1,5 +1,5 @@
-//! The machine's buses as policies of bandwidth see them: who shares one way to memory, and what it
-//! carries. Knows no policy.
+//! The machine's buses as policies of bandwidth see them: the processors that share one way to
+//! memory, and its capacity.
 
 use super::model::{Channel, Model, Over};
 use numaestro_engine::Bus;
@@ -7,8 +7,8 @@ use numaestro_topology::{NumaNodeId, PuSet};
 
 impl Model {
     /// The channels of this machine that every processor has exactly one of: its buses if there are
-    /// such, else the memory controllers of nodes with processors. None if neither covers every
-    /// processor.
+    /// such channels, else the memory controllers of nodes with processors. None if neither covers
+    /// every processor.
     pub fn buses(&self) -> Vec<Bus> {
         let bus = |channel: &Channel| match &channel.over {
             Over::Bus(pus) => Some((pus.clone(), channel.per_ms)),

@@ -1,4 +1,4 @@
-//! The machines that come with the simulator. Knows their files' names only.
+//! The machines that come with the simulator, by name.
 
 use super::file;
 use super::model::Model;
@@ -6,9 +6,9 @@ use crate::read::{NoFiles, Text};
 
 macro_rules! machines {
     ($($name:literal),+ $(,)?) => {
-        /// Name and file of each.
+        /// Name and file of each machine.
         const FILES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),+];
-        /// Names of each, in the order of the papers.
+        /// Names of the machines, in the order of the papers.
         const NAMES: &[&str] = &[$($name),+];
     };
 }
@@ -32,8 +32,8 @@ pub const fn names() -> &'static [&'static str] {
     NAMES
 }
 
-/// The machine of this name, its delay switches (where it has such) at `delay` cycles; `None` if
-/// there is none.
+/// The machine of this name, its delay switches (where it has them) at `delay` cycles; `None` if
+/// there is no such machine.
 pub fn named(name: &str, delay: u32) -> Option<Model> {
     let &(_, text) = FILES.iter().find(|(known, _)| *known == name)?;
     let file = format!("{name}.toml");

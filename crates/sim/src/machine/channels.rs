@@ -1,5 +1,4 @@
 //! `[[channel]]` of a machine file: one entry stands for the channels of all objects of a kind.
-//! Knows no particular machine.
 
 use super::model::{Cache, Channel, Over};
 use crate::read::Mistake;
@@ -108,7 +107,7 @@ fn objects(topology: &Machine, level: Level) -> Vec<PuSet> {
     }
 }
 
-/// What crosses an object between its nodes, enters it or leaves it: everything but references
+/// The references that cross an object between its nodes, enter it or leave it: all but the ones
 /// inside one of its nodes.
 fn switch(topology: &Machine, object: &PuSet) -> Over {
     let inside = objects(topology, Level::NumaNode).into_iter().filter(|node| node.intersects(object));
@@ -116,7 +115,7 @@ fn switch(topology: &Machine, object: &PuSet) -> Over {
     Over::Between(inside.chain(std::iter::once(outside)).collect())
 }
 
-/// How many channels the references of a processor can use.
+/// Number of channels that the references of a processor can use.
 fn reachable(topology: &Machine, channels: &[Channel], pu: numaestro_topology::PuId) -> usize {
     let home = topology.pu(pu).node;
     let can = |channel: &&Channel| match &channel.over {

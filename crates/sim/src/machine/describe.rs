@@ -1,5 +1,4 @@
-//! A machine as text for people: its tree, what references cost, what is limited. Knows no
-//! terminal.
+//! A machine as text for people: its tree, the costs of references, its limits.
 
 use super::model::{Model, Op, Replacement, System};
 use std::fmt::Write;

@@ -1,5 +1,4 @@
-//! The machine file: what stands in it, and every mistake that can be made there. Knows no
-//! particular machine.
+//! The machine file: its fields, and every mistake that can be made in them.
 //!
 //! ```toml
 //! name = "two"                                  # one word
@@ -7,7 +6,7 @@
 //! topology = "numa:2 core:4 pu:1"               # hwloc's synthetic description; or xml = "FILE" (hwloc's lstopo --of xml)
 //! distances = [[10, 21], [21, 10]]              # optional; by node; or { hypercube = [10, 15, 20] }, by bits that differ
 //! cycle = "1 ns"                                # of its clock
-//! delay = 0                                     # optional: what the classes' delays are multiplied with
+//! delay = 0                                     # optional: factor of the classes' delays
 //! reserved = "0"                                # optional: processors for the system, by logical index
 //!
 //! [memory]
@@ -35,7 +34,7 @@
 //! line = 60
 //! delay = { line = 3 }                          # more for each unit of the machine's `delay`
 //!
-//! [[channel]]                                   # what has limited bandwidth; optional
+//! [[channel]]                                   # a part with limited bandwidth; optional
 //! name = "memory"
 //! over = "controller"                           # or "link" (of each node); "bus", "switch" or "ring" of `each` "core" ... "machine"
 //! gb_s = 20                                     # 10^9 bytes per second in lines of the cache; or per_us = transactions
@@ -110,10 +109,11 @@ pub fn read_with_delay(text: Text<'_>, files: &dyn Files, delay: Option<u32>) ->
     })
 }
 
-/// A machine whose caches nobody knows.
+/// The cache of a machine whose caches nobody knows.
 const NO_CACHE: Cache = Cache { level: Level::Pu, lines: 0, line_bytes: 64, replacement: Replacement::Lru };
 
-/// Where a file says nothing of its system: a tenth of a second, as in most systems of the papers.
+/// Time slice where a file says nothing of its system: a tenth of a second, as in most systems of
+/// the papers.
 const QUANTUM_NS: crate::Nanos = 100_000_000;
 
 fn word(field: &Field<'_>) -> Result<String, Mistake> {
@@ -212,7 +212,7 @@ fn cache(mut fields: Fields<'_>) -> Result<Cache, Mistake> {
     Ok(Cache { level, lines, line_bytes, replacement })
 }
 
-/// What a file says of its system.
+/// The operating system as a file describes it.
 struct OperatingSystem {
     system: System,
     quantum_ns: crate::Nanos,

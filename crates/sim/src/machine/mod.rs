@@ -1,5 +1,5 @@
-//! A modelled machine: its topology, what a memory reference costs from where to where, its caches,
-//! channels and operating system. Knows nothing of programs and policies.
+//! A modelled machine: its topology, the cost of a memory reference from each processor to each
+//! memory, its caches, channels and operating system.
 //!
 //! Machines are files (`machines/*.toml` of the repository, embedded by name) or any synthetic
 //! string or hwloc XML plus a latency table.

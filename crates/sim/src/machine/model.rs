@@ -6,7 +6,7 @@ use numaestro_topology::{Level, Machine, NumaNodeId, PuId, PuSet};
 /// Picoseconds: costs of single references; a cycle of 16.67 MHz is 60 000 of them.
 pub type Picos = u64;
 
-/// What a memory reference does.
+/// The kinds of memory references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Op {
@@ -21,9 +21,9 @@ pub enum Op {
 }
 
 impl Op {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = 4;
-    /// All of them, by number.
+    /// All kinds, by number.
     pub const ALL: [Self; Self::COUNT] = [Self::Load, Self::Store, Self::Line, Self::Writeback];
 
     /// The word in files.
@@ -40,24 +40,24 @@ impl Op {
 /// A class of places of memory as seen from a processor: local, same station, remote ...
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessClass {
-    /// As in the machine's file.
+    /// The name in the machine's file.
     pub name: String,
-    /// What a reference costs when nobody else is in the way, by [`Op`], the delay switch included.
+    /// Cost of a reference without contention, picoseconds by [`Op`], the delay switch included.
     pub cost_ps: [Picos; Op::COUNT],
 }
 
-/// What references cost.
+/// The costs of references.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// From near to far; costs need not rise (Hector's stores do not).
     pub classes: Vec<AccessClass>,
     /// Index into `classes`, row-major by PU and NUMA node.
     pub class_of: Vec<u8>,
-    /// What a reference costs that hits the processor's own cache.
+    /// Cost of a reference that hits the processor's own cache, picoseconds.
     pub hit_ps: Picos,
 }
 
-/// What a line that comes into a cache does to those that are there.
+/// The effect of a line that comes into a cache on the lines that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replacement {
     /// Direct mapped or random: of a footprint exp(-D/C) survives D foreign lines.
@@ -75,47 +75,47 @@ pub struct Cache {
     pub lines: u64,
     /// Bytes of a line.
     pub line_bytes: u32,
-    /// Which lines go.
+    /// The replacement of its lines.
     pub replacement: Replacement,
 }
 
-/// Whose references use a channel.
+/// The references that use a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
-    /// All that leave the caches of these PUs (a front-side bus).
+    /// All references that leave the caches of these PUs (a front-side bus).
     Bus(PuSet),
-    /// All to this node's memory (a memory controller).
+    /// All references to this node's memory (a memory controller).
     Controller(NumaNodeId),
-    /// All from PUs of this node to memory of other nodes (its link).
+    /// All references from PUs of this node to memory of other nodes (its link).
     Link(NumaNodeId),
-    /// All whose processor and memory are in different ones of these sets (a ring between
-    /// stations).
+    /// All references whose processor and memory are in different ones of these sets (a ring
+    /// between stations).
     Between(Vec<PuSet>),
 }
 
-/// Something of limited bandwidth.
+/// A part of the machine with limited bandwidth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// For people.
+    /// Its name, for people.
     pub name: String,
-    /// Whose references.
+    /// The references that use it.
     pub over: Over,
     /// Most transactions (lines, words) per millisecond; above 0.
     pub per_ms: u64,
 }
 
-/// What actions cost.
+/// The costs of actions, nanoseconds but for the last field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Costs {
     /// A processor takes another thread.
     pub switch_ns: Nanos,
-    /// A thread goes to another processor (besides what its cache has lost).
+    /// A thread goes to another processor (besides the refill of its cache).
     pub migration_ns: Nanos,
     /// A page is touched for the first time.
     pub page_fault_ns: Nanos,
     /// A page goes to another node; 0: pages never do.
     pub page_move_ns: Nanos,
-    /// From an event to the moment when what the engine decided reaches applications.
+    /// From an event to the moment when the engine's decision reaches applications.
     pub decision_ns: Nanos,
     /// A thread that was stopped goes on.
     pub stop_ns: Nanos,
@@ -124,8 +124,8 @@ pub struct Costs {
     pub waiting_milli: u32,
 }
 
-/// The scheduler of the modelled operating system: who runs on a processor on which several threads
-/// may.
+/// The scheduler of the modelled operating system. It chooses the thread that runs on a processor
+/// on which several threads may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum System {
     /// A queue for each processor, round robin; a thread stays where it is bound or was last.
@@ -142,15 +142,15 @@ pub enum System {
 pub struct Model {
     /// `hector`, `origin2000-64`, ...
     pub name: String,
-    /// One sentence: what it is, and which paper says so.
+    /// One sentence on the machine, with the paper that describes it.
     pub about: String,
     /// The tree.
     pub topology: Machine,
-    /// A cycle of its clock.
+    /// A cycle of its clock, picoseconds.
     pub cycle_ps: Picos,
     /// Delay switch in cycles per off-station packet (Brecht 1993, §7.1); 0 where there is none.
     pub delay: u32,
-    /// What references cost.
+    /// The costs of references.
     pub access: Access,
     /// Its caches.
     pub cache: Cache,
@@ -158,13 +158,13 @@ pub struct Model {
     pub page_bytes: u32,
     /// Pages of one node's memory.
     pub node_pages: u64,
-    /// What has limited bandwidth; may be empty.
+    /// The parts with limited bandwidth; may be empty.
     pub channels: Vec<Channel>,
-    /// What actions cost.
+    /// The costs of actions.
     pub costs: Costs,
     /// Its operating system's scheduler.
     pub system: System,
-    /// Time slice of that scheduler.
+    /// Time slice of that scheduler, nanoseconds.
     pub quantum_ns: Nanos,
     /// Whether a new thread has the best priority for one quantum (IRIX).
     pub favours_new: bool,
@@ -183,7 +183,7 @@ impl Model {
         usize::from(self.access.class_of[pu.index() * self.topology.numa_nodes().len() + node.index()])
     }
 
-    /// What one reference costs when nobody is in the way.
+    /// Cost of one reference without contention, picoseconds.
     pub fn cost_ps(&self, pu: PuId, node: NumaNodeId, op: Op) -> Picos {
         self.access.classes[self.class(pu, node)].cost_ps[op as usize]
     }

@@ -2,7 +2,7 @@
 //! for each thread.
 //!
 //! **Source**: Schweitzer 1979 and Bard 1979; Lazowska et al. 1984, "Quantitative System
-//! Performance", §7.4. A thread's think time is its work and what its references take besides the
+//! Performance", §7.4. A thread's think time is its work and the time of its references outside the
 //! channels; a channel is a queue with service time 1 / capacity.
 //!
 //! **Algorithm**: threads of equal pace are one class. With `v` transactions of a class per
@@ -31,10 +31,10 @@ const ITERATIONS_MAX: usize = 1000;
 pub struct Amva {
     stale: bool,
     service_us: Vec<f64>,
-    /// By channel: the mean number of transactions there, and what the next step makes of it.
+    /// By channel: the mean number of transactions there, and the number after the next step.
     queue: Vec<f64>,
     sum: Vec<f64>,
-    /// Classes that run something, filled for each answer.
+    /// Classes that run a thread, filled for each answer.
     live: Vec<u32>,
     /// By class: its rate, and the mean number that one of its threads has at each channel of its
     /// pace.
@@ -43,7 +43,7 @@ pub struct Amva {
 }
 
 impl Amva {
-    /// For the channels of a field.
+    /// A solver for the channels of a field.
     pub fn new(field: &Field) -> Self {
         let channels = field.channel_count();
         Self {
@@ -57,7 +57,7 @@ impl Amva {
         }
     }
 
-    /// Which classes there are now, and the queues that follow from what was found for them last.
+    /// Collects the present classes, and sums the queues from the last rates found for them.
     fn begin(&mut self, field: &Field) {
         self.live.clear();
         self.queue.fill(0.0);
@@ -70,7 +70,7 @@ impl Amva {
         }
     }
 
-    /// One step for all classes; gives the largest relative change of a rate or a queue.
+    /// One step for all classes; returns the largest relative change of a rate or a queue.
     fn iterate(&mut self, field: &Field) -> f64 {
         let mut change: f64 = 0.0;
         self.sum.fill(0.0);

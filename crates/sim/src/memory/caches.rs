@@ -1,5 +1,5 @@
-//! What caches have lost: a debt of lines, from how many others have come in since. Knows no
-//! threads and no times.
+//! The contents that caches have lost: a debt of lines, computed from the lines of others that have
+//! come in since.
 //!
 //! Source: Squillante and Lazowska 1993, §2 (footprints and reload transients); Thiébaut and Stone
 //! 1987 for direct-mapped caches.
@@ -18,7 +18,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// All cold.
+    /// All caches cold.
     pub fn new(model: &Model) -> Self {
         let object = |pu: &numaestro_topology::Pu| match model.cache.level {
             Level::Pu => pu.id.0,
@@ -45,8 +45,8 @@ impl Caches {
         self.of[a.index()] == self.of[b.index()]
     }
 
-    /// What does not fit into the cache is no debt: it is brought in over and over anyway, and
-    /// counted as references.
+    /// Lines that do not fit into the cache are no debt: they are brought in over and over anyway,
+    /// and counted as references.
     pub fn reload_lines(&self, footprint: u64, since_entered: u64, same_cache: bool, pu: PuId) -> u64 {
         let most = footprint.min(self.capacity);
         if !same_cache || most == 0 {

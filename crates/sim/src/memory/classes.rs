@@ -1,4 +1,4 @@
-//! Threads of equal pace are one class: what holds for one holds for all. Knows no rates.
+//! Groups threads of equal pace into classes: one rate holds for all threads of a class.
 
 use super::pace::Pace;
 use numaestro_topology::PuId;
@@ -17,7 +17,7 @@ struct Class {
     chain: u32,
 }
 
-/// All classes that run something, and which PUs run which. Nothing is allocated after the start:
+/// All classes that run a thread, and the PUs that run each. Nothing is allocated after the start:
 /// there are at most as many classes as PUs.
 #[derive(Debug)]
 pub struct Classes {
@@ -32,7 +32,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// None; there are `pus` PUs.
+    /// No classes; there are `pus` PUs.
     pub fn new(pus: usize) -> Self {
         Self {
             slots: Vec::with_capacity(pus),
@@ -44,17 +44,17 @@ impl Classes {
         }
     }
 
-    /// The class of what runs on a PU.
+    /// The class of the thread on a PU.
     pub fn of(&self, pu: PuId) -> Option<usize> {
         Some(self.of[pu.index()]).filter(|&class| class != NONE).map(|class| class as usize)
     }
 
-    /// What its threads have in common.
+    /// The pace that its threads have in common.
     pub fn pace(&self, class: usize) -> &Pace {
         &self.slots[class].pace
     }
 
-    /// How many threads it has; 0 where there is no such class now.
+    /// Number of its threads; 0 where there is no such class now.
     pub fn threads(&self, class: usize) -> u32 {
         self.slots.get(class).map_or(0, |class| class.threads)
     }
@@ -65,7 +65,7 @@ impl Classes {
         std::iter::successors(first, |&pu| Some(self.next[pu as usize]).filter(|&next| next != NONE)).map(PuId)
     }
 
-    /// A thread begins on a PU that runs nothing. Gives its class, which is new if it has one
+    /// A thread begins on a PU that runs nothing. Returns its class, which is new if it has one
     /// thread.
     pub fn join(&mut self, pu: PuId, pace: &Pace) -> usize {
         let fingerprint = pace.fingerprint();
@@ -95,7 +95,7 @@ impl Classes {
         class as usize
     }
 
-    /// What runs on a PU ends. Gives its class, which is no more if it has no thread.
+    /// The thread on a PU ends. Returns its class, which is gone if it has no thread.
     pub fn part(&mut self, pu: PuId) -> usize {
         let at = pu.index();
         let class = std::mem::replace(&mut self.of[at], NONE);

@@ -1,5 +1,5 @@
-//! What runs where, what it asks of each channel, and what each channel carries. Knows no solver:
-//! rates come from outside.
+//! The threads on processors, their demands on each channel, and the flow on each channel. Rates
+//! come from outside, from any solver.
 //!
 //! Flows are whole numbers of 2^-20 transactions per microsecond. A flow that is taken away is
 //! computed by the same multiplication as when it was added, so sums are exact however long a run
@@ -12,16 +12,16 @@ use crate::machine::Model;
 use crate::outcome::ChannelUse;
 use numaestro_topology::PuId;
 
-/// A processor is told of a new rate only when it differs from the one it knows by more than this
-/// share: thousands of changes far away, each too small to matter, would otherwise cost more than
-/// everything else. Channels give away less than their capacity by the same share, so that what is
-/// known never adds up to more than they carry.
+/// The field tells a processor a new rate only when it differs from the last one it told by more
+/// than this share: thousands of changes far away, each too small to matter, would otherwise cost
+/// more than everything else. Channels give away less than their capacity by the same share, so
+/// that the told rates never add up to more than the channels carry.
 pub const CHANGE_TOLD: f64 = 1.0 / 1024.0;
 
 /// Flow units in one transaction per microsecond.
 const UNIT: f64 = 1_048_576.0;
 
-/// A share of what a channel can carry; see the module.
+/// A flow over a channel, in the units of the module's header.
 pub type Flow = u64;
 
 fn flow(per_us: f32, rate: f64) -> Flow {
@@ -30,13 +30,13 @@ fn flow(per_us: f32, rate: f64) -> Flow {
 
 #[derive(Debug, Clone)]
 struct Channel {
-    /// What may be given away: what it carries, less what rates may be wrong by.
+    /// The flow that may be given away: `limit`, less the error of told rates.
     capacity: Flow,
-    /// What it carries.
+    /// The largest flow that the channel carries.
     limit: Flow,
-    /// What its users would use if nobody were in the way.
+    /// The flow that its users would use without contention.
     demand: Flow,
-    /// What they use.
+    /// The flow that they use.
     used: Flow,
     /// Integral of `used` until `since`.
     carried: u128,
@@ -54,7 +54,7 @@ struct Progress {
 
 const IDLE: Progress = Progress { runs: false, rate: 1.0, local_remote_per_us: (0.0, 0.0) };
 
-/// What runs on a machine. Threads that use no channel are in no class.
+/// The threads that run on a machine. Threads that use no channel are in no class.
 #[derive(Debug)]
 pub struct Field {
     now: Nanos,
@@ -63,14 +63,14 @@ pub struct Field {
     /// A bitmap of classes for each channel, `words` each.
     users: Vec<u64>,
     words: usize,
-    /// By PU.
+    /// Progress by PU, as told.
     told: Vec<Progress>,
     /// By class: the rate that the world knows of all its threads.
     rates: Vec<f64>,
 }
 
 impl Field {
-    /// Nothing runs.
+    /// A field in which nothing runs.
     pub fn new(model: &Model) -> Self {
         let pus = model.topology.pu_count();
         let channel = |channel: &crate::machine::Channel| {
@@ -97,8 +97,8 @@ impl Field {
         }
     }
 
-    /// A thread begins, at the rate of its class; alone if that is new. Gives the class and whether
-    /// it is new; none if it uses no channel.
+    /// A thread begins, at the rate of its class, or at its rate alone if the class is new. Returns
+    /// the class and whether it is new; `None` if the thread uses no channel.
     pub fn start(&mut self, pu: PuId, pace: &Pace) -> Option<(usize, bool)> {
         let told = &mut self.told[pu.index()];
         assert!(!told.runs, "something runs on processor {pu} already");
@@ -126,7 +126,7 @@ impl Field {
         Some((class, is_new))
     }
 
-    /// Ends what runs on a PU.
+    /// Ends the thread on a PU.
     pub fn stop(&mut self, pu: PuId) {
         let told = std::mem::replace(&mut self.told[pu.index()], IDLE);
         if self.classes.of(pu).is_none() {
@@ -146,7 +146,7 @@ impl Field {
         }
     }
 
-    /// From now on all threads of a class run at this rate; `each` is given their PUs.
+    /// Sets the rate of all threads of a class from now on; `each` is given their PUs.
     pub fn tell(&mut self, class: usize, rate: f64, mut each: impl FnMut(PuId)) {
         let threads = u64::from(self.classes.threads(class));
         let before = std::mem::replace(&mut self.rates[class], rate);
@@ -161,12 +161,12 @@ impl Field {
         }
     }
 
-    /// Whether something runs there.
+    /// Whether a thread runs there.
     pub fn runs(&self, pu: PuId) -> bool {
         self.told[pu.index()].runs
     }
 
-    /// The class of what runs on a PU, if that uses channels.
+    /// The class of the thread on a PU, if it uses channels.
     pub fn class_of(&self, pu: PuId) -> Option<usize> {
         self.classes.of(pu)
     }
@@ -176,7 +176,7 @@ impl Field {
         self.told[pu.index()].rate
     }
 
-    /// References per microsecond of work, local and remote, of what runs there.
+    /// References per microsecond of work, local and remote, of the thread there.
     pub fn local_remote_per_us(&self, pu: PuId) -> (f64, f64) {
         self.told[pu.index()].local_remote_per_us
     }
@@ -186,12 +186,12 @@ impl Field {
         self.rates[class]
     }
 
-    /// What the threads of a class have in common.
+    /// The pace that the threads of a class have in common.
     pub fn pace(&self, class: usize) -> &Pace {
         self.classes.pace(class)
     }
 
-    /// How many threads a class has; 0 if there is no such class now.
+    /// Number of threads of a class; 0 if there is no such class now.
     pub fn threads(&self, class: usize) -> u32 {
         self.classes.threads(class)
     }
@@ -207,7 +207,7 @@ impl Field {
         self.rates.len()
     }
 
-    /// How many channels there are.
+    /// Number of channels.
     pub fn channel_count(&self) -> usize {
         self.channels.len()
     }
@@ -222,12 +222,12 @@ impl Field {
         self.channels[channel].demand > self.channels[channel].capacity
     }
 
-    /// The present.
+    /// The present, nanoseconds.
     pub const fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Time goes on.
+    /// Lets time go on until `now`.
     pub fn advance(&mut self, now: Nanos) {
         assert!(now >= self.now, "time goes back from {} to {now}", self.now);
         self.now = now;

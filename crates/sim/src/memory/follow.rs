@@ -1,23 +1,23 @@
-//! Pages that follow their application to another node. Knows not when, and no costs.
+//! Moves pages after their application to another node.
 
 use super::pages::{AppMemory, Pages, Spread};
 use crate::machine::Model;
 use crate::program::PagePlace;
 use numaestro_topology::NumaNodeId;
 
-/// What could be moved.
+/// The pages that could be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Away {
     /// All bytes of the application.
     pub bytes: u64,
-    /// Those elsewhere that its policy may move: a program's own wish for a place is respected.
+    /// Bytes elsewhere that its policy may move: a program's own wish for a place is respected.
     pub moves: u64,
-    /// Sum over those of bytes × how much farther than local they are.
+    /// Sum over `moves` of bytes × distance beyond local.
     pub excess: u64,
 }
 
 impl Spread {
-    /// Moves at most so many pages from one node to another; gives how many.
+    /// Moves at most `most` pages from one node to another; returns their number.
     fn shift(&mut self, from: usize, to: usize, most: u64) -> u64 {
         let Some(at) = self.by_node.iter().position(|&(node, _)| usize::from(node) == from) else { return 0 };
         let moved = most.min(self.by_node[at].1);

@@ -1,5 +1,5 @@
-//! Max-min fair shares: on each channel that is too small, everybody gets as much as everybody
-//! else, or all it wants.
+//! Max-min fair shares: on each channel that is too small, every thread gets an equal share, or all
+//! it wants if that is less.
 //!
 //! **Source**: progressive filling (Bertsekas and Gallager 1992, §6.5.2) on each channel; over
 //! several channels the equilibrium is "bottleneck max fairness" (Bonald and Roberts 2015,
@@ -9,10 +9,10 @@
 //!
 //! **Algorithm**: each channel has a level, the most transactions per microsecond that one thread
 //! gets there (infinite while the channel is large enough). A thread's rate is the least of its
-//! rate alone and, for its channels, level / its transactions per microsecond of work. When
-//! something moves on a channel that is too small:
-//! 1. fill that channel: raise the level until what its users take (less where other channels hold
-//!    them) is its capacity;
+//! rate alone and, for its channels, level / its transactions per microsecond of work. When a
+//! thread starts or stops on a channel that is too small:
+//! 1. fill that channel: raise the level until the sum that its users take (less where other
+//!    channels hold them) is its capacity;
 //! 2. round the level down to 8 bits (a share of 2^-8), so that small changes end here;
 //! 3. if it is another than before, fill the other full channels of its users again;
 //! 4. until no level changes. After [`SWEEPS_MAX`] rounds levels are only lowered, which ends at
@@ -30,12 +30,12 @@ const SWEEPS_MAX: usize = 16;
 /// Bits of a level's mantissa that are kept.
 const LEVEL_BITS: u32 = 8;
 
-/// What holds a class back.
+/// The limits of a class.
 #[derive(Debug, Clone, Copy)]
 struct Rests {
     /// Its rate.
     rate: f64,
-    /// The channel that holds it; none if its own demand does.
+    /// The channel that limits the class; none if its own demand does.
     by: usize,
     /// Its rate without that channel.
     without: f64,
@@ -51,14 +51,14 @@ pub struct MaxMin {
     any_stale: bool,
     /// Channels whose level is another than in the last answer.
     moved: Vec<bool>,
-    /// What one thread of each class on a channel would take, and how many there are.
+    /// Demand of one thread of each class on a channel, and the number of its threads.
     wants: Vec<(f64, f64)>,
     /// Classes that are already in the answer.
     answered: Vec<bool>,
 }
 
 impl MaxMin {
-    /// For the channels of a field.
+    /// A solver for the channels of a field.
     pub fn new(field: &Field) -> Self {
         let channels = field.channel_count();
         Self {
@@ -103,7 +103,7 @@ impl MaxMin {
             let (rests, per_us) = self.rests(pace, channel);
             let (before, after) = (old / per_us, level / per_us);
             for (other, _) in pace.demands().filter(|&(other, _)| other != channel) {
-                // What the class wants there, if it is held by this channel now or was.
+                // The demand of the class there, if this channel limits it now or did.
                 let rest = if other == rests.by { rests.without } else { rests.rate };
                 let differs = rest.min(before).to_bits() != rest.min(after).to_bits();
                 if differs && (field.is_short(other) || self.level[other].is_finite()) {
@@ -114,7 +114,7 @@ impl MaxMin {
         }
     }
 
-    /// What holds a class apart from one channel that it uses, and its transactions there.
+    /// The limits of a class apart from one channel that it uses, and its transactions there.
     fn rests(&self, pace: &Pace, but: usize) -> (Rests, f64) {
         let alone = pace.rate_alone();
         let (mut rests, mut there) = (Rests { rate: alone, by: usize::MAX, without: alone }, 0.0);
@@ -197,8 +197,8 @@ impl Solver for MaxMin {
     }
 }
 
-/// The level at which what these take is `capacity`, if each takes the level or, where that is
-/// less, what it wants.
+/// The level at which these threads take `capacity`, if each takes the level or, where that is
+/// less, its demand.
 fn level_of(wants: &mut Vec<(f64, f64)>, capacity: f64) -> f64 {
     if wants.iter().map(|(want, threads)| want * threads).sum::<f64>() <= capacity {
         return f64::INFINITY;
@@ -219,7 +219,7 @@ fn level_of(wants: &mut Vec<(f64, f64)>, capacity: f64) -> f64 {
     }
 }
 
-/// Rounded down to [`LEVEL_BITS`] bits.
+/// A level rounded down to [`LEVEL_BITS`] bits.
 fn rounded(level: f64) -> f64 {
     f64::from_bits(level.to_bits() & !((1 << (52 - LEVEL_BITS)) - 1))
 }

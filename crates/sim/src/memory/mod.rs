@@ -1,14 +1,13 @@
-//! What references cost: where pages are, what caches have lost, and who is in the way. Knows
-//! nothing of events, threads' states and policies.
+//! The cost of references: it follows from the places of pages, the contents that caches have lost,
+//! and the threads that use the same channels.
 //!
-//! [`Memory`] is the one door. The world tells it what runs where and asks for paces; it answers
-//! with rates, never with times.
+//! [`Memory`] is the one door. The world tells it which threads run where and asks for paces; it
+//! answers with rates, never with times.
 //!
 //! A thread does `w` microseconds of work and meanwhile makes `r` references, each of which takes
-//! the processor what the machine says for its class. Alone, its rate is therefore
+//! the processor the time that the machine gives for its class. Alone, its rate is therefore
 //! `w / (w + r × cost)`. Channels (buses, controllers, links) make references slower when their
-//! users together want more than they can carry; how much is the affair of a
-//! [`solver`](Contention).
+//! users together want more than they can carry; a [`solver`](Contention) computes by how much.
 
 mod amva;
 mod caches;
@@ -40,18 +39,18 @@ use pages::Pages;
 use solver::Solver;
 use std::sync::Arc;
 
-/// How queueing for channels is computed.
+/// The ways to compute queueing for channels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Contention {
-    /// Nobody is in anybody's way.
+    /// No queueing.
     None,
     /// Max-min fair shares of each channel: exact far below and far above saturation.
     #[default]
     MaxMin,
     /// Approximate mean value analysis (Schweitzer): has the knee.
     Amva,
-    /// Every reference takes longer by the same factor, the least with which nothing carries more
-    /// than it can.
+    /// Every reference takes longer by the same factor, the least with which no channel carries
+    /// more than it can.
     Stretch,
 }
 
@@ -109,7 +108,7 @@ impl Memory {
         self.pages.enter(data)
     }
 
-    /// It is gone, and its pages are free. Its threads must have been stopped.
+    /// An application is gone, and its pages are free. Its threads must have been stopped.
     ///
     /// # Panics
     /// If it has left before.
@@ -117,31 +116,32 @@ impl Memory {
         self.pages.leave(app);
     }
 
-    /// A thread touches a part of some data. Gives the pages that are placed now (page faults): all
-    /// of the part if it is the first to do so, otherwise 0. Of whole data there is one part,
-    /// whatever the number.
+    /// A thread touches a part of some data. Returns the number of pages that are placed now (page
+    /// faults): all of the part if the thread is the first to touch it, otherwise 0. Whole data has
+    /// one part, whatever the number.
     ///
     /// Touch before asking for a [`Self::pace`]: a part that nobody has touched counts as local.
     pub fn touch(&mut self, app: AppMemory, data: DataId, part: u32, by: &Toucher<'_>) -> u64 {
         self.pages.touch(&self.model, app, data, part, by)
     }
 
-    /// How fast a thread is on a processor, and what it asks of channels. It stays right until the
-    /// thread moves or pages of its data are placed, so whoever repeats a segment keeps it.
+    /// The pace of a thread on a processor: its speed, and its demands on channels. It stays right
+    /// until the thread moves or pages of its data are placed, so a caller that repeats a segment
+    /// keeps it.
     pub fn pace(&mut self, app: AppMemory, refs: &[Refs], part: u32, master_part: u32, pu: PuId) -> Pace {
         self.pace_among(app, refs, (part, master_part), 1.0, pu)
     }
 
-    /// The same of a thread (its part, its master's) in a team that has this share of the partners
+    /// The pace of a thread (its part, its master's) in a team that has this share of the partners
     /// that it could have.
     pub fn pace_among(&mut self, app: AppMemory, refs: &[Refs], parts: (u32, u32), partners: f64, pu: PuId) -> Pace {
         self.mixer.pace(&self.model, self.pages.of(app), refs, parts, partners, pu)
     }
 
-    /// It runs there now.
+    /// A thread runs on this PU now.
     ///
     /// # Panics
-    /// If something else does.
+    /// If another thread runs there.
     pub fn start(&mut self, pu: PuId, pace: Pace) {
         let Some((class, is_new)) = self.field.start(pu, &pace) else { return };
         let Some(solver) = &mut self.solver else { return };
@@ -153,7 +153,7 @@ impl Memory {
         }
     }
 
-    /// What ran there does not any more. Nothing happens if nothing did.
+    /// The thread on this PU ends. Nothing happens if there is none.
     pub fn stop(&mut self, pu: PuId) {
         if let (Some(solver), Some(class)) = (&mut self.solver, self.field.class_of(pu)) {
             solver.moved(&self.field, class);
@@ -162,10 +162,10 @@ impl Memory {
     }
 
     /// PUs whose [`Self::rate`] is another than when they were last told (at their start, or here),
-    /// those that have just been started included if their first rate was a guess. Cleared by
+    /// including PUs that have just been started if their first rate was a guess. Cleared by
     /// [`Self::settle`].
     ///
-    /// Ask after the last of the starts and stops of one moment: what they do to each other is
+    /// Ask after the last of the starts and stops of one moment: their effects on each other are
     /// computed here, once.
     pub fn changed(&mut self) -> &[PuId] {
         self.solve();
@@ -180,19 +180,20 @@ impl Memory {
         &self.changed
     }
 
-    /// The world has seen what has changed.
+    /// The world has seen the changes.
     pub fn settle(&mut self) {
         for pu in self.changed.drain(..) {
             self.listed[pu.index()] = false;
         }
     }
 
-    /// Work nanoseconds per elapsed nanosecond of what runs there, in (0, 1]; 1 where nothing runs.
+    /// Work nanoseconds per elapsed nanosecond of the thread there, in (0, 1]; 1 where nothing
+    /// runs.
     pub fn rate(&self, pu: PuId) -> f64 {
         self.field.told(pu)
     }
 
-    /// References that leave the cache, per microsecond of *work* of what runs there: to the
+    /// References that leave the cache, per microsecond of *work* of the thread there: to the
     /// nearest class of memory, and to all others.
     pub fn local_remote_per_us(&self, pu: PuId) -> (f64, f64) {
         self.field.local_remote_per_us(pu)
@@ -208,14 +209,14 @@ impl Memory {
         self.caches.enter(pu, lines);
     }
 
-    /// Lines that a thread must bring in again to run on this PU: its debt. `since_entered` is what
-    /// [`Self::entered`] was there when it stopped, `same_cache` whether it was there at all.
+    /// Lines that a thread must bring in again to run on this PU: its debt. `since_entered` is the
+    /// value of [`Self::entered`] there when the thread stopped, `same_cache` says whether the
+    /// thread ran there at all.
     pub fn reload_lines(&self, footprint: u64, since_entered: u64, same_cache: bool, pu: PuId) -> u64 {
         self.caches.reload_lines(footprint, since_entered, same_cache, pu)
     }
 
-    /// How long bringing in `lines` takes, from local memory, with the channels as busy as they
-    /// are.
+    /// Nanoseconds to bring in `lines` from local memory, with the channels as busy as they are.
     pub fn reload_ns(&self, pu: PuId, lines: u64) -> Nanos {
         if lines == 0 {
             return 0;
@@ -234,7 +235,7 @@ impl Memory {
         self.caches.same(a, b)
     }
 
-    /// Time goes on: until `now` everything runs at the rates that are known.
+    /// Lets time go on: until `now` everything runs at the rates that are known.
     ///
     /// # Panics
     /// If time goes back.
@@ -245,17 +246,17 @@ impl Memory {
         self.field.advance(now);
     }
 
-    /// What each channel has carried in `elapsed` nanoseconds from 0.
+    /// The use of each channel in `elapsed` nanoseconds from 0.
     pub fn channel_use(&self, elapsed: Nanos) -> Vec<ChannelUse> {
         self.field.channel_use(&self.model, elapsed)
     }
 
-    /// Checks what must always hold: pages that applications have and pages that are free are those
-    /// of the machine; no channel carries more than it can; what channels carry is the sum of what
-    /// runs. For tests: it looks at everything.
+    /// Checks the invariants: the pages of applications and the free pages are together the pages
+    /// of the machine; no channel carries more than it can; the flow of each channel is the sum
+    /// over the threads that run. For tests: it looks at everything.
     ///
     /// # Errors
-    /// What does not hold.
+    /// The invariant that does not hold.
     pub fn check(&self) -> Result<(), String> {
         self.pages.check()?;
         self.field.check(&self.model, self.solver.is_some())
@@ -276,13 +277,13 @@ impl Memory {
         self.pages.add_bytes(app, u64::from(self.model.page_bytes), by_node);
     }
 
-    /// What of an application's pages could be moved to a node.
+    /// The pages of an application that could be moved to a node.
     pub fn away(&self, app: AppMemory, home: NumaNodeId) -> Away {
         self.pages.away(&self.model, app, home)
     }
 
-    /// Moves at most so many pages of an application to a node, as far as there is room. Gives how
-    /// many. Paces asked for before are wrong afterwards.
+    /// Moves at most so many pages of an application to a node, as far as there is room. Returns
+    /// their number. Paces asked for before are wrong afterwards.
     pub fn move_pages(&mut self, app: AppMemory, home: NumaNodeId, most: u64) -> u64 {
         self.pages.move_to(app, home, most)
     }

@@ -1,5 +1,5 @@
-//! How fast a thread is where it runs, and what it asks of channels: programs' references, pages'
-//! places and machines' costs put together. Knows nobody else who runs.
+//! The pace of a thread on its processor, and its demands on channels: the program's references,
+//! the pages' places and the machine's costs put together, without the other threads.
 
 use super::pages::{AppPages, Spread};
 use super::viewers::Viewers;
@@ -7,8 +7,8 @@ use crate::machine::{CHANNELS_MAX, Model, Picos};
 use crate::program::{Part, Refs};
 use numaestro_topology::{NumaNodeId, PuId};
 
-/// The pace of a thread: what it is slowed down by when nobody is in the way, and what it then asks
-/// of each channel.
+/// The pace of a thread: its slowdown without contention, and its demands on each channel at that
+/// speed.
 #[derive(Clone, Copy)]
 pub struct Pace {
     alone: f64,
@@ -17,14 +17,14 @@ pub struct Pace {
     remote: f64,
     fingerprint: u64,
     len: u32,
-    /// By increasing index.
+    /// Indices of channels, increasing.
     channels: [u16; CHANNELS_MAX],
     /// Transactions per microsecond of work.
     per_us: [f32; CHANNELS_MAX],
 }
 
 impl Pace {
-    /// Of a thread that refers to nothing.
+    /// The pace of a thread without references.
     pub const FREE: Self = Self {
         alone: 1.0,
         local: 0.0,
@@ -35,7 +35,7 @@ impl Pace {
         per_us: [0.0; CHANNELS_MAX],
     };
 
-    /// Work nanoseconds per elapsed nanosecond when nobody is in the way, in (0, 1].
+    /// Work nanoseconds per elapsed nanosecond without contention, in (0, 1].
     pub const fn rate_alone(&self) -> f64 {
         self.alone
     }
@@ -55,7 +55,7 @@ impl Pace {
             .map(|(&channel, &per_us)| (usize::from(channel), per_us))
     }
 
-    /// A number that is the same for all that ask the same of the same channels.
+    /// A number that is the same for all paces with the same demands on the same channels.
     pub const fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
@@ -67,7 +67,7 @@ impl Pace {
         })
     }
 
-    /// Whether both ask the same of the same channels.
+    /// Whether both paces have the same demands on the same channels.
     pub fn is_alike(&self, other: &Self) -> bool {
         let count = self.len as usize;
         self.alone.to_bits() == other.alone.to_bits()
@@ -76,12 +76,12 @@ impl Pace {
             && self.per_us[..count] == other.per_us[..count]
     }
 
-    /// How many channels it uses.
+    /// Number of channels it uses.
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether it uses none.
+    /// Whether it uses no channel.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -102,13 +102,13 @@ impl std::fmt::Debug for Pace {
 #[derive(Debug)]
 pub struct Mixer {
     viewers: Viewers,
-    /// Demand by channel, and which channels have any: all 0 and none between calls.
+    /// Demand by channel, and the channels with any demand: all 0 and none between calls.
     demand: Vec<f64>,
     used: Vec<u16>,
 }
 
 impl Mixer {
-    /// For a machine.
+    /// A mixer for a machine.
     pub fn new(model: &Model) -> Self {
         Self { viewers: Viewers::new(model), demand: vec![0.0; model.channels.len()], used: Vec::new() }
     }
@@ -133,8 +133,8 @@ impl Mixer {
         let mut stall_ps = 0.0;
         for what in refs {
             stall_ps += what.per_us * what.hits * model.access.hit_ps as f64;
-            // Lines that partners have written do not come from memory when there are fewer of
-            // them.
+            // Lines that partners have written do not come from memory when there are fewer
+            // partners.
             let misses = what.per_us * (1.0 - what.hits) * (1.0 - what.sharing * (1.0 - partners));
             if misses <= 0.0 {
                 continue;
@@ -162,7 +162,7 @@ impl Mixer {
         pace
     }
 
-    /// Counts references to a node's memory; gives their class.
+    /// Counts references to a node's memory; returns their class.
     fn send(&mut self, pace: &mut Pace, pu: PuId, node: usize, refs: f64) -> usize {
         let (class, channels) = self.viewers.route(pu, node);
         if class == 0 {

@@ -1,5 +1,5 @@
-//! Where pages are: placed once, at the first touch of their part, and freed when their application
-//! ends. Knows no costs.
+//! The places of pages: placed once, at the first touch of their part, and freed when their
+//! application ends.
 
 use crate::machine::Model;
 use crate::program::{Data, DataId, PagePlace, Split};
@@ -10,14 +10,14 @@ use numaestro_topology::{NumaNodeId, PuId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppMemory(pub u32);
 
-/// Who touches, and what its policy says of pages.
+/// The thread that touches data, and the policy's wishes for the pages.
 #[derive(Debug, Clone, Copy)]
 pub struct Toucher<'a> {
-    /// Where it runs.
+    /// The PU on which it runs.
     pub pu: PuId,
     /// The node of its application's master.
     pub master: NumaNodeId,
-    /// Where the policy wants pages whose program leaves that to it.
+    /// The policy's place for pages whose program leaves that to it.
     pub home: PageHome,
     /// Nodes of its application's own processors, for [`PageHome::Interleave`]; if there are none,
     /// the toucher's.
@@ -29,7 +29,7 @@ pub struct Toucher<'a> {
 pub struct Spread {
     /// Every node once, with at least one page.
     pub by_node: Vec<(u16, u64)>,
-    /// Their sum.
+    /// Sum of pages over the nodes.
     pub total: u64,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Placed {
     pages: u64,
     whole: bool,
     pub(super) place: PagePlace,
-    /// Of each part; `None` as long as nobody has touched it.
+    /// The pages of each part; `None` as long as no thread has touched it.
     pub(super) parts: Vec<Option<Spread>>,
-    /// Of all parts together.
+    /// The pages of all parts together.
     pub(super) all: Spread,
-    /// Round robin goes on here.
+    /// The node at which round robin goes on.
     next: usize,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Placed {
 pub struct AppPages(pub(super) Vec<Placed>);
 
 impl AppPages {
-    /// Pages of a part; `None` if nobody has touched it.
+    /// Pages of a part; `None` if no thread has touched it.
     pub fn part(&self, data: DataId, part: u32) -> Option<&Spread> {
         let placed = &self.0[data];
         let part = if placed.whole { 0 } else { part as usize };
@@ -85,16 +85,16 @@ impl AppPages {
 pub(super) struct Nodes {
     pub(super) capacity: u64,
     pub(super) used: Vec<u64>,
-    /// For each node all nodes, nearest first: where its overflow goes.
+    /// For each node all nodes, nearest first, for the pages that do not fit.
     nearest: Vec<Vec<u16>>,
     /// Whether the whole machine has ever been too small.
     was_full: bool,
 }
 
 impl Nodes {
-    /// Takes pages of `node`; what does not fit, of the nearest node that has room. When the whole
-    /// machine is full they are taken of `node` nevertheless: what a system without memory does
-    /// (swapping, killing) is not modelled.
+    /// Takes pages of `node`; pages that do not fit come from the nearest node that has room. When
+    /// the whole machine is full, all come from `node` nevertheless: the reaction of a system
+    /// without memory (swapping, killing) is not modelled.
     fn take(&mut self, node: NumaNodeId, pages: u64, spread: &mut Spread) {
         let mut left = pages;
         for &at in &self.nearest[node.index()] {
@@ -136,7 +136,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// All free.
+    /// The memory of a machine, all free.
     pub fn new(model: &Model) -> Self {
         let count = model.topology.numa_nodes().len();
         let nearest = |from: usize| {
@@ -256,8 +256,8 @@ impl Pages {
     }
 }
 
-/// The class of `to` as seen from the processors of `from`; of memory-only nodes nothing is known
-/// but distances.
+/// The class of `to` as seen from the processors of `from`; of memory-only nodes only distances are
+/// known.
 fn class(model: &Model, from: usize, to: u16) -> usize {
     let pus = &model.topology.numa_nodes()[from].pus;
     pus.first().map_or(0, |pu| model.class(pu, NumaNodeId(u32::from(to))))

@@ -1,14 +1,14 @@
 //! One queue for everybody: while a channel has too little, every reference over it takes longer by
 //! the same factor.
 //!
-//! **Source**: the front-side bus of Antonopoulos et al. 2004, §3: all threads on it suffer, those
-//! that use it little in proportion to how little. They print no model; this is the simplest one
-//! with that behaviour, and no more is carried than the bus can.
+//! **Source**: the front-side bus of Antonopoulos et al. 2004, §3: all threads on it suffer, and a
+//! thread that uses it little suffers in proportion to its use. The authors print no model; this is
+//! the simplest one with that behaviour, and the bus carries no more than it can.
 //!
 //! **Algorithm**: a thread computes for 1 and is stalled for `m` of its time alone; with the factor
 //! `s` of its slowest channel a microsecond of its work takes `1 + m·s` instead of `1 + m`. The
-//! factor of a channel is the least, not below 1, with which what its users move fits into it.
-//! Channels are done in turn, each by halving an interval, until no factor changes by more than
+//! factor of a channel is the least, not below 1, with which the transactions of its users fit into
+//! it. Channels are done in turn, each by halving an interval, until no factor changes by more than
 //! [`CLOSE`].
 
 use super::field::Field;
@@ -26,14 +26,14 @@ const HALVINGS: usize = 48;
 #[derive(Debug)]
 pub struct Stretch {
     stale: bool,
-    /// By channel.
+    /// Factor by channel.
     factor: Vec<f64>,
     used: Vec<f64>,
     live: Vec<u32>,
 }
 
 impl Stretch {
-    /// For the channels of a field.
+    /// A solver for the channels of a field.
     pub fn new(field: &Field) -> Self {
         let channels = field.channel_count();
         let live = Vec::with_capacity(field.classes_max());
@@ -52,7 +52,7 @@ impl Stretch {
         self.rate_with(pace, usize::MAX, 1.0)
     }
 
-    /// What a channel would carry with a factor.
+    /// The flow of a channel with a factor, transactions per microsecond.
     fn carries(&self, field: &Field, channel: usize, factor: f64) -> f64 {
         let of = |class: usize| {
             let pace = field.pace(class);
@@ -63,7 +63,7 @@ impl Stretch {
         field.users(channel).map(of).sum()
     }
 
-    /// The least factor with which a channel is not asked for more than it has.
+    /// The least factor with which the demands on a channel fit into it.
     fn fit(&self, field: &Field, channel: usize) -> f64 {
         let capacity = field.capacity(channel);
         if !field.is_short(channel) || self.carries(field, channel, 1.0) <= capacity {

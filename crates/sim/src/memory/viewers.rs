@@ -1,5 +1,5 @@
-//! From where memory is seen: for each processor and node the class of its references and the
-//! channels they use. Knows no programs.
+//! Memory as each processor sees it: for each processor and node the class of its references and
+//! the channels they use.
 
 use crate::machine::{Model, Over};
 use numaestro_topology::{NumaNodeId, PuId};
@@ -8,23 +8,23 @@ use numaestro_topology::{NumaNodeId, PuId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Route {
     class: u8,
-    /// Into `Viewers::channels`.
+    /// Index into `Viewers::channels`.
     from: u32,
     to: u32,
 }
 
-/// All ways. Processors that see the same are kept once.
+/// All ways. Processors with equal ways are kept once.
 #[derive(Debug)]
 pub struct Viewers {
     nodes: usize,
     of: Vec<u32>,
-    /// `nodes` for each viewer.
+    /// `nodes` routes for each viewer.
     routes: Vec<Route>,
     channels: Vec<u16>,
 }
 
 impl Viewers {
-    /// Those of a machine.
+    /// The ways of a machine.
     pub fn new(model: &Model) -> Self {
         let nodes = model.topology.numa_nodes().len();
         let mut viewers = Self { nodes, of: Vec::new(), routes: Vec::new(), channels: Vec::new() };
@@ -32,7 +32,7 @@ impl Viewers {
             let row: Vec<(u8, Vec<u16>)> = (0..nodes as u32)
                 .map(|node| (model.class(pu.id, NumaNodeId(node)) as u8, channels(model, pu.id, NumaNodeId(node))))
                 .collect();
-            // Processors that see the same are nearly always neighbours.
+            // Processors with equal ways are nearly always neighbours.
             let last = viewers.of.last().copied().filter(|&viewer| viewers.sees(viewer, &row));
             let viewer = last.unwrap_or_else(|| viewers.add(row));
             viewers.of.push(viewer);

@@ -1,5 +1,4 @@
-//! Distributions and speedup curves as they are written in files. Knows nothing of what they are
-//! of.
+//! Distributions and speedup curves as they are written in files.
 
 use crate::dist::Dist;
 use crate::read::Mistake;
@@ -7,7 +6,7 @@ use crate::read::fields::Field;
 use crate::read::tree::Value;
 use crate::speedup::Curve;
 
-/// What a distribution is of.
+/// The unit of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds, written as times.
@@ -31,7 +30,7 @@ const DIST: &str = "a value, or one of { exponential = mean }, { mean = m, cv = 
 /// A distribution: a plain value, or a table with one of the names in [`Dist`].
 ///
 /// # Errors
-/// What is wrong with it.
+/// The mistake in it.
 pub fn dist(field: &Field<'_>, unit: Unit) -> Result<Dist, Mistake> {
     if !matches!(field.node().value, Value::Table(_)) {
         return match field.node().value {
@@ -88,7 +87,7 @@ const CURVE: &str = "\"linear\", or one of { amdahl = f }, { downey = [A, sigma]
 /// A speedup curve.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The mistake in it.
 pub fn curve(field: &Field<'_>) -> Result<Curve, Mistake> {
     if let Value::Text(word) = &field.node().value {
         return if word == "linear" { Ok(Curve::Linear) } else { Err(field.wrong(CURVE)) };

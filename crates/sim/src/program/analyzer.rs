@@ -1,8 +1,8 @@
-//! How a program measures its own speedup while it runs. Knows nothing of how iterations are timed.
+//! A program's measurement of its own speedup while it runs.
 //!
-//! Source: the `SelfAnalyzer` of Martorell et al. 2000, §4.4. They say what it reports, not how;
-//! the method here: iterations of the outer loop are timed, the first ones with few threads; S(p) =
-//! S(b) · t(b) / t(p).
+//! Source: the `SelfAnalyzer` of Martorell et al. 2000, §4.4. The paper gives its reports, not its
+//! method. The method here times iterations of the outer loop, the first ones with few threads;
+//! S(p) = S(b) · t(b) / t(p).
 
 use super::amount::{self, Unit};
 use crate::Nanos;
@@ -12,18 +12,18 @@ use crate::read::fields::Field;
 /// A measuring library in a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Analyzer {
-    /// First iterations that are not looked at: they touch pages and fill caches.
+    /// First iterations that are not timed: they touch pages and fill caches.
     pub warm: u32,
     /// Iterations that are timed with few threads.
     pub measured: u32,
-    /// Threads of those: at most this many.
+    /// Most threads of those iterations.
     pub baseline: u32,
     /// Efficiency that those threads are taken to have; with a baseline of 1 there is nothing to
     /// assume.
     pub efficiency: f64,
     /// Iterations of a program that is only a curve.
     pub iterations: u32,
-    /// What a report costs the master, nanoseconds.
+    /// Cost of a report to the master, nanoseconds.
     pub cost_ns: Nanos,
 }
 
@@ -33,7 +33,7 @@ impl Default for Analyzer {
     }
 }
 
-/// `true`, or a table of what is not as usual.
+/// `true`, or a table of the values that are not as usual.
 pub(super) fn read(field: &Field<'_>) -> Result<Analyzer, Mistake> {
     let usual = Analyzer::default();
     if field.yes() == Ok(true) {

@@ -1,5 +1,5 @@
-//! Programs of which only transaction rates are known: how fast each thread moves lines when it
-//! runs alone, and how long it takes then. Knows no particular machine.
+//! Programs of which only transaction rates are known: the rate of lines of each thread when it
+//! runs alone, and its time then. On a given machine they become references and work.
 //!
 //! A thread that moves `r` lines per microsecond alone, each of which takes `c` microseconds, is
 //! stalled for the share `m = r·c` of its time and computes in the rest (Antonopoulos et al. 2004
@@ -26,8 +26,7 @@ impl Program {
         matches!(&self.body, Body::Phases(phases) if any(phases))
     }
 
-    /// The same program with rates made references, and times alone made work, as they are on this
-    /// machine.
+    /// The same program on this machine: rates made references, and times alone made work.
     #[must_use]
     pub fn on(&self, model: &Model) -> Self {
         let mut program = self.clone();
@@ -67,7 +66,7 @@ fn convert(phase: &mut Phase, model: &Model) {
     }
 }
 
-/// Makes rates references per microsecond of work; gives the share of time alone that is work.
+/// Makes rates references per microsecond of work; returns the share of time alone that is work.
 fn computing(refs: &mut [Refs], model: &Model) -> f64 {
     if !refs.iter().any(|refs| refs.is_rate) {
         return 1.0;
@@ -93,7 +92,8 @@ impl Dist {
             Self::Constant(value) => Self::Constant(value * factor),
             Self::Uniform(low, high) => Self::Uniform(low * factor, high * factor),
             Self::Exponential(mean) => Self::Exponential(mean * factor),
-            // Whole numbers do not scale: of the same mean and variation instead.
+            // Whole numbers do not scale, so the result is a distribution of the scaled mean and
+            // the same variation.
             Self::Geometric(mean) => Self::MeanCv(mean * factor, libm::sqrt((1.0 - 1.0 / mean.max(1.0)).max(0.0))),
             Self::MeanCv(mean, cv) => Self::MeanCv(mean * factor, *cv),
             Self::LogNormal(mean, cv) => Self::LogNormal(mean * factor, *cv),

@@ -1,4 +1,4 @@
-//! The description of a program: its data, its phases, and how it is steered.
+//! The description of a program: its data, its phases, and the ways to steer it.
 
 use super::analyzer::Analyzer;
 use crate::Nanos;
@@ -12,13 +12,13 @@ pub(crate) const PROCESSORS_MAX: u32 = numaestro_topology::PUS_MAX as u32;
 /// Index into [`Program::data`].
 pub type DataId = usize;
 
-/// How many processors a program says it wants.
+/// The ways in which a program asks for processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
     /// `processors`, once, at its arrival (an OpenMP program). Serial phases are told as such.
     Once,
-    /// As many as it has runnable threads, whenever that changes; what it does not get at once it
-    /// still wants (Koita et al. §2.2).
+    /// As many as it has runnable threads, whenever that changes; it goes on wanting the processors
+    /// that it does not get at once (Koita et al. §2.2).
     Runnable,
     /// One more for each thread it creates; where there is none it goes on with fewer threads and
     /// does not ask again for this one (Brecht 1997, §3). The end of a thread gives its processor
@@ -26,10 +26,10 @@ pub enum Asks {
     Creation,
 }
 
-/// When a program leaves processors that it has been told to vacate.
+/// The time at which a program leaves processors that it has been told to vacate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vacates {
-    /// As soon as it is told: its threads are moved by whoever steers it.
+    /// As soon as it is told: the client moves its threads.
     AtOnce,
     /// When the thread on that processor ends its task.
     Task,
@@ -37,10 +37,10 @@ pub enum Vacates {
     Region,
 }
 
-/// Where pages go when a thread touches them first.
+/// The place of pages when a thread touches them first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PagePlace {
-    /// Where the policy says.
+    /// The policy's choice.
     Policy,
     /// To the toucher's node, whatever the policy says (first-hit).
     FirstTouch,
@@ -55,7 +55,7 @@ pub enum PagePlace {
 /// Whether threads have parts of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// One part, everybody's.
+    /// One part for all threads.
     Whole,
     /// A part for each thread of the team, by its number; the pages are those of each part.
     PerThread,
@@ -64,17 +64,17 @@ pub enum Split {
 /// Some of a program's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
-    /// For people and for references.
+    /// Its name for people and for references.
     pub name: String,
     /// Pages of the whole, or of each part.
     pub pages: u64,
     /// Parts.
     pub split: Split,
-    /// Where its pages go.
+    /// The place of its pages.
     pub place: PagePlace,
 }
 
-/// Which part of some data a thread refers to.
+/// The part of some data that a thread refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Its own (of whole data: all of it).
@@ -88,18 +88,18 @@ pub enum Part {
 /// Memory references of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refs {
-    /// To which data.
+    /// The data they go to.
     pub data: DataId,
-    /// To which part.
+    /// The part they go to.
     pub part: Part,
-    /// What they do.
+    /// The kind of reference.
     pub op: crate::machine::Op,
     /// References per microsecond of work.
     pub per_us: f64,
     /// Share that hits the processor's cache, at the machine's `hit_ps`.
     pub hits: f64,
-    /// Share of those that leave the cache which is due to partners: it falls in proportion to the
-    /// partners that a smaller team lacks.
+    /// Share of the references that leave the cache which is due to partners: it falls in
+    /// proportion to the partners that a smaller team lacks.
     pub sharing: f64,
     /// `per_us` is per microsecond of the thread's time when it runs alone, and the phase's work is
     /// such time ([`Program::on`]).
@@ -114,18 +114,18 @@ impl Refs {
     }
 }
 
-/// How threads wait for each other.
+/// The ways in which threads wait for each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// On the processor.
+    /// They spin on the processor.
     Spin,
-    /// On the processor for this long, then off it.
+    /// They spin on the processor for this long, nanoseconds, then leave it.
     SpinThenBlock(Nanos),
-    /// Off it at once.
+    /// They leave it at once.
     Block,
 }
 
-/// How much a phase has to do.
+/// The work of a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Work {
     /// Nanoseconds in all, divided evenly among the team, each part varied by this coefficient of
@@ -135,10 +135,10 @@ pub enum Work {
     Each(Dist),
 }
 
-/// One phase.
+/// One phase of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Phase {
-    /// The master alone.
+    /// The master works alone.
     Serial {
         /// Nanoseconds.
         work: Dist,
@@ -155,7 +155,7 @@ pub enum Phase {
         work: Work,
         /// References.
         refs: Vec<Refs>,
-        /// How they wait at the end of each iteration.
+        /// The way in which they wait at the end of each iteration.
         wait: Wait,
         /// A critical section in each thread's iteration, nanoseconds; all phases of a program
         /// share one lock.
@@ -166,7 +166,7 @@ pub enum Phase {
     /// A number of threads forked at once and joined; the program's processors take them first come
     /// first served.
     Tasks {
-        /// How many.
+        /// Number of threads.
         count: Dist,
         /// Nanoseconds of each.
         work: Dist,
@@ -180,19 +180,19 @@ pub enum Phase {
     },
     /// From here on it wants this many processors (evolving programs).
     Request {
-        /// How many.
+        /// Number of processors.
         processors: u32,
     },
     /// These phases so many times.
     Repeat {
-        /// How often.
+        /// Number of times.
         times: u32,
-        /// What.
+        /// The phases.
         phases: Vec<Self>,
     },
 }
 
-/// What it does.
+/// The behaviour of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// Phase by phase, thread by thread.
@@ -204,7 +204,7 @@ pub enum Body {
         work: Dist,
         /// Speedup.
         curve: Curve,
-        /// What a change of its processors costs it, nanoseconds.
+        /// Cost of a change of its processors, nanoseconds.
         resize_ns: Nanos,
     },
 }
@@ -212,43 +212,43 @@ pub enum Body {
 /// A program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
-    /// For people; one of a kind in a scenario.
+    /// Its name for people; one of a kind in a scenario.
     pub name: String,
     /// Processors it wants: its largest team.
     pub processors: u32,
-    /// Never fewer.
+    /// The fewest processors.
     pub min: u32,
     /// Weight, thousandths.
     pub weight_milli: u32,
-    /// How it is steered.
+    /// Its class.
     pub class: Class,
-    /// How it says what it wants.
+    /// The way in which it asks for processors.
     pub asks: Asks,
-    /// When it leaves processors.
+    /// The time at which it leaves processors.
     pub vacates: Vacates,
     /// Nanoseconds that the creator spends on each thread.
     pub creation_ns: Nanos,
-    /// Lines of the working set of one thread, for what a cache has lost.
+    /// Lines of the working set of one thread, from which its cache debt is computed.
     pub footprint_lines: u64,
     /// Its threads, where there are more than processors, run each other's work when they would
     /// wait for each other (Martorell et al. 2000, §3.2).
     pub recovers: bool,
     /// A change of its request ends its threads and creates new ones where processors have no
-    /// owners, as with the library that Martorell et al. 2000, §6 compare with. Where they have,
-    /// its virtual processors stay.
+    /// owners, as with the library that Martorell et al. 2000, §6 compare with. Where processors
+    /// have owners, its virtual processors stay.
     pub recreates: bool,
     /// It can be stopped. If not, it says so when it arrives.
     pub stoppable: bool,
-    /// How it measures its own speedup if the policy wants speedups; `None`: as usual.
+    /// Its measurement of its own speedup if the policy wants speedups; `None`: as usual.
     pub analyzer: Option<Analyzer>,
     /// Its memory.
     pub data: Vec<Data>,
-    /// What it does.
+    /// Its behaviour.
     pub body: Body,
 }
 
 impl Program {
-    /// One that asks for so many processors once and says nothing else.
+    /// A program that asks for so many processors once and says nothing else.
     pub fn new(name: impl Into<String>, processors: u32, body: Body) -> Self {
         Self {
             name: name.into(),

@@ -1,10 +1,9 @@
-//! What a program does: one description language for every program of the five papers. Knows
-//! nothing of machines and policies.
+//! The behaviour of programs: one description language for every program of the five papers.
 //!
-//! A program is a list of phases over some data. Serial phases are done by its first thread (the
-//! master); parallel phases by a team; `Tasks` by whatever processors it has, first come first
-//! served. Work is compute time at full speed; memory references come on top and cost what the
-//! machine says, from where the thread is to where the data is.
+//! A program is a list of phases over some data. Its first thread (the master) does serial phases,
+//! a team does parallel phases, and any of its processors do `Tasks`, first come first served. Work
+//! is compute time at full speed; memory references come on top and cost the time that the machine
+//! gives, from the thread's processor to the data's node.
 
 pub mod amount;
 mod analyzer;

@@ -1,4 +1,4 @@
-//! Phases and memory references as TOML. Knows nothing of the rest of a program but its data.
+//! Reads phases and memory references from TOML.
 
 use super::amount::{self, Unit};
 use super::description::{Data, PROCESSORS_MAX, Part, Phase, Refs, Wait, Work};
@@ -102,7 +102,7 @@ impl Reader<'_> {
     fn refs(&self, fields: &mut Fields<'_>) -> Result<Vec<Refs>, Mistake> {
         let rate = fields.read("rate", |field| field.number(0.0..=1e6, "transactions per microsecond, at least 0"))?;
         if let Some(per_us) = rate {
-            // To data of no pages, which is wherever the thread is.
+            // The references go to data of no pages, which counts as local to every thread.
             let refs = Refs { is_rate: true, sharing: sharing(fields)?, ..Refs::new(self.data.len(), per_us) };
             return match fields.get("refs") {
                 None => Ok(vec![refs]),

@@ -5,7 +5,7 @@
 //! [[program]]
 //! name = "mm"                                   # one of a kind
 //! processors = 4                                # that it wants: its largest team
-//! min = 1                                       # from here on what need not be said, with what is then taken
+//! min = 1                                       # from here on: optional, with the defaults
 //! weight = 1.0
 //! class = "malleable"                           # or "setter", "fold"
 //! asks = "once"                                 # or "runnable", "creation"
@@ -149,7 +149,7 @@ fn data(field: &Field<'_>) -> Result<Vec<Data>, Mistake> {
     Ok(data)
 }
 
-/// Rates are of data of no pages, behind all others.
+/// Adds data of no pages for rates, behind all other data.
 fn with_bus(mut data: Vec<Data>, body: &Body) -> Vec<Data> {
     let name = "(rates)".to_owned();
     let bus = Data { name, pages: 0, split: Split::Whole, place: PagePlace::FirstTouch };

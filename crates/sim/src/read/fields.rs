@@ -1,5 +1,5 @@
-//! Taking fields out of a tree one by one, so that every mistake names its line and field and no
-//! unknown field is passed over. Knows nothing of what the fields mean.
+//! Takes fields out of a tree one by one, so that every mistake names its line and field and no
+//! unknown field is passed over.
 
 use super::tree::{Entry, Node, Value};
 use super::{Mistake, Text, time};
@@ -14,7 +14,8 @@ pub struct Field<'t> {
     node: &'t Node,
 }
 
-/// The named values of a table. What has been asked for is known; what was not must not be there.
+/// The named values of a table. A field that no caller has asked for is unknown, and must not be
+/// there.
 #[derive(Debug)]
 pub struct Fields<'t> {
     text: Text<'t>,
@@ -42,7 +43,7 @@ impl<'t> Field<'t> {
         self
     }
 
-    /// What people call it.
+    /// The path that people call it by.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -57,7 +58,7 @@ impl<'t> Field<'t> {
         self.text.mistake(self.node.span.clone(), self.path.clone(), problem)
     }
 
-    /// It should be something else.
+    /// A mistake: the value should be `expected`.
     pub fn wrong(&self, expected: &str) -> Mistake {
         self.mistake(format!("expected {expected}, found {}", self.node.describe()))
     }
@@ -195,7 +196,7 @@ impl<'t> Field<'t> {
         Ok(entries.iter().map(field).collect())
     }
 
-    /// Its fields.
+    /// The fields of a table.
     ///
     /// # Errors
     /// It is no table.
@@ -206,12 +207,12 @@ impl<'t> Field<'t> {
 }
 
 impl<'t> Fields<'t> {
-    /// Changes what people call this table: `program.mm` once its name is known.
+    /// Changes the path that people call this table by: `program.mm` once its name is known.
     pub fn call(&mut self, path: impl Into<String>) {
         self.path = path.into();
     }
 
-    /// What people call it.
+    /// The path that people call it by.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -223,7 +224,7 @@ impl<'t> Fields<'t> {
         Some(Field { text: self.text, path: join(&self.path, key), node: &entry.node })
     }
 
-    /// The field, which must be there; `what` it is, for people.
+    /// The field, which must be there; `what` names it for people.
     ///
     /// # Errors
     /// It is not there.
@@ -234,10 +235,10 @@ impl<'t> Fields<'t> {
         })
     }
 
-    /// What `read` makes of the field, if it is there.
+    /// The result of `read` on the field, if it is there.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// The mistakes of `read`.
     pub fn read<T>(
         &mut self,
         key: &'static str,
@@ -254,7 +255,7 @@ impl<'t> Fields<'t> {
     /// Ends the reading: a field that nobody has asked for is a mistake.
     ///
     /// # Errors
-    /// The first such field, and which ones there are.
+    /// The first such field, and the fields that there are.
     pub fn finish(self) -> Result<(), Mistake> {
         let Some(entry) = self.entries.iter().find(|entry| !self.asked.contains(&entry.key.as_str())) else {
             return Ok(());

@@ -1,6 +1,6 @@
-//! JSON as a tree with places. Members keep their order and may repeat, as the formats that are
-//! imported want it; a comma before a closing bracket and comments of `/* */` and `//` are allowed,
-//! because their own tools allow them. Knows nothing of what it says.
+//! Reads JSON as a tree with places. Members keep their order and may repeat, as imported formats
+//! need it. A comma before a closing bracket and comments of `/* */` and `//` are allowed, because
+//! the tools of those formats allow them.
 
 use super::tree::{Entry, Node, Value};
 use super::{Mistake, Text};
@@ -11,7 +11,7 @@ const DEPTH_MAX: u32 = 100;
 /// The tree of a JSON text.
 ///
 /// # Errors
-/// Where it is not JSON.
+/// The text is not JSON; the mistake has the place.
 pub fn parse(text: Text<'_>) -> Result<Node, Mistake> {
     let mut parser = Parser { text, bytes: text.text.as_bytes(), at: 0 };
     let node = parser.value(0)?;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Passes over blanks and comments.
+    /// Skips blanks and comments.
     fn blank(&mut self) -> Result<(), Mistake> {
         loop {
             match self.peek() {
@@ -59,7 +59,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the next sign is this one; it is then passed over.
+    /// Whether the next sign is this one; if so, skips it.
     fn take(&mut self, sign: u8) -> Result<bool, Mistake> {
         self.blank()?;
         let there = self.peek() == Some(sign);

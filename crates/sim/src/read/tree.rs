@@ -1,5 +1,4 @@
-//! A text as a tree of values, each with its place, whatever the text's language. Knows nothing of
-//! what the fields mean.
+//! A text as a tree of values, each with its place, whatever the text's language.
 
 use super::{Mistake, Text};
 use std::ops::Range;
@@ -9,13 +8,13 @@ use toml::de::{DeTable, DeValue};
 /// A value and the bytes it stands in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where it stands in its text.
+    /// The bytes where it stands in its text.
     pub span: Range<usize>,
-    /// What it is.
+    /// The value itself.
     pub value: Value,
 }
 
-/// What a value is.
+/// The kinds of values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Characters.
@@ -39,7 +38,7 @@ pub enum Value {
 pub struct Entry {
     /// Its name.
     pub key: String,
-    /// Where the name stands.
+    /// The bytes where the name stands.
     pub at: Range<usize>,
     /// The value.
     pub node: Node,
@@ -49,7 +48,7 @@ impl Node {
     /// The tree of a TOML text.
     ///
     /// # Errors
-    /// Where it is not TOML.
+    /// The text is not TOML; the mistake has the place.
     pub fn toml(text: Text<'_>) -> Result<Self, Mistake> {
         let table = DeTable::parse(text.text)
             .map_err(|error| text.mistake(error.span().unwrap_or(0..0), String::new(), error.message().to_owned()))?;
@@ -63,7 +62,7 @@ impl Node {
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
-    /// What it is, in a few words.
+    /// The kind of value, in a few words.
     pub fn describe(&self) -> String {
         match &self.value {
             Value::Text(text) => format!("\"{text}\""),

@@ -1,5 +1,5 @@
 //! `kind = "closed"` of a workload as it is read: one list of programs, worked off so many at a
-//! time. Knows nothing of how it runs.
+//! time.
 
 use super::parts::Parts;
 use crate::program::Program;
@@ -7,7 +7,7 @@ use crate::read::Mistake;
 use crate::read::fields::Fields;
 use std::sync::Arc;
 
-/// Programs in their order, and how many run at a time (`None`: all arrive at the start).
+/// Programs in their order, and the number that run at a time (`None`: all arrive at the start).
 pub(super) type List = (Vec<Arc<Program>>, Option<u32>);
 
 /// Reads the list; without one, every program of the scenario.

@@ -1,4 +1,4 @@
-//! Workloads in other tools' formats, as parts of a scenario. Knows nothing of the formats.
+//! Workloads in other tools' formats, as parts of a scenario.
 
 use super::parts::Parts;
 use crate::program::Program;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const SPEED: &str = "a speed above 0";
 
-/// ElastiSim's jobs: `file`, and how fast its platform is.
+/// Reads ElastiSim's jobs: `file`, and the speed of its platform.
 pub(super) fn elastisim(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Vec<Arrival>, Mistake> {
     let file = fields.need("file", "the name of a file of jobs")?;
     let mut speed = |key| fields.read(key, |field| field.number(1e-9..=1e30, SPEED));
@@ -28,7 +28,7 @@ pub(super) fn elastisim(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Resul
     Ok(known(arrivals?, parts))
 }
 
-/// rt-app's task set: `file`.
+/// Reads rt-app's task set: `file`.
 pub(super) fn rt_app(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Vec<Arrival>, Mistake> {
     let file = fields.need("file", "the name of a task set")?;
     let text = parts.loaded.text(&file)?;
@@ -40,7 +40,7 @@ pub(super) fn rt_app(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<V
     Ok(known(set.arrivals, parts))
 }
 
-/// Makes the programs of arrivals known as the scenario's.
+/// Adds the programs of arrivals to the scenario's.
 fn known(arrivals: Vec<Arrival>, parts: &mut Parts<'_>) -> Vec<Arrival> {
     let programs: Vec<Arc<Program>> = arrivals.iter().map(|arrival| arrival.program.clone()).collect();
     parts.programs.extend(programs);

@@ -1,5 +1,4 @@
-//! The machine of a scenario: by name, from a file, or written out in the scenario. Knows nothing
-//! of what machines are made of.
+//! The machine of a scenario: by name, from a file, or written out in the scenario.
 
 use super::parts::Loaded;
 use crate::machine::{self, Model};
@@ -57,7 +56,7 @@ fn from_file(field: &Field<'_>, delay: Option<u32>, loaded: &Loaded<'_>) -> Resu
     })
 }
 
-/// A mistake in a text made of a field, as one of that field.
+/// Turns a mistake in a text made of a field into one of that field.
 fn within(field: &Field<'_>, mistake: Mistake) -> Mistake {
     let path = if mistake.field.is_empty() { String::new() } else { format!(".{}", mistake.field) };
     Mistake { field: format!("{}{path}", field.path()), ..field.mistake(mistake.problem) }
@@ -80,7 +79,7 @@ fn put(node: &Node, out: &mut String) {
     match &node.value {
         Value::Text(text) => out.push_str(&quoted(text)),
         Value::Whole(number) => out.push_str(&number.to_string()),
-        // With a point, so that it stays what it is.
+        // With a point, so that it stays a real number.
         Value::Real(number) => {
             let _ = write!(out, "{number:?}");
         }

@@ -1,5 +1,4 @@
-//! What is put together for a run: machine, policy, workload, seed. Knows nothing of files but
-//! their texts.
+//! The parts of a run: machine, policy, workload, seed.
 
 mod closed;
 mod imports;
@@ -24,37 +23,37 @@ pub use workload::{BatchJobs, Workload};
 /// A run, or the comparison of several.
 #[derive(Debug, Clone)]
 pub struct Scenario {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
-    /// One sentence: what it shows.
+    /// One sentence: its purpose.
     pub about: String,
-    /// Where it runs.
+    /// The machine.
     pub machine: Arc<Model>,
-    /// Who divides the processors, as [`numaestro_policy::Policy::parse`] takes it.
+    /// The policy, as [`numaestro_policy::Policy::parse`] takes it.
     pub policy: String,
-    /// How queueing for channels is computed.
+    /// The way to compute queueing for channels.
     pub contention: Contention,
-    /// What may run.
+    /// The programs that may run.
     pub programs: Vec<Arc<Program>>,
-    /// What arrives when.
+    /// The arrivals.
     pub workload: Workload,
     /// The first seed.
     pub seed: u64,
-    /// How many seeds a comparison takes: this many from the first one on.
+    /// Number of seeds of a comparison: this many from the first one on.
     pub seeds: u32,
     /// Share of the jobs, the first ones, that statistics leave out.
     pub warmup: f64,
-    /// How far measurements are off.
+    /// The errors of measurements.
     pub noise: Noise,
-    /// Policies that are switched to, and when.
+    /// Policies to switch to, with the times, nanoseconds.
     pub switches: Vec<(Nanos, String)>,
-    /// When the run is ended even if there is more to do.
+    /// The time at which the run ends even if there is more to do, nanoseconds.
     pub until: Option<Nanos>,
-    /// What the engine is told besides.
+    /// The engine's other settings.
     pub settings: numaestro_engine::Settings,
-    /// What is compared; empty in a point of a comparison.
+    /// The points of a comparison; empty in a point itself.
     pub sweep: Sweep,
-    /// Remarks for people: what seems odd, what was left out.
+    /// Remarks for people: odd values, parts that were left out.
     pub notes: Vec<String>,
     points: Vec<Point>,
 }
@@ -67,12 +66,12 @@ pub struct Point {
     pub label: String,
     /// Its parameters' names and values, the policy not among them.
     pub values: Vec<(String, String)>,
-    /// What is run.
+    /// The scenario to run.
     pub scenario: Scenario,
 }
 
 impl Scenario {
-    /// What a world of this scenario begins with.
+    /// The set-up with which a world of this scenario begins.
     pub fn setup(&self, seed: u64) -> Setup {
         Setup {
             settings: self.settings.clone(),
@@ -91,8 +90,8 @@ impl Scenario {
         self.workload.source(seed)
     }
 
-    /// What is compared, point by point: all values of all parameters with all policies, policies
-    /// fastest. Just itself where nothing is.
+    /// The points to compare: all values of all parameters with all policies, policies fastest.
+    /// Just the scenario itself where it compares nothing.
     pub fn points(&self) -> Vec<Point> {
         if self.points.is_empty() {
             let scenario = Self { sweep: Sweep::default(), ..self.clone() };

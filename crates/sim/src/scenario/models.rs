@@ -1,4 +1,4 @@
-//! The parameters of workload models as they are read. Knows nothing of the jobs that they make.
+//! Reads the parameters of workload models.
 
 use crate::program::amount::Unit;
 use crate::read::Mistake;

@@ -1,6 +1,5 @@
-//! What the parts of a scenario share while it is read: programs by name, and texts, machines and
-//! logs that are read only once however many points of a sweep use them. Knows nothing of what they
-//! are for.
+//! Parts of a scenario that its readers share: programs by name, and texts, machines and logs that
+//! are read only once however many points of a sweep use them.
 
 use crate::Nanos;
 use crate::machine::Model;
@@ -12,10 +11,10 @@ use crate::workload::swf::{Log, Skipped};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// A log's jobs, those that are left out, and the processors of its machine.
+/// A log's jobs, its skipped jobs, and the processors of its machine.
 type Jobs = (Arc<[BatchJob]>, Skipped, u32);
 
-/// What has been read so far.
+/// The texts, machines and logs that have been read so far.
 pub(super) struct Loaded<'f> {
     pub files: &'f dyn Files,
     logs: RefCell<Vec<(String, Jobs)>>,
@@ -30,7 +29,7 @@ pub(super) struct Parts<'f> {
     pub pus: u32,
     /// Remarks for people.
     pub notes: Vec<String>,
-    /// When the run ends if the scenario does not say.
+    /// The time at which the run ends if the scenario does not say, nanoseconds.
     pub until: Option<Nanos>,
 }
 

@@ -2,14 +2,14 @@
 //! through a comparison.
 //!
 //! ```toml
-//! name = "example"                              # what need not be said is marked with (what is then taken)
+//! name = "example"                              # (..): the default of an optional field
 //! about = "What it shows"                       # ("")
 //! machine = "hector"                            # or "FILE.toml"; or { name = .., delay = 8 }, { file = .. }, { inline = { .. } }
 //! policy = "equi"                               # (the first of the sweep, or equi)
 //! contention = "max-min"                        # (max-min) or "none", "amva", "stretch"
 //! seed = 1                                      # (1) the first; a comparison takes `seeds` (10) from there on
 //! warmup = 0.1                                  # (0) share of the jobs that statistics leave out
-//! noise = { speedups = 0.02, rates = 0.05 }     # (0, 0) standard deviations of what is measured, as shares
+//! noise = { speedups = 0.02, rates = 0.05 }     # (0, 0) relative standard deviations of errors
 //! switches = [["5 s", "dss"]]                    # (none) policies that are switched to, and when
 //! until = "10 s"                                # (until nothing is left to do)
 //! programs = ["FILE.toml"]                      # (none) files of [[program]] tables; more may stand here
@@ -45,7 +45,7 @@ use crate::world::Noise;
 use numaestro_engine::Settings;
 use std::sync::Arc;
 
-/// Seeds of a comparison, where nothing is said.
+/// Number of seeds of a comparison, where the scenario does not say.
 const SEEDS: u32 = 10;
 
 impl Scenario {
@@ -85,7 +85,7 @@ impl Scenario {
     }
 }
 
-/// A value that stands alone, as if it stood at the beginning of the text that it goes into.
+/// A value that stands alone, with the place of the beginning of its new text.
 fn changed_value(path: &str, value: &str) -> Result<Node, Mistake> {
     fn forget_places(node: &mut Node) {
         node.span = 0..0;
@@ -228,7 +228,7 @@ fn settings(fields: &mut Fields<'_>, policy: &str, machine: &Model) -> Result<Se
     Ok(settings)
 }
 
-/// `[[program]]` tables here, and those of the files of `programs`.
+/// The `[[program]]` tables here, and the ones in the files of `programs`.
 fn programs(fields: &mut Fields<'_>, loaded: &Loaded<'_>, machine: &Model) -> Result<Vec<Arc<Program>>, Mistake> {
     let mut programs = Vec::new();
     if let Some(list) = fields.get("programs") {
@@ -277,7 +277,7 @@ fn add(program: Program, from: &Field<'_>, all: &mut Vec<Arc<Program>>, machine:
     Ok(())
 }
 
-/// What is allowed but may not be meant.
+/// Adds remarks on values that are allowed but may not be meant.
 fn remarks(parts: &mut Parts<'_>, machine: &Model) {
     let memory = machine.node_pages.saturating_mul(machine.topology.numa_nodes().len() as u64);
     for program in &parts.programs {

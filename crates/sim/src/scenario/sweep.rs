@@ -1,11 +1,11 @@
-//! Sweeps: which values of which parameters are compared, and the scenario's tree with one value of
-//! each. Knows nothing of what the parameters do.
+//! Sweeps: the parameters and values that are compared, and the scenario's tree with one value of
+//! each.
 
 use crate::read::Mistake;
 use crate::read::fields::Field;
 use crate::read::tree::{Entry, Node, Value};
 
-/// What is compared.
+/// The policies and parameters that are compared.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sweep {
     /// Policies; empty = the scenario's own.
@@ -23,7 +23,7 @@ pub struct Parameter {
     pub values: Vec<String>,
 }
 
-/// A choice of one value: its path, how it is shown, and the value itself.
+/// A choice of one value: its path, its text in labels, and the value itself.
 #[derive(Debug, Clone)]
 pub(super) struct Choice {
     pub name: String,
@@ -34,11 +34,11 @@ pub(super) struct Choice {
 /// Most points of a sweep.
 const POINTS_MAX: usize = 100_000;
 
-/// Reads `[sweep]`: what people see of it, and the choices of each dimension.
+/// Reads `[sweep]`: the part that people see, and the choices of each dimension.
 pub(super) fn read(field: &Field<'_>) -> Result<(Sweep, Vec<Vec<Choice>>), Mistake> {
     let mut dimensions = Vec::new();
     flatten(field, "", &mut dimensions)?;
-    // Policies vary fastest: what is compared stands together.
+    // Policies vary fastest, so that compared results stand together.
     dimensions.sort_by_key(|choices| choices[0].name == "policy");
     let mut sweep = Sweep::default();
     let mut points = 1usize;
@@ -118,7 +118,7 @@ pub(super) fn combinations(dimensions: &[Vec<Choice>]) -> Vec<Vec<&Choice>> {
 /// `program.mm.phases[0].work`.
 ///
 /// # Errors
-/// Which part of the path there is not.
+/// The part of the path that does not exist.
 pub(super) fn set(tree: &mut Node, path: &str, value: &Node) -> Result<(), String> {
     let path = path.replace('[', ".").replace(']', "");
     let words: Vec<&str> = path.split('.').filter(|word| !word.is_empty()).collect();

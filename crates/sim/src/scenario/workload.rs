@@ -1,5 +1,4 @@
-//! Which workload a scenario has: `[workload]` as it is read, and the source made of it for a seed.
-//! Knows nothing of how it runs.
+//! The workload of a scenario: `[workload]` as it is read, and the source made of it for a seed.
 
 use super::models;
 use super::parts::Parts;
@@ -17,19 +16,19 @@ use crate::workload::swf::LogJobs;
 use crate::workload::{Arrival, Closed, List, Open, Order, Source, StreamPlan, Streams};
 use std::sync::Arc;
 
-/// What arrives.
+/// The arrivals of a scenario.
 #[derive(Debug, Clone)]
 pub enum Workload {
     /// Lists of programs, one after the other, side by side.
     Streams {
         /// The streams.
         plans: Vec<StreamPlan>,
-        /// In which order each runs its list.
+        /// The order in which each runs its list.
         order: Order,
     },
     /// One list of programs that is worked off.
     Closed {
-        /// In their order.
+        /// The programs in their order.
         programs: Vec<Arc<Program>>,
         /// Most at a time; `None`: all arrive at the start.
         level: Option<u32>,
@@ -40,27 +39,27 @@ pub enum Workload {
         mix: Vec<(Arc<Program>, f64)>,
         /// Nanoseconds between two arrivals.
         interarrival: Dist,
-        /// Intervals are multiplied by this.
+        /// Factor of the intervals.
         scale: f64,
-        /// How many; `None` = until the run ends.
+        /// Number of arrivals; `None` = until the run ends.
         jobs: Option<u64>,
     },
     /// Given times.
     List(Vec<Arrival>),
     /// Jobs of a log or a model.
     Batch {
-        /// Which.
+        /// The jobs.
         jobs: BatchJobs,
-        /// How many; the log may have fewer.
+        /// Number of jobs; the log may have fewer.
         count: usize,
-        /// How they are fitted to the machine.
+        /// The way in which they are fitted to the machine.
         fit: Fit,
         /// Offered load, if it is given: intervals are then made so that these very jobs have it.
         load: Option<f64>,
     },
 }
 
-/// Where batch jobs come from.
+/// The origin of batch jobs.
 #[derive(Debug, Clone)]
 pub enum BatchJobs {
     /// A log, without the first jobs.
@@ -101,7 +100,7 @@ impl Workload {
             Self::Batch { jobs, count, fit, load } => {
                 let mut fit = fit.clone();
                 if let Some(load) = load {
-                    // Jobs that all come at once have no load that could be changed.
+                    // Jobs that all arrive at once have no load that could be changed.
                     let now = offered(jobs.jobs(*count, fit.pus, seed), &fit);
                     fit.intervals = if now > 0.0 { now / load } else { 1.0 };
                 }
@@ -251,7 +250,7 @@ fn open(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake>
     let interarrival = match (interarrival, load) {
         (Some(interarrival), None) => interarrival,
         (interarrival, Some(load)) => {
-            // Only the shape of what is given counts.
+            // Only the shape of the given intervals counts.
             let interarrival = interarrival.unwrap_or(Dist::Exponential(1e9));
             let weight: f64 = mix.iter().map(|(_, weight)| weight).sum();
             let work = mix.iter().map(|(program, weight)| mean_work(program) * weight).sum::<f64>() / weight;

@@ -1,9 +1,9 @@
-//! Several tests at once: the step-down correction of Holm 1979. Knows nothing of what was tested.
+//! Several tests at once: the step-down correction of Holm 1979.
 
-/// Probabilities corrected for their number, in the order given: one of them is below the error
-/// rate asked for only if the chance of *any* false alarm among all is.
+/// Probabilities corrected for their number, in the order given. A corrected probability is below
+/// the wanted error rate only if the chance of *any* false alarm among all is.
 ///
-/// The i-th smallest of m is multiplied by m - i + 1, and never is smaller than the one before it.
+/// The i-th smallest of m is multiplied by m - i + 1, and is never smaller than the one before it.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]).then(a.cmp(&b)));
@@ -16,7 +16,7 @@ pub fn adjusted(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Which of them are real with this rate of any false alarm.
+/// For each probability, whether its test is rejected at this rate of any false alarm.
 pub fn rejected(p: &[f64], rate: f64) -> Vec<bool> {
     adjusted(p).into_iter().map(|p| p <= rate).collect()
 }

@@ -1,4 +1,4 @@
-//! The Student t interval of a mean. Knows nothing of pairs and batches, which are made of it.
+//! The Student t interval of a mean, from which other intervals are made.
 
 use super::moments::Moments;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 /// Confidence that is usual in this project.
 pub const LEVEL: f64 = 0.90;
 
-/// A mean and how far the true one may be from it.
+/// A mean and the distance within which the true mean lies.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean of the samples.
@@ -16,12 +16,12 @@ pub struct Interval {
     pub half_width: f64,
     /// Between 0 and 1.
     pub level: f64,
-    /// Samples.
+    /// Number of samples.
     pub n: u64,
 }
 
 impl Interval {
-    /// Of the mean of independent samples. `None` below two samples.
+    /// The interval of the mean of independent samples. `None` below two samples.
     ///
     /// # Panics
     /// If `level` is not between 0 and 1.
@@ -29,7 +29,7 @@ impl Interval {
         Self::from_moments(&Moments::of(samples), level)
     }
 
-    /// The same from their moments.
+    /// The interval from the moments of samples.
     ///
     /// # Panics
     /// If `level` is not between 0 and 1.

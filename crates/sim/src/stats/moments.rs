@@ -1,4 +1,4 @@
-//! Means, variances and percentiles of samples. Knows nothing of where they come from.
+//! Means, variances and percentiles of samples.
 
 /// Number, mean and variance of samples, one at a time (Welford 1962): no sum of squares that loses
 /// digits.
@@ -11,7 +11,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of all of these.
+    /// The moments of these samples.
     pub fn of(samples: &[f64]) -> Self {
         let mut moments = Self::default();
         for &x in samples {
@@ -20,7 +20,7 @@ impl Moments {
         moments
     }
 
-    /// One more sample.
+    /// Adds a sample.
     pub fn add(&mut self, x: f64) {
         self.n += 1;
         let before = x - self.mean;
@@ -28,7 +28,7 @@ impl Moments {
         self.squares += before * (x - self.mean);
     }
 
-    /// How many there are.
+    /// Number of samples.
     pub const fn n(&self) -> u64 {
         self.n
     }
@@ -66,7 +66,7 @@ pub fn percentile(sorted: &[f64], part: f64) -> Option<f64> {
     Some(sorted[at] + (above - sorted[at]) * (place - below))
 }
 
-/// In order of size, for [`percentile`].
+/// The samples in order of size, for [`percentile`].
 pub fn sorted(samples: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
-//! Comparison of two systems on the same random numbers. Knows nothing of what the systems are.
+//! Compares two systems on the same random numbers.
 //!
-//! Both have run the same jobs, so what the seeds did to both cancels; the difference has an
+//! Both have run the same jobs, so the effects of the seeds on both cancel. The difference has an
 //! interval of its own, usually far narrower than the two means' (Law and Kelton §10.2: paired t,
 //! common random numbers).
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 /// The mean of paired differences, first minus second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
-    /// Of the differences.
+    /// The interval of the differences.
     pub interval: Interval,
     /// Probability of a difference at least this large if there were none.
     pub p: f64,
@@ -36,7 +36,7 @@ pub struct Ratio {
 /// First minus second, pair by pair. `None` below two pairs.
 ///
 /// # Panics
-/// If there are not as many of the one as of the other, or `level` is not between 0 and 1.
+/// If the two have different lengths, or `level` is not between 0 and 1.
 pub fn difference(first: &[f64], second: &[f64], level: f64) -> Option<Difference> {
     assert_eq!(first.len(), second.len(), "they are no pairs");
     let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| a - b).collect();

@@ -1,9 +1,8 @@
-//! When there have been enough replications (Law and Kelton §9.4.1: relative precision). Knows
-//! nothing of what is replicated.
+//! Decides when there have been enough replications (Law and Kelton §9.4.1: relative precision).
 
 use super::interval::Interval;
 
-/// What is asked for.
+/// The wanted precision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stopping {
     /// Half-width as a share of the mean: 0.05 = 5 %.
@@ -13,18 +12,18 @@ pub struct Stopping {
     /// Replications before the first look, at least 2: intervals of fewer are too often narrow by
     /// chance.
     pub least: usize,
-    /// Never more.
+    /// The most replications.
     pub most: usize,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// So many replications more, then look again.
     More(usize),
     /// Precise enough.
     Enough,
-    /// No more are allowed, and it is not.
+    /// The result is not precise enough, and no more replications are allowed.
     TooMany,
 }
 
@@ -36,8 +35,8 @@ impl Stopping {
         if samples.len() < least {
             return Next::More(least - samples.len());
         }
-        // A mean estimated to 5 % may be 5 % off: the adjusted share keeps what is promised of the
-        // true mean.
+        // A mean estimated to 5 % may be 5 % off: the adjusted share keeps the promise for the true
+        // mean.
         let target = self.relative / (1.0 + self.relative);
         match Interval::of(samples, self.level) {
             Some(interval) if interval.relative() <= target => Next::Enough,
@@ -47,8 +46,8 @@ impl Stopping {
         }
     }
 
-    /// Half-widths shrink with the root of the number: what that leaves to do, at most as many as
-    /// there are, and never beyond `most`.
+    /// Half-widths shrink with the root of the number. Returns the replications that this leaves to
+    /// do, at most as many as there are, and never beyond `most`.
     fn missing(&self, times_too_wide: f64, have: usize) -> usize {
         #[allow(clippy::cast_sign_loss)] // Positive, or infinite, which becomes the largest number.
         let needed = libm::ceil(have as f64 * times_too_wide * times_too_wide) as usize;

@@ -1,6 +1,5 @@
 //! Jobs of batch systems, from logs and models, as arrivals: their load scaled, their sizes fitted
-//! to the machine, and rigid ones turned malleable if that is wanted. Knows nothing of how they
-//! run.
+//! to the machine, and rigid ones turned malleable if the scenario wants that.
 //!
 //! Sources: load scaled by the intervals between arrivals, Feitelson 2015 (§8.6); speedup by
 //! inversion, keeping the size and run time of the log as one point of the curve: Downey 1997,
@@ -15,19 +14,19 @@ use crate::speedup::Curve;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a job needs.
+/// The demand of a job.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Demand {
     /// So many processors for so long, and nothing else.
     Rigid {
         /// Processors, at least 1.
         size: u32,
-        /// Time on them.
+        /// Time on them, nanoseconds.
         run_ns: Nanos,
     },
-    /// Work on whatever it gets.
+    /// Work on as many processors as it gets.
     Malleable {
-        /// Time on one processor.
+        /// Time on one processor, nanoseconds.
         work_ns: Nanos,
         /// Its speedup.
         curve: Curve,
@@ -37,7 +36,7 @@ pub enum Demand {
 }
 
 impl Demand {
-    /// Processor time: of a malleable job that on one processor.
+    /// Processor time, nanoseconds: of a malleable job that on one processor.
     pub fn work(&self) -> f64 {
         match self {
             Self::Rigid { size, run_ns } => f64::from(*size) * *run_ns as f64,
@@ -49,11 +48,11 @@ impl Demand {
 /// A job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchJob {
-    /// When it is submitted.
+    /// Time of submission, nanoseconds.
     pub submit: Nanos,
-    /// What it needs.
+    /// Its demand.
     pub demand: Demand,
-    /// What its user says it takes.
+    /// Its user's estimate of its run time, nanoseconds.
     pub estimate_ns: Option<Nanos>,
 }
 
@@ -62,7 +61,7 @@ pub trait Jobs: Iterator<Item = BatchJob> + fmt::Debug + Send {}
 
 impl<T: Iterator<Item = BatchJob> + fmt::Debug + Send> Jobs for T {}
 
-/// What rigid jobs become.
+/// The ways to turn rigid jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Turn {
     /// They stay rigid.
@@ -85,29 +84,29 @@ pub enum Turn {
     },
 }
 
-/// What a job estimates where its log says nothing.
+/// The estimates of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimates {
-    /// What the log says; its run time where that says nothing.
+    /// The log's estimate; its run time where the log has none.
     Log,
     /// Its run time, whatever the log says.
     Perfect,
-    /// Nothing.
+    /// No estimate.
     None,
 }
 
-/// How jobs are fitted to a machine.
+/// The way in which jobs are fitted to a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// Processors that applications can have.
     pub pus: u32,
-    /// Sizes are multiplied by this and rounded, at least to 1; then cut off at `pus`.
+    /// Factor of sizes; the products are rounded, at least to 1, then cut off at `pus`.
     pub sizes: f64,
-    /// Times of submission are multiplied by this.
+    /// Factor of times of submission.
     pub intervals: f64,
-    /// What rigid jobs become.
+    /// The way to turn rigid jobs.
     pub turn: Turn,
-    /// What they estimate.
+    /// The estimates of the jobs.
     pub estimates: Estimates,
 }
 
@@ -179,7 +178,7 @@ impl Source for Batch {
 }
 
 impl Turn {
-    /// What a rigid job becomes; the same job draws the same numbers whatever came before it.
+    /// Turns a rigid job; the same job draws the same numbers whatever came before it.
     fn apply(&self, demand: Demand, pus: u32, seed: u64, job: u64) -> Demand {
         let Demand::Rigid { size, run_ns } = demand else { return demand };
         let mut random = Stream::new(seed, Purpose::Generator, job);
@@ -203,13 +202,13 @@ impl Turn {
     }
 }
 
-/// Where Downey's curve becomes flat.
+/// The number of processors at which Downey's curve becomes flat.
 pub(crate) fn downey_most(average: f64, sigma: f64) -> f64 {
     let end = if sigma <= 1.0 { 2.0 * average - 1.0 } else { average + average * sigma - sigma };
     libm::ceil(end.clamp(1.0, 1e9))
 }
 
-/// Where Sevcik's T(n) is least: φ/n + β·n.
+/// The number of processors at which Sevcik's T(n) is least: φ/n + β·n.
 fn sevcik_most(imbalance: f64, overhead: f64) -> f64 {
     libm::ceil(libm::sqrt(imbalance / overhead))
 }

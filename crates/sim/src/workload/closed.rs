@@ -1,5 +1,5 @@
 //! Closed workloads with one common list: so many of its applications run at a time, and the end of
-//! any of them lets the next one arrive. Knows nothing of how they run.
+//! any of them lets the next one arrive.
 //!
 //! Source: Martorell et al. 2000, §6.4 (a multiprogramming level held by hand, against one that the
 //! manager controls).
@@ -13,14 +13,15 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Closed {
     programs: Vec<Arc<Program>>,
-    /// How many more arrive by themselves, and which is the next of the list.
+    /// The number of applications that still arrive by themselves; `next` is the index of the next
+    /// of the list.
     first: usize,
     next: usize,
 }
 
 impl Closed {
-    /// These in their order, at most `level` at a time; all of them arrive at the start if there is
-    /// none, and the policy's admission says who runs.
+    /// These programs in their order, at most `level` at a time. Without a level all of them arrive
+    /// at the start, and the policy's admission says which may run.
     pub fn new(programs: Vec<Arc<Program>>, level: Option<u32>) -> Self {
         let first = level.map_or(programs.len(), |level| level.max(1) as usize);
         Self { programs, first, next: 0 }

@@ -1,7 +1,7 @@
-//! Malleable jobs as Downey models them. Knows nothing of how they run.
+//! Malleable jobs by Downey's model.
 //!
 //! **Source**: Downey 1997, "A parallel workload model and its implications for processor
-//! allocation": total work is log-uniform, so is the average parallelism A, and the speedup follows
+//! allocation": total work and the average parallelism A are log-uniform, and the speedup follows
 //! from A and its variation σ; arrivals are Poisson. **Not from there**: the default ranges, which
 //! are this project's: the paper fits them to each site.
 

@@ -1,5 +1,5 @@
-//! Formulas of performance models: `flops / num_nodes^0.8`. Knows `+ - * / ^ ( )`, numbers and
-//! names, and nothing of what they mean.
+//! Formulas of performance models: `flops / num_nodes^0.8`, with `+ - * / ^ ( )`, numbers and
+//! names.
 
 /// A formula.
 #[derive(Debug, Clone, PartialEq)]
@@ -8,9 +8,9 @@ pub enum Expression {
     Number(f64),
     /// A variable.
     Name(String),
-    /// Minus something.
+    /// The negative of a formula.
     Minus(Box<Self>),
-    /// Two things put together by `+`, `-`, `*`, `/` or `^`.
+    /// Two formulas joined by `+`, `-`, `*`, `/` or `^`.
     Two(Box<Self>, char, Box<Self>),
 }
 
@@ -21,7 +21,7 @@ impl Expression {
     /// Reads a formula.
     ///
     /// # Errors
-    /// What it has besides, in words.
+    /// The first mistake, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         let formula = parser.sum()?;

@@ -1,4 +1,4 @@
-//! Rigid jobs as Lublin and Feitelson model them. Knows nothing of how they run.
+//! Rigid jobs by the model of Lublin and Feitelson.
 //!
 //! **Source**: Lublin and Feitelson 2003, "The workload on parallel supercomputers: modeling the
 //! characteristics of rigid jobs", with the parameters published there (fitted to three logs).
@@ -14,10 +14,10 @@ use super::batch::{BatchJob, Demand};
 use crate::dist::gamma;
 use crate::random::{Purpose, Stream};
 
-/// Which jobs there are.
+/// The types of jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Types {
-    /// All alike, with the parameters of the whole sample.
+    /// All jobs alike, with the parameters of the whole sample.
     Whole,
     /// Batch jobs only.
     Batch,
@@ -36,9 +36,9 @@ pub struct Parameters {
     pub pow2: f64,
     /// Least power of the two-stage uniform.
     pub u_low: f64,
-    /// How far the middle lies below the highest power, which is the log of the machine's size.
+    /// Distance of the middle below the log of the machine's size.
     pub u_med_below: f64,
-    /// How far the highest power lies below the log of the machine's size.
+    /// Distance of the highest power below the log of the machine's size.
     pub u_hi_below: f64,
     /// Share of the lower stage.
     pub u_prob: f64,
@@ -110,7 +110,7 @@ const LOG_RUN_MAX: f64 = 12.0;
 const LOG_INTERVAL_MAX: f64 = 13.0;
 /// Half hours of a day.
 const BUCKETS: usize = 48;
-/// Seconds of one.
+/// Seconds of a half hour.
 const BUCKET: f64 = 1800.0;
 /// The cycle's gamma begins at this half hour, 5:30 in the morning.
 const DAY_START: usize = 11;
@@ -212,7 +212,7 @@ fn below(most: f64, mut draw: impl FnMut() -> f64) -> f64 {
     }
 }
 
-/// The two-stage uniform, and what is made of it.
+/// A size: the two-stage uniform, made a number of processors.
 fn size(parameters: &Parameters, log_size: f64, random: &mut Stream) -> u32 {
     let kind = random.unit();
     let high = log_size - parameters.u_hi_below;
@@ -229,7 +229,7 @@ fn size(parameters: &Parameters, log_size: f64, random: &mut Stream) -> u32 {
     libm::round(libm::exp2(power.min(log_size))) as u32
 }
 
-/// Seconds, from the hyper-gamma.
+/// A run time in seconds, from the hyper-gamma.
 fn run(parameters: &Parameters, size: u32, random: &mut Stream) -> f64 {
     let p = (parameters.p.0 * f64::from(size) + parameters.p.1).clamp(0.0, 1.0);
     let log = below(LOG_RUN_MAX, || {
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn incomplete_gamma() {
-        // Of shape 1 it is the exponential, of shape 2 that times 1 + x.
+        // For shape 1 it is the exponential, for shape 2 that times 1 + x.
         for x in [0.1f64, 0.9, 1.9, 2.5, 10.0] {
             assert!((gamma_cdf(x, 1.0) - (1.0 - (-x).exp())).abs() < 1e-12, "{x}");
             assert!((gamma_cdf(x, 2.0) - (1.0 - (1.0 + x) * (-x).exp())).abs() < 1e-12, "{x}");

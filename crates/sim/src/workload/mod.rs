@@ -1,4 +1,4 @@
-//! Which applications arrive when. Knows nothing of how they run.
+//! Workloads: the applications that arrive, and the times of their arrivals.
 
 mod arrival;
 pub mod batch;

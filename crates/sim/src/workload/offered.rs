@@ -1,10 +1,9 @@
-//! How much work programs bring. Knows nothing of machines: it is the work at full speed, memory
-//! references not counted.
+//! The work that programs bring: it is the work at full speed, memory references not counted.
 
 use crate::program::{Body, Phase, Program, Work};
 
-/// Mean processor time of one run of a program, nanoseconds: what its threads compute, without
-/// references, waiting, or what a region's speedup curve adds.
+/// Mean processor time of one run of a program, nanoseconds: the computation of its threads,
+/// without references, waiting, or the additions of a region's speedup curve.
 pub fn mean_work(program: &Program) -> f64 {
     match &program.body {
         Body::Curve { work, .. } => work.mean(),

@@ -1,5 +1,4 @@
-//! Open workloads: applications arrive whatever the machine does, or at given times. Knows nothing
-//! of how they run.
+//! Open workloads: applications arrive whatever the machine does, or at given times.
 
 use super::arrival::{Arrival, Source};
 use crate::Nanos;
@@ -72,8 +71,8 @@ pub struct List {
 }
 
 impl List {
-    /// These arrivals, in order of time; those of the same time in their order. They are numbered
-    /// in this order.
+    /// These arrivals, in order of time; arrivals of the same time keep their order. They are
+    /// numbered in this order.
     pub fn new(mut arrivals: Vec<Arrival>) -> Self {
         arrivals.sort_by_key(|arrival| arrival.at);
         for (job, arrival) in (0..).zip(&mut arrivals) {

@@ -1,12 +1,11 @@
-//! rt-app's task sets as programs, so that the same file can run live and modelled. Knows nothing
-//! of how they run.
+//! rt-app's task sets as programs, so that the same file can run live and modelled.
 //!
-//! **Source**: rt-app's tutorial (`doc/tutorial.txt` of its repository). **What becomes of it**:
-//! each thread is a program of its own on one processor; the threads of one task that meet at a
-//! barrier are one program with a team. A timer is the pause that is left of its period if nothing
-//! else is in the way. **Said, but not done**: scheduling classes and priorities, affinities,
-//! clamps, groups, binding of memory. **Refused**: events in which one task waits for another, and
-//! those whose load is unknown here.
+//! **Source**: rt-app's tutorial (`doc/tutorial.txt` of its repository). **Translation**: each
+//! thread is a program of its own on 1 processor; the threads of one task that meet at a barrier
+//! are one program with a team. A timer is the pause that is left of its period if nothing else is
+//! in the way. **Read, with a note that it is not done**: scheduling classes and priorities,
+//! affinities, clamps, groups, binding of memory. **Refused**: events in which one task waits for
+//! another, and events whose load is unknown here.
 
 use super::arrival::Arrival;
 use crate::Nanos;
@@ -22,13 +21,13 @@ use std::sync::Arc;
 pub struct TaskSet {
     /// Its threads.
     pub arrivals: Vec<Arrival>,
-    /// When it is ended; `None` = when all threads have ended.
+    /// The time at which it ends, nanoseconds; `None` = when all threads have ended.
     pub duration: Option<Nanos>,
     /// Whether a thread has no end of its own.
     pub endless: bool,
 }
 
-/// Reads a task set; `notes` takes what is not done as the file says.
+/// Reads a task set; `notes` takes the deviations from the file.
 ///
 /// # Errors
 /// The first mistake, also an event that cannot be modelled.
@@ -62,7 +61,7 @@ fn duration(field: &Field<'_>) -> Result<Option<Nanos>, Mistake> {
     Ok(Some(field.number(0.0..=9e9, "seconds, or -1")? as Nanos * 1_000_000_000))
 }
 
-/// What keys mean. Numbers at their ends only make them different.
+/// The meanings of keys. Numbers at their ends only make them different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Run,
@@ -129,14 +128,14 @@ struct Reader<'n> {
     endless: bool,
 }
 
-/// What a thread does, while it is read.
+/// The behaviour of a thread, while it is read.
 #[derive(Default)]
 struct Events {
     phases: Vec<Phase>,
     /// Threads of a team that meets; 1 = a thread alone.
     team: u32,
     locked: bool,
-    /// Time since the last timer.
+    /// Nanoseconds since the last timer.
     since: Nanos,
 }
 
@@ -145,7 +144,7 @@ fn micros(field: &Field<'_>) -> Result<Nanos, Mistake> {
 }
 
 impl Reader<'_> {
-    /// Notes which locks and barriers a task uses, and refuses those that two tasks share.
+    /// Notes the locks and barriers that a task uses, and refuses the ones that two tasks share.
     fn meet(&mut self, task: &str, field: &Field<'_>) -> Result<(), Mistake> {
         for (word, field) in field.entries()? {
             match key(word) {
@@ -321,7 +320,7 @@ fn has(field: &Field<'_>, wanted: Key) -> Result<bool, Mistake> {
     Ok(false)
 }
 
-/// How often; -1 = without end.
+/// Number of rounds; -1 = without end.
 fn times(field: &Field<'_>, usual: i64) -> Result<i64, Mistake> {
     let Some((_, field)) = field.entries()?.into_iter().find(|(word, _)| *word == "loop") else { return Ok(usual) };
     match field.node().value {

@@ -1,5 +1,4 @@
 //! Closed workloads: lists of programs that run one after the other, several lists side by side.
-//! Knows nothing of how they run.
 //!
 //! Source: Brecht 1997 (§4: every stream runs the same programs in an order of its own, a small
 //! random gap between two of them).
@@ -11,7 +10,7 @@ use crate::program::Program;
 use crate::random::{Purpose, Stream};
 use std::sync::Arc;
 
-/// In which order each stream runs its list.
+/// The order in which each stream runs its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// As given.
@@ -25,9 +24,9 @@ pub enum Order {
 /// One stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamPlan {
-    /// What it runs; at least one program.
+    /// Its programs, at least one.
     pub programs: Vec<Arc<Program>>,
-    /// How often it runs the whole list; `None` = until the run ends.
+    /// Number of runs of the whole list; `None` = until the run ends.
     pub repetitions: Option<u32>,
     /// Nanoseconds from the start of the run to its first arrival.
     pub start: Dist,
@@ -53,7 +52,7 @@ struct State {
 
 /// Entities of the arrival streams above this are shuffles, below it gaps.
 const SHUFFLES: u64 = 1 << 32;
-/// Shuffles tried until one differs from those of the streams before.
+/// Shuffles tried until one differs from the ones of the streams before.
 const SHUFFLES_TRIED: u32 = 64;
 
 impl Streams {
@@ -83,7 +82,7 @@ impl Streams {
             return None;
         }
         let program = state.plan.programs[(state.done % length) as usize].clone();
-        // The number must not depend on which stream is faster, which is the policy's doing.
+        // The number must not depend on which stream is faster, because the policy influences that.
         let job = state.done * count + u64::from(stream);
         state.done += 1;
         Some(Arrival { at, job, stream, program, estimate_ns: None })
@@ -136,7 +135,7 @@ fn arrange(plans: &mut [StreamPlan], order: Order, seed: u64) {
     }
 }
 
-/// Fisher and Yates.
+/// Shuffles by the method of Fisher and Yates.
 fn shuffle<T>(items: &mut [T], random: &mut Stream) {
     for last in (1..items.len()).rev() {
         items.swap(last, random.below(last as u32 + 1) as usize);

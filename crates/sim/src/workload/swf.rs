@@ -1,9 +1,7 @@
-//! Logs in the Standard Workload Format, read and written. Knows nothing of files and compression:
-//! text in, text out.
+//! Reads and writes logs in the Standard Workload Format: text in, text out.
 //!
 //! Source: Chapin et al. 1999, version 2.2 of the format at the Parallel Workloads Archive: 18
-//! fields a line, -1 where unknown; lines of `;` are the header. More fields than 18 are passed
-//! over.
+//! fields a line, -1 where unknown; lines of `;` are the header. Fields after the 18th are skipped.
 
 use super::batch::{BatchJob, Demand};
 use crate::Nanos;
@@ -16,29 +14,29 @@ use std::sync::Arc;
 pub struct Record {
     /// Its number.
     pub number: Option<u64>,
-    /// When it was submitted, from the start of the log.
+    /// Time of its submission, from the start of the log, nanoseconds.
     pub submit: Option<Nanos>,
-    /// From its submission to its start.
+    /// Time from its submission to its start, nanoseconds.
     pub wait: Option<Nanos>,
-    /// From its start to its end.
+    /// Time from its start to its end, nanoseconds.
     pub run: Option<Nanos>,
     /// Processors that it had.
     pub allocated: Option<u64>,
-    /// Processor time, on average over its processors.
+    /// Processor time, on average over its processors, nanoseconds.
     pub cpu: Option<Nanos>,
     /// Memory that it used, kilobytes a processor.
     pub memory: Option<u64>,
     /// Processors that it asked for.
     pub requested: Option<u64>,
-    /// Time that its user thought it needs.
+    /// Run time that its user asked for, nanoseconds.
     pub requested_run: Option<Nanos>,
-    /// Memory that it asked for.
+    /// Memory that it asked for, kilobytes a processor.
     pub requested_memory: Option<u64>,
     /// 1 completed, 0 failed, 5 cancelled, 2 to 4 parts of a job that was stopped and started
     /// again.
     pub status: Option<u64>,
-    /// User, group, executable, queue, partition, preceding job, and time to think after that: as
-    /// they stand.
+    /// User, group, executable, queue, partition, preceding job, and think time after that, as in
+    /// the log.
     pub rest: [Option<u64>; 7],
 }
 
@@ -47,11 +45,11 @@ pub struct Record {
 pub struct Log {
     /// The header's lines without their `;`.
     pub header: Vec<String>,
-    /// In the order of the file.
+    /// Lines in the order of the file.
     pub records: Vec<Record>,
 }
 
-/// Jobs that are left out, and why.
+/// Counts of jobs that are left out, by reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Skipped {
     /// Failed (status 0).
@@ -71,7 +69,7 @@ impl Log {
     /// Reads a log.
     ///
     /// # Errors
-    /// The first line that is none, with its number.
+    /// The first line that is no record, with its number.
     pub fn read(text: Text<'_>) -> Result<Self, Mistake> {
         let mut log = Self { header: Vec::new(), records: Vec::with_capacity(text.text.len() / 80) };
         for (line, number) in text.text.lines().zip(1..) {
@@ -90,7 +88,7 @@ impl Log {
         Ok(log)
     }
 
-    /// What the header says of `key`, as in `MaxProcs: 128`.
+    /// The value of `key` in the header, as in `MaxProcs: 128`.
     pub fn header(&self, key: &str) -> Option<&str> {
         self.header.iter().find_map(|line| {
             let (name, value) = line.split_once(':')?;
@@ -98,15 +96,15 @@ impl Log {
         })
     }
 
-    /// Processors of the machine: what the header says, or else the largest job.
+    /// Processors of the machine by the header, or else of the largest job.
     pub fn processors(&self) -> u32 {
         let said = ["MaxProcs", "MaxNodes"].iter().find_map(|key| self.header(key)?.parse().ok());
         let largest = || self.records.iter().filter_map(Record::size).max().unwrap_or(1);
         said.filter(|&processors| processors > 0).unwrap_or_else(largest)
     }
 
-    /// The jobs that ran, in order of submission, counted from the first one's; and those that are
-    /// left out.
+    /// The jobs that ran, in order of submission, counted from the first one's; and the counts of
+    /// the jobs that are left out.
     pub fn jobs(&self) -> (Vec<BatchJob>, Skipped) {
         let mut skipped = Skipped::default();
         let mut jobs: Vec<BatchJob> = Vec::with_capacity(self.records.len());
@@ -180,7 +178,7 @@ impl Iterator for LogJobs {
 }
 
 impl Record {
-    /// Processors that it had, or else that it asked for.
+    /// Processors that it had, or else asked for.
     pub fn size(&self) -> Option<u32> {
         let size = self.allocated.filter(|&size| size > 0).or(self.requested).filter(|&size| size > 0)?;
         u32::try_from(size).ok()
@@ -245,7 +243,7 @@ const NAMES: [&str; 18] = [
     "think time",
 ];
 
-/// A field's name and what is wrong with it.
+/// A field's name and the mistake in it.
 type Problem = (&'static str, String);
 
 /// The whole and the billionths of a field; `None` = unknown.

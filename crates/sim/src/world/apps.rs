@@ -1,5 +1,4 @@
-//! The applications that are there, by place and by their number for the engine. Places are used
-//! again.
+//! The present applications, by place and by their number for the engine. Places are used again.
 
 use super::app::App;
 use numaestro_engine::AppId;
@@ -11,18 +10,18 @@ pub struct Apps {
     entries: Vec<App>,
     free: Vec<u32>,
     by_id: BTreeMap<AppId, u32>,
-    /// How many have arrived.
+    /// Number of applications that have arrived.
     newest: u64,
 }
 
 impl Apps {
-    /// Place and number of the next one that arrives.
+    /// Place and number of the next application that arrives.
     pub fn next(&mut self) -> (u32, AppId) {
         self.newest += 1;
         (self.free.pop().unwrap_or(self.entries.len() as u32), AppId(self.newest))
     }
 
-    /// It arrives.
+    /// An application arrives.
     pub fn enter(&mut self, app: App) {
         let slot = app.slot;
         self.by_id.insert(app.notices.id(), slot);
@@ -32,38 +31,38 @@ impl Apps {
         }
     }
 
-    /// It is gone. Its place keeps what is left of it until somebody else comes.
+    /// An application is gone. Its place keeps its remains until another one comes.
     pub fn leave(&mut self, slot: u32) {
         self.by_id.remove(&self.entries[slot as usize].notices.id());
         self.free.push(slot);
     }
 
-    /// The one at a place.
+    /// The application at a place.
     pub fn at(&mut self, slot: u32) -> &mut App {
         &mut self.entries[slot as usize]
     }
 
-    /// The one with this number, if it is there.
+    /// The application with this number, if it is there.
     pub fn get(&mut self, id: AppId) -> Option<&mut App> {
         self.by_id.get(&id).map(|&slot| &mut self.entries[slot as usize])
     }
 
-    /// The name of its program, likewise.
+    /// The name of its program, if it is there.
     pub fn program(&self, id: AppId) -> Option<&str> {
         self.by_id.get(&id).map(|&slot| &*self.entries[slot as usize].record.program)
     }
 
-    /// Whether the one that came to this place last is still there.
+    /// Whether the application that came to this place last is still there.
     pub fn is_there(&self, slot: u32) -> bool {
         self.by_id.get(&self.entries[slot as usize].notices.id()) == Some(&slot)
     }
 
-    /// All that are there, in order of arrival.
+    /// All present applications, in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = &App> {
         self.by_id.values().map(|&slot| &self.entries[slot as usize])
     }
 
-    /// The same by place, to be changed, with those that are gone.
+    /// The applications by place, to be changed, including the ones that are gone.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut App> {
         self.entries.iter_mut()
     }

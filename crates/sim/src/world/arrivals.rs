@@ -1,4 +1,5 @@
-//! The arrivals of a workload: each application at its time, as it is on this machine.
+//! The arrivals of a workload: each application at its time, its program converted for this
+//! machine.
 
 use crate::Nanos;
 use crate::machine::Model;
@@ -14,16 +15,16 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Arrivals {
     source: Box<dyn Source>,
-    /// Expected, by place; and whether the next one is fetched when it comes.
+    /// Expected arrivals, by place; and whether the next one is fetched when it comes.
     expected: Vec<Option<(Arrival, bool)>>,
     free: Vec<u32>,
     names: BTreeMap<String, Arc<str>>,
-    /// Programs of which only rates are known, and what they are on this machine.
+    /// Programs of which only rates are known, each with its conversion for this machine.
     converted: Vec<(Arc<Program>, Arc<Program>)>,
 }
 
 impl Arrivals {
-    /// Those of a workload.
+    /// The arrivals of a workload.
     pub fn new(source: Box<dyn Source>) -> Self {
         Self { source, expected: Vec::new(), free: Vec::new(), names: BTreeMap::new(), converted: Vec::new() }
     }
@@ -52,7 +53,7 @@ impl Arrivals {
         clock.expect(at, Rank::Arrival, Happening::Arrival(place));
     }
 
-    /// The one at a place has come.
+    /// The application at a place has come.
     pub fn take(&mut self, place: u32, clock: &mut Clock) -> Option<Arrival> {
         let (arrival, fetches) = self.expected[place as usize].take()?;
         self.free.push(place);

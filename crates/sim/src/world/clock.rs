@@ -9,7 +9,7 @@ use crate::Nanos;
 /// The next event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// What a processor does just now has ended.
+    /// The stage of a processor has ended.
     Stage(u32),
     /// The slice of the thread on a processor has ended.
     Slice(u32),
@@ -19,11 +19,11 @@ pub enum Due {
     Queued(Happening),
 }
 
-/// Time, and everything that will happen.
+/// The time, and all coming events.
 #[derive(Debug)]
 pub struct Clock {
     now: Nanos,
-    /// When the run is cut off.
+    /// The time at which the run is cut off, nanoseconds.
     until: Option<Nanos>,
     queue: Queue,
     /// Completions on processors by their numbers, then those of curves by their applications'.
@@ -32,22 +32,22 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// At time 0, for this many processors.
+    /// A clock at time 0, for this many processors.
     pub fn new(pus: usize, until: Option<Nanos>) -> Self {
         Self { now: 0, until, queue: Queue::default(), slots: Slots::new(pus), pus }
     }
 
-    /// The time.
+    /// The time, nanoseconds.
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Something will happen, now at the earliest.
+    /// Adds an event, now at the earliest.
     pub fn expect(&mut self, at: Nanos, rank: Rank, what: Happening) {
         self.queue.push(at.max(self.now), rank, what);
     }
 
-    /// A curve completes then.
+    /// Sets the time at which a curve completes.
     pub fn complete_curve(&mut self, app: u32, key: Key) {
         let slot = self.pus + app as usize;
         self.slots.reach(slot);
@@ -59,7 +59,7 @@ impl Clock {
         &mut self.slots
     }
 
-    /// Goes on to what comes next. `None`: there is nothing, or nothing before the end of the run.
+    /// Goes on to the next event. `None`: there is none, or none before the end of the run.
     ///
     /// # Panics
     /// If the next event is in the past, which is a mistake in the world.

@@ -1,8 +1,9 @@
 //! Hardware counters: the transactions of each thread per time on a processor since the last
 //! reading.
 //!
-//! They are read at the end of every turn, just before the engine decides about the next. A thread
-//! that has run for less than [`LEAST_NS`] since then keeps its counts until the next reading.
+//! The world reads them at the end of every turn, just before the engine decides about the next. A
+//! thread that has run for less than [`LEAST_NS`] since then keeps its counts until the next
+//! reading.
 
 use super::app::App;
 use super::os::Os;
@@ -15,7 +16,7 @@ const LEAST_NS: i64 = 1_000_000;
 /// The counters of one machine.
 #[derive(Debug)]
 pub struct Counters {
-    /// How far rates are off: standard deviation as a share of each.
+    /// Error of rates: standard deviation as a share of each.
     noise: f64,
     seed: u64,
     /// Rates read so far.
@@ -23,16 +24,17 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// With errors that follow from a seed.
+    /// Counters with errors that follow from a seed.
     pub fn new(noise: f64, seed: u64) -> Self {
         Self { noise, seed, samples: 0 }
     }
 
-    /// Reads those of an application's threads. `None`: none of them has run for long enough.
+    /// Reads the counters of an application's threads. `None`: none of them has run for long
+    /// enough.
     pub fn read(&mut self, os: &mut Os, app: &App) -> Option<Event> {
         let mut rates: Vec<Option<u32>> = app.team.iter().map(|&id| self.rate(os, id)).collect();
         let known = rates.iter().rev().find_map(|&rate| rate)?;
-        // Virtual processors beyond its present team would do as its threads do.
+        // Virtual processors beyond its present team would have the rates of its threads.
         if rates.len() < app.program.processors as usize {
             rates.push(Some(known));
         }

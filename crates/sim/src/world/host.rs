@@ -1,6 +1,6 @@
 //! The surroundings of a program: the clock, the operating system, the log, and the way to the
-//! engine. A plain record of rooms, so that the steps of a program are functions of one application
-//! and its host.
+//! engine. It is a plain record of rooms, so that the steps of a program are functions of one
+//! application and its host.
 
 use super::clock::Clock;
 use super::log::{Line, Log};
@@ -16,7 +16,7 @@ pub struct Host {
     pub log: Log,
     pub outbox: Outbox,
     pub costs: Costs,
-    /// Processors that the manager may give.
+    /// Number of processors that the manager may give out.
     pub usable: usize,
 }
 

@@ -5,7 +5,7 @@ use super::observer::Observer;
 use crate::Nanos;
 use std::fmt::Write;
 
-/// What a line is about.
+/// The subject of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Line {
@@ -46,7 +46,7 @@ impl Line {
     }
 }
 
-/// One line: time, what, job, thread, processor (or a number that the kind says).
+/// One line: time, subject, job, thread, processor (or a number that the kind says).
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     at: Nanos,
@@ -57,7 +57,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Its text, in fixed columns, into a buffer that is used again.
+    /// Writes its text, in fixed columns, into a buffer that is used again.
     fn write(&self, text: &mut String) {
         text.clear();
         let (at, name) = (self.at, self.line.name());
@@ -76,7 +76,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Takes a line in.
+    /// Adds a line.
     fn add(&mut self, entry: &Entry) {
         let place = u64::from(entry.thread) << 32 | u64::from(entry.value);
         for word in [entry.at, entry.job << 8 | entry.line as u64, place] {
@@ -91,7 +91,7 @@ impl Fingerprint {
 #[derive(Debug, Default)]
 pub struct Log {
     fingerprint: Fingerprint,
-    /// Lines that nobody has been shown, if anybody wants them.
+    /// Lines that have not been shown, if the observer wants them.
     lines: Option<Vec<Entry>>,
     text: String,
     /// Events of threads so far.
@@ -106,7 +106,7 @@ impl Log {
         }
     }
 
-    /// So many events of threads have happened.
+    /// Counts so many events of threads.
     pub fn count(&mut self, events: u64) {
         self.events += events;
     }
@@ -116,7 +116,7 @@ impl Log {
         self.events
     }
 
-    /// One line.
+    /// Adds a line.
     pub fn note(&mut self, at: Nanos, line: Line, job: u64, thread: u32, value: u32) {
         let entry = Entry { at, line, job, thread, value };
         self.fingerprint.add(&entry);
@@ -125,7 +125,7 @@ impl Log {
         }
     }
 
-    /// Shows the lines that nobody has been shown.
+    /// Shows the lines that have not been shown.
     pub fn show(&mut self, observer: &mut dyn Observer) {
         let Some(lines) = &mut self.lines else { return };
         for entry in lines.drain(..) {
@@ -134,7 +134,7 @@ impl Log {
         }
     }
 
-    /// The same for equal runs.
+    /// A number that is the same for equal runs.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint.0
     }

@@ -5,8 +5,8 @@
 //! changed. Simultaneous events happen in the order of [`queue::Rank`].
 //!
 //! Rooms, lower ones first: `clock` (the next event), `os` (threads, processors, memory), `shell`
-//! (the engine, and what is owed to it), `app` (the parts of an application), `program` (their
-//! behaviour), this file. A room calls those below it only.
+//! (the engine, and the shell's obligations to it), `app` (the parts of an application), `program`
+//! (their behaviour), this file. A room calls only the ones below it.
 
 mod app;
 mod apps;
@@ -62,7 +62,7 @@ pub struct World {
 }
 
 impl World {
-    /// An empty machine, and what will arrive.
+    /// An empty machine, and its coming arrivals.
     ///
     /// # Errors
     /// A policy that cannot be used.
@@ -120,7 +120,7 @@ impl World {
         true
     }
 
-    /// All events.
+    /// Runs all events.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Outcome {
         while self.step(observer) {}
         self.outcome()
@@ -141,13 +141,13 @@ impl World {
         self.shell.engine()
     }
 
-    /// The engine's settings as they are in force: the scenario's, what the host can feed, and the
-    /// machine's reserved processors.
+    /// The engine's settings as they are in force: the scenario's, the inputs that the host can
+    /// feed, and the machine's reserved processors.
     pub fn settings(&self) -> &Settings {
         self.engine().settings()
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     pub fn outcome(&self) -> Outcome {
         let (pus, channels) = self.host.os.used();
         Outcome {
@@ -306,7 +306,7 @@ impl World {
         }
     }
 
-    /// A turn is over: what applications moved in it is said.
+    /// A turn is over: the engine hears the transactions of applications in it.
     fn say_rates(&mut self) {
         let Self { host, apps, counters, .. } = self;
         let rates = apps.iter().filter_map(|app| counters.read(&mut host.os, app)).collect();
@@ -319,7 +319,7 @@ impl World {
         }
     }
 
-    /// The engine hears first where pages are, if the policy uses that.
+    /// The engine first hears the places of pages, if the policy uses them.
     fn say_memory(&mut self) {
         let Self { host, apps, shell, .. } = self;
         if !host.os.spaces().have_changed() || host.outbox.is_silent() || !shell.wants_memory() {
@@ -370,13 +370,14 @@ impl World {
         }
     }
 
-    /// Time, processors, threads and work are conserved, and no processor has two owners.
+    /// Checks that time, processors, threads and work are conserved, and that no processor has two
+    /// owners.
     fn check(&self) {
         let apps = self.apps.iter().map(|app| (app.slot, &app.team[..], app.notices.is_shared()));
         self.host.os.check(apps);
     }
 
-    /// Tells the observer of the event, as far as it wants.
+    /// Tells the observer of the event, as far as the observer wants.
     fn report(&mut self, observer: &mut dyn Observer) {
         self.host.log.show(observer);
         if let Some(heard) = self.shell.journal() {

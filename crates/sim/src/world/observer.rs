@@ -1,16 +1,17 @@
-//! Whoever watches a run. Knows nothing of what is watched.
+//! The observer of a run.
 
 use crate::Nanos;
 use crate::outcome::JobRecord;
 use numaestro_engine::{Action, AppId, Event};
 use numaestro_topology::PuId;
 
-/// Who runs on a processor: application, its number in the workload, its thread.
+/// The thread that runs on a processor: its application, the application's number in the workload,
+/// its number.
 pub type Occupant = Option<(AppId, u64, u32)>;
 
-/// Whoever watches a run.
+/// Watches a run.
 pub trait Observer {
-    /// Whether [`Self::log`] is to be called.
+    /// Whether the run is to call [`Self::log`].
     fn wants_log(&self) -> bool {
         false
     }
@@ -20,7 +21,7 @@ pub trait Observer {
         let _ = line;
     }
 
-    /// Whether [`Self::journal`] is to be called.
+    /// Whether the run is to call [`Self::journal`].
     fn wants_journal(&self) -> bool {
         false
     }
@@ -36,12 +37,12 @@ pub trait Observer {
         let _ = (at, event, actions);
     }
 
-    /// Whether [`Self::runs`] is to be called.
+    /// Whether the run is to call [`Self::runs`].
     fn wants_runs(&self) -> bool {
         true
     }
 
-    /// From now on this runs there.
+    /// From now on this thread runs there.
     fn runs(&mut self, at: Nanos, pu: PuId, what: Occupant) {
         let _ = (at, pu, what);
     }

@@ -1,12 +1,12 @@
 //! The queue of events that happen at a time of their own. They are ordered by (time, class,
 //! sequence), so that no two are ever equal: the order of simultaneous events is part of the
-//! simulator's contract. What ends on a processor is not here but in [`super::slots`].
+//! simulator's contract. The ends of stages on processors are not here but in [`super::slots`].
 
 use crate::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What comes first at the same nanosecond.
+/// The class of an event: its order at the same nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rank {
@@ -22,7 +22,7 @@ pub enum Rank {
     Slice = 4,
     /// The time that the engine has asked for.
     Deadline = 5,
-    /// What the engine has decided reaches applications.
+    /// The engine's decisions reach applications.
     Decision = 6,
 }
 
@@ -32,15 +32,15 @@ pub enum Rank {
 pub struct Key(u64);
 
 impl Key {
-    /// Later than everything.
+    /// A key later than all others.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// Of a time and a class.
+    /// The key of a time and a class.
     pub fn new(at: Nanos, rank: Rank) -> Self {
         if at >= Nanos::MAX >> 3 { Self::NEVER } else { Self(at << 3 | rank as u64) }
     }
 
-    /// Its time.
+    /// Its time, nanoseconds.
     pub fn at(self) -> Nanos {
         if self == Self::NEVER { Nanos::MAX } else { self.0 >> 3 }
     }
@@ -51,14 +51,14 @@ impl Key {
     }
 }
 
-/// Something that happens at a time.
+/// An event with a fixed time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Happening {
     /// The team of this application goes on.
     Meeting(u32),
-    /// It has nothing more to do.
+    /// This application has nothing more to do.
     End(u32),
-    /// What stands at this place of the arrivals arrives.
+    /// The application at this place of the arrivals arrives.
     Arrival(u32),
     /// The pause of this application is over.
     Resume(u32),
@@ -84,12 +84,12 @@ impl Queue {
         self.heap.push(Reverse((Key::new(at, rank), self.pushed, what)));
     }
 
-    /// The key of the first one.
+    /// The key of the first event.
     pub fn first(&self) -> Key {
         self.heap.peek().map_or(Key::NEVER, |Reverse((key, ..))| *key)
     }
 
-    /// Takes the first one.
+    /// Takes the first event.
     pub fn pop(&mut self) -> Option<Happening> {
         self.heap.pop().map(|Reverse((_, _, what))| what)
     }

@@ -1,4 +1,4 @@
-//! What a run begins with. Knows nothing of how it goes on.
+//! The set-up of a run.
 
 use crate::Nanos;
 use crate::machine::Model;
@@ -6,41 +6,40 @@ use crate::memory::Contention;
 use numaestro_engine::{Bus, Needs, Settings};
 use std::sync::Arc;
 
-/// What a run is made of, besides its workload.
+/// The parts of a run, besides its workload.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// The machine.
     pub model: Arc<Model>,
-    /// The engine's settings. What the host can feed is filled in, and the machine's reserved
-    /// processors are added.
+    /// The engine's settings. The set-up adds the inputs that the host can feed and the machine's
+    /// reserved processors.
     pub settings: Settings,
-    /// Determines every draw.
+    /// The seed, which determines every draw.
     pub seed: u64,
-    /// How queueing for channels is computed.
+    /// The way to compute queueing for channels.
     pub contention: Contention,
-    /// When the run is cut off.
+    /// The time at which the run is cut off, nanoseconds.
     pub until: Option<Nanos>,
     /// Conservation is checked at every event (slow).
     pub checks: bool,
-    /// How far measurements are off.
+    /// The errors of measurements.
     pub noise: Noise,
-    /// Policies that are switched to at these times, in order.
+    /// Policies to switch to, with their times in nanoseconds, in order.
     pub switches: Vec<(Nanos, String)>,
 }
 
-/// How far what programs and counters measure is off: standard deviations, as shares of what is
-/// measured.
+/// The errors of the measurements of programs and counters: standard deviations, as shares of the
+/// measured values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Noise {
-    /// Of speedups.
+    /// Error of speedups.
     pub speedups: f64,
-    /// Of bus-transaction rates.
+    /// Error of bus-transaction rates.
     pub rates: f64,
 }
 
 impl Setup {
-    /// A machine, the default policy, seed 1, max-min contention; nothing is checked, off, or
-    /// switched.
+    /// A machine, the default policy, seed 1, max-min contention; no checks, errors or switches.
     pub fn new(model: Arc<Model>) -> Self {
         Self {
             model,
@@ -56,14 +55,14 @@ impl Setup {
 }
 
 impl Model {
-    /// What this machine can feed a policy: everything, but bus-transaction rates only where it has
-    /// buses.
+    /// The inputs that this machine can feed a policy: everything, but bus-transaction rates only
+    /// where it has buses.
     pub fn host(&self) -> Needs {
         host(&self.buses())
     }
 }
 
-/// What a machine with these buses can feed a policy.
+/// The inputs that a machine with these buses can feed a policy.
 pub fn host(buses: &[Bus]) -> Needs {
     Needs { requests: true, speedup: true, bandwidth: !buses.is_empty(), page_control: true, preemption: true }
 }

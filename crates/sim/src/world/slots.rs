@@ -1,6 +1,6 @@
 //! One completion slot for each processor, and for each application that is only a curve, as a
-//! tournament tree. A change of pace changes one key and leaves nothing stale behind, which a heap
-//! of events would.
+//! tournament tree. A change of pace changes one key and leaves no stale event behind; in a heap of
+//! events it would.
 
 use super::queue::Key;
 
@@ -12,7 +12,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Room for this many.
+    /// A tree with room for this many slots.
     pub fn new(slots: usize) -> Self {
         let size = slots.next_power_of_two().max(1);
         Self { keys: vec![Key::NEVER; 2 * size], size }
@@ -32,7 +32,7 @@ impl Slots {
         *self = larger;
     }
 
-    /// When the slot completes.
+    /// Sets the key at which the slot completes.
     pub fn set(&mut self, index: usize, key: Key) {
         let mut node = self.size + index;
         if self.keys[node] == key {
@@ -59,7 +59,7 @@ impl Slots {
         self.keys[1]
     }
 
-    /// Whose key that is; of equals the lowest index.
+    /// The slot of the lowest key; of equals the lowest index.
     pub fn winner(&self) -> usize {
         let mut node = 1;
         while node < self.size {

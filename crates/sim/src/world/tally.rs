@@ -10,18 +10,18 @@ use numaestro_engine::Action;
 #[derive(Debug, Default)]
 pub struct Tally {
     decisions: Decisions,
-    /// Started and not ended, over time.
+    /// Number of applications that have started and not ended, over time.
     levels: Vec<Level>,
     running: u32,
-    /// Applications that can never run.
+    /// Number of applications that can never run.
     refusals: u64,
     jobs: Vec<JobRecord>,
-    /// Jobs that nobody has been shown.
+    /// Number of jobs that have been shown to the observer.
     shown: usize,
 }
 
 impl Tally {
-    /// Something is decided.
+    /// Counts actions of the engine.
     pub fn count(&mut self, actions: &[Action]) {
         let counted = &mut self.decisions;
         for action in actions {
@@ -75,7 +75,7 @@ impl Tally {
         self.refusals += 1;
     }
 
-    /// Jobs that have ended since this was asked last.
+    /// Jobs that have ended since the last call.
     pub fn ended(&mut self) -> &[JobRecord] {
         let shown = std::mem::replace(&mut self.shown, self.jobs.len());
         &self.jobs[shown..]

@@ -1,13 +1,13 @@
 //! ElastiSim's jobs and application models as programs: rigid, moldable, malleable, evolving and
-//! adaptive. Knows nothing of how they run.
+//! adaptive.
 //!
 //! **Source**: Özden, Beringer, Mazaheri, Fard, Wolf 2022, "ElastiSim: A batch-system simulator for
-//! malleable workloads"; its manual. **What becomes of it**: a node is one processor. A task's
-//! formulas are evaluated for every number of nodes that the job may have: the times become a
-//! region's work and speedup curve. Input and output, and idle tasks, whose time is always the
-//! same, are pauses. Bandwidths are those of the job alone: what several jobs do to each other
-//! there is not modelled. **Said, but not done**: costs of reconfiguration, moldable jobs that keep
-//! the size they started with, asynchronous tasks. **Refused**: accelerators, explicit vectors and
+//! malleable workloads"; its manual. **Translation**: a node is one processor. A task's formulas
+//! are evaluated for every number of nodes that the job may have: the times become a region's work
+//! and speedup curve. Input and output, and idle tasks, whose time is always the same, are pauses.
+//! Bandwidths are for the job alone: the effects of several jobs on each other are not modelled.
+//! **Read, with a note that it is not done**: costs of reconfiguration, moldable jobs that keep the
+//! size they started with, asynchronous tasks. **Refused**: accelerators, explicit vectors and
 //! matrices.
 
 mod tasks;
@@ -19,7 +19,7 @@ use crate::read::tree::{Node, Value};
 use crate::read::{Mistake, Text, json};
 use std::sync::Arc;
 
-/// What an ElastiSim platform file says in other words: speeds, each a second.
+/// The speeds of an ElastiSim platform file, each for one second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Platform {
     /// Floating-point operations of a node.
@@ -32,8 +32,8 @@ pub struct Platform {
     pub burst_buffer: Option<f64>,
 }
 
-/// Reads a file of jobs. `model` gives the text of an application model; `notes` takes what is not
-/// done as the file says.
+/// Reads a file of jobs. `model` gives the text of an application model; `notes` takes the
+/// deviations from the file.
 ///
 /// # Errors
 /// The first mistake in the jobs or in a model.
@@ -171,7 +171,8 @@ impl Job {
     fn phase(&self, field: &Field<'_>, notes: &mut Vec<String>) -> Result<Vec<Phase>, Mistake> {
         let mut fields = field.fields()?;
         let times = match fields.get("iterations") {
-            // Of phases, they cannot depend on the number of nodes, which may change between them.
+            // The iterations of phases cannot depend on the number of nodes, which may change
+            // between them.
             Some(iterations) => count(&iterations, self.value(&iterations, None)?)?,
             None => 1,
         };

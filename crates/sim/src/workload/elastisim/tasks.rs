@@ -1,5 +1,4 @@
-//! The tasks of an application model, as regions and pauses for each number of nodes. Knows nothing
-//! of the job they belong to but its sizes and arguments.
+//! The tasks of an application model, as regions and pauses for each number of nodes.
 
 use super::{Job, count, note, repeated};
 use crate::dist::Dist;
@@ -90,13 +89,13 @@ impl Job {
             let compute = value(&flops)? * share.of_node(nodes) / self.platform.flops;
             let over = if spread { f64::from(nodes) } else { 1.0 };
             let communicate = if nodes > 1 { value(&bytes)? / over / network } else { 0.0 };
-            // What is below 0 or no number must not hide behind the other.
+            // A value below 0 or no number must not hide behind the other.
             let fine = compute >= 0.0 && communicate >= 0.0;
             Ok(if fine { compute.max(communicate) } else { f64::NAN })
         })
     }
 
-    /// The file system is everybody's, a burst buffer is its node's.
+    /// All nodes share the file system; a burst buffer belongs to its node.
     fn transfer(&self, fields: &mut Fields<'_>, kind: &Field<'_>, pfs: bool) -> Result<Vec<f64>, Mistake> {
         let bytes = fields.need("bytes", "how much is read or written")?;
         let share = Share::read(fields.get("pattern"))?;
@@ -196,10 +195,10 @@ const PATTERNS: [(&str, bool); 7] = [
     ("scatter", false),
 ];
 
-/// How a payload goes to the nodes.
+/// The way in which a payload goes to the nodes.
 #[derive(Debug, Clone, Copy)]
 enum Share {
-    /// Everybody has all of it.
+    /// Each node has all of it.
     Uniform,
     /// It is divided.
     Total,
@@ -214,7 +213,7 @@ impl Share {
         field.map_or(Ok(Self::Uniform), |field| field.one_of(&words))
     }
 
-    /// What the busiest of so many nodes has.
+    /// The part of the busiest of so many nodes.
     fn of_node(self, nodes: u32) -> f64 {
         match self {
             Self::Uniform | Self::Root => 1.0,
@@ -222,7 +221,7 @@ impl Share {
         }
     }
 
-    /// What all have together.
+    /// The parts of all nodes together.
     fn of_all(self, nodes: u32) -> f64 {
         match self {
             Self::Uniform => f64::from(nodes),

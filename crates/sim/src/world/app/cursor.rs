@@ -1,4 +1,4 @@
-//! The place in a program: which phase of which list, in which round of which repetition.
+//! The place in a program: the phase in each list, and the round of each repetition.
 
 use crate::program::{Body, Phase, Program};
 
@@ -57,7 +57,7 @@ impl Cursor {
         self.entered
     }
 
-    /// How many repetitions it is inside of, and how many rounds of the innermost of them are left.
+    /// The number of repetitions it is inside of, and the rounds left of the innermost one.
     pub fn round(&self) -> (u32, u32) {
         (self.frames.len().saturating_sub(1) as u32, self.frames.last().map_or(0, |frame| frame.rounds))
     }

@@ -3,18 +3,18 @@
 
 use crate::Nanos;
 
-/// How far it has come.
+/// The progress of such an application.
 #[derive(Debug, Clone, Default)]
 pub struct Curve {
     /// Work in all, nanoseconds on one processor.
     work: Nanos,
     /// Work left at `marked`, nanoseconds on one processor.
     left: Nanos,
-    /// Work after that in `left`, where it measures itself from part to part.
+    /// Work after `left`, nanoseconds on one processor, where it measures itself from part to part.
     rest: Nanos,
-    /// The present part, nanoseconds on one processor, and when it began.
+    /// The present part, nanoseconds on one processor, and the time of its beginning, nanoseconds.
     part: (Nanos, Nanos),
-    /// What a change of processors still costs, nanoseconds.
+    /// Nanoseconds that a change of processors still costs.
     stall: Nanos,
     /// Everything before this time is accounted for, nanoseconds.
     marked: Nanos,
@@ -25,13 +25,14 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// It begins now, on so many processors, and measures itself after each `part` of its work.
+    /// It begins now, on so many processors, and measures itself after each `part` of its work,
+    /// nanoseconds on one processor.
     pub fn begin(&mut self, now: Nanos, work: Nanos, part: Nanos, size: u32) {
         let part = part.min(work);
         *self = Self { work, left: part, rest: work - part, part: (part, now), marked: now, size, ..Self::default() };
     }
 
-    /// It has other processors. If their number is another one, that costs it so much.
+    /// It has other processors. If their number is another one, that costs it `cost` nanoseconds.
     pub fn resize(&mut self, size: u32, cost: Nanos) {
         if size > 0 && self.size != size {
             self.stall += cost;
@@ -39,7 +40,7 @@ impl Curve {
         }
     }
 
-    /// It does not get on for so many nanoseconds.
+    /// It makes no progress for so many nanoseconds.
     pub fn stall(&mut self, cost: Nanos) {
         self.stall += cost;
     }
@@ -49,7 +50,7 @@ impl Curve {
         self.work
     }
 
-    /// It gets on so fast from now on. Gives when its part is done.
+    /// It works at this rate from now on. Returns the time at which its part is done.
     pub fn set_rate(&mut self, rate: f64) -> Nanos {
         self.rate = rate;
         let begins = self.marked.saturating_add(self.stall);
@@ -62,7 +63,7 @@ impl Curve {
         }
     }
 
-    /// Accounts for the work since the last time. Gives the time that has passed, nanoseconds.
+    /// Accounts for the work since the last time. Returns the time that has passed, nanoseconds.
     pub fn advance(&mut self, now: Nanos) -> Nanos {
         let elapsed = now - std::mem::replace(&mut self.marked, now);
         let stalled = elapsed.min(self.stall);
@@ -71,8 +72,8 @@ impl Curve {
         elapsed
     }
 
-    /// Its part is done; the next one has this length. Gives the work of the one before and how
-    /// long it took; `None`: all is done.
+    /// Its part is done; the next one has this length. Returns the work and the time of the part
+    /// that is done; `None`: all is done.
     pub fn next_part(&mut self, now: Nanos, part: Nanos) -> Option<(Nanos, Nanos)> {
         if self.rest == 0 {
             self.left = 0;

@@ -17,7 +17,7 @@ const TEAM: u64 = (1 << 20) - 1;
 const LOCKED: u64 = 1 << 19;
 
 impl Draws {
-    /// Of a run's seed and a job: the same under every policy.
+    /// The draws of a job under a run's seed: the same under every policy.
     pub fn new(seed: u64, job: u64) -> Self {
         Self(Stream::new(seed, Purpose::Program, job).draw())
     }
@@ -30,18 +30,18 @@ impl Draws {
         )
     }
 
-    /// Something that the phase draws once.
+    /// A value that the phase draws once.
     pub fn once(self, phase: u64, dist: &Dist) -> u64 {
         dist.draw_whole(&mut self.stream(phase, 0, TEAM))
     }
 
-    /// Something that a numbered task draws.
+    /// A value that a numbered task draws.
     pub fn task(self, phase: u64, task: u32, dist: &Dist) -> u64 {
         dist.draw_whole(&mut self.stream(phase, task, 0))
     }
 
-    /// The total of divided work in one iteration, nanoseconds in all; 0 where each thread has its
-    /// own.
+    /// The total of divided work in one iteration, nanoseconds in all; 0 where each thread has work
+    /// of its own.
     pub fn total(self, phase: u64, iteration: u32, work: &Work) -> f64 {
         match work {
             Work::Divided(Dist::Constant(total), _) => *total,
@@ -50,7 +50,7 @@ impl Draws {
         }
     }
 
-    /// One thread's part of one iteration, for a team of `size`.
+    /// One thread's part of one iteration, for a team of `size`, nanoseconds.
     pub fn part(self, phase: u64, iteration: u32, thread: u32, work: &Work, share: Share) -> Nanos {
         let own = match work {
             Work::Divided(_, cv) if *cv <= 0.0 => share.each,
@@ -62,7 +62,7 @@ impl Draws {
         libm::round(own * share.stretch) as Nanos
     }
 
-    /// One thread's critical section in one iteration.
+    /// One thread's critical section in one iteration, nanoseconds.
     pub fn locked(self, phase: u64, iteration: u32, thread: u32, dist: &Dist) -> Nanos {
         dist.draw_whole(&mut self.stream(phase, iteration, LOCKED | u64::from(thread)))
     }
@@ -78,7 +78,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// For a team of `size`.
+    /// The share of a team of `size`.
     pub fn new(total: f64, size: u32, curve: Option<&Curve>) -> Self {
         let n = f64::from(size);
         let stretch = curve.map_or(1.0, |curve| n / curve.speedup(size).max(f64::MIN_POSITIVE));

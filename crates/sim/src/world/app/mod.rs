@@ -1,6 +1,6 @@
 //! An application: its place in its program, its threads, their places, its notices to the engine.
-//! A plain record of parts, each of which keeps its own state and its own rules; the behaviour of
-//! applications is in `program`.
+//! It is a plain record of parts, each of which keeps its own state and its own rules; the
+//! behaviour of applications is in `program`.
 
 mod cursor;
 mod curve;
@@ -26,9 +26,9 @@ pub use watch::{Errors, Watch};
 /// The activity of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
-    /// Has no processor yet.
+    /// It has no processor yet.
     Waiting,
-    /// Between phases.
+    /// It is between phases.
     Between,
     Serial,
     /// Its master asks the engine, or creates threads.
@@ -36,14 +36,14 @@ pub enum Activity {
     Region,
     Tasks,
     Pause,
-    /// Only a curve.
+    /// It is only a curve.
     Curve,
-    /// Nothing more to do.
+    /// It has nothing more to do.
     Over,
 }
 
 impl Activity {
-    /// Whether it is work that several threads share.
+    /// Whether several threads share the work.
     pub const fn is_parallel(self) -> bool {
         matches!(self, Self::Region | Self::Tasks)
     }
@@ -80,7 +80,7 @@ pub struct App {
 }
 
 impl App {
-    /// One that has just arrived.
+    /// An application that has just arrived.
     pub fn new(
         slot: u32,
         program: Arc<Program>,

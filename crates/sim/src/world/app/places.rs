@@ -9,11 +9,12 @@ use numaestro_topology::{PuId, PuSet};
 pub struct Places {
     /// Its processors as told last, in rising order.
     list: Vec<PuId>,
-    /// Its threads run anywhere in them.
+    /// Its threads run anywhere on `list`.
     floats: bool,
-    /// That has changed since its threads were spread.
+    /// `list` has changed since its threads were spread.
     moved: bool,
-    /// Threads of the team that was spread then; 0: none was, or some have been put elsewhere.
+    /// Threads of the team that was spread last; 0: none was, or some threads have been put
+    /// elsewhere.
     spread: u32,
     /// By place in `list`: threads there.
     load: Vec<u32>,
@@ -23,8 +24,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// It is told its processors. Whether its threads float, and whether anything but their order
-    /// is new, says the caller.
+    /// It is told its processors. The caller says whether its threads float, and whether anything
+    /// but their order is new.
     pub fn allot(&mut self, pus: &PuSet, floats: bool, changed: bool) {
         self.list.clear();
         self.list.extend(pus.iter());
@@ -42,7 +43,7 @@ impl Places {
         self.list.get(number % self.list.len().max(1)).copied()
     }
 
-    /// Whether its threads run anywhere in them.
+    /// Whether its threads run anywhere on its processors.
     pub fn floats(&self) -> bool {
         self.floats
     }
@@ -62,7 +63,7 @@ impl Places {
         self.moved = false;
     }
 
-    /// Its threads are not where a team's would be any more: the next team is spread anew.
+    /// Its threads may have left the places of a team: the next team is spread anew.
     pub fn scatter(&mut self) {
         self.spread = 0;
     }
@@ -72,8 +73,8 @@ impl Places {
         !self.moved && self.spread == size
     }
 
-    /// Spreads threads evenly, those of a team of `size` (0: of none). Those that are well where
-    /// they are stay. Gives the others, each with its processor.
+    /// Spreads threads evenly, as a team of `size` (0: of none). Threads that already have a right
+    /// place stay. Returns the others, each with its processor.
     pub fn spread<'t>(&mut self, size: u32, threads: impl Iterator<Item = (u32, &'t Thread)> + Clone) -> &[(u32, u32)] {
         (self.moved, self.spread) = (false, size);
         let Self { list, floats, load, moves, .. } = self;
@@ -106,13 +107,13 @@ impl Places {
         moves
     }
 
-    /// Notes which processors of a set have nothing to run, for [`Self::take_idle`].
+    /// Notes the processors of a set that have nothing to run, for [`Self::take_idle`].
     pub fn find_idle(&mut self, set: &PuSet, busy: impl Iterator<Item = PuId>) {
         self.idle.clone_from(set);
         busy.for_each(|pu| _ = self.idle.remove(pu));
     }
 
-    /// The next one of those.
+    /// The next one of the processors that [`Self::find_idle`] has noted.
     pub fn take_idle(&mut self) -> Option<PuId> {
         let first = self.idle.first()?;
         self.idle.remove(first);

@@ -1,5 +1,5 @@
 //! The common state of a team: a parallel region with its meetings and its lock, or a set of tasks.
-//! Numbers only; threads and processors are the operating system's.
+//! The state is numbers only; the operating system has the threads and processors.
 
 use super::super::os::NONE;
 use crate::program::Wait;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 pub struct Region {
     /// Threads of the team.
     size: u32,
-    /// Most.
+    /// Most threads of the team.
     width: u32,
     /// Threads still to be created before it begins.
     creating: u32,
@@ -22,7 +22,7 @@ pub struct Region {
     wait: Wait,
     /// Thread that holds the lock of critical sections.
     holder: u32,
-    /// Threads that wait for it.
+    /// Threads that wait for the lock.
     lockers: VecDeque<u32>,
 }
 
@@ -34,13 +34,13 @@ impl Default for Region {
 }
 
 impl Region {
-    /// One begins, of the master alone so far, for a team of at most `width`.
+    /// A region begins, of the master alone so far, for a team of at most `width`.
     pub fn begin(&mut self, width: u32, iterations: u32, wait: Wait) {
         self.clear();
         (self.size, self.width, self.iterations, self.wait) = (1, width.max(1), iterations.max(1), wait);
     }
 
-    /// There is none.
+    /// There is no region.
     pub fn clear(&mut self) {
         let lockers = std::mem::take(&mut self.lockers);
         *self = Self { lockers, ..Self::default() };
@@ -61,7 +61,7 @@ impl Region {
         self.iteration
     }
 
-    /// How its threads wait.
+    /// The way in which its threads wait.
     pub fn wait(&self) -> Wait {
         self.wait
     }
@@ -71,17 +71,17 @@ impl Region {
         self.size = size;
     }
 
-    /// Share of the partners that a thread could have which it has.
+    /// Share of its possible partners that a thread has.
     pub fn partners(&self) -> f64 {
         if self.width <= 1 { 1.0 } else { f64::from(self.size.saturating_sub(1)) / f64::from(self.width - 1) }
     }
 
-    /// So many threads have to be created before it begins.
+    /// The region lacks so many threads, which have to be created before it begins.
     pub fn lacks(&mut self, threads: u32) {
         self.creating = threads;
     }
 
-    /// One of them has been created. True if others have not.
+    /// A thread has been created. True if others have not.
     pub fn created(&mut self) -> bool {
         self.creating -= 1;
         self.creating > 0
@@ -92,8 +92,8 @@ impl Region {
         self.arrived = 0;
     }
 
-    /// A thread has come to the meeting. Whether it is the last one, and whether the region is over
-    /// then.
+    /// A thread has come to the meeting. Returns whether it is the last one, and whether the region
+    /// is over then.
     pub fn arrive(&mut self) -> (bool, bool) {
         self.arrived += 1;
         (self.arrived == self.size, self.iteration + 1 == self.iterations)
@@ -110,14 +110,14 @@ impl Region {
         free
     }
 
-    /// Its holder gives it back. Gives the next one: whoever waits longest.
+    /// Its holder gives the lock back. Returns the next holder: the thread that waits longest.
     pub fn release(&mut self) -> Option<u32> {
         let next = self.lockers.pop_front();
         self.holder = next.unwrap_or(NONE);
         next
     }
 
-    /// All have met. True if the region is over.
+    /// All threads have met. True if the region is over.
     pub fn meet(&mut self) -> bool {
         self.iteration += 1;
         self.iteration >= self.iterations
@@ -127,15 +127,15 @@ impl Region {
 /// Tasks that were forked at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Tasks {
-    /// Nobody has begun these.
+    /// Tasks that no thread has begun.
     left: u32,
     all: u32,
-    /// Being done.
+    /// Tasks that a thread is doing.
     running: u32,
 }
 
 impl Tasks {
-    /// So many.
+    /// A set of `count` tasks.
     pub fn new(count: u32) -> Self {
         Self { left: count, all: count, running: 0 }
     }
@@ -145,17 +145,17 @@ impl Tasks {
         self.all == 0
     }
 
-    /// Nobody has begun these.
+    /// Tasks that no thread has begun.
     pub fn left(self) -> u32 {
         self.left
     }
 
-    /// Being done.
+    /// Tasks that a thread is doing.
     pub fn running(self) -> u32 {
         self.running
     }
 
-    /// Takes one; gives its number.
+    /// Takes a task; returns its number.
     pub fn take(&mut self) -> u32 {
         let number = self.all - self.left;
         self.left -= 1;
@@ -163,7 +163,7 @@ impl Tasks {
         number
     }
 
-    /// One has been done.
+    /// A task has been done.
     pub fn end(&mut self) {
         self.running -= 1;
     }

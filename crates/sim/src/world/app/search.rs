@@ -1,5 +1,5 @@
-//! How long an application's number of processors has been searched for, and whether it had been
-//! found.
+//! The time in which an application's number of processors has been searched for, and whether it
+//! had been found.
 
 use crate::Nanos;
 use numaestro_engine::Search;
@@ -7,14 +7,15 @@ use numaestro_engine::Search;
 /// See the file's header.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Searched {
-    /// Since when it goes on, nanoseconds.
+    /// Time since which the search goes on, nanoseconds.
     since: Option<Nanos>,
     /// Whether the number had been found before the last step of the engine, and after it.
     settled: (bool, bool),
 }
 
 impl Searched {
-    /// What the engine says of it now. Gives how long a search took that is over, nanoseconds.
+    /// Takes the engine's present word on the search. Returns the duration of a search that has
+    /// ended, nanoseconds.
     pub fn note(&mut self, now: Nanos, search: Search) -> Nanos {
         let settled = matches!(search, Search::Settled { .. } | Search::Bad);
         self.settled = (self.settled.1, settled);
@@ -25,7 +26,7 @@ impl Searched {
         self.end(now)
     }
 
-    /// It is over, if it goes on. Gives how long it took, nanoseconds.
+    /// Ends the search, if one goes on. Returns its duration, nanoseconds.
     pub fn end(&mut self, now: Nanos) -> Nanos {
         self.since.take().map_or(0, |since| now - since)
     }

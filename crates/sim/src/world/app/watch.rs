@@ -1,12 +1,12 @@
-//! A program that measures its own speedup while it runs: iterations of a loop are timed, and what
-//! comes out is said to the engine.
+//! A program that measures its own speedup while it runs: it times iterations of a loop, and
+//! reports the speedup to the engine.
 //!
 //! An iteration is one round of the innermost `repeat` of the program (if there are several of that
 //! depth, they should be alike); in a program without any, one meeting of a region. Its time is
-//! that of its regions and serial phases; pauses, and phases for which the program has asked for
-//! fewer processors (input and output between two parallel parts), do not count, because they are
-//! not what is to be sped up. It counts if the processors were the same from its beginning to its
-//! end and it was not stopped.
+//! that of its regions and serial phases. Pauses, and phases for which the program has asked for
+//! fewer processors (input and output between two parallel parts), do not count, because the
+//! speedup is not about them. An iteration counts if the processors were the same from its
+//! beginning to its end and the program was not stopped.
 //!
 //! A program that is only a curve knows its work in time on one processor, so its speedup is that
 //! work per elapsed time.
@@ -18,10 +18,10 @@ use crate::random::{Purpose, Stream};
 /// Entities of the streams of noise above this are speedups, below it rates.
 const SPEEDUPS: u64 = 1 << 40;
 
-/// How far measured speedups are off.
+/// The errors of measured speedups.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Errors {
-    /// Standard deviation as a share of what is measured.
+    /// Standard deviation as a share of the measured value.
     pub noise: f64,
     /// The run's seed.
     pub seed: u64,
@@ -29,15 +29,15 @@ pub struct Errors {
     pub job: u64,
 }
 
-/// How far an application has measured itself.
+/// The progress of an application's measurement of itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watch {
     rules: Option<Analyzer>,
-    /// How deep the innermost repetition of its program is; 0: it has none.
+    /// Depth of the innermost repetition of its program; 0: it has none.
     depth: u32,
-    /// Since when a part of the iteration is timed that counts.
+    /// Time since which it times a part of the iteration that counts, nanoseconds.
     since: Option<Nanos>,
-    /// Time of the parts that have ended.
+    /// Time of the parts that have ended, nanoseconds.
     measured: Nanos,
     /// Processors it had in them, and threads; 0 = none yet.
     count: u32,
@@ -45,9 +45,9 @@ pub struct Watch {
     disturbed: bool,
     /// Iterations so far.
     rounds: u32,
-    /// Of those with few threads: how many threads, how many iterations, and their time.
+    /// Threads, iterations, and nanoseconds of the iterations with few threads.
     few: (u32, u32, Nanos),
-    /// Threads of the baseline and mean time of an iteration with them.
+    /// Threads of the baseline and mean nanoseconds of an iteration with them.
     baseline: Option<(u32, f64)>,
     /// Reports so far.
     reports: u64,
@@ -55,7 +55,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a program that arrives: it measures as it says, or as usual, if that is wanted.
+    /// The watch of a program that arrives: it measures as the program says, or as usual, if that
+    /// is wanted.
     pub fn new(wanted: bool, program: &Program, errors: Errors) -> Self {
         fn depth(phases: &[Phase]) -> u32 {
             let of = |phase: &Phase| match phase {
@@ -77,12 +78,12 @@ impl Watch {
         self.depth == 0
     }
 
-    /// Something has happened that makes the iteration's time mean nothing.
+    /// An event has made the iteration's time meaningless.
     pub fn disturb(&mut self) {
         self.disturbed = true;
     }
 
-    /// Its processors have changed: the present timing means nothing.
+    /// Its processors have changed: the present timing is meaningless.
     pub fn disturb_if_timed(&mut self) {
         self.disturbed |= self.since.is_some();
     }
@@ -100,12 +101,12 @@ impl Watch {
         }
     }
 
-    /// Work between two reports of a curve with so much in all.
+    /// Work between two reports of a curve with so much work in all, nanoseconds.
     pub fn chunk(&self, work: Nanos) -> Nanos {
         self.rules.map_or(work, |rules| (work / u64::from(rules.iterations.max(1))).max(1))
     }
 
-    /// A part begins that counts, on so many processors and with so many threads.
+    /// A part that counts begins, on so many processors and with so many threads.
     pub fn begin(&mut self, now: Nanos, count: u32, team: u32) {
         if self.count > 0 && self.count != count {
             self.disturbed = true;
@@ -113,39 +114,40 @@ impl Watch {
         (self.since, self.count, self.team) = (Some(now), count, self.team.max(team));
     }
 
-    /// It has ended.
+    /// The part has ended.
     pub fn end(&mut self, now: Nanos) {
         if let Some(since) = self.since.take() {
             self.measured += now - since;
         }
     }
 
-    /// It has gone from one phase to another, in terms of [`super::Cursor::round`]: perhaps from
-    /// one round of its loop to the next, or into the loop. True if an iteration has ended.
+    /// The program has gone from one phase to another, in terms of [`super::Cursor::round`]:
+    /// perhaps from one round of its loop to the next, or into the loop. True if an iteration has
+    /// ended.
     pub fn steps(&mut self, before: (u32, u32), after: (u32, u32)) -> bool {
         if self.depth == 0 {
             return false;
         }
         let ended = before.0 == self.depth && before != after;
         if !ended && after.0 == self.depth && before.0 != self.depth {
-            // What was before the loop is none of its iterations.
+            // Parts before the loop belong to none of its iterations.
             (self.measured, self.count, self.team, self.disturbed) = (0, 0, 0, false);
         }
         ended
     }
 
-    /// What a report costs the master, nanoseconds.
+    /// Cost of a report to the master, nanoseconds.
     pub fn cost(&self) -> Nanos {
         self.rules.map_or(0, |rules| rules.cost_ns)
     }
 
-    /// A curve has done a part of its work in `elapsed`. Gives the speedup that it shows.
+    /// A curve has done a part of its work in `elapsed`. Returns the measured speedup.
     pub fn part(&mut self, work: Nanos, elapsed: Nanos) -> Option<f64> {
         let disturbed = std::mem::take(&mut self.disturbed);
         (!disturbed && elapsed > 0).then(|| work as f64 / elapsed as f64)
     }
 
-    /// The report of a measured speedup, thousandths: with its error.
+    /// The report of a measured speedup, thousandths, with its error.
     pub fn report(&mut self, mut speedup: f64) -> u32 {
         let Errors { noise, seed, job } = self.errors;
         self.reports += 1;
@@ -156,7 +158,7 @@ impl Watch {
         libm::round(speedup * 1000.0).clamp(1.0, 1e9) as u32
     }
 
-    /// An iteration has ended. Gives the processors and the speedup that it shows.
+    /// An iteration has ended. Returns its processors and the measured speedup.
     pub fn round(&mut self) -> Option<(u32, f64)> {
         let rules = self.rules?;
         let (time, count, team) = (std::mem::take(&mut self.measured), self.count, self.team);

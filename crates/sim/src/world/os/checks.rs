@@ -1,5 +1,5 @@
-//! Conservation, checked at every event where that is wanted: no time, work, processor or thread is
-//! lost or there twice.
+//! Checks conservation, at every event where the set-up wants that: no time, work, processor or
+//! thread is lost or there twice.
 
 use super::processors::Processors;
 use super::queues::Queues;

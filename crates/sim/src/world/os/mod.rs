@@ -44,13 +44,13 @@ pub struct Os {
 }
 
 impl Os {
-    /// Of a machine on which nothing runs.
+    /// The operating system of a machine on which nothing runs.
     pub fn new(model: Arc<Model>, contention: Contention) -> Self {
         let queues = Queues::new(&model);
         Self { cpus: Processors::new(model, contention), queues, freed: Vec::new() }
     }
 
-    /// Time goes on.
+    /// Lets time go on until `now`.
     pub fn advance(&mut self, now: Nanos) {
         self.cpus.advance(now);
     }
@@ -66,7 +66,7 @@ impl Os {
         self.cpus.enter(app, Tenant::new(id, job, footprint), data);
     }
 
-    /// It is gone, with its threads.
+    /// An application is gone, with its threads.
     pub fn leave(&mut self, app: u32, team: &[u32]) {
         self.retire(team);
         self.cpus.leave(app);
@@ -113,13 +113,13 @@ impl Os {
         self.cpus.tenant(app).stopped
     }
 
-    /// Whether a thread is where its application has no processor.
+    /// Whether a thread is on a processor that is not its application's.
     pub fn is_outside(&self, id: u32) -> bool {
         let thread = self.thread(id);
         thread.pu != NONE && !self.cpus.may_run(id, thread.pu)
     }
 
-    /// Processors of those threads of a team that have something to do.
+    /// Processors of the threads of a team that have something to do.
     pub fn busy<'a>(&'a self, team: &'a [u32]) -> impl Iterator<Item = PuId> + Clone + 'a {
         let threads = team.iter().map(|&id| self.thread(id));
         threads.filter(|thread| thread.doing != Doing::Nothing && thread.pu != NONE).map(|thread| PuId(thread.pu))
@@ -253,7 +253,8 @@ impl Os {
         std::mem::take(&mut self.cpus.tenant_mut(app).stopped)
     }
 
-    /// A thread that was held goes on, at a cost: where it ran last if it still may, else on `pu`.
+    /// A thread that was held goes on, at a cost: on its last processor if it still may run there,
+    /// else on `pu`.
     pub fn release(&mut self, id: u32, pu: Option<PuId>, cost: Nanos) {
         if self.thread(id).state != State::Held {
             return;
@@ -273,7 +274,7 @@ impl Os {
         self.cpus.pus().part_of_curve(pus)
     }
 
-    /// The stage on a processor has ended. Gives the thread that has ended its work.
+    /// The stage on a processor has ended. Returns the thread that has ended its work.
     pub fn stage_ended(&mut self, pu: u32) -> Option<u32> {
         match self.cpus.stage_ended(pu)? {
             Ended::Work(id) => Some(id),
@@ -384,7 +385,7 @@ impl Os {
         self.cpus.begin_stage(pu);
     }
 
-    /// Takes the running thread off, and gives it. It is nowhere then.
+    /// Takes the running thread off and returns it. It is nowhere then.
     fn take_off(&mut self, pu: u32) -> u32 {
         let (id, ran) = self.cpus.unseat(pu);
         self.queues.charge(id, ran, self.cpus.pus().now());

@@ -1,4 +1,4 @@
-//! Threads on processors: which one works where, at which pace, with which caches and pages.
+//! Threads on processors: the thread on each processor, its pace, its cache and its pages.
 //!
 //! A thread that gets a processor owes a switch, perhaps a migration, and the lines that its cache
 //! has lost; its references decide its pace. [`Pus`] keeps the accounts; this file knows the costs.
@@ -17,12 +17,12 @@ use crate::world::slots::Slots;
 use numaestro_topology::{PuId, PuSet};
 use std::sync::Arc;
 
-/// The end of a thread's stage that others have to know.
+/// The end of a thread's stage that callers have to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Its work.
+    /// The end of its work.
     Work(u32),
-    /// Its patience: it still waits, but no longer on the processor.
+    /// The end of its patience: it still waits, but no longer on the processor.
     Patience(u32),
 }
 
@@ -36,12 +36,12 @@ pub struct Processors {
     threads: Threads,
     tenants: Vec<Tenant>,
     repaced: Vec<PuId>,
-    /// Threads that have come and gone since this was taken last, if anybody wants to know.
+    /// Threads that have come and gone since this was taken last, if an observer wants them.
     occupancy: Option<Vec<(PuId, Occupant)>>,
 }
 
 impl Processors {
-    /// All of a machine's, idle.
+    /// All processors of a machine, idle.
     pub fn new(model: Arc<Model>, contention: Contention) -> Self {
         Self {
             pus: Pus::new(model.topology.pu_count()),
@@ -55,7 +55,7 @@ impl Processors {
         }
     }
 
-    /// Time goes on.
+    /// Lets time go on until `now`.
     pub(super) fn advance(&mut self, now: Nanos) {
         self.pus.advance(now);
         self.memory.advance(now);
@@ -78,7 +78,7 @@ impl Processors {
         &self.pus
     }
 
-    /// The same, to be changed.
+    /// The accounts, to be changed.
     pub(super) fn pus_mut(&mut self) -> &mut Pus {
         &mut self.pus
     }
@@ -88,7 +88,7 @@ impl Processors {
         &self.threads[id]
     }
 
-    /// The same, to be changed.
+    /// A thread, to be changed.
     pub(super) fn thread_mut(&mut self, id: u32) -> &mut Thread {
         self.threads.get_mut(id)
     }
@@ -103,7 +103,7 @@ impl Processors {
         &self.tenants[app as usize]
     }
 
-    /// The same, to be changed.
+    /// An application, to be changed.
     pub(super) fn tenant_mut(&mut self, app: u32) -> &mut Tenant {
         &mut self.tenants[app as usize]
     }
@@ -128,7 +128,7 @@ impl Processors {
         }
     }
 
-    /// It is gone.
+    /// An application is gone.
     pub(super) fn leave(&mut self, app: u32) {
         self.spaces.leave(&mut self.memory, app);
     }
@@ -143,14 +143,14 @@ impl Processors {
         self.spaces.follow(&mut self.memory, app, meeting)
     }
 
-    /// A thread was on a processor for so long.
+    /// Books the nanoseconds that a thread was on a processor.
     pub(super) fn book(&mut self, id: u32, ran: Nanos) {
         let thread = self.threads.get_mut(id);
         thread.ran += ran.cast_signed();
         self.tenants[thread.app as usize].usage.cpu_ns += ran;
     }
 
-    /// A segment of work has ended there; what follows begins in the same instant.
+    /// A segment of work has ended there; the next one begins in the same instant.
     fn end_work(&mut self, pu: u32) {
         self.stop_work(pu);
         self.pus.begin(pu, Stage::Idle, Nanos::MAX);
@@ -225,7 +225,7 @@ impl Processors {
         self.threads.get_mut(id).last_pu = pu;
     }
 
-    /// Counts a child that begins elsewhere than its master is.
+    /// Counts a child that begins on another object than its master.
     fn count_away(&mut self, pu: u32, id: u32) {
         let tenant = &mut self.tenants[self.threads[id].app as usize];
         let place = |pu: u32| self.model.topology.pus().get(pu as usize).map(|pu| (pu.package, pu.node));
@@ -251,7 +251,8 @@ impl Processors {
         }
     }
 
-    /// Takes the running thread off; it is nowhere then. Gives it and its time there, nanoseconds.
+    /// Takes the running thread off; it is nowhere then. Returns it and its time there,
+    /// nanoseconds.
     pub(super) fn unseat(&mut self, pu: u32) -> (u32, Nanos) {
         self.pus.account(pu);
         let (stage, left) = (self.pus.stage(pu), self.pus.left(pu));
@@ -276,7 +277,7 @@ impl Processors {
         (id, ran)
     }
 
-    /// The stage there has ended. The next one begins, unless others have to know of the end.
+    /// The stage there has ended. The next one begins, unless callers have to know of the end.
     pub(super) fn stage_ended(&mut self, pu: u32) -> Option<Ended> {
         self.pus.end(pu);
         let id = self.pus.running(pu);
@@ -302,8 +303,8 @@ impl Processors {
         let thread = &self.threads[id];
         let pu = thread.pu;
         if thread.state == State::Running && self.pus.stage(pu) == Stage::Work {
-            // It was moved in the instant in which its work ended and has begun a stage of nothing,
-            // whose end would be taken for that of the new work.
+            // It was moved in the instant in which its work ended and has begun a stage of nothing.
+            // The end of that stage would be taken for that of the new work.
             self.pus.account(pu);
             self.end_work(pu);
         }
@@ -340,7 +341,7 @@ impl Processors {
         thread.unpaced = false;
     }
 
-    /// A curve is on `pus` from now on, instead of on its set. True if another one is on a
+    /// A curve is on `pus` from now on, instead of on its set. True if another curve is on a
     /// processor that it leaves or comes to.
     pub fn occupy(&mut self, app: u32, pus: &PuSet) -> bool {
         let Tenant { id, job, set, .. } = &self.tenants[app as usize];
@@ -374,8 +375,8 @@ impl Processors {
         if time < least {
             return None;
         }
-        // What the running segment and the time since it got its processor add later has been read
-        // already.
+        // The additions of the running segment, and of the time since it got its processor, have
+        // been read already.
         (thread.moved, thread.ran) = (-moved, -ran);
         Some(all.max(0.0) * 1e6 / time as f64)
     }

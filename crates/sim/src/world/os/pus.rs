@@ -1,10 +1,10 @@
 //! The accounts of processors: the thread on each, its stage and progress, and the use of all time
 //! so far.
 //!
-//! What runs goes through stages: it pays overheads, refills its cache, then works or waits. Each
-//! stage ends at its processor's slot of the clock; a slice that ends earlier comes first. Accounts
-//! are brought up to date only where something changes, so that an event costs the same on a
-//! machine of any size.
+//! A running thread goes through stages: it pays overheads, refills its cache, then works or waits.
+//! Each stage ends at its processor's slot of the clock; a slice that ends earlier comes first.
+//! Accounts are brought up to date only where something changes, so that an event costs the same on
+//! a machine of any size.
 
 use super::thread::NONE;
 use crate::Nanos;
@@ -17,15 +17,15 @@ use numaestro_topology::{PuId, PuSet};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stage {
-    /// Nothing (or an application that is only a curve).
+    /// It does nothing (or runs an application that is only a curve).
     Idle,
-    /// Costs of the system.
+    /// It pays costs of the system.
     Overhead,
-    /// Refills its cache.
+    /// It refills its cache.
     Reload,
-    /// Work.
+    /// It works.
     Work,
-    /// Waits.
+    /// Its thread waits.
     Spin,
 }
 
@@ -33,22 +33,22 @@ pub enum Stage {
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 struct Pu {
-    /// Everything before this time is accounted for, nanoseconds.
+    /// Time until which everything is accounted for, nanoseconds.
     marked: Nanos,
     /// The rest of the stage at that time, nanoseconds; `Nanos::MAX` = no end.
     left: Nanos,
     /// Progress per elapsed nanosecond.
     rate: f64,
-    /// When its slice ends, nanoseconds; `Nanos::MAX` = nobody else wants the processor.
+    /// End of its slice, nanoseconds; `Nanos::MAX` = no other thread wants the processor.
     slice_end: Nanos,
-    /// When the running thread got it, nanoseconds.
+    /// Time at which the running thread got it, nanoseconds.
     taken: Nanos,
     running: u32,
     /// Application of that thread.
     app: u32,
     /// The thread that ran last: its `born`, because places of threads are used again.
     last: u32,
-    /// Applications that are only curves, on it.
+    /// Number of applications on it that are only curves.
     curves: u16,
     stage: Stage,
     /// Its key has to be computed.
@@ -70,7 +70,7 @@ impl Pu {
         touched: false,
     };
 
-    /// When the stage ends at the present pace.
+    /// End of the stage at the present pace, nanoseconds.
     fn ends(&self) -> Nanos {
         if self.left == Nanos::MAX || self.rate <= 0.0 {
             Nanos::MAX
@@ -93,7 +93,7 @@ impl Pu {
     }
 }
 
-/// All of a machine's.
+/// All processors of a machine.
 #[derive(Debug)]
 pub struct Pus {
     now: Nanos,
@@ -109,7 +109,7 @@ pub struct Pus {
 }
 
 impl Pus {
-    /// So many, idle.
+    /// So many processors, idle.
     pub fn new(count: usize) -> Self {
         let mut idle = vec![u64::MAX; count.div_ceil(64)];
         if !count.is_multiple_of(64) {
@@ -124,12 +124,12 @@ impl Pus {
         self.now
     }
 
-    /// Time goes on.
+    /// Lets time go on until `now`.
     pub fn advance(&mut self, now: Nanos) {
         self.now = now;
     }
 
-    /// How many there are.
+    /// Number of processors.
     pub fn count(&self) -> u32 {
         self.entries.len() as u32
     }
@@ -139,7 +139,7 @@ impl Pus {
         self.entries[pu as usize].running
     }
 
-    /// When it got the processor, nanoseconds.
+    /// Time at which it got the processor, nanoseconds.
     pub fn taken(&self, pu: u32) -> Nanos {
         self.entries[pu as usize].taken
     }
@@ -200,7 +200,7 @@ impl Pus {
         }
     }
 
-    /// A stage of this length begins there.
+    /// A stage of this length, nanoseconds, begins there.
     pub fn begin(&mut self, pu: u32, stage: Stage, left: Nanos) {
         let entry = &mut self.entries[pu as usize];
         (entry.stage, entry.left, entry.rate) = (stage, left, 1.0);
@@ -213,8 +213,8 @@ impl Pus {
         self.entries[pu as usize].left = 0;
     }
 
-    /// A thread of an application gets an idle processor, with its birth. True if another one ran
-    /// there last.
+    /// A thread of an application gets an idle processor, with its birth. True if another thread
+    /// ran there last.
     pub fn seat(&mut self, pu: u32, id: u32, app: u32, born: u32) -> bool {
         let entry = &mut self.entries[pu as usize];
         debug_assert!(entry.running == NONE, "thread {id} on PU {pu}");
@@ -223,7 +223,8 @@ impl Pus {
         std::mem::replace(&mut entry.last, born) != born
     }
 
-    /// Takes the running thread off. Gives it, and how long it had the processor.
+    /// Takes the running thread off. Returns it, and the nanoseconds for which it had the
+    /// processor.
     pub fn unseat(&mut self, pu: u32) -> (u32, Nanos) {
         let entry = &mut self.entries[pu as usize];
         let (id, ran) = (std::mem::replace(&mut entry.running, NONE), self.now - entry.taken);
@@ -233,7 +234,8 @@ impl Pus {
         (id, ran)
     }
 
-    /// Its thread keeps the processor. Gives it, and how long it had it.
+    /// Its thread keeps the processor. Returns it, and the nanoseconds for which it had the
+    /// processor.
     pub fn renew(&mut self, pu: u32) -> (u32, Nanos) {
         self.account(pu);
         self.touch(pu);
@@ -242,13 +244,13 @@ impl Pus {
         (entry.running, ran)
     }
 
-    /// The slice there ends then; `Nanos::MAX`: never.
+    /// Sets the end of the slice there; `Nanos::MAX`: never.
     pub fn end_slice_at(&mut self, pu: u32, at: Nanos) {
         self.entries[pu as usize].slice_end = at;
     }
 
-    /// Somebody else wants the processor: if its slice has no end, it ends when its thread has had
-    /// the processor for so long as `slice` says.
+    /// Another thread wants the processor: if its slice has no end, it ends when its thread has had
+    /// the processor for the nanoseconds that `slice` gives for that thread.
     pub fn limit_slice(&mut self, pu: u32, slice: impl FnOnce(u32) -> Nanos) {
         let entry = &mut self.entries[pu as usize];
         if entry.running != NONE && entry.slice_end == Nanos::MAX {
@@ -257,7 +259,7 @@ impl Pus {
         }
     }
 
-    /// A curve comes to a processor, or leaves it. True if another one is there.
+    /// A curve comes to a processor, or leaves it. True if another curve is there.
     pub fn occupy(&mut self, pu: u32, comes: bool) -> bool {
         self.account(pu);
         let curves = &mut self.entries[pu as usize].curves;
@@ -274,8 +276,8 @@ impl Pus {
         pus.iter().map(|pu| 1.0 / f64::from(curves(pu).max(1))).sum::<f64>() / pus.len().max(1) as f64
     }
 
-    /// Computes the keys of processors that the event has touched; `rate` is how fast those work
-    /// that do.
+    /// Computes the keys of processors that the event has touched; `rate` is the speed of the ones
+    /// that work.
     pub fn settle(&mut self, slots: &mut Slots, rate: impl Fn(PuId) -> f64) {
         while let Some(pu) = self.touched.pop() {
             let entry = &mut self.entries[pu as usize];

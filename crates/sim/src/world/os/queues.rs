@@ -1,17 +1,19 @@
 //! The next thread on a processor that several threads may use: the queues and priorities of the
 //! modelled operating system.
 //!
-//! Threads that are bound to a processor wait in its queue. Which of them it takes, and where
-//! threads wait that may run on every processor, is the system's choice:
-//! * round robin: those wait in one queue; the one that waits longest runs; a slice is one quantum.
-//! * Linux 2.4 (Love 2003, ch. 3 of the first edition; `kernel/sched.c`): they wait in one queue;
-//!   every thread has a counter of time left in this epoch. The largest "goodness" runs: the
-//!   counter, and a bonus where it ran last. When all ready counters are 0 every thread's becomes a
-//!   quantum plus half of what it had left.
-//! * IRIX (as Martorell et al. 2000, §6 describe what they measured): each waits where it ran last,
-//!   and elsewhere only a processor without work takes it; priority decays with processor time used
-//!   lately, counted in quanta, which halves in every two of them; a new one has the best priority
-//!   for one quantum and takes a processor from the thread that has used most.
+//! Threads that are bound to a processor wait in its queue. The system chooses the one that a
+//! processor takes, and the queue of the threads that may run on every processor ("floating" ones):
+//! * round robin: floating threads wait in one queue; the one that waits longest runs; a slice is
+//!   one quantum.
+//! * Linux 2.4 (Love 2003, ch. 3 of the first edition; `kernel/sched.c`): floating threads wait in
+//!   one queue; every thread has a counter of time left in this epoch. The largest "goodness" runs:
+//!   the counter, and a bonus where it ran last. When all ready counters are 0 every thread's
+//!   becomes a quantum plus half of the time it had left.
+//! * IRIX (as Martorell et al. 2000, §6 describe the system that they measured): each floating
+//!   thread waits where it ran last, and elsewhere only a processor without work takes it. Priority
+//!   decays with processor time used lately, counted in quanta, which halves in every two of them.
+//!   A new thread has the best priority for one quantum and takes a processor from the thread that
+//!   has used most.
 
 use super::processors::Processors;
 use super::ready::Ready;
@@ -31,15 +33,15 @@ const HALF_LIFE: Nanos = 2;
 /// The account of a thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Account {
-    /// Behind it in its processor's queue.
+    /// The thread behind it in its processor's queue.
     next: u32,
-    /// Where it became ready in the order of all ready threads.
+    /// Its place in the order in which all ready threads became ready.
     queued: u64,
     /// Time left in this epoch (Linux 2.4), or processor time used lately (IRIX), nanoseconds.
     counter: Nanos,
-    /// When `counter` last decayed (IRIX), nanoseconds.
+    /// Time of the last decay of `counter` (IRIX), nanoseconds.
     decayed: Nanos,
-    /// Best priority for so long (IRIX), nanoseconds.
+    /// Nanoseconds for which it has the best priority (IRIX).
     favoured: Nanos,
 }
 
@@ -55,16 +57,16 @@ pub struct Queues {
     floating: Ready,
     /// Threads that may run anywhere and wait in the queue of one processor.
     waiting: usize,
-    /// By thread.
+    /// Accounts by thread.
     accounts: Vec<Account>,
     /// Threads that became ready so far.
     queued: u64,
-    /// By processor: when the thread that runs there has used its time up (Linux 2.4).
+    /// By processor: the time at which the thread that runs there has used its time up (Linux 2.4).
     runs_until: Slots,
 }
 
 impl Queues {
-    /// Empty, of this machine's system.
+    /// Empty queues, of this machine's system.
     pub fn new(model: &Model) -> Self {
         let pus = model.topology.pu_count();
         Self {
@@ -80,7 +82,7 @@ impl Queues {
         }
     }
 
-    /// A thread is new.
+    /// Adds the account of a new thread.
     pub fn enter(&mut self, id: u32) {
         let counter = if self.system == System::Linux24 { self.quantum } else { 0 };
         let favoured = if self.favours_new { self.quantum } else { 0 };
@@ -140,7 +142,7 @@ impl Queues {
         self.bound[pu as usize].0 == NONE
     }
 
-    /// Whether nobody waits for this processor.
+    /// Whether no thread waits for this processor.
     pub fn is_empty(&self, pu: u32) -> bool {
         self.is_bound_empty(pu) && self.floating.is_empty()
     }
@@ -166,7 +168,7 @@ impl Queues {
         std::iter::successors(some(self.bound[pu as usize].0), move |&id| some(self.accounts[id as usize].next))
     }
 
-    /// The one that waits longest, bound or not.
+    /// The thread that waits longest, bound or not.
     fn longest_waiting(&self, cpus: &Processors, pu: u32) -> Option<u32> {
         let head = self.bound[pu as usize].0;
         match self.floating.first().filter(|(id, _)| cpus.may_run(*id, pu)) {
@@ -175,14 +177,14 @@ impl Queues {
         }
     }
 
-    /// The largest goodness of those that are bound here and those that are not bound.
+    /// The thread with the largest goodness, bound here or not bound.
     fn best_of_all(&self, cpus: &Processors, pu: u32) -> Option<u32> {
         let floating = [self.floating.first().map(|(id, _)| id), self.floating.first_of(pu)].into_iter().flatten();
         let floating = floating.filter(|&id| cpus.may_run(id, pu)).map(|id| (self.rank(cpus, id, pu), id));
         self.best_bound(cpus, pu).into_iter().chain(floating).min().map(|(_, id)| id)
     }
 
-    /// The best in the queue of a processor.
+    /// The best thread in the queue of a processor.
     fn best_bound(&self, cpus: &Processors, pu: u32) -> Option<((Nanos, u64), u32)> {
         self.bound(pu).map(|id| (self.rank(cpus, id, pu), id)).min_by_key(|(rank, _)| *rank)
     }
@@ -198,7 +200,7 @@ impl Queues {
         may.min_by_key(|&id| self.accounts[id as usize].queued)
     }
 
-    /// Lower is better; ties go to the one that waits longest.
+    /// The rank of a thread: lower is better; ties go to the one that waits longest.
     fn rank(&self, cpus: &Processors, id: u32, pu: u32) -> (Nanos, u64) {
         let account = &self.accounts[id as usize];
         let here = cpus.thread(id).last_pu == pu;
@@ -222,8 +224,9 @@ impl Queues {
         (rank, account.queued)
     }
 
-    /// IRIX: where a thread that floats is to wait, and whether it is better than the running
-    /// thread: it waits where it ran last, a new one where somebody has used most.
+    /// IRIX: the processor at which a floating thread is to wait, and whether the thread is better
+    /// than the one that runs there. It waits where it ran last, a new one where a thread has used
+    /// most.
     pub fn waits_at(&self, cpus: &Processors, id: u32) -> Option<(u32, bool)> {
         let thread = cpus.thread(id);
         if !thread.floats || self.system != System::Irix {
@@ -280,8 +283,8 @@ impl Queues {
         }
     }
 
-    /// Linux 2.4: a thread that keeps its processor because nobody else wants it begins a new epoch
-    /// of its own.
+    /// Linux 2.4: a thread that keeps its processor because no other thread wants it begins a new
+    /// epoch of its own.
     pub fn renew(&mut self, id: u32) {
         let account = &mut self.accounts[id as usize];
         if self.system == System::Linux24 && account.counter == 0 {
@@ -296,7 +299,7 @@ impl Queues {
         account.counter >> halvings.min(63)
     }
 
-    /// Linux 2.4: notes when the running thread has used its time up.
+    /// Linux 2.4: notes the time at which the running thread has used its time up.
     pub fn note_time_left(&mut self, cpus: &Processors, pu: u32) {
         if self.system == System::Linux24 {
             let key = match self.accounts.get(cpus.pus().running(pu) as usize) {
@@ -307,7 +310,7 @@ impl Queues {
         }
     }
 
-    /// How long a thread may run when others wait.
+    /// Nanoseconds for which a thread may run when others wait.
     fn slice_of(&self, id: u32) -> Nanos {
         match self.system {
             System::Linux24 if self.accounts[id as usize].counter > 0 => self.accounts[id as usize].counter,
@@ -315,8 +318,8 @@ impl Queues {
         }
     }
 
-    /// The slice of a thread that has just got a processor: without end where nobody else can want
-    /// it.
+    /// Sets the slice of a thread that has just got a processor: without end where no other thread
+    /// can want it.
     pub fn set_slice(&self, cpus: &mut Processors, pu: u32) {
         let id = cpus.pus().running(pu);
         let moves = cpus.thread(id).floats && self.system != System::Irix;
@@ -325,8 +328,9 @@ impl Queues {
         cpus.pus_mut().end_slice_at(pu, end);
     }
 
-    /// Linux 2.4: the processor whose thread is worse than this one by most: that with least time
-    /// left, or that where this one ran last, which is a bonus for both.
+    /// Linux 2.4: the processor whose thread is worse than this one by most. Candidates are the
+    /// processor whose thread has least time left, and the one where this thread ran last, on which
+    /// both have the bonus.
     pub fn worst_for(&self, cpus: &Processors, id: u32) -> Option<u32> {
         let counter = self.accounts[id as usize].counter;
         let soonest = self.runs_until.first();
@@ -347,7 +351,7 @@ impl Queues {
         (gain > 0 && cpus.may_run(id, worst)).then_some(worst)
     }
 
-    /// Somebody waits for any processor: every slice has an end. Those that begin while somebody
+    /// A thread waits for any processor: every slice has an end. Slices that begin while a thread
     /// waits have one anyway.
     pub fn limit_everybody(&self, cpus: &mut Processors) {
         if self.floating.len() != 1 {

@@ -1,53 +1,53 @@
 //! Ready threads that may run on every processor, best first: one heap of all, and one for each
-//! processor of those that ran there last. A thread knows its places in both, so that taking it out
-//! costs as little as putting it in.
+//! processor of the threads that ran there last. A thread knows its places in both, so that taking
+//! it out costs as little as putting it in.
 
 use super::thread::NONE;
 
-/// What orders threads: lower is better; ties go to the one that waits longest.
+/// The order of threads: lower is better; ties go to the one that waits longest.
 pub type Key = (u64, u64);
 
 /// The heaps.
 #[derive(Debug, Default)]
 pub struct Ready {
-    /// All, then those of each processor.
+    /// The heap of all threads, then the heap of each processor.
     heaps: Vec<Vec<u32>>,
     /// By thread: its key, the heap of its processor (0 = none), and its places in the heap of all
     /// and in that one.
     of: Vec<(Key, u32, [u32; 2])>,
 }
 
-/// Which of a thread's two places.
+/// Index of a thread's place in the heap of all.
 const ALL: usize = 0;
 const LAST: usize = 1;
 
 impl Ready {
-    /// None, on this many processors.
+    /// No threads, on this many processors.
     pub fn new(pus: usize) -> Self {
         Self { heaps: vec![Vec::new(); pus + 1], of: Vec::new() }
     }
 
-    /// How many there are.
+    /// Number of threads.
     pub fn len(&self) -> usize {
         self.heaps[0].len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no threads.
     pub fn is_empty(&self) -> bool {
         self.heaps[0].is_empty()
     }
 
-    /// The best of all, and its key.
+    /// The best of all threads, and its key.
     pub fn first(&self) -> Option<(u32, Key)> {
         self.heaps[0].first().map(|&id| (id, self.of[id as usize].0))
     }
 
-    /// The best of those that ran last on a processor.
+    /// The best of the threads that ran last on a processor.
     pub fn first_of(&self, pu: u32) -> Option<u32> {
         self.heaps[pu as usize + 1].first().copied()
     }
 
-    /// One more; it ran last on `pu`, or nowhere.
+    /// Adds a thread that ran last on `pu`, or nowhere.
     pub fn insert(&mut self, id: u32, pu: u32, key: Key) {
         if self.of.len() <= id as usize {
             self.of.resize(id as usize + 1, ((0, 0), 0, [NONE; 2]));
@@ -60,7 +60,7 @@ impl Ready {
         }
     }
 
-    /// One that is there is not any more.
+    /// Removes a thread.
     pub fn remove(&mut self, id: u32) {
         let (_, heap, [all, last]) = self.of[id as usize];
         self.take(0, ALL, all as usize);
@@ -69,7 +69,7 @@ impl Ready {
         }
     }
 
-    /// All keys are others now.
+    /// Gives all threads other keys.
     pub fn rekey(&mut self, key: impl Fn(u32) -> Key) {
         for &id in &self.heaps[0] {
             self.of[id as usize].0 = key(id);

@@ -1,6 +1,6 @@
 //! Address spaces: the home of each application's pages, and the references of its present phase. A
 //! thread's pace and its page faults follow from both and from its processor, so that the scheduler
-//! needs to know no program.
+//! needs no programs.
 //!
 //! Pages whose home has moved follow it if that is worth it. The mover is the manager's: a thread
 //! of its own that moves a page in `page_move` and works beside the program; its work becomes
@@ -16,47 +16,47 @@ use numaestro_policy::pages::worth::{Situation, is_worth};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use std::sync::Arc;
 
-/// One application's.
+/// The address space of one application.
 #[derive(Debug)]
 struct Space {
     memory: AppMemory,
     /// References of its present phase.
     refs: Vec<Refs>,
-    /// Share of the partners it could have that a thread of it has.
+    /// Share of its possible partners that a thread has.
     partners: f64,
     home: PageHome,
     /// NUMA nodes of its processors.
     nodes: Vec<NumaNodeId>,
-    /// Since when its pages should be at `home`, nanoseconds.
+    /// Time since which its pages should be at `home`, nanoseconds.
     homed: Nanos,
-    /// Up to when the mover has worked for it, nanoseconds; `None`: it does not.
+    /// Time up to which the mover has worked for it, nanoseconds; `None`: it does not.
     moved: Option<Nanos>,
-    /// Some of its pages have been placed or moved, and nobody has taken note.
+    /// Some of its pages have been placed or moved, and the world has not taken note.
     changed: bool,
 }
 
-/// How a team meets, for the mover.
+/// A meeting of a team, for the mover.
 #[derive(Debug, Clone, Copy)]
 pub struct Meeting {
-    /// When, nanoseconds.
+    /// Time of the meeting, nanoseconds.
     pub now: Nanos,
-    /// When its application was started, nanoseconds.
+    /// Time of its application's start, nanoseconds.
     pub started: Nanos,
-    /// Its processors.
+    /// Number of its processors.
     pub processors: u64,
 }
 
-/// All applications', by place.
+/// The address spaces of all applications, by place.
 #[derive(Debug)]
 pub struct Spaces {
     model: Arc<Model>,
     entries: Vec<Space>,
-    /// Places of those that have changed.
+    /// Places of applications whose pages have changed.
     changed: Vec<u32>,
 }
 
 impl Spaces {
-    /// None.
+    /// No address spaces.
     pub fn new(model: Arc<Model>) -> Self {
         Self { model, entries: Vec::new(), changed: Vec::new() }
     }
@@ -79,19 +79,19 @@ impl Spaces {
         }
     }
 
-    /// It is gone.
+    /// An application is gone.
     pub fn leave(&self, memory: &mut Memory, app: u32) {
         memory.leave(self.entries[app as usize].memory);
     }
 
-    /// It begins a phase with these references.
+    /// An application begins a phase with these references.
     pub fn refer(&mut self, app: u32, refs: &[Refs]) {
         let own = &mut self.entries[app as usize].refs;
         own.clear();
         own.extend_from_slice(refs);
     }
 
-    /// Its team has another size: this is the share of the partners that each thread has.
+    /// The team has another size, so that each thread has this share of its partners.
     pub fn set_partners(&mut self, app: u32, partners: f64) {
         self.entries[app as usize].partners = partners;
     }
@@ -101,7 +101,7 @@ impl Spaces {
         self.entries[app as usize].refs.iter().any(|refs| refs.sharing > 0.0)
     }
 
-    /// It has these processors.
+    /// An application has these processors.
     pub fn allot(&mut self, app: u32, pus: &PuSet) {
         let nodes = &mut self.entries[app as usize].nodes;
         nodes.clear();
@@ -115,14 +115,14 @@ impl Spaces {
         nodes.dedup();
     }
 
-    /// New pages of it go there from now on, and old ones may follow.
+    /// New pages of an application go to `home` from now on, and old ones may follow.
     pub fn rehome(&mut self, app: u32, home: PageHome, now: Nanos) {
         let space = &mut self.entries[app as usize];
         (space.home, space.homed, space.moved) = (home, now, None);
     }
 
     /// A thread on `pu` touches the data of its phase; `master` is the processor of its master.
-    /// Gives the cost of page faults, nanoseconds.
+    /// Returns the cost of page faults, nanoseconds.
     pub fn touch(&mut self, memory: &mut Memory, app: u32, part: u32, pu: PuId, master: PuId) -> Nanos {
         let space = &mut self.entries[app as usize];
         if space.refs.is_empty() {
@@ -150,7 +150,8 @@ impl Spaces {
         memory.pace_among(space.memory, &space.refs, (part, 0), space.partners, pu)
     }
 
-    /// Its team meets: the work of the mover becomes visible. Gives the pages that have moved.
+    /// The team meets: the work of the mover becomes visible. Returns the number of pages that have
+    /// moved.
     pub fn follow(&mut self, memory: &mut Memory, app: u32, meeting: Meeting) -> u64 {
         let space = &mut self.entries[app as usize];
         let page_ns = self.model.costs.page_move_ns;
@@ -193,7 +194,7 @@ impl Spaces {
     /// there is no other.
     pub fn take_changed(&mut self) -> Option<u32> {
         while let Some(app) = self.changed.pop() {
-            // Its place may have been taken by somebody else.
+            // Another application may have taken its place.
             if std::mem::take(&mut self.entries[app as usize].changed) {
                 return Some(app);
             }

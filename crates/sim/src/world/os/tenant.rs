@@ -9,19 +9,19 @@ use numaestro_topology::PuSet;
 pub struct Usage {
     /// Time on processors, nanoseconds.
     pub cpu_ns: Nanos,
-    /// Of that: costs of the system, nanoseconds.
+    /// Time on processors for costs of the system, nanoseconds.
     pub overhead_ns: Nanos,
-    /// Of that: waiting for each other, nanoseconds.
+    /// Time on processors in which threads wait for each other, nanoseconds.
     pub spin_ns: Nanos,
     /// References to the nearest class of memory.
     pub local_refs: f64,
-    /// To all others.
+    /// References to all other classes of memory.
     pub remote_refs: f64,
     /// Lines brought back into caches.
     pub reload_lines: u64,
-    /// Times that a thread went to another processor.
+    /// Number of times that a thread went to another processor.
     pub migrations: u32,
-    /// Threads that began elsewhere than their master was.
+    /// Number of threads that began on another object than their master's.
     pub children_away: u32,
     /// Work given to threads, nanoseconds at full speed.
     pub given: Nanos,
@@ -41,13 +41,13 @@ pub struct Tenant {
     pub set: PuSet,
     /// Its first thread.
     pub master: u32,
-    /// None of its threads is to run.
+    /// None of its threads may run.
     pub stopped: bool,
     pub usage: Usage,
 }
 
 impl Tenant {
-    /// One without processors and threads.
+    /// An application without processors and threads.
     pub fn new(id: AppId, job: u64, footprint: u64) -> Self {
         let (set, usage) = (PuSet::new(), Usage::default());
         Self { id, job, footprint, set, master: super::thread::NONE, stopped: false, usage }

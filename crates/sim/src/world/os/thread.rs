@@ -11,15 +11,15 @@ pub const NONE: u32 = u32::MAX;
 /// The state of a thread for the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Has not run yet.
+    /// It has not run yet.
     New,
-    /// Waits for a processor.
+    /// It waits for a processor.
     Ready,
-    /// Has one.
+    /// It has a processor.
     Running,
-    /// Wants none.
+    /// It wants no processor.
     Blocked,
-    /// Wants one, but its application is stopped.
+    /// It wants a processor, but its application is stopped.
     Held,
 }
 
@@ -33,23 +33,23 @@ impl State {
 /// The use that a thread makes of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doing {
-    /// Nothing: parked in its application's pool.
+    /// It does nothing: it is parked in its application's pool.
     Nothing,
-    /// A serial phase.
+    /// It does a serial phase.
     Serial,
-    /// Its part of an iteration.
+    /// It does its part of an iteration.
     Part,
-    /// The critical section of an iteration; it holds the lock.
+    /// It is in the critical section of an iteration and holds the lock.
     Critical,
-    /// A task.
+    /// It does a task.
     Task,
-    /// Creates a thread.
+    /// It creates a thread.
     Create,
-    /// Waits for its team.
+    /// It waits for its team.
     Meet,
-    /// Waits for the lock.
+    /// It waits for the lock.
     Lock,
-    /// Waits for the engine's answer.
+    /// It waits for the engine's answer.
     Answer,
 }
 
@@ -76,9 +76,9 @@ pub struct Thread {
     pub floats: bool,
     /// Its pace must be asked for before it works on.
     pub unpaced: bool,
-    /// Where it runs, waits for a processor, or will when it wakes.
+    /// The processor where it runs, waits, or will run when it wakes.
     pub pu: u32,
-    /// Where it ran last.
+    /// The processor where it ran last.
     pub last_pu: u32,
     /// The number of its own part of the data.
     pub part: u32,
@@ -92,19 +92,20 @@ pub struct Thread {
     pub overhead: Nanos,
     /// Refill of its cache to pay before it works on, nanoseconds.
     pub reload: Nanos,
-    /// How long it still waits on the processor, nanoseconds.
+    /// Nanoseconds for which it still waits on the processor.
     pub spin: Nanos,
     /// Lines that had entered its cache when it last left it.
     pub entered: u64,
-    /// Transactions since its counters were read; below 0 if more was read than has been booked.
+    /// Transactions since its counters were read; below 0 if the reading took more than has been
+    /// booked.
     pub moved: f64,
-    /// Nanoseconds on a processor since then; below 0 likewise.
+    /// Nanoseconds on a processor since then; below 0 in the same case.
     pub ran: i64,
     pub pace: Pace,
 }
 
 impl Thread {
-    /// A new one of an application.
+    /// A new thread of an application.
     fn new(app: u32, number: u32, born: u32) -> Self {
         Self {
             app,
@@ -136,15 +137,15 @@ impl Thread {
 pub struct Threads {
     entries: Vec<Thread>,
     free: Vec<u32>,
-    /// Birth of the next one.
+    /// Birth of the next thread.
     born: u32,
 }
 
 impl Threads {
-    /// One more of an application, parked.
+    /// Adds a parked thread of an application.
     pub(super) fn spawn(&mut self, app: u32, number: u32) -> u32 {
         let thread = Thread::new(app, number, self.born);
-        // `NONE` means that nobody has run there.
+        // `NONE` means that no thread has run there.
         self.born = (self.born + 1) % NONE;
         if let Some(id) = self.free.pop() {
             self.entries[id as usize] = thread;
@@ -154,7 +155,7 @@ impl Threads {
         self.entries.len() as u32 - 1
     }
 
-    /// One owes the system so many nanoseconds before it works on.
+    /// A thread owes the system so many nanoseconds before it works on.
     pub fn owe(&mut self, id: u32, cost: Nanos) {
         self.get_mut(id).overhead += cost;
     }
@@ -169,12 +170,12 @@ impl Threads {
         self.get_mut(id).critical = critical;
     }
 
-    /// One is gone.
+    /// A thread is gone.
     pub(super) fn retire(&mut self, id: u32) {
         self.free.push(id);
     }
 
-    /// One, to be changed.
+    /// A thread, to be changed.
     pub(super) fn get_mut(&mut self, id: u32) -> &mut Thread {
         &mut self.entries[id as usize]
     }

@@ -1,9 +1,10 @@
 //! Actions of the engine on one application: a target, a forced move, a stop, the end of a stop.
 //!
-//! A thread of a stopped application that had or wanted a processor is held; one that would wake up
-//! meanwhile (its team meets, its pause ends) is held from then on, because a stopped process hears
-//! nothing. When the application goes on, every thread is put back where it ran last if that is its
-//! own again (`allocate_cpu` of Martorell et al. 2000, figure 3).
+//! A thread of a stopped application that had or wanted a processor is held. A thread that would
+//! wake up meanwhile (its team meets, its pause ends) is held from then on, because a stopped
+//! process hears nothing. When the application goes on, every thread is put back where it ran last
+//! if that processor is its application's again (`allocate_cpu` of Martorell et al. 2000, figure
+//! 3).
 
 use super::{curve, phases, place, tasks, team};
 use crate::program::{Body, Vacates};
@@ -16,11 +17,11 @@ use numaestro_topology::PuSet;
 /// The effects of an action beyond its application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effect {
-    /// It has started.
+    /// The application has started.
     pub started: bool,
     /// Other curves have other parts of their processors.
     pub crowds: bool,
-    /// It can never run here.
+    /// The application can never run here.
     pub refused: bool,
 }
 
@@ -38,7 +39,7 @@ pub fn addressee(action: &Action) -> Option<AppId> {
     }
 }
 
-/// An action is carried out on its application.
+/// Carries an action out on its application.
 pub fn carry_out(app: &mut App, host: &mut Host, action: &Action) -> Effect {
     match action {
         Action::Start { .. } | Action::Wait { .. } => {}
@@ -47,13 +48,13 @@ pub fn carry_out(app: &mut App, host: &mut Host, action: &Action) -> Effect {
         Action::Force { epoch, .. } => force(app, host, *epoch),
         Action::Stop { .. } => return Effect { crowds: stop(app, host), ..Effect::default() },
         Action::Continue { .. } => let_go_on(app, host),
-        // One that has had a processor has only been refused something.
+        // An application that has had a processor has only been refused a request.
         Action::Refuse { .. } => return Effect { refused: app.notices.epoch() == 0, ..Effect::default() },
     }
     Effect::default()
 }
 
-/// It is told which processors are its own from now on, and how many threads it should have.
+/// It is told the processors that are its own from now on, and the number of its threads.
 fn target(app: &mut App, host: &mut Host, (epoch, count): (u32, u32), pus: &PuSet, shared: bool) -> Effect {
     host.note(Line::Target, app.record.job, count, epoch);
     if app.activity == Activity::Over {
@@ -101,8 +102,8 @@ fn begin(app: &mut App, host: &mut Host) {
     }
 }
 
-/// Its threads leave processors that are not theirs any more: at once, or when the program comes to
-/// it.
+/// Its threads leave processors that are not its own any more: at once, or when the program comes
+/// to the point.
 fn leave(app: &mut App, host: &mut Host) {
     let floats = app.places.floats();
     let unbound = app.team.iter().any(|&id| host.os.thread(id).floats != floats);
@@ -156,8 +157,8 @@ fn let_go_on(app: &mut App, host: &mut Host) {
         place::spread(app, host);
     }
     for (number, &id) in app.team.iter().enumerate() {
-        // One that waits between two regions is on no processor of its own; the next region spreads
-        // it.
+        // A thread that waits between two regions is on no processor of its own; the next region
+        // spreads it.
         host.os.release(id, app.places.nth(number), cost);
     }
     place::recover(app, host);

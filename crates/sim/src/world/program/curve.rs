@@ -1,4 +1,4 @@
-//! Applications that are only a speedup curve. Where several of them share a processor each has its
+//! Applications that are only a speedup curve. Where several of them share a processor, each has a
 //! part of it, and the speedup is that of n processors times the mean part. Threads of other
 //! applications on the same processor are not in their way.
 
@@ -10,8 +10,8 @@ use crate::world::log::Line;
 use crate::world::queue::{Happening, Key, Rank};
 use numaestro_topology::PuSet;
 
-/// Its processors change, to `pus`; its set has not yet. True if that changes the parts of other
-/// curves.
+/// Its processors change to `pus`; its set has not changed yet. True if that changes the parts of
+/// other curves.
 pub fn change(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     advance(app, host);
     let Body::Curve { work, resize_ns, .. } = &app.program.body else { return false };
@@ -28,7 +28,7 @@ pub fn change(app: &mut App, host: &mut Host, pus: &PuSet) -> bool {
     shared
 }
 
-/// It gets on no more until it is rated again.
+/// It makes no progress until it is rated again.
 pub fn halt(app: &App, host: &mut Host) {
     host.clock.complete_curve(app.slot, Key::NEVER);
 }
@@ -39,7 +39,7 @@ pub fn go_on(app: &mut App, host: &mut Host, cost: u64) {
     rate_own(app, host);
 }
 
-/// Somebody has come to processors of other curves, or left them: its part changes though its set
+/// A curve has come to processors of other curves, or left them: its part changes though its set
 /// does not.
 pub fn rate_again(app: &mut App, host: &mut Host) {
     if app.activity == Activity::Curve {
@@ -60,7 +60,7 @@ fn rate_own(app: &mut App, host: &mut Host) {
     rate(app, host, pus.len() as u32, host.os.part_of_curve(pus));
 }
 
-/// It has so many processors, and so much of each.
+/// It has so many processors, and this part of each.
 fn rate(app: &mut App, host: &mut Host, size: u32, part: f64) {
     let Body::Curve { curve, .. } = &app.program.body else { return };
     app.record.threads = app.record.threads.max(size);

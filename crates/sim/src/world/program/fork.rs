@@ -1,5 +1,5 @@
-//! A team is brought together before its region or its tasks begin: processors are asked for, and
-//! threads created.
+//! Brings a team together before its region or its tasks begin: asks for processors, and creates
+//! threads.
 
 use super::{region, tasks, team};
 use crate::program::{Asks, Phase, Wait};
@@ -7,7 +7,7 @@ use crate::world::app::{Activity, App, Tasks};
 use crate::world::host::Host;
 use crate::world::os::Doing;
 
-/// A parallel region begins: with the threads that there are, or after asking and creating.
+/// A parallel region begins: with the present threads, or after asking and creating.
 pub fn region(app: &mut App, host: &mut Host) {
     let Some(Phase::Parallel { width, iterations, wait, .. }) = app.cursor.phase(&app.program) else { return };
     app.region.begin(*width, *iterations, *wait);
@@ -52,7 +52,8 @@ pub fn answered(app: &mut App, host: &mut Host) {
     } else if app.notices.count() > app.region.size() {
         create_one(app, host);
     } else {
-        // Refused: it goes on with fewer, and does not want this one any more.
+        // The processor was refused: the program goes on with fewer, and does not want this one any
+        // more.
         team::demand(app, host, app.region.size());
         region::begin(app, host);
     }

@@ -4,7 +4,7 @@ use crate::world::app::App;
 use crate::world::host::Host;
 use numaestro_engine::Event;
 
-/// A part begins that counts, with so many threads.
+/// A part that counts begins, with so many threads.
 pub fn begin(app: &mut App, host: &Host, team: u32) {
     let processors = app.places.list().len() as u32;
     if app.watch.is_on() && app.notices.wants_most() && !app.notices.is_shared() && processors > 0 {
@@ -12,7 +12,7 @@ pub fn begin(app: &mut App, host: &Host, team: u32) {
     }
 }
 
-/// It has ended.
+/// The part has ended.
 pub fn end(app: &mut App, host: &Host) {
     app.watch.end(host.clock.now());
 }
@@ -27,8 +27,8 @@ pub fn round(app: &mut App, host: &mut Host) {
     }
 }
 
-/// A meeting has come, which ends an iteration of a program without outer loop. True if it is one,
-/// so that the next part begins.
+/// A meeting has come, which ends an iteration of a program without outer loop. True if such an
+/// iteration has ended, so that the next part begins.
 pub fn meeting(app: &mut App, host: &mut Host) -> bool {
     let counts = app.watch.is_on() && app.watch.has_no_loop();
     if counts {

@@ -1,6 +1,6 @@
 //! The behaviour of applications: functions of one application and of its host.
 //!
-//! Each file uses those above it only: `team` (threads come and go), `place` (their processors),
+//! Each file uses only the ones above it: `team` (threads come and go), `place` (their processors),
 //! `measure` (timed iterations), `tasks`, `region`, `fork` (a team is brought together), `curve`,
 //! `phases` (from one phase to the next), `actions` (of the engine).
 

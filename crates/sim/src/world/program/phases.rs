@@ -102,7 +102,7 @@ pub fn answered(app: &mut App, host: &mut Host) {
     }
 }
 
-/// Whether something has to wait until the application goes on; if so, it does.
+/// Whether `what` has to wait until the application goes on; if so, it is deferred.
 fn defers(app: &mut App, host: &Host, what: Deferred) -> bool {
     let stopped = host.os.is_stopped(app.slot);
     if stopped {

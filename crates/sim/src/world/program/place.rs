@@ -1,9 +1,9 @@
-//! Where an application's threads are: they are spread over its processors, and leave processors
-//! that are not its own any more.
+//! The places of an application's threads: they are spread over its processors, and leave
+//! processors that are not its own any more.
 //!
 //! In a team with more threads than processors, a virtual processor that would wait for its team
-//! gives its processor to one that was left without ("stolen"), so that nobody waits for a
-//! preempted partner (Martorell et al. 2000, §3.2 and figure 4). Only programs that can do so.
+//! gives its processor to one that was left without ("stolen"), so that no thread waits for a
+//! preempted partner (Martorell et al. 2000, §3.2 and figure 4). Only programs with recovery do so.
 
 use crate::world::app::{Activity, App};
 use crate::world::host::Host;
@@ -19,7 +19,7 @@ pub fn settle(app: &mut App, host: &mut Host) {
     adopt(app, host);
 }
 
-/// The team of a region has the size that it will have: its threads are spread, if they are not.
+/// The team of a region has its final size: its threads are spread, if they are not.
 pub fn settle_team(app: &mut App, host: &mut Host) {
     if !app.places.are_spread(app.region.size()) {
         spread(app, host);
@@ -34,14 +34,14 @@ pub fn adopt(app: &mut App, host: &mut Host) {
     }
 }
 
-/// A thread has given its processor up: perhaps that was the last one outside of the set.
+/// A thread has given its processor up: perhaps it was the last one outside of the set.
 pub fn leave_one(app: &mut App, host: &mut Host) {
     if app.notices.owes() && outside(app, host) == 0 {
         adopt(app, host);
     }
 }
 
-/// Active threads where it has no processor.
+/// Number of active threads where it has no processor.
 pub fn outside(app: &App, host: &Host) -> usize {
     app.team.iter().filter(|&&id| is_outside(host, id)).count()
 }
@@ -51,7 +51,7 @@ pub fn is_outside(host: &Host, id: u32) -> bool {
     host.os.thread(id).state.is_active() && host.os.is_outside(id)
 }
 
-/// Spreads its threads evenly over its set. Those that are well where they are stay.
+/// Spreads its threads evenly over its set. Threads that already have a right place stay.
 pub fn spread(app: &mut App, host: &mut Host) {
     let in_region = app.activity == Activity::Region;
     let size = if in_region { app.region.size() } else { 0 };
@@ -66,8 +66,8 @@ pub fn spread(app: &mut App, host: &mut Host) {
     }
 }
 
-/// A thread that waits for its team gives its processor to one of its application that has work and
-/// none.
+/// A thread that waits for its team gives its processor to a thread of its application that has
+/// work and no processor.
 pub fn hand_over(app: &App, host: &mut Host, id: u32) {
     if !app.program.recovers || app.team.len() <= app.places.list().len() && !app.notices.is_shared() {
         return;
@@ -81,7 +81,7 @@ pub fn hand_over(app: &App, host: &mut Host, id: u32) {
     }
 }
 
-/// The same for all threads that wait, after its processors have changed.
+/// Hands over the processors of all threads that wait, after its processors have changed.
 pub fn recover(app: &App, host: &mut Host) {
     if !app.program.recovers {
         return;

@@ -1,5 +1,5 @@
 //! Teams: iterations, meetings and the lock, simulated thread by thread. A preempted partner or
-//! holder stalls the others because nobody releases them; there is no formula.
+//! holder stalls the others because it does not release them; there is no formula.
 
 use super::{measure, place, team};
 use crate::program::{Asks, Phase, Vacates, Wait};
@@ -9,7 +9,7 @@ use crate::world::log::Line;
 use crate::world::os::{Doing, Meeting};
 use crate::world::queue::{Happening, Rank};
 
-/// The team is there: it begins the first iteration.
+/// The team is complete: it begins the first iteration.
 pub fn begin(app: &mut App, host: &mut Host) {
     app.activity = Activity::Region;
     let size = app.region.size();
@@ -25,13 +25,13 @@ pub fn begin(app: &mut App, host: &mut Host) {
     iterate(app, host);
 }
 
-/// Everybody in the team gets the part of the next iteration.
+/// Every thread of the team gets its part of the next iteration.
 fn iterate(app: &mut App, host: &mut Host) {
     let Some(Phase::Parallel { work, locked, curve, refs, .. }) = app.cursor.phase(&app.program) else { return };
     let (draws, phase, iteration, size) = (app.draws, app.cursor.entered(), app.region.iteration(), app.region.size());
     app.region.begin_iteration();
     let share = Share::new(draws.total(phase, iteration, work), size, curve.as_ref());
-    // Once everybody has touched the data, paces are what they will be.
+    // Once every thread has touched the data, paces are final.
     let repace = iteration == 1 && !refs.is_empty();
     for number in 0..size {
         let id = app.team[number as usize];
@@ -62,7 +62,7 @@ fn enter_critical(host: &mut Host, id: u32) {
     host.os.run(id, Doing::Critical, critical);
 }
 
-/// A critical section has ended: the lock goes to the one that waits longest, wherever that is.
+/// A critical section has ended: the lock goes to the thread that waits longest, wherever that is.
 pub fn critical_ended(app: &mut App, host: &mut Host, id: u32) {
     let next = app.region.release();
     arrive(app, host, id);
@@ -122,19 +122,19 @@ pub fn meeting(app: &mut App, host: &mut Host) -> bool {
     false
 }
 
-/// Created threads have ended: as many processors as there are threads are wanted.
+/// Created threads have ended: the program wants as many processors as it has threads.
 fn say_idle(app: &mut App, host: &mut Host) {
     let active = app.team.iter().filter(|&&id| host.os.thread(id).doing != Doing::Nothing).count();
     team::demand(app, host, active as u32);
 }
 
-/// Threads that its team should have now.
+/// Number of threads that its team should have now.
 fn team_size(app: &App) -> u32 {
     let most = if app.program.asks == Asks::Creation { app.region.size() } else { app.region.width() };
     most.min(app.notices.count()).min(app.watch.limit()).max(1)
 }
 
-/// The team takes the size that it was told, and leaves what it has to leave.
+/// The team takes the size that it was told, and leaves the processors that it has to leave.
 fn resize(app: &mut App, host: &mut Host) {
     let (size, before) = (team_size(app), app.region.size());
     if size == before && !app.notices.owes() && !app.places.have_moved() {

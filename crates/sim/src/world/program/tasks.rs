@@ -18,7 +18,7 @@ pub fn begin(app: &mut App, host: &mut Host) {
     start_runners(app, host);
 }
 
-/// Every processor that has none gets a runner, while there are tasks.
+/// Every processor without a runner gets one, while there are tasks.
 pub fn start_runners(app: &mut App, host: &mut Host) {
     if app.activity != Activity::Tasks {
         return;
@@ -26,8 +26,8 @@ pub fn start_runners(app: &mut App, host: &mut Host) {
     let count = app.notices.count();
     for at in 0..count as usize {
         let floats = app.places.floats();
-        // Where nobody owns processors, the count says how many run; else every processor of its
-        // own may.
+        // Where no application owns processors, the count says how many may run; else every
+        // processor of its own may.
         if app.tasks.left() == 0 || floats && app.tasks.running() >= count {
             break;
         }
@@ -52,8 +52,8 @@ fn take(app: &mut App, host: &mut Host, id: u32) {
     host.os.run(id, Doing::Task, work);
 }
 
-/// A task has ended: its thread takes the next one, or leaves its processor idle. True if that was
-/// the last one.
+/// A task has ended: its thread takes the next one, or leaves its processor idle. True if it was
+/// the last task.
 pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     app.tasks.end();
     let (left, running) = (app.tasks.left(), app.tasks.running());
@@ -78,14 +78,14 @@ pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     false
 }
 
-/// How many processors it could use, if it says so.
+/// Says the number of processors that it could use, if the program says it.
 fn say_runnable(app: &mut App, host: &mut Host) {
     let threads = app.tasks.left() + app.tasks.running();
     app.notices.runnable(threads, team::own(&host.os, app.slot, &app.team), &mut host.outbox);
 }
 
-/// Threads outside move to processors of its own that have nothing to do even though all that can
-/// start has been started; when none is outside, it has done what it was told.
+/// Threads outside move to processors of its own that have nothing to do even though all tasks that
+/// can start have started. When none is outside, it has carried its target out.
 pub fn slide(app: &mut App, host: &mut Host) {
     let mut outside = place::outside(app, host);
     if outside > 0 {
@@ -104,7 +104,7 @@ pub fn slide(app: &mut App, host: &mut Host) {
     }
 }
 
-/// The same, if it has tasks on processors that it was told to leave: they move to its idle
+/// Slides, if it has tasks on processors that it was told to leave: they move to its idle
 /// processors that are left.
 pub fn slide_if_waiting(app: &mut App, host: &mut Host) {
     if app.notices.owes() && app.activity == Activity::Tasks {

@@ -7,7 +7,7 @@ use crate::world::os::{NONE, Os};
 use crate::world::shell::Allocation;
 use numaestro_topology::PuId;
 
-/// A new thread, parked. Gives it.
+/// Adds a new thread, parked. Returns it.
 pub fn spawn(app: &mut App, host: &mut Host) -> u32 {
     let number = app.team.len() as u32;
     let pu = place_of_new(app, host, number);
@@ -32,7 +32,7 @@ fn place_of_new(app: &App, host: &Host, number: u32) -> u32 {
     own.find(|&pu| !app.team.iter().any(|&id| host.os.thread(id).pu == pu)).unwrap_or(NONE)
 }
 
-/// Threads from this number on have nothing to do.
+/// Parks the threads from this number on.
 pub fn park(app: &App, host: &mut Host, from: u32) {
     app.team.iter().skip(from as usize).for_each(|&id| host.os.park(id));
 }
@@ -58,7 +58,7 @@ pub fn set_partners(app: &App, host: &mut Host) {
     host.os.spaces().set_partners(app.slot, app.region.partners());
 }
 
-/// Its processors, and those of its threads that have something to do.
+/// Its processors, and the processors of its threads that have something to do.
 pub fn own<'a>(os: &'a Os, app: u32, team: &'a [u32]) -> Allocation<'a, impl Iterator<Item = PuId>> {
     Allocation { set: os.set(app), busy: os.busy(team) }
 }

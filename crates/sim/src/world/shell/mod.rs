@@ -16,21 +16,21 @@ use std::collections::VecDeque;
 pub use notices::{Allocation, Notices};
 pub use outbox::Outbox;
 
-/// An event, when it was heard, and what was decided.
+/// The time at which the engine heard an event, the event, and the actions it decided.
 pub type Heard = (Nanos, Event, Vec<Action>);
 
 /// See the file's header.
 #[derive(Debug)]
 pub struct Shell {
     engine: Engine,
-    /// From an event to the moment when what the engine decided reaches applications, nanoseconds.
+    /// Nanoseconds from an event to the moment when the engine's decision reaches applications.
     latency: Nanos,
     actions: Vec<Action>,
-    /// Decided, and when it reaches applications.
+    /// Decided actions, with the times at which they reach applications.
     decided: VecDeque<(Nanos, Action)>,
-    /// Applications that wait for that, likewise.
+    /// Applications that wait for the engine's answer, with the times at which it reaches them.
     answered: VecDeque<(Nanos, u32)>,
-    /// When the engine wants to be asked again, as expected last.
+    /// The engine's deadline as expected last, nanoseconds.
     deadline: Option<Nanos>,
     /// Policies still to be switched to, the last one first.
     switches: Vec<(Nanos, String)>,
@@ -40,7 +40,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Around an engine. It switches to these policies at these times, in order.
+    /// A shell around an engine. It switches to these policies at these times, in order.
     pub fn new(engine: Engine, latency: Nanos, switches: Vec<(Nanos, String)>) -> Self {
         Self {
             engine,
@@ -77,7 +77,7 @@ impl Shell {
         self.journal.as_mut().map(|heard| heard.drain(..))
     }
 
-    /// Says the capacity of each bus, if the policy uses it.
+    /// Tells the engine the capacity of each bus, if the policy uses it.
     pub fn begin(&self, out: &mut Outbox) {
         if self.engine.policy().needs().bandwidth {
             let buses = (0..).zip(&self.engine.settings().buses);
@@ -95,18 +95,18 @@ impl Shell {
         self.engine.policy().needs().bandwidth
     }
 
-    /// Whether the policy looks at where pages are.
+    /// Whether the policy looks at the places of pages.
     pub fn wants_memory(&self) -> bool {
         self.engine.policy().placement.reads_memory()
     }
 
-    /// How far the search for each application's number of processors has come.
+    /// The progress of the search for each application's number of processors.
     pub fn searches(&self) -> impl Iterator<Item = (AppId, Search)> {
         let view = self.engine.view();
         view.order.iter().map(move |&slot| (view.app(slot).id, view.app(slot).search))
     }
 
-    /// The engine hears of an event with this time. Gives its actions; [`Self::done`] follows.
+    /// The engine hears of an event with this time. Returns its actions; [`Self::done`] follows.
     pub fn hear(&mut self, now: Nanos, event: Event) -> Vec<Action> {
         self.events += 1;
         let mut actions = std::mem::take(&mut self.actions);
@@ -136,7 +136,7 @@ impl Shell {
     }
 
     /// The engine has heard everything: applications that wait get their answers together with
-    /// their actions. Gives the time of that, if there is anything.
+    /// their actions. Returns the time of that, if any wait.
     pub fn answer_later(&mut self, now: Nanos, out: &mut Outbox) -> Option<Nanos> {
         if self.is_prompt() || out.waiting() == 0 && self.decided.is_empty() {
             return None;
@@ -159,25 +159,26 @@ impl Shell {
         self.answered.pop_front_if(|(at, _)| *at <= now).map(|(_, app)| app)
     }
 
-    /// When the engine wants to be asked again, if that is another time than this said last.
+    /// The engine's deadline, if it is another one than this returned last.
     pub fn new_deadline(&mut self) -> Option<Nanos> {
         let deadline = self.engine.deadline();
         if std::mem::replace(&mut self.deadline, deadline) == deadline { None } else { deadline }
     }
 
-    /// A time has come at which the engine once wanted to be asked, and perhaps still wants to be.
+    /// A former deadline of the engine has come, and the engine perhaps still wants to be asked.
     pub fn timer(&mut self, now: Nanos, out: &mut Outbox) {
         if self.deadline.take_if(|at| *at <= now).is_some() {
             out.say(Event::Timer);
         }
     }
 
-    /// When the turn ends whose rates are to be said before its end, if the policy looks at rates.
+    /// The end of the present turn, if the policy looks at rates: the engine hears the rates of the
+    /// turn before it.
     pub fn measures_until(&self) -> Option<Nanos> {
         if self.wants_rates() { self.engine.turn_ends() } else { None }
     }
 
-    /// When the policy is switched next.
+    /// The time of the next switch of policy.
     pub fn next_switch(&self) -> Option<Nanos> {
         self.switches.last().map(|(at, _)| *at)
     }

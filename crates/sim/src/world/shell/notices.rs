@@ -1,8 +1,8 @@
 //! The shell's notices to the engine about one application: its phases, its demand and idle
 //! processors, its adopted targets, and its duties after an action.
 //!
-//! Facts come in and events go out. The rules know numbers and sets only, no threads, clock or
-//! machine, so that they can move into the contract that both shells share.
+//! Facts come in and events go out. The rules use only numbers and sets, so that they can move into
+//! the contract that both shells share.
 
 use super::outbox::Outbox;
 use crate::Nanos;
@@ -11,19 +11,19 @@ use numaestro_contract::{Phase, PhaseTold, SAID_MIN_NS};
 use numaestro_engine::{AppId, Event};
 use numaestro_topology::{PuId, PuSet};
 
-/// Where an application is.
+/// The processors of an application.
 #[derive(Debug, Clone)]
 pub struct Allocation<'a, B> {
     /// Its processors.
     pub set: &'a PuSet,
-    /// Where its threads are that have something to do.
+    /// Processors of its threads that have something to do.
     pub busy: B,
 }
 
 /// The change that a target brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// It is the first one.
+    /// It is the first target.
     pub first: bool,
     /// It names another number of threads than the one before.
     pub resized: bool,
@@ -36,16 +36,16 @@ pub struct Notices {
     asks: Asks,
     /// Most processors that it could ever use.
     most: u32,
-    /// Said last: processors that it could use.
+    /// Processors that it could use, as said last.
     processors: u32,
-    /// Said last: processors that are idle.
+    /// Processors that are idle, as said last.
     idle: PuSet,
     phase: PhaseTold,
     /// Largest number of processors that it has asked for.
     widest: u32,
     /// Latest target; 0: none yet.
     epoch: u32,
-    /// Threads that it should have.
+    /// Number of threads that it should have.
     count: u32,
     /// Others run on some of its processors.
     shared: bool,
@@ -57,7 +57,8 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Of an application that arrives, wants so many processors, and could use at most so many.
+    /// The notices of an application that arrives, wants so many processors, and could use at most
+    /// so many.
     pub fn new(id: AppId, asks: Asks, request: u32, most: u32) -> Self {
         Self {
             id,
@@ -86,7 +87,7 @@ impl Notices {
         self.epoch
     }
 
-    /// Threads that it should have.
+    /// Number of threads that it should have.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -96,12 +97,12 @@ impl Notices {
         self.shared
     }
 
-    /// Whether it still has to leave something.
+    /// Whether it still has to leave processors.
     pub fn owes(&self) -> bool {
         self.owes
     }
 
-    /// Whether it wants all that it ever did.
+    /// Whether it wants all processors that it ever wanted.
     pub fn wants_most(&self) -> bool {
         self.processors >= self.widest
     }
@@ -111,7 +112,7 @@ impl Notices {
         self.processors != processors
     }
 
-    /// It is told which processors are its own instead of those that it had.
+    /// It is told the processors that are its own instead of the ones that it had.
     pub fn target(&mut self, epoch: u32, count: u32, shared: bool, had: &PuSet, pus: &PuSet) -> Change {
         let first = self.epoch == 0;
         let count = count.max(1);
@@ -120,28 +121,28 @@ impl Notices {
         (self.epoch, self.count, self.shared) = (epoch, count, shared);
         self.leaving.or_with(had);
         self.leaving.subtract(pus);
-        // Nothing has been said yet of what it has just been given.
+        // Nothing has been said yet about the processors that it has just been given.
         self.idle.and_with(had);
         Change { first, resized }
     }
 
-    /// It is told that in the very moment in which it ends: nothing follows.
+    /// It is told a target in the very moment in which it ends: nothing follows.
     pub fn target_at_end(&mut self, epoch: u32, shared: bool) {
         (self.epoch, self.shared) = (epoch, shared);
     }
 
-    /// It is moved whatever it does, and then has to say that it was.
+    /// It is moved whatever it does, and then has to say so.
     pub fn force(&mut self) {
         self.owes = true;
     }
 
-    /// It is stopped: it has left all that it had.
+    /// It is stopped: it has left all its processors.
     pub fn stop(&mut self) {
         self.owes = false;
         self.leaving.clear();
     }
 
-    /// None of its threads is where it has been told not to be. True if that had to be said.
+    /// None of its threads is where it has been told not to be. True if it had to say that.
     pub fn adopt(&mut self, out: &mut Outbox) -> bool {
         let owed = std::mem::take(&mut self.owes);
         if owed {
@@ -181,7 +182,7 @@ impl Notices {
         }
     }
 
-    /// What it waited for has come.
+    /// The event that it waited for has come.
     pub fn resume(&mut self, out: &mut Outbox) {
         if self.phase.phase() == Phase::Blocked {
             self.enter(Phase::Parallel, out);
@@ -204,7 +205,7 @@ impl Notices {
         }
     }
 
-    /// It could use so many processors now. True if that, or which of its own are idle, is news.
+    /// It could use so many processors now. True if that, or the set of its idle ones, is news.
     ///
     /// Idle are processors of its own on which it has nothing to run, and processors that it was
     /// told to leave and has left already.
@@ -223,8 +224,8 @@ impl Notices {
         }
         busy.for_each(|pu| _ = idle.remove(pu));
         if processors as usize >= set.len() {
-            // What is ready is about to run on them; threads that have been created wait there for
-            // those that have not.
+            // Ready threads are about to run on them; threads that have been created wait there for
+            // the ones that have not.
             idle.subtract(set);
         }
         let news = self.processors != processors || self.idle != *idle;

@@ -16,12 +16,12 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Something is said.
+    /// Adds an event.
     pub fn say(&mut self, event: Event) {
         self.events.push(event);
     }
 
-    /// Something is said before everything else.
+    /// Adds an event before all others.
     pub fn say_first(&mut self, event: Event) {
         self.events.push_first(event);
     }
@@ -31,22 +31,22 @@ impl Outbox {
         self.waiting.push_back(app);
     }
 
-    /// Whether nothing was said.
+    /// Whether no event waits.
     pub fn is_silent(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// How many applications wait.
+    /// Number of applications that wait.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// What comes next; `turn_ends` as [`Feed::next`] takes it.
+    /// The shell's next step; `turn_ends` as [`Feed::next`] takes it.
     pub fn next(&mut self, now: Nanos, turn_ends: Option<Nanos>) -> Option<Next> {
         self.events.next(now, turn_ends)
     }
 
-    /// What was measured in the turn that is over.
+    /// Adds the measurements of the turn that is over.
     pub fn say_measured(&mut self, events: Vec<Event>) {
         self.events.measured(events);
     }
