@@ -1,9 +1,7 @@
 //! A second, naive simulator: plain vectors, every event found by looking at everything. It has no
 //! queue, no slots, no shared processors, no random draws and no costs of the system; it drives the
 //! same engine. Where both can tell a story they must tell the same, line by line.
-//!
-//! It knows programs that ask once for processors of their own and leave them when their team
-//! meets, and turns without folded teams.
+//! Its programs ask once for processors and leave them at meetings; its turns fold no teams.
 
 mod phases;
 mod references;
@@ -90,8 +88,7 @@ pub struct Naive {
     shared: bool,
 }
 
-/// Runs these jobs to their ends and gives the event log. `None` if somebody has to share a
-/// processor.
+/// Runs these jobs to their ends and gives the event log. `None` if two must share a processor.
 pub fn run(model: Model, mut settings: Settings, seed: u64, jobs: Vec<(u64, Program)>) -> Option<Vec<Entry>> {
     settings.host = Needs { requests: true, preemption: true, page_control: true, ..Needs::NONE };
     let engine = Engine::new(model.topology.clone(), settings, seed).expect("a policy");
@@ -119,8 +116,7 @@ fn done_at(since: u64, left: u64, rate: f64) -> u64 {
 }
 
 impl Naive {
-    /// The next event: of the same time, work that ends comes first by processor, then curves; then
-    /// pauses, meetings, ends, arrivals, timers.
+    /// The next event. At one time: work, curves, pauses, meetings, ends, arrivals, timers.
     fn step(&mut self) -> bool {
         let mut first = (u64::MAX, 0, 0);
         let mut thread_of_first = None;
@@ -287,8 +283,7 @@ impl Naive {
         }
     }
 
-    /// In a team or among tasks: what is outside of the set moves only to processors of its own
-    /// that nobody can use otherwise.
+    /// In a team, a thread outside of the set moves only to idle processors of the program.
     fn slide(&mut self, app: usize) {
         if self.outside(app) > 0 {
             self.start_tasks(app);
@@ -342,8 +337,7 @@ impl Naive {
         }
     }
 
-    /// Nothing holds its threads: those that take part and are not well where they are go to the
-    /// least loaded of its processors, of equals the lowest.
+    /// Nothing holds its threads: the misplaced go to its least loaded processor, the lowest first.
     fn settle(&mut self, app: usize) {
         if std::mem::take(&mut self.apps[app].moved) {
             self.spread(app);
