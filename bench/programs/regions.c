@@ -1,13 +1,14 @@
 /* regions.c - parallel regions that do next to nothing, to measure what happens around them.
  *
- *   regions empty BLOCKS REGIONS    empty regions; prints the nanoseconds per region of each block
- *   regions watch SECONDS WORK_US   regions of WORK_US microseconds; prints how long after the manager's decision each
+ *   regions empty BLOCKS REGIONS empty regions; prints the nanoseconds per region of each block
+ *   regions watch SECONDS WORK_US regions of WORK_US microseconds; prints how long after the
+ *   manager's decision each
  *                                   new allocation was adopted, as noted in the shared page of this program;
  *                                   SIGTERM ends it early
- *   regions stay THREADS            one region of THREADS threads that never ends and never looks at anything
+ *   regions stay THREADS one region of THREADS threads that never ends and never looks at anything
  *
- * The page is found through /proc/self/maps and read at the offsets of docs/ABI.md; this program links nothing of
- * numaestro. Results are one line of JSON on stdout.
+ * The page is found through /proc/self/maps and read at the offsets of docs/ABI.md; this program
+ * links nothing of numaestro. Results are one line of JSON on stdout.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -125,7 +126,8 @@ static int watch(double seconds, double work_us)
         uint64_t decided_ns = time_at(page, DECIDED_NS), adopted_ns = time_at(page, ADOPTED_NS);
         bool whole = before % 2 == 0 && word(page, EPOCH) == adopted && word(page, SEQUENCE) == before;
         if (whole && adopted != seen && samples < MOST) {
-            /* The epoch is written once per decision, so a pair of times that belong together is read once. */
+            /* The epoch is written once per decision, so a pair of times that belong together is
+             * read once. */
             seen = adopted;
             count[samples] = processors;
             latency_us[samples++] = ((double)adopted_ns - (double)decided_ns) / 1e3;

@@ -1,7 +1,7 @@
 /* kernel.h - what the scheduler asks of the kernel, without thread-local storage.
  *
- * A parked carrier has the thread pointer of a context that may be running elsewhere. The C library's calls write errno, and
- * some read more of the thread; these do not.
+ * A parked carrier has the thread pointer of a context that may be running elsewhere. The C
+ * library's calls write errno, and some read more of the thread; these do not.
  */
 #ifndef NUMAESTRO_FOLD_KERNEL_H
 #define NUMAESTRO_FOLD_KERNEL_H
@@ -66,8 +66,8 @@ static inline uint64_t nm_vdso_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Signals that a carrier must not take, because its thread is not the one that it seems to be. Those about the instruction
- * that it executes, and the C library's own two, cannot be put off. */
+/* Signals that a carrier must not take, because its thread is not the one that it seems to be.
+ * Those about the instruction that it executes, and the C library's own two, cannot be put off. */
 static inline NM_ON_ANY_STACK uint64_t nm_block_signals(void)
 {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};

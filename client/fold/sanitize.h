@@ -1,13 +1,17 @@
-/* sanitize.h - what ThreadSanitizer has to be told of the scheduler. `make check` builds it so; nobody else does.
+/* sanitize.h - what ThreadSanitizer has to be told of the scheduler. `make check` builds it so;
+ * nobody else does.
  *
- * ThreadSanitizer keeps what it knows of a thread in thread-local storage, and that follows a context. So it takes each
- * context for a thread, on whatever carrier it runs, and what one context does after the other is ordered for it by the
- * atomics of team.c alone. Three things it cannot know:
+ * ThreadSanitizer keeps what it knows of a thread in thread-local storage, and that follows a
+ * context. So it takes each context for a thread, on whatever carrier it runs, and what one context
+ * does after the other is ordered for it by the atomics of team.c alone. Three things it cannot
+ * know:
  *
- * A carrier on its parking stack has the thread pointer of a context that may be running elsewhere. What runs there must not
- * be instrumented: `park` is not, and what it calls is compiled into it once more.
+ * A carrier on its parking stack has the thread pointer of a context that may be running elsewhere.
+ * What runs there must not be instrumented: `park` is not, and what it calls is compiled into it
+ * once more.
  *
- * A carrier's own variables are written by one context after the other. That is one kernel thread, which is always in order.
+ * A carrier's own variables are written by one context after the other. That is one kernel thread,
+ * which is always in order.
  *
  * A context that was resumed by a parked carrier goes on after what that carrier has seen.
  */

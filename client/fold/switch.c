@@ -1,7 +1,7 @@
 /* switch.c - nm_switch for x86-64 with FSGSBASE and for aarch64; elsewhere the kernel folds.
  *
- * Nothing here may use thread-local storage: between the two halves of a switch the thread pointer and the stack belong to
- * different contexts.
+ * Nothing here may use thread-local storage: between the two halves of a switch the thread pointer
+ * and the stack belong to different contexts.
  */
 #include "fold.h"
 #include "kernel.h"
@@ -23,7 +23,8 @@ __asm__(".text\n"
         "  push %rbp\n  push %rbx\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
         "  sub $8,%rsp\n"
         "  stmxcsr (%rsp)\n  fnstcw 4(%rsp)\n"
-        /* The rounding modes that are in force: each is read as it was written, or the processor waits for both stores. */
+        /* The rounding modes that are in force: each is read as it was written, or the processor
+         * waits for both stores. */
         "  mov (%rsp),%eax\n  movzwl 4(%rsp),%r8d\n"
         "  mov %rsp,(%rdi)\n"
         "  mov %rsi,%rsp\n"
@@ -31,7 +32,8 @@ __asm__(".text\n"
         "  test %rcx,%rcx\n  jz 1f\n"
         "  movl $0,(%rcx)\n" /* x86 stores are in order: what was saved is seen before this */
         "1:\n"
-        /* mxcsr often differs, by the flags of what has happened; the x87 word, which is slow to load, hardly ever. */
+        /* mxcsr often differs, by the flags of what has happened; the x87 word, which is slow to
+         * load, hardly ever. */
         "  cmp (%rsp),%eax\n  je 2f\n  ldmxcsr (%rsp)\n"
         "2:\n"
         "  cmp 4(%rsp),%r8w\n  jne 4f\n"
@@ -86,8 +88,9 @@ enum nm_fold_why nm_switch_refused(void)
     unsigned long base = 0, features = 0;
     if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
         return NM_WHY_MACHINE;
-    /* A shadow stack would have to be switched too; the GS base is somebody's who does such things himself. Older kernels know
-     * neither question, and this may be in the middle of a region: the answer must not show in errno. */
+    /* A shadow stack would have to be switched too; the GS base is somebody's who does such things
+     * himself. Older kernels know neither question, and this may be in the middle of a region: the
+     * answer must not show in errno. */
     if (nm_raw(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0) == 0 && features != 0)
         return NM_WHY_SHADOW;
     if (nm_raw(SYS_arch_prctl, ARCH_GET_GS, (long)&base, 0, 0) != 0 || base != 0)

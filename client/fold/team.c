@@ -1,21 +1,24 @@
 /* team.c - contexts, carriers, and the one meeting that all constructs are made of.
  *
- * A context that waits stores the generation that it waits for in `turn`, and its carrier looks for another context that may
- * run. Claiming is one compare-and-swap on `runner`; a context is claimable when it is not on any stack's way out any more,
- * because nm_switch clears `runner` only after it has left the stack. The last context that comes to a meeting raises the
- * generation, which makes all others ready at once. So the common case takes no lock, and carriers share two cache lines.
+ * A context that waits stores the generation that it waits for in `turn`, and its carrier looks for
+ * another context that may run. Claiming is one compare-and-swap on `runner`; a context is
+ * claimable when it is not on any stack's way out any more, because nm_switch clears `runner` only
+ * after it has left the stack. The last context that comes to a meeting raises the generation,
+ * which makes all others ready at once. So the common case takes no lock, and carriers share two
+ * cache lines.
  *
- * No wake-up is lost. A carrier that finds nothing raises `sleepers`, looks once more, and only then sleeps on the bell; who
- * makes something ready does so first and then looks at `sleepers`; both in sequentially consistent order. A context that
- * became ready while a carrier was on its way out of it is seen by that carrier, which looks again before it sleeps, or rings
- * before it parks.
- * A context that only its own carrier may run is different: that carrier may have looked too early, and the one that leaves the
- * stack tells nobody. So the carrier sleeps only briefly while it finds its context taken (misses_own), and a claim that is taken back
- * calls it.
+ * No wake-up is lost. A carrier that finds nothing raises `sleepers`, looks once more, and only
+ * then sleeps on the bell; who makes something ready does so first and then looks at `sleepers`;
+ * both in sequentially consistent order. A context that became ready while a carrier was on its way
+ * out of it is seen by that carrier, which looks again before it sleeps, or rings before it parks.
+ * A context that only its own carrier may run is different: that carrier may have looked too early,
+ * and the one that leaves the stack tells nobody. So the carrier sleeps only briefly while it finds
+ * its context taken (misses_own), and a claim that is taken back calls it.
  *
- * A parked carrier uses the thread pointer of its own thread, whose context may be running elsewhere. So code that runs on a
- * parking stack makes system calls by itself and touches nothing thread-local, errno included; and carriers other than the
- * root's have all signals blocked that are not about the very instruction they execute.
+ * A parked carrier uses the thread pointer of its own thread, whose context may be running
+ * elsewhere. So code that runs on a parking stack makes system calls by itself and touches nothing
+ * thread-local, errno included; and carriers other than the root's have all signals blocked that
+ * are not about the very instruction they execute.
  */
 #include "client.h"
 #include "fold.h"
@@ -86,7 +89,8 @@ static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, con
     return !context->home && !atomic_load_explicit(&team.dissolving, memory_order_relaxed);
 }
 
-/* A context that is at home is run by its own carrier also while it waits: that takes the thread's signals. */
+/* A context that is at home is run by its own carrier also while it waits: that takes the thread's
+ * signals. */
 static inline NM_ON_ANY_STACK bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     return is_ready(context) || (context->home && carrier->number == context->number);
@@ -101,15 +105,16 @@ static NM_ON_ANY_STACK void ring_after_store(void)
     nm_wake(&team.bell);
 }
 
-/* After anything else that has made something ready. The full barrier pairs with that of a carrier about to sleep. */
+/* After anything else that has made something ready. The full barrier pairs with that of a carrier
+ * about to sleep. */
 static NM_ON_ANY_STACK void ring(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
     ring_after_store();
 }
 
-/* Whatever it sleeps on, it looks again. Exchanged, not stored: the carrier that takes the call then sees everything that each of
- * its callers did before. */
+/* Whatever it sleeps on, it looks again. Exchanged, not stored: the carrier that takes the call
+ * then sees everything that each of its callers did before. */
 static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
 {
     atomic_exchange(&carrier->call, 1);
@@ -143,7 +148,8 @@ static NM_ON_ANY_STACK bool claim(struct nm_carrier *carrier, struct nm_context 
     return false;
 }
 
-/* The contexts after the one that this carrier ran last, round; only those that it ran last itself, or all. */
+/* The contexts after the one that this carrier ran last, round; only those that it ran last itself,
+ * or all. */
 static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
 {
     uint32_t number = carrier->last;
@@ -158,8 +164,9 @@ static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier,
     return NULL;
 }
 
-/* A context for this carrier to run. Its own thread's goes first where nobody else can run that. Then those that it ran before,
- * so that each carrier stays with its contexts; then anybody's, so that no carrier idles while there is work. */
+/* A context for this carrier to run. Its own thread's goes first where nobody else can run that.
+ * Then those that it ran before, so that each carrier stays with its contexts; then anybody's, so
+ * that no carrier idles while there is work. */
 static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
 {
     struct nm_context *own = &team.contexts[carrier->number];
@@ -189,8 +196,9 @@ static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
     return false;
 }
 
-/* Nobody else may run this carrier's own context, but another carrier is still on its stack. That one tells nobody when it leaves
- * the stack, because each switch would pay for that; so this carrier has to look again. */
+/* Nobody else may run this carrier's own context, but another carrier is still on its stack. That
+ * one tells nobody when it leaves the stack, because each switch would pay for that; so this
+ * carrier has to look again. */
 static NM_ON_ANY_STACK bool misses_own(const struct nm_carrier *carrier)
 {
     const struct nm_context *own = &team.contexts[carrier->number];
@@ -209,7 +217,8 @@ static inline NM_ON_ANY_STACK bool may_keep(const struct nm_carrier *carrier, co
     return works(carrier) || me->home || atomic_load_explicit(&team.dissolving, memory_order_relaxed);
 }
 
-/* A carrier has something to do: with the context on whose stack it waits, if it holds one, or with another. */
+/* A carrier has something to do: with the context on whose stack it waits, if it holds one, or with
+ * another. */
 static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
     if (holds ? is_ready(holds) || !may_keep(carrier, holds) : !works(carrier))
@@ -217,8 +226,8 @@ static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, co
     return atomic_load_explicit(&carrier->call, memory_order_relaxed);
 }
 
-/* Nothing is to be had: sleeps until the bell rings. What has been made ready before `sleepers` rose is seen here, what is made
- * ready after it rings. */
+/* Nothing is to be had: sleeps until the bell rings. What has been made ready before `sleepers`
+ * rose is seen here, what is made ready after it rings. */
 static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
     uint32_t bell = atomic_load(&team.bell);
@@ -240,11 +249,13 @@ static NM_ON_ANY_STACK void block_carrier(struct nm_carrier *carrier)
 static NM_PARKING void park(void *argument)
 {
     struct nm_carrier *carrier = argument;
-    /* The root may be running elsewhere: its kernel thread takes no signals before it is on a context's stack again. */
+    /* The root may be running elsewhere: its kernel thread takes no signals before it is on a
+     * context's stack again. */
     if (carrier->number == 0 && !carrier->blocks)
         block_carrier(carrier);
     for (;;) {
-        /* Only now has it left the context that it came from; that may be ready, and nobody else awake to see it. */
+        /* Only now has it left the context that it came from; that may be ready, and nobody else
+         * awake to see it. */
         uint32_t evicted = carrier->evicted;
         carrier->evicted = 0;
         if (evicted)
@@ -278,8 +289,9 @@ static void take_late(void)
             nm_raw(SYS_tgkill, nm_raw(SYS_getpid, 0, 0, 0, 0), team.carriers[0].tid, number, 0);
 }
 
-/* Whether a carrier may take signals while it runs this context: a handler sees the context's thread-local storage. What is for one
- * thread must find its own context there; what is for the process may find any, and only the root's kernel thread takes that. */
+/* Whether a carrier may take signals while it runs this context: a handler sees the context's
+ * thread-local storage. What is for one thread must find its own context there; what is for the
+ * process may find any, and only the root's kernel thread takes that. */
 static inline bool takes_signals(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     if (carrier->number == context->number)
@@ -319,7 +331,8 @@ static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
     runs_again(me);
 }
 
-/* A carrier that is to stop working still has a context. It may have been moved to where this carrier waits. */
+/* A carrier that is to stop working still has a context. It may have been moved to where this
+ * carrier waits. */
 static bool someone_is_to_stop(void)
 {
     uint32_t limit = atomic_load_explicit(&team.limit, memory_order_relaxed);
@@ -329,7 +342,8 @@ static bool someone_is_to_stop(void)
     return false;
 }
 
-/* Waits on the stack of `me`, which nobody else can claim meanwhile. Returns when there may be something new. */
+/* Waits on the stack of `me`, which nobody else can claim meanwhile. Returns when there may be
+ * something new. */
 static void wait_for_news(const struct nm_context *me, const struct nm_carrier *carrier)
 {
     uint64_t patience = atomic_load_explicit(&nm_fold_patience_ns, memory_order_relaxed), until = 0;
@@ -353,14 +367,16 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
     sleep_by_the_bell(carrier, me);
 }
 
-/* The context waits for its turn, or gives way; its carrier runs others. Returns when it runs again. */
+/* The context waits for its turn, or gives way; its carrier runs others. Returns when it runs
+ * again. */
 static void suspend(struct nm_context *me)
 {
     for (;;) {
         struct nm_carrier *carrier = me->carrier;
         if (NM_UNLIKELY(atomic_load_explicit(&carrier->call, memory_order_relaxed)))
             take_call(carrier);
-        /* First: what has made it ready may also have sent it to its own kernel thread, and is seen from here on. */
+        /* First: what has made it ready may also have sent it to its own kernel thread, and is seen
+         * from here on. */
         bool ready = is_ready(me);
         if (!may_keep(carrier, me)) {
             carrier->evicted = me->number + 1;
@@ -374,7 +390,8 @@ static void suspend(struct nm_context *me)
                                                                                                : NULL;
         if (next) {
             leave_for(me, next);
-            /* The root goes first only once: a root that gives way would otherwise get its turn again and again. */
+            /* The root goes first only once: a root that gives way would otherwise get its turn
+             * again and again. */
             if (is_ready(me) && may_keep(me->carrier, me))
                 return;
         } else if (ready) {
@@ -587,7 +604,8 @@ struct nm_context *nm_fold_join(uint32_t number)
 
 void nm_fold_leave(struct nm_context *me)
 {
-    /* The root takes its carrier along, which others may be waiting for: they go on by their own. */
+    /* The root takes its carrier along, which others may be waiting for: they go on by their
+     * own. */
     for (uint32_t i = 1; me->number == 0 && i < team.members; i++)
         nm_fold_send_home(i);
     nm_fold_go_home(me);
@@ -623,7 +641,8 @@ bool nm_fold_open(uint32_t members, uint32_t limit, void (*enter)(void *), void 
     return team.complete;
 }
 
-/* The root's own part of the runtime's region, on the side stack: back to the program as soon as all others have come. */
+/* The root's own part of the runtime's region, on the side stack: back to the program as soon as
+ * all others have come. */
 static void root_member(void)
 {
     struct nm_context *root = &team.contexts[0];
@@ -653,7 +672,8 @@ void nm_fold_member(uint32_t number)
     atomic_store_explicit(&me->turn, atomic_load(&team.generation) + 1, memory_order_relaxed);
     if (atomic_fetch_add(&team.joined, 1) + 2 == team.members)
         nm_wake(&team.joined);
-    /* Nothing is ready before the root opens a region; carriers that work wait for it on their parking stacks. */
+    /* Nothing is ready before the root opens a region; carriers that work wait for it on their
+     * parking stacks. */
     leave_for_parking(me, me->carrier);
     while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {
         team.work(team.argument, me);
@@ -741,7 +761,8 @@ struct nm_carrier *nm_fold_carrier(uint32_t number)
 
 void nm_fold_forget(void)
 {
-    /* The other threads are gone, and with them the stacks that their contexts were on: the memory stays, unused. */
+    /* The other threads are gone, and with them the stacks that their contexts were on: the memory
+     * stays, unused. */
     memset(&team, 0, sizeof team);
     nm_context_self = NULL;
 }

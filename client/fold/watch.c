@@ -1,14 +1,17 @@
-/* watch.c - a context that waits for another one in its own way (a flag, a mutex, a pipe) keeps its carrier, and the other one may
- * be waiting for that carrier. So somebody has to watch: the helper thread looks every few milliseconds while a folded region runs.
+/* watch.c - a context that waits for another one in its own way (a flag, a mutex, a pipe) keeps its
+ * carrier, and the other one may be waiting for that carrier. So somebody has to watch: the helper
+ * thread looks every few milliseconds while a folded region runs.
  *
- * Progress is switches and meetings. Where there was none although a context could run, the time that counts is the processor time
- * that the carriers have used since: a carrier that the kernel did not let run has not been stuck. A carrier that sleeps in the
- * kernel uses no time; it counts as stuck when two looks find it asleep. Then every thread of the team becomes a carrier, and the
- * kernel divides the processors among them, as it would without us. That is safe at any moment and costs speed only.
+ * Progress is switches and meetings. Where there was none although a context could run, the time
+ * that counts is the processor time that the carriers have used since: a carrier that the kernel
+ * did not let run has not been stuck. A carrier that sleeps in the kernel uses no time; it counts
+ * as stuck when two looks find it asleep. Then every thread of the team becomes a carrier, and the
+ * kernel divides the processors among them, as it would without us. That is safe at any moment and
+ * costs speed only.
  *
- * The team is folded again at a later meeting; each time it has to be given back within a region doubles how many meetings that
- * takes. Executions that were given back make their function known: it is left to the kernel for 2, 4, 8 ... executions, then
- * tried again.
+ * The team is folded again at a later meeting; each time it has to be given back within a region
+ * doubles how many meetings that takes. Executions that were given back make their function known:
+ * it is left to the kernel for 2, 4, 8 ... executions, then tried again.
  */
 #include "watch.h"
 
@@ -34,7 +37,8 @@ static struct nm_fold_memory *memory; /* root thread */
 
 static _Atomic uint32_t said_mode, said_why, said_threads, unfolds, opened, dissolved;
 
-/* Carriers by the present state. Several threads may come here at once: the last one to write has looked again. */
+/* Carriers by the present state. Several threads may come here at once: the last one to write has
+ * looked again. */
 static void apply(void)
 {
     for (;;) {
@@ -114,7 +118,8 @@ bool nm_watch_begin(struct nm_fold_memory *of)
         all = leave;
         apply();
     }
-    /* In order with the look at `asleep`: a helper that goes to sleep sees the one or is seen by the other. */
+    /* In order with the look at `asleep`: a helper that goes to sleep sees the one or is seen by
+     * the other. */
     running = true;
     if (NM_UNLIKELY(atomic_load_explicit(&asleep, memory_order_relaxed))) {
         asleep = false;

@@ -1,11 +1,13 @@
-/* watch.h - when a folded team is given back to the kernel, when it is folded again, and what is remembered of a region.
+/* watch.h - when a folded team is given back to the kernel, when it is folded again, and what is
+ * remembered of a region.
  */
 #ifndef NUMAESTRO_WATCH_H
 #define NUMAESTRO_WATCH_H
 
 #include "fold.h"
 
-/* What is known of a region's function: how often its contexts waited for each other without a meeting. */
+/* What is known of a region's function: how often its contexts waited for each other without a
+ * meeting. */
 struct nm_fold_memory {
     uint8_t level;    /* grows when an execution is given back, shrinks when some are not */
     uint8_t clean;    /* executions in a row that were not */
@@ -22,7 +24,8 @@ void nm_watch_give_back(enum nm_fold_why why);
 void nm_watch_remember(void);
 /* Processors that the program has, and whether others use them too. From any thread. */
 void nm_watch_allow(uint32_t processors, bool shared);
-/* All carriers work, because the runtime's own constructs are about to be used; or as many as there are processors. */
+/* All carriers work, because the runtime's own constructs are about to be used; or as many as there
+ * are processors. */
 void nm_watch_all(bool all);
 bool nm_watch_in_region(void);
 /* How the program's teams are run at present, for the page. */

@@ -1,8 +1,9 @@
 /* affinity.c - what the runtimes are told about the machine when they start.
  *
- * `numaestro run` starts a program on its present allocation. A runtime that sizes itself once, at start, would never grow
- * beyond it: so libgomp and its kind are told the user's own mask (NUMAESTRO_CPUS_ALL). Everybody else gets the kernel's
- * answer; also OpenBLAS, whose threads spin for 30 ms when they are made, and which can grow later (setter.c).
+ * `numaestro run` starts a program on its present allocation. A runtime that sizes itself once, at
+ * start, would never grow beyond it: so libgomp and its kind are told the user's own mask
+ * (NUMAESTRO_CPUS_ALL). Everybody else gets the kernel's answer; also OpenBLAS, whose threads spin
+ * for 30 ms when they are made, and which can grow later (setter.c).
  */
 #include "shim.h"
 
@@ -65,7 +66,8 @@ static void fill_whole(size_t bytes, void *mask)
     memcpy(mask, whole.words, bytes < sizeof whole.words ? bytes : sizeof whole.words);
 }
 
-/* The kernel's answer (bytes written), or the user's mask for a runtime that sizes itself. -1 and errno on failure. */
+/* The kernel's answer (bytes written), or the user's mask for a runtime that sizes itself. -1 and
+ * errno on failure. */
 static long affinity_for(const void *caller, pid_t tid, size_t bytes, void *mask)
 {
     long got = syscall(SYS_sched_getaffinity, tid, bytes, mask);
@@ -98,7 +100,8 @@ bool nm_is_whole(size_t bytes, const void *mask)
     return true;
 }
 
-/* libomp is being started by this thread, under the user's own mask: it may bind itself here and there to look around. */
+/* libomp is being started by this thread, under the user's own mask: it may bind itself here and
+ * there to look around. */
 bool nm_starting(void)
 {
     return starting;
@@ -109,7 +112,8 @@ SHIM_EXPORT int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *mask)
     return affinity_for(__builtin_return_address(0), pid, bytes, mask) < 0 ? -1 : 0;
 }
 
-/* Only a thread's question about itself can be answered without the C library's thread structure. */
+/* Only a thread's question about itself can be answered without the C library's thread
+ * structure. */
 SHIM_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t *mask)
 {
     static int (*real)(pthread_t, size_t, cpu_set_t *);
@@ -145,7 +149,8 @@ unsigned nm_whole_count(void)
     return count;
 }
 
-/* Back to the allocation; if the manager has moved this thread meanwhile, it stays where it was moved. */
+/* Back to the allocation; if the manager has moved this thread meanwhile, it stays where it was
+ * moved. */
 void nm_widen_undo(void)
 {
     int saved = errno;

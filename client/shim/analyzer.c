@@ -3,12 +3,13 @@
  * It compares a program at two team sizes. So it measures only programs whose teams follow the
  * allocation anyway. A whole team keeps its size, and the analyzer reports nothing of it.
  *
- * Speedup on n processors = time of the same regions, equally often, on b processors over that on n; b is one wherever that does
- * not take too long (the SelfAnalyzer of Martorell et al. 2000, section 4.4, takes a few processors and assumes that
- * they are used well). What lies between regions counts as sequential. Where the regions repeat, the wall time of an iteration must
- * say the same, and the more modest of the two is believed; where a region's work varies in the
- * course of an iteration, only that can be. Once times on b are known, another allocation
- * needs new times of its own only.
+ * Speedup on n processors = time of the same regions, equally often, on b processors over that on
+ * n; b is one wherever that does not take too long (the SelfAnalyzer of Martorell et al. 2000,
+ * section 4.4, takes a few processors and assumes that they are used well). What lies between
+ * regions counts as sequential. Where the regions repeat, the wall time of an iteration must say
+ * the same, and the more modest of the two is believed; where a region's work varies in the course
+ * of an iteration, only that can be. Once times on b are known, another allocation needs new times
+ * of its own only.
  */
 #include "analyzer.h"
 #include "../src/message.h"
@@ -99,7 +100,8 @@ static void forget_base(void)
     state.pairs = 0;
 }
 
-/* -- Results --------------------------------------------------------------------------------------------------------- */
+/* -- Results
+ * ---------------------------------------------------------------------------------------------- */
 
 static void say(uint32_t processors, uint32_t milli, uint64_t now)
 {
@@ -157,9 +159,11 @@ static void conclude(uint64_t now, uint32_t processors)
     uint32_t milli = state.size == 1 || state.team == 1 ? 1000 : speedup(&disperse);
     if (!milli)
         return;
-    /* Slower than it could be: something hinders it that the counters do not show. It may pass, or hold for the base, too. */
+    /* Slower than it could be: something hinders it that the counters do not show. It may pass, or
+     * hold for the base, too. */
     disperse |= nm_client.page->analyzer.stretch_milli > SLOW_MILLI;
-    /* Much the same twice, or once more where single times say little: a first value that is wrong may cost a program its processors. */
+    /* Much the same twice, or once more where single times say little: a first value that is wrong
+     * may cost a program its processors. */
     state.agree = state.last && !differs(state.last, milli, AGREE_PERCENT) ? state.agree + 1 : 0;
     state.last = milli;
     bool settled = state.size == 1 || state.agree >= (disperse ? AGREE_TIMES : 1);
@@ -171,9 +175,11 @@ static void conclude(uint64_t now, uint32_t processors)
         say(processors, milli, now);
 }
 
-/* -- Windows --------------------------------------------------------------------------------------------------------- */
+/* -- Windows
+ * ---------------------------------------------------------------------------------------------- */
 
-/* The pace of iterations against the best ever, where regions say nothing because their work varies. */
+/* The pace of iterations against the best ever, where regions say nothing because their work
+ * varies. */
 static uint32_t stretch_of_iteration(uint32_t size)
 {
     uint64_t *best = &state.best_iteration[size % SIZES];

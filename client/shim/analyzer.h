@@ -1,7 +1,9 @@
-/* analyzer.h - the SelfAnalyzer: speedup of a program's regions and of its outer iteration, measured while it runs.
+/* analyzer.h - the SelfAnalyzer: speedup of a program's regions and of its outer iteration,
+ * measured while it runs.
  *
- * The helper thread opens a window; the root thread records the regions that it runs meanwhile, until the window is full; the
- * helper draws conclusions. While no window is open the root thread does nothing for this: a region's plan is settled as ever.
+ * The helper thread opens a window; the root thread records the regions that it runs meanwhile,
+ * until the window is full; the helper draws conclusions. While no window is open the root thread
+ * does nothing for this: a region's plan is settled as ever.
  */
 #ifndef NUMAESTRO_ANALYZER_H
 #define NUMAESTRO_ANALYZER_H
@@ -73,7 +75,8 @@ uint32_t nm_times_low(const struct nm_times *times, uint32_t least, bool *disper
 uint32_t nm_times_recent(const struct nm_times *times, uint32_t latest);
 /* Length of the sequence of regions that repeats in the window, 0 = none. */
 uint32_t nm_period(const struct nm_record *records, uint32_t count);
-/* Lower quartile of the time from a region to the same one in the next iteration, 0 if there are too few. */
+/* Lower quartile of the time from a region to the same one in the next iteration, 0 if there are
+ * too few. */
 uint64_t nm_iteration(const struct nm_record *records, uint32_t count, uint32_t period);
 
 #endif

@@ -1,7 +1,9 @@
-/* estimate.c - what recorded times say: low quantiles, and the sequence of regions that repeats. Pure; nothing here measures.
+/* estimate.c - what recorded times say: low quantiles, and the sequence of regions that repeats.
+ * Pure; nothing here measures.
  *
- * Means are useless where the operating system interrupts now and then: a lower quartile separates regions that scale from
- * those that do not, a mean does not. A minimum would favour whichever size has more samples.
+ * Means are useless where the operating system interrupts now and then: a lower quartile separates
+ * regions that scale from those that do not, a mean does not. A minimum would favour whichever size
+ * has more samples.
  */
 #include "analyzer.h"
 
@@ -47,8 +49,9 @@ uint32_t nm_times_recent(const struct nm_times *times, uint32_t latest)
     return nm_times_low(&some, latest, NULL);
 }
 
-/* Is a region as long as the one a period before it? Of most pairs, because some may be disturbed. A region whose work varies in the
- * course of a longer iteration is not, unless the period is that iteration. */
+/* Is a region as long as the one a period before it? Of most pairs, because some may be disturbed.
+ * A region whose work varies in the course of a longer iteration is not, unless the period is that
+ * iteration. */
 static bool times_repeat(const struct nm_record *records, uint32_t from, uint32_t count, uint32_t period)
 {
     uint32_t alike = 0, pairs = 0;

@@ -1,8 +1,9 @@
 /* gomp.c - the entry points of libgomp that open a parallel region, as gcc calls them.
  *
- * Each finds the caller's runtime by the outlined function and settles the plan. A team with more threads than processors is
- * folded in user space where that can be (gomp_inside.c); else the runtime runs the region, and each member is known to be in a
- * pass, so that it can be folded at a later barrier.
+ * Each finds the caller's runtime by the outlined function and settles the plan. A team with more
+ * threads than processors is folded in user space where that can be (gomp_inside.c); else the
+ * runtime runs the region, and each member is known to be in a pass, so that it can be folded at a
+ * later barrier.
  */
 #include "whole.h"
 
@@ -60,7 +61,8 @@ static void member(void *pass)
     nm_pass_member(pass, 0);
 }
 
-/* The region's team is run by fewer kernel threads than it has members. False: it is to be run by the runtime. */
+/* The region's team is run by fewer kernel threads than it has members. False: it is to be run by
+ * the runtime. */
 static __attribute__((noinline)) bool fold(struct call *call, const struct nm_plan *plan, unsigned flags)
 {
     enum nm_fold_why why = nm_whole_refused(call->pass.runtime, plan->members);
@@ -70,7 +72,8 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
     return false;
 }
 
-/* How a region goes on after it was planned: folded (nothing is left to do), or by the runtime with `*function` and `*data`. */
+/* How a region goes on after it was planned: folded (nothing is left to do), or by the runtime with
+ * `*function` and `*data`. */
 static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned flags, nm_outlined *function, void **data)
 {
     if (NM_UNLIKELY(!call->pass.runtime->gomp)) {

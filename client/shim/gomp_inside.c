@@ -1,13 +1,16 @@
-/* gomp_inside.c - libgomp's constructs inside a region whose team is folded, and its team that is held open.
+/* gomp_inside.c - libgomp's constructs inside a region whose team is folded, and its team that is
+ * held open.
  *
- * A folded team waits at nm_fold_barrier where libgomp has a barrier; what libgomp does besides the waiting (handing out work,
- * freeing work shares, choosing the thread of a single) it goes on doing, by its own entries that do not wait. Tasks are run by
- * the context that makes them, at once, which OpenMP allows for every task; so none is left at a barrier. Whatever else waits
+ * A folded team waits at nm_fold_barrier where libgomp has a barrier; what libgomp does besides the
+ * waiting (handing out work, freeing work shares, choosing the thread of a single) it goes on
+ * doing, by its own entries that do not wait. Tasks are run by the context that makes them, at
+ * once, which OpenMP allows for every task; so none is left at a barrier. Whatever else waits
  * inside libgomp (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
  *
- * Outside of regions libgomp must not know of the team that is held. All that it keeps for a thread is in its thread-local
- * storage; so the root has two copies of that, and one of them is in force. Every question and every construct in sequential
- * code is then answered as without us, also when it comes through dlsym.
+ * Outside of regions libgomp must not know of the team that is held. All that it keeps for a thread
+ * is in its thread-local storage; so the root has two copies of that, and one of them is in force.
+ * Every question and every construct in sequential code is then answered as without us, also when
+ * it comes through dlsym.
  */
 #include "whole.h"
 
@@ -67,7 +70,8 @@ void nm_gomp_find(struct nm_runtime *runtime, void *handle)
     if (count == RUNTIMES)
         return;
     struct nm_gomp *g = &known[count++];
-    /* Also for those that are not there: NULL. POSIX wants a function's address to pass through an object pointer. */
+    /* Also for those that are not there: NULL. POSIX wants a function's address to pass through an
+     * object pointer. */
 #define FIND(field, name) *(void **)&g->field = dlsym(handle, "GOMP_" name)
     FIND(barrier, "barrier");
     FIND(barrier_cancel, "barrier_cancel");
@@ -114,7 +118,8 @@ static void switch_state(bool inside)
 static void held_member(void *unused)
 {
     (void)unused;
-    /* A limit of threads may have made the team smaller: then it is none of ours, and all see that. */
+    /* A limit of threads may have made the team smaller: then it is none of ours, and all see
+     * that. */
     if ((uint32_t)held.runtime->get_num_threads() != held.members)
         return;
     nm_fold_member((uint32_t)held.runtime->get_thread_num());
@@ -132,7 +137,8 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
     dl_iterate_phdr(find_storage, &storage);
     if (!storage.at || storage.bytes > STATE_BYTES)
         return false;
-    /* So that libgomp keeps the thread's settings in memory of their own from now on, also those made in sequential code. */
+    /* So that libgomp keeps the thread's settings in memory of their own from now on, also those
+     * made in sequential code. */
     runtime->set_num_threads(runtime->get_max_threads());
     held.runtime = runtime;
     held.at = storage.at;
@@ -254,7 +260,8 @@ SHIM_EXPORT bool GOMP_barrier_cancel(void)
 END(loop)
 END(sections)
 
-/* The one who executes the construct comes to the barrier at its end, the others at its beginning. */
+/* The one who executes the construct comes to the barrier at its end, the others at its
+ * beginning. */
 SHIM_EXPORT void *GOMP_single_copy_start(void)
 {
     struct nm_runtime *runtime;
@@ -270,11 +277,13 @@ SHIM_EXPORT void *GOMP_single_copy_start(void)
     }
     if (!g)
         return runtime ? REAL(GOMP_single_copy_start)() : NULL;
-    /* A change to the runtime's barriers is due before the runtime waits; who executes the construct has then changed early. */
+    /* A change to the runtime's barriers is due before the runtime waits; who executes the
+     * construct has then changed early. */
     if (member->pass && member->pass->runtime == runtime && member->pass->change_at == member->barriers + 1)
         nm_pass_change(member, member->pass);
     void *data = g->single_copy_start();
-    /* It has been to the barrier. A change that it announced only now could come too late for others. */
+    /* It has been to the barrier. A change that it announced only now could come too late for
+     * others. */
     if (data && member->pass && member->pass->runtime == runtime)
         member->barriers++;
     return data;
@@ -332,7 +341,8 @@ SHIM_EXPORT void GOMP_ordered_start(void)
 
 #define TASKLOOP_IF (1u << 10) /* libgomp's flag: the `if` clause, if any, is true */
 
-/* Nobody else can run them. With more than one processor that wastes some: the runtime does better then. */
+/* Nobody else can run them. With more than one processor that wastes some: the runtime does better
+ * then. */
 static inline bool at_once(const struct nm_runtime *runtime)
 {
     if (!nm_will_meet(&nm_member, runtime))

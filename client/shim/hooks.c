@@ -1,7 +1,8 @@
 /* hooks.c - the moments at which libraries come and go, and the last words at exit.
  *
- * dlopen looks at its return address to know who calls (RUNPATH, namespaces): so the real one is jumped to, not called.
- * This file must be compiled with optimisation, and a test checks that a plugin's RUNPATH still works.
+ * dlopen looks at its return address to know who calls (RUNPATH, namespaces): so the real one is
+ * jumped to, not called. This file must be compiled with optimisation, and a test checks that a
+ * plugin's RUNPATH still works.
  */
 #include "whole.h"
 
@@ -83,7 +84,8 @@ SHIM_EXPORT int dlclose(void *handle)
     return result;
 }
 
-/* Threads of ours and the manager's processes count for the same limit as the program's, where the user is the same. */
+/* Threads of ours and the manager's processes count for the same limit as the program's, where the
+ * user is the same. */
 static void say_no_room(void)
 {
     static atomic_bool said;
@@ -105,7 +107,8 @@ SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribut
     static _Atomic(create_fn) real;
     if (!real)
         real = (create_fn)nm_next_symbol("pthread_create");
-    /* A library that was loaded a moment ago makes its pool: the only sign of it when nothing is loaded afterwards. */
+    /* A library that was loaded a moment ago makes its pool: the only sign of it when nothing is
+     * loaded afterwards. */
     look_for_setters();
     int error = real(thread, attributes, start, argument);
     if (NM_LIKELY(error != EAGAIN))

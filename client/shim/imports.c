@@ -4,8 +4,9 @@
  * give sections out, so a program without that import has none. clang gives out its loops of 32-bit
  * numbers by the same entry.
  *
- * Undefined symbols stand before all others in an object's dynamic symbol table, and the GNU hash table says where the
- * others begin. An object without that table counts as one that may have sections.
+ * Undefined symbols stand before all others in an object's dynamic symbol table, and the GNU hash
+ * table says where the others begin. An object without that table counts as one that may have
+ * sections.
  */
 #include "shim.h"
 
@@ -52,8 +53,8 @@ static bool gives_out_sections(const char *name, uintptr_t address, void *data)
     return strcmp(name, "__kmpc_for_static_init_4") == 0 || strncmp(name, "GOMP_sections", 13) == 0;
 }
 
-/* How many symbols to look at. The table of an object that exports nothing does not tell; linkers put the strings behind the
- * symbols. */
+/* How many symbols to look at. The table of an object that exports nothing does not tell; linkers
+ * put the strings behind the symbols. */
 static size_t count_of(const struct tables *tables)
 {
     uint32_t undefined = tables->gnu_hash[1];
@@ -74,7 +75,8 @@ static bool imports(const struct tables *tables, const struct question *question
     return count == 0;
 }
 
-/* The runtimes call each other by these names, and we forward them: no program's regions are in there. */
+/* The runtimes call each other by these names, and we forward them: no program's regions are in
+ * there. */
 static bool is_apart(const char *name)
 {
     static const char *const names[] = {"libgomp", "libomp", "libiomp5", "libnumaestro", "linux-vdso", "ld-linux"};

@@ -1,11 +1,13 @@
-/* kmp.c - the entry points of LLVM's and Intel's OpenMP that open a parallel region, as clang, icx and flang call them.
+/* kmp.c - the entry points of LLVM's and Intel's OpenMP that open a parallel region, as clang, icx
+ * and flang call them.
  *
- * Each finds the caller's runtime by the outlined function and settles the plan. A team with more threads than processors is
- * folded in user space where that can be (kmp_inside.c); else the runtime runs the region, and each member is known to be in a
- * pass, so that it can be folded at a later barrier.
+ * Each finds the caller's runtime by the outlined function and settles the plan. A team with more
+ * threads than processors is folded in user space where that can be (kmp_inside.c); else the
+ * runtime runs the region, and each member is known to be in a pass, so that it can be folded at a
+ * later barrier.
  *
- * __kmpc_fork_call is variadic, and every argument is a pointer. They are passed on through the smallest bucket that
- * holds them: surplus arguments of a variadic call are never looked at.
+ * __kmpc_fork_call is variadic, and every argument is a pointer. They are passed on through the
+ * smallest bucket that holds them: surplus arguments of a variadic call are never looked at.
  */
 #include "whole.h"
 
@@ -68,8 +70,8 @@ static void pass_on(fork_fn fork, void *place, nm_microtask task, int32_t count,
         fork(place, count, task, A256(0), A256(256), A256(512), A256(768));
 }
 
-/* The threads of a region begin with the rounding modes of the one that opened it, and that one goes on with them: as libomp
- * has it on this processor. */
+/* The threads of a region begin with the rounding modes of the one that opened it, and that one
+ * goes on with them: as libomp has it on this processor. */
 
 #if defined(__x86_64__)
 #define MXCSR_FLAGS 0x3fu /* what has happened, not what is wanted */
@@ -117,7 +119,8 @@ static void member(int32_t *gtid, int32_t *tid, struct call *call)
     nm_pass_member(&call->pass, (uint32_t)*tid);
 }
 
-/* The region's team is run by fewer kernel threads than it has members. False: it is to be run by the runtime. */
+/* The region's team is run by fewer kernel threads than it has members. False: it is to be run by
+ * the runtime. */
 static __attribute__((noinline)) bool fold(struct call *call, const struct nm_plan *plan)
 {
     enum nm_fold_why why = nm_whole_refused(call->pass.runtime, plan->members);

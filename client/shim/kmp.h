@@ -41,7 +41,8 @@ struct nm_kmp_ident {
 };
 extern struct nm_kmp_ident nm_kmp_place __attribute__((visibility("hidden"))); /* of our own calls */
 
-/* kmp_order.c: the order of a reduction in the team of this pass; false: its members reduce one after the other. */
+/* kmp_order.c: the order of a reduction in the team of this pass; false: its members reduce one
+ * after the other. */
 bool nm_kmp_reduces_in_tree(const struct nm_pass *pass, const void *data, nm_combine combine);
 /* By the root, when all have come: everybody's data is combined into the root's. */
 void nm_kmp_combine_all(const struct nm_pass *pass, void **data, nm_combine combine);

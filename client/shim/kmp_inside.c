@@ -1,12 +1,14 @@
-/* kmp_inside.c - libomp's constructs inside a region whose team is folded, and its team that is held open.
+/* kmp_inside.c - libomp's constructs inside a region whose team is folded, and its team that is
+ * held open.
  *
- * A folded team waits at nm_fold_barrier where libomp has a barrier; what libomp does besides the waiting (handing out work,
- * choosing the thread of a single) it goes on doing. libomp finds a thread by a thread-local number, which follows the context.
- * Tasks are run by the context that makes them, at once, as the compiler does it for `if(0)`. Whatever else waits inside libomp
+ * A folded team waits at nm_fold_barrier where libomp has a barrier; what libomp does besides the
+ * waiting (handing out work, choosing the thread of a single) it goes on doing. libomp finds a
+ * thread by a thread-local number, which follows the context. Tasks are run by the context that
+ * makes them, at once, as the compiler does it for `if(0)`. Whatever else waits inside libomp
  * (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
  *
- * A team that is held open is one real region of libomp, whose members wait in nm_fold_member. kmp_outside.c keeps sequential
- * code from noticing it.
+ * A team that is held open is one real region of libomp, whose members wait in nm_fold_member.
+ * kmp_outside.c keeps sequential code from noticing it.
  */
 #include "kmp.h"
 
@@ -87,7 +89,8 @@ static void held_member(int32_t *gtid, int32_t *tid, ...)
     struct nm_runtime *runtime = held.runtime;
     uint32_t number = (uint32_t)*tid;
     nm_kmp_gtid = *gtid;
-    /* A limit of threads may have made the team smaller: then it is none of ours, and all see that. */
+    /* A limit of threads may have made the team smaller: then it is none of ours, and all see
+     * that. */
     if ((uint32_t)runtime->get_num_threads() != held.members)
         return;
     if (held.asks)
@@ -183,8 +186,9 @@ SHIM_EXPORT int32_t __kmpc_cancel_barrier(void *place, int32_t gtid)
     return 0;
 }
 
-/* A member that flushes again and again is likely to wait for what another one writes: pipelines are made so. Others that could
- * run go before it then. Where that is wrong, one flush in so many costs a switch. */
+/* A member that flushes again and again is likely to wait for what another one writes: pipelines
+ * are made so. Others that could run go before it then. Where that is wrong, one flush in so many
+ * costs a switch. */
 #define FLUSHES_A_TURN 8u
 
 SHIM_EXPORT void __kmpc_flush(void *place)
@@ -211,7 +215,8 @@ static void before_sequential(const struct nm_runtime *runtime)
 
 static void *reduced[NM_FOLD_MEMBERS]; /* each member's data */
 
-/* Everybody's data is combined into the root's. The root returns while the others wait for another meeting. */
+/* Everybody's data is combined into the root's. The root returns while the others wait for another
+ * meeting. */
 static int32_t reduce_in_tree(const struct nm_pass *pass, void *data, nm_combine combine)
 {
     uint32_t number = nm_context_self->number;
@@ -282,8 +287,9 @@ SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
     if (reduction == IN_TREE) {
         nm_fold_barrier(nm_context_self);
     } else if (reduction == BEFORE_BARRIER) {
-        /* Gives back the lock of the reduction first. The member may have to wait for its own carrier at the barrier, and that
-         * carrier may be running a member that waits for the lock. */
+        /* Gives back the lock of the reduction first. The member may have to wait for its own
+         * carrier at the barrier, and that carrier may be running a member that waits for the
+         * lock. */
         k->end_reduce_nowait(place, gtid, lock);
         if (nm_meets(&nm_member, runtime))
             nm_fold_barrier(nm_context_self);
@@ -359,7 +365,8 @@ SHIM_EXPORT void __kmpc_doacross_wait(void *place, int32_t gtid, const int64_t *
 
 /* Tasks */
 
-/* Nobody else can run them. With more than one processor that wastes some: the runtime does better then. */
+/* Nobody else can run them. With more than one processor that wastes some: the runtime does better
+ * then. */
 static inline bool at_once(const struct nm_runtime *runtime)
 {
     if (!nm_will_meet(&nm_member, runtime))
@@ -369,7 +376,8 @@ static inline bool at_once(const struct nm_runtime *runtime)
     return true;
 }
 
-/* As the compiler does it for a task that is not to be put off. The second word of a task is its function. */
+/* As the compiler does it for a task that is not to be put off. The second word of a task is its
+ * function. */
 static void do_task(const struct nm_kmp *k, void *place, int32_t gtid, void *task)
 {
     nm_routine routine = ((nm_routine *)task)[1];
@@ -482,7 +490,8 @@ static void see_size(int32_t *gtid, int32_t *tid, int *size, struct nm_runtime *
         *size = runtime->get_num_threads();
 }
 
-/* `if(0) num_threads(3)`: some versions give the 3 to the next real region, others drop it. Each is asked once. */
+/* `if(0) num_threads(3)`: some versions give the 3 to the next real region, others drop it. Each is
+ * asked once. */
 static bool keeps_size(struct nm_runtime *runtime, int32_t gtid)
 {
     struct nm_kmp *k = &known[runtime->inside - known];

@@ -1,9 +1,11 @@
 /* kmp_loops.c - how a static loop is divided among the members of a folded team.
  *
- * libomp's answer follows from the member's number and the team's size alone. Builds with assertions (Debian's, Ubuntu's) format a
- * line of text for each answer all the same, and a folded team asks N times on one processor. So the shim answers its members.
- * It compares its first answers with the runtime's; if one differs, that runtime divides all loops from then on. So it does after
- * KMP_SCHEDULE or kmp_set_defaults, which choose another rule, and where a tool wants to hear of loops.
+ * libomp's answer follows from the member's number and the team's size alone. Builds with
+ * assertions (Debian's, Ubuntu's) format a line of text for each answer all the same, and a folded
+ * team asks N times on one processor. So the shim answers its members. It compares its first
+ * answers with the runtime's; if one differs, that runtime divides all loops from then on. So it
+ * does after KMP_SCHEDULE or kmp_set_defaults, which choose another rule, and where a tool wants to
+ * hear of loops.
  */
 #include "kmp.h"
 

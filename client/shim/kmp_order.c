@@ -1,8 +1,9 @@
 /* kmp_order.c - which member's data libomp combines with which other's.
  *
- * Large teams reduce in a tree, within a barrier; which ones do depends on the version. Which member's data is combined with
- * which other's decides the last bits of a floating-point sum. So libomp is asked once for each team size: a reduction of its
- * own tells the order, and ours repeats it.
+ * Large teams reduce in a tree, within a barrier; which ones do depends on the version. Which
+ * member's data is combined with which other's decides the last bits of a floating-point sum. So
+ * libomp is asked once for each team size: a reduction of its own tells the order, and ours repeats
+ * it.
  */
 #include "kmp.h"
 

@@ -1,11 +1,13 @@
 /* kmp_outside.c - libomp's functions as sequential code calls them while a team is held open.
  *
- * libomp keeps what it knows of a thread in its heap, so it takes the root for a member of the team that is held, also
- * outside of the program's regions. Every function of libomp that looks at the team is therefore exported here too. The frequent
- * questions are answered as sequential code expects. All others dissolve the team before the runtime sees the call.
+ * libomp keeps what it knows of a thread in its heap, so it takes the root for a member of the team
+ * that is held, also outside of the program's regions. Every function of libomp that looks at the
+ * team is therefore exported here too. The frequent questions are answered as sequential code
+ * expects. All others dissolve the team before the runtime sees the call.
  *
- * Their signatures differ and do not matter: a stub keeps all registers that carry arguments and jumps to the runtime's
- * function. Unless a team is held, and the root outside of it, that is two loads and a jump.
+ * Their signatures differ and do not matter: a stub keeps all registers that carry arguments and
+ * jumps to the runtime's function. Unless a team is held, and the root outside of it, that is two
+ * loads and a jump.
  */
 #include "whole.h"
 #include "kmp_names.h"
@@ -18,7 +20,8 @@
 
 #define RUNTIMES 4
 
-/* A function of the runtimes. `real` is set while there is one runtime only; it stands first because stubs know it by that. */
+/* A function of the runtimes. `real` is set while there is one runtime only; it stands first
+ * because stubs know it by that. */
 struct nm_slot {
     void *_Atomic real;
     const char *name;
@@ -360,7 +363,8 @@ bool nm_kmp_ready(struct nm_runtime *runtime)
     static bool first = true;
     if (first) {
         first = false;
-        /* libomp holds its own locks while a process forks, and ends its threads at exit: we come before it. */
+        /* libomp holds its own locks while a process forks, and ends its threads at exit: we come
+         * before it. */
         pthread_atfork(before_fork, NULL, NULL);
         atexit(at_end);
         if (!HAS_STUBS || is_told_otherwise())

@@ -1,9 +1,12 @@
-/* own.c - calls that are about the kernel thread that makes them, or that do not go together with folding.
+/* own.c - calls that are about the kernel thread that makes them, or that do not go together with
+ * folding.
  *
- * A member of a folded team is not on a certain kernel thread. Where it asks for something that the kernel keeps for each thread
- * (signal masks, alternate stacks, affinity, priority), it first goes to its own, and stays there for the rest of the region; the
- * function of the region is known by then, and its next executions are left to the kernel from the start. In sequential code the
- * root is on its own kernel thread anyway; calls that visit every thread of the process dissolve the team there.
+ * A member of a folded team is not on a certain kernel thread. Where it asks for something that the
+ * kernel keeps for each thread (signal masks, alternate stacks, affinity, priority), it first goes
+ * to its own, and stays there for the rest of the region; the function of the region is known by
+ * then, and its next executions are left to the kernel from the start. In sequential code the root
+ * is on its own kernel thread anyway; calls that visit every thread of the process dissolve the
+ * team there.
  */
 #include "whole.h"
 
@@ -51,7 +54,8 @@ ABOUT_THREAD(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *
 ABOUT_THREAD(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *param), (pid, policy, param))
 ABOUT_THREAD(int, sched_setparam, (pid_t pid, const struct sched_param *param), (pid, param))
 
-/* A jump out of a signal handler puts back a mask, too; the thread is its own already where one was set. */
+/* A jump out of a signal handler puts back a mask, too; the thread is its own already where one was
+ * set. */
 
 /* Calls about another thread: if it is a member, it goes to its own kernel thread. */
 static void send_home(pthread_t thread)

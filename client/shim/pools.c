@@ -1,4 +1,5 @@
-/* pools.c - the threads of the runtimes' pools when the allocation changes: they sleep, spin, or move.
+/* pools.c - the threads of the runtimes' pools when the allocation changes: they sleep, spin, or
+ * move.
  *
  * These are the hooks that src/adopt.c and src/helper.c call. A region's own size is region.c's.
  */
@@ -23,8 +24,8 @@ static void before_vacate(uint32_t count, bool root)
     }
 }
 
-/* The threads of the pools, as far as they were seen, and those that are about to run a folded team; the helper moves everything
- * else. */
+/* The threads of the pools, as far as they were seen, and those that are about to run a folded
+ * team; the helper moves everything else. */
 static void move_pool(const struct nm_cpuset *set)
 {
     for (uint32_t i = 1; nm_fold_is_open() && i < nm_least(nm_client.count, nm_fold_members()); i++)

@@ -1,7 +1,8 @@
 /* region.c - what the size of a parallel region may be, and its bookkeeping.
  *
- * Nearly every region takes the short way of shim.h (nm_quick_enter): a handful of loads and four stores to lines that
- * only this thread writes; no system call, no lock, no allocation, no read-modify-write. Here is the long way.
+ * Nearly every region takes the short way of shim.h (nm_quick_enter): a handful of loads and four
+ * stores to lines that only this thread writes; no system call, no lock, no allocation, no
+ * read-modify-write. Here is the long way.
  */
 #include "../src/message.h"
 #include "whole.h"
@@ -39,7 +40,8 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }
 
-/* Threads that the manager takes for the largest team of this program; it does not give out more processors. */
+/* Threads that the manager takes for the largest team of this program; it does not give out more
+ * processors. */
 static _Atomic uint32_t told_threads;
 
 void nm_team_told(uint32_t threads)
@@ -135,7 +137,8 @@ static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
 {
     if (!runtime->threads_max)
         runtime->threads_max = (uint32_t)runtime->get_max_threads();
-    /* A program of one thread has nothing to fold, and a second thread would cost it: malloc begins to lock. */
+    /* A program of one thread has nothing to fold, and a second thread would cost it: malloc begins
+     * to lock. */
     if (!nm_client.attached && !nm_client.tried && (runtime->threads_max == 1 || !nm_helper_attach()))
         nm_attach(false);
     nm_adopt(true);
@@ -228,7 +231,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     struct nm_thread *self = &nm_self;
     struct nm_plan plan = {.team = asked, .members = asked, .region = region};
     if (NM_UNLIKELY(self->depth > 0)) {
-        /* Nested, opened by the same thread. Had we not made the outer team one thread, this one would be serialized. */
+        /* Nested, opened by the same thread. Had we not made the outer team one thread, this one
+         * would be serialized. */
         if (asked == 0 && self->serialized)
             plan.team = plan.members = 1;
         return plan;
@@ -243,7 +247,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         catch_up(runtime);
         page = nm_client.page;
     }
-    /* For a root that was in a long region when the decision was carried out for it, and for a second one. */
+    /* For a root that was in a long region when the decision was carried out for it, and for a
+     * second one. */
     nm_memory_follow();
     uint32_t flags = atomic_load_explicit(&nm_client.flags, memory_order_relaxed);
     if (NM_UNLIKELY(flags & NM_FLAG_LENT))

@@ -1,8 +1,9 @@
 /* runtime.c - which OpenMP runtime a caller means.
  *
- * A preloaded symbol is hit by every object in the process, also by a Python wheel whose private libgomp was loaded with
- * RTLD_LOCAL; dlsym(RTLD_NEXT) would answer with nothing or with another copy. So the runtime is looked up in the scope of
- * the object that calls, and remembered by call site.
+ * A preloaded symbol is hit by every object in the process, also by a Python wheel whose private
+ * libgomp was loaded with RTLD_LOCAL; dlsym(RTLD_NEXT) would answer with nothing or with another
+ * copy. So the runtime is looked up in the scope of the object that calls, and remembered by call
+ * site.
  */
 #include "whole.h"
 
@@ -66,7 +67,8 @@ static void *pinned_handle(void *symbol)
     Dl_info info;
     if (!dladdr(symbol, &info) || !info.dli_fname)
         return NULL;
-    /* Its functions are called for as long as the process lives. Distributions mark these libraries so anyway. */
+    /* Its functions are called for as long as the process lives. Distributions mark these libraries
+     * so anyway. */
     return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
@@ -126,8 +128,9 @@ static struct nm_runtime *known(uintptr_t base)
     return NULL;
 }
 
-/* libomp looks around once, at the first call that needs it: now, and under the user's own mask. What it reads is that mask
- * also when the manager moves this thread at this very moment (syscall.c). */
+/* libomp looks around once, at the first call that needs it: now, and under the user's own mask.
+ * What it reads is that mask also when the manager moves this thread at this very moment
+ * (syscall.c). */
 static void start_libomp(struct nm_runtime *r)
 {
     nm_widen_for_start();

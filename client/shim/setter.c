@@ -1,7 +1,8 @@
 /* setter.c - libraries that have a setter of their own: OpenBLAS, BLIS, MKL, oneTBB.
  *
- * The setter is called with the allocation, never with more than the library would have used by itself. A value that
- * is not the one set last was set by the program: then the library is left alone from there on.
+ * The setter is called with the allocation, never with more than the library would have used by
+ * itself. A value that is not the one set last was set by the program: then the library is left
+ * alone from there on.
  */
 #include "shim.h"
 
@@ -68,8 +69,9 @@ static bool is_listed(uintptr_t base)
     return false;
 }
 
-/* What the library would use without us. OpenBLAS has counted the processors of the allocation at its start; unless the
- * user said how many threads it shall have, it would have counted the user's own. */
+/* What the library would use without us. OpenBLAS has counted the processors of the allocation at
+ * its start; unless the user said how many threads it shall have, it would have counted the user's
+ * own. */
 static int own_size(const struct library *library)
 {
     bool said = getenv("OPENBLAS_NUM_THREADS") || getenv("GOTO_NUM_THREADS") || getenv("OMP_NUM_THREADS");
@@ -183,7 +185,8 @@ bool nm_setters_scan(void)
     int saved = errno;
     struct names names = {.count = 0};
     dl_iterate_phdr(collect, &names);
-    /* Never waits: the program may be inside a dlopen of the very library whose setter waits for that. */
+    /* Never waits: the program may be inside a dlopen of the very library whose setter waits for
+     * that. */
     if (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
         errno = saved;
         return libraries_count > 0;

@@ -1,4 +1,5 @@
-/* shim.h - inside the preloaded library: which OpenMP runtime a caller means, and what a region's size may be.
+/* shim.h - inside the preloaded library: which OpenMP runtime a caller means, and what a region's
+ * size may be.
  */
 #ifndef NUMAESTRO_SHIM_H
 #define NUMAESTRO_SHIM_H
@@ -11,10 +12,12 @@
 typedef void (*nm_outlined)(void *);
 typedef void (*nm_microtask)(int32_t *gtid, int32_t *tid, ...);
 
-/* Threads of a team whose ids are remembered; those beyond are moved by the helper a moment later. */
+/* Threads of a team whose ids are remembered; those beyond are moved by the helper a moment
+ * later. */
 #define NM_ROLL 256
 
-/* One loaded OpenMP runtime. There may be several (each Python wheel brings its own libgomp); entries are never freed. */
+/* One loaded OpenMP runtime. There may be several (each Python wheel brings its own libgomp);
+ * entries are never freed. */
 struct nm_runtime {
     uintptr_t base;
     void *handle;
@@ -71,7 +74,8 @@ struct nm_region {
      * generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
     _Atomic uint64_t settled;
     _Atomic uint8_t sizing; /* enum nm_sizing */
-    /* Its latest execution came to no barrier inside: its team could change nowhere, so its members count no barriers. */
+    /* Its latest execution came to no barrier inside: its team could change nowhere, so its members
+     * count no barriers. */
     _Atomic bool bare;
     _Atomic bool internal; /* the runtime's own: libomp has a team of hidden helpers, whose first thread waits in it for ever */
     struct nm_fold_memory fold;
@@ -124,7 +128,8 @@ void nm_runtimes_flush(void);
 
 /* imports.c */
 bool nm_may_have_sections(void); /* some loaded object imports what gives out sections */
-/* Whether `says(name, address, data)` is true of anything that a loaded object other than the runtimes imports, or may be. */
+/* Whether `says(name, address, data)` is true of anything that a loaded object other than the
+ * runtimes imports, or may be. */
 bool nm_imports_any(bool (*says)(const char *name, uintptr_t address, void *data), void *data);
 
 /* region.c */
@@ -140,8 +145,8 @@ void nm_team_told(uint32_t threads);       /* the manager knows of a team of so 
 #define NM_REGIONS 4096u /* power of two */
 extern struct nm_region nm_regions[NM_REGIONS] __attribute__((visibility("hidden")));
 
-/* Where libomp waits without spinning, a thread can be cancelled. So a thread that the program made,
- * and may cancel, spins there as it would without us; libomp yields while it does. */
+/* Where libomp waits without spinning, a thread can be cancelled. So a thread that the program
+ * made, and may cancel, spins there as it would without us; libomp yields while it does. */
 static inline bool nm_steers_waiting(const struct nm_runtime *runtime)
 {
     return !runtime->kmp || nm_self.is_main;

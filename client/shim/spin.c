@@ -1,12 +1,13 @@
 /* spin.c - how long the threads of a runtime spin before they sleep.
  *
- * On processors of one's own spinning is right: a futex wake costs more than a short region. On fewer processors than
- * threads it keeps the thread that is waited for from running. Neither runtime can know, because both look at their own
- * threads only.
+ * On processors of one's own spinning is right: a futex wake costs more than a short region. On
+ * fewer processors than threads it keeps the thread that is waited for from running. Neither
+ * runtime can know, because both look at their own threads only.
  *
- * libgomp has no call for this. `numaestro run` starts the program with GOMP_SPINCOUNT=300089, which means to libgomp what
- * its default of 300000 means; the one aligned word of libgomp's data with that value is its spin count. If there is
- * not exactly one such word, nothing is ever written.
+ * libgomp has no call for this. `numaestro run` starts the program with GOMP_SPINCOUNT=300089,
+ * which means to libgomp what its default of 300000 means; the one aligned word of libgomp's data
+ * with that value is its spin count. If there is not exactly one such word, nothing is ever
+ * written.
  */
 #include "whole.h"
 
@@ -32,7 +33,8 @@ static int find_mark(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
     struct mark_query *query = data;
-    /* dladdr's base is the address of the first segment, which is the load bias for a shared object. */
+    /* dladdr's base is the address of the first segment, which is the load bias for a shared
+     * object. */
     if (info->dlpi_addr != query->base)
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
@@ -150,8 +152,9 @@ struct spread {
 
 #define PART_PATIENCE_NS 1000000ull
 
-/* Each member goes to a PU of its own, and is then free again within the allocation. The root thread gives way, rather
- * than spins, until all have; from then on spinning is right again, also for the barrier that ends this region. */
+/* Each member goes to a PU of its own, and is then free again within the allocation. The root
+ * thread gives way, rather than spins, until all have; from then on spinning is right again, also
+ * for the barrier that ends this region. */
 static void go_apart(void *data)
 {
     struct spread *spread = data;
@@ -172,9 +175,10 @@ static void go_apart(void *data)
     errno = saved;
 }
 
-/* A team that grows wakes threads which last ran on the processor it comes from. Were they put there again, the root thread
- * would spin at the barrier on the very processor that the thread it waits for needs. So they part first. Called by the
- * root thread, between regions, after all threads were allowed the new set. */
+/* A team that grows wakes threads which last ran on the processor it comes from. Were they put
+ * there again, the root thread would spin at the barrier on the very processor that the thread it
+ * waits for needs. So they part first. Called by the root thread, between regions, after all
+ * threads were allowed the new set. */
 void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set)
 {
     if (runtime->kmp || !runtime->spin_count)
@@ -193,7 +197,8 @@ static void roll_call_kmp(int32_t *gtid, int32_t *tid, ...)
     enroll(called, (unsigned)*tid);
 }
 
-/* Every member of the team runs `gomp` or `kmp` once; false where that cannot be had without harm. */
+/* Every member of the team runs `gomp` or `kmp` once; false where that cannot be had without
+ * harm. */
 static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm_microtask kmp)
 {
     static struct {
@@ -215,8 +220,9 @@ static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm
     return true;
 }
 
-/* Threads that wait for the next region took their spin count when they began to wait. One region of the size they know
- * lets them begin again, with the short one; it also takes down who they are. Called by the root thread, between regions, on the old processors. */
+/* Threads that wait for the next region took their spin count when they began to wait. One region
+ * of the size they know lets them begin again, with the short one; it also takes down who they are.
+ * Called by the root thread, between regions, on the old processors. */
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team)
 {
     memset(runtime->roll, 0, sizeof runtime->roll);

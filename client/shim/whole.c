@@ -1,6 +1,7 @@
 /* whole.c - when a whole team is folded, held open, and given back to its runtime.
  *
- * The state of the team that is held belongs to the primary root thread. What other threads may ask is atomic.
+ * The state of the team that is held belongs to the primary root thread. What other threads may ask
+ * is atomic.
  */
 #include "whole.h"
 
@@ -42,7 +43,8 @@ bool nm_whole_is_refused(void)
     return refused != NM_WHY_NONE;
 }
 
-/* Restartable sequences belong to the kernel thread; only the C library's own use of them is known to do no harm. */
+/* Restartable sequences belong to the kernel thread; only the C library's own use of them is known
+ * to do no harm. */
 static int uses_rseq(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
@@ -62,7 +64,8 @@ static bool fulfills_events(const char *name, uintptr_t address, void *data)
     return strcmp(name, "omp_fulfill_event") == 0;
 }
 
-/* libgomp's entries that put a state of their own in the place of the thread's, and those of gcc before 4.9. */
+/* libgomp's entries that put a state of their own in the place of the thread's, and those of gcc
+ * before 4.9. */
 static bool is_unknown(const char *name, uintptr_t address, void *data)
 {
     (void)address;
@@ -89,7 +92,8 @@ static enum nm_fold_why look_around(void)
         return NM_WHY_RSEQ;
     if (nm_imports_any(is_unknown, NULL))
         return NM_WHY_RUNTIME;
-    /* Such a task ends when the program says so, perhaps later in the context that made it: it cannot be run at once. */
+    /* Such a task ends when the program says so, perhaps later in the context that made it: it
+     * cannot be run at once. */
     return nm_imports_any(fulfills_events, NULL) ? NM_WHY_TASKS : nm_switch_refused();
 }
 
@@ -130,8 +134,9 @@ void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
     member->real = real;
 }
 
-/* Processors for the team from here on. A decision for fewer is adopted one barrier later than it is seen: by then the team has
- * left the others by itself, and no thread waits on a processor for one that was moved there and cannot run. */
+/* Processors for the team from here on. A decision for fewer is adopted one barrier later than it
+ * is seen: by then the team has left the others by itself, and no thread waits on a processor for
+ * one that was moved there and cannot run. */
 static uint32_t count_from_here(struct nm_member *member, const struct nm_pass *pass)
 {
     const struct numaestro_page *page = nm_client.page;
@@ -184,7 +189,8 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     if (nm_self.root == NM_PRIMARY)
         atomic_store_explicit(&pass->region->bare, member->barriers == 0, memory_order_relaxed);
     if (NM_UNLIKELY(member->joined)) {
-        /* The runtime ends its region on everybody's own kernel thread. All have done with the team's carriers first. */
+        /* The runtime ends its region on everybody's own kernel thread. All have done with the
+         * team's carriers first. */
         if (!member->real)
             nm_fold_barrier(nm_context_self);
         if (nm_self.root == NM_PRIMARY)
@@ -198,7 +204,8 @@ struct nm_member nm_nested_begin(unsigned asked)
 {
     struct nm_member outer = nm_member;
     struct nm_pass *pass = outer.pass;
-    /* Threads of an inner team wait in the runtime for the one that opened it, and keep its carrier. */
+    /* Threads of an inner team wait in the runtime for the one that opened it, and keep its
+     * carrier. */
     if (pass && !outer.real && asked != 1 && pass->runtime->get_max_active_levels && pass->runtime->get_max_active_levels() > 1)
         nm_watch_give_back(NM_WHY_NESTED);
     nm_member = (struct nm_member){.pass = NULL};
@@ -245,8 +252,8 @@ static void thread_ends(void *unused)
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* The runtime waits for its threads when the root thread ends: that must find them free. Destructors of this kind run
- * before those of keys, which the runtime uses. */
+/* The runtime waits for its threads when the root thread ends: that must find them free.
+ * Destructors of this kind run before those of keys, which the runtime uses. */
 static void dissolve_at_thread_end(void)
 {
     static __thread bool told __attribute__((tls_model("initial-exec")));

@@ -1,12 +1,13 @@
 /* whole.h - a region whose team keeps its size while the number of its processors changes.
  *
- * A *pass* is one execution of a region by the primary root's team. A *member* is what a thread of the team knows of it. Each
- * barrier of a pass has a number, counted by each member for itself. Members use the runtime's own barriers, or those of fold.h
- * (then the pass is folded); the root decides on a change before it comes to a barrier, for the barrier after it, so that
- * all members have seen the decision when they come there.
+ * A *pass* is one execution of a region by the primary root's team. A *member* is what a thread of
+ * the team knows of it. Each barrier of a pass has a number, counted by each member for itself.
+ * Members use the runtime's own barriers, or those of fold.h (then the pass is folded); the root
+ * decides on a change before it comes to a barrier, for the barrier after it, so that all members
+ * have seen the decision when they come there.
  *
- * A team that is *held open* stays inside one region of the runtime while the program leaves regions and opens others. The
- * adapters (gomp_*.c, kmp_*.c) know how; whole.c knows when.
+ * A team that is *held open* stays inside one region of the runtime while the program leaves
+ * regions and opens others. The adapters (gomp_*.c, kmp_*.c) know how; whole.c knows when.
  */
 #ifndef NUMAESTRO_WHOLE_H
 #define NUMAESTRO_WHOLE_H
@@ -41,7 +42,8 @@ extern __thread struct nm_member nm_member __attribute__((tls_model("initial-exe
 
 /* Why a region with this plan cannot be folded in user space; NM_WHY_NONE: it can. */
 enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members);
-/* From any thread, for good: something in this process does not go together with folding in user space. */
+/* From any thread, for good: something in this process does not go together with folding in user
+ * space. */
 void nm_whole_refuse(enum nm_fold_why why);
 bool nm_whole_is_refused(void);
 /* Something is being loaded that has not been looked at. */
@@ -53,10 +55,12 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number);
 /* Opens the team that is to be held; `enter` as in nm_fold_open. Root, in sequential code. */
 bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags, void (*enter)(void *), void *argument,
                    void (*inside)(bool));
-/* Whether the team held open is one like this. A different one is dissolved, and so is one whose settings are old. */
+/* Whether the team held open is one like this. A different one is dissolved, and so is one whose
+ * settings are old. */
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags);
 void nm_whole_run(struct nm_pass *pass);
-/* Before anything that needs the runtime to itself. Does nothing inside a region, or where nothing is held. */
+/* Before anything that needs the runtime to itself. Does nothing inside a region, or where nothing
+ * is held. */
 void nm_whole_dissolve(void);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
@@ -68,8 +72,8 @@ static inline bool nm_whole_is_held(void)
 /* A member of a folded team is about to do something that belongs to its own kernel thread. */
 void nm_whole_own_thread(void);
 
-/* The runtime may run the region as it is: its team is neither folded nor could it be before its end. A quick plan is that of the
- * primary root outside of other regions. */
+/* The runtime may run the region as it is: its team is neither folded nor could it be before its
+ * end. A quick plan is that of the primary root outside of other regions. */
 static inline bool nm_is_bare(const struct nm_plan *plan)
 {
     return plan->quick && !plan->fold && atomic_load_explicit(&plan->region->bare, memory_order_relaxed) &&
@@ -116,9 +120,10 @@ static inline bool nm_will_meet(const struct nm_member *member, const struct nm_
     return changes ? !pass->to_real : !member->real;
 }
 
-/* Around what the runtime runs within a call of sequential code: a task, or a region of one thread that the compiler opens by
- * itself. Regions in there are nested ones, and are left to the runtime: a team held open would still be there when the runtime
- * ends the task, and the settings in there are another task's. */
+/* Around what the runtime runs within a call of sequential code: a task, or a region of one thread
+ * that the compiler opens by itself. Regions in there are nested ones, and are left to the runtime:
+ * a team held open would still be there when the runtime ends the task, and the settings in there
+ * are another task's. */
 static inline bool nm_task_begin(void)
 {
     if (NM_LIKELY(nm_member.pass != NULL) || nm_self.depth > 0)
@@ -154,7 +159,8 @@ void nm_kmp_find(struct nm_runtime *runtime);
 bool nm_kmp_run(struct nm_pass *pass);
 void nm_kmp_real_barrier(struct nm_runtime *runtime);
 void nm_kmp_serialized(struct nm_runtime *runtime, void *place, nm_microtask task, void *argument);
-/* Whether a team of that size has to find out in which order libomp reduces; then every member of it does so. */
+/* Whether a team of that size has to find out in which order libomp reduces; then every member of
+ * it does so. */
 bool nm_kmp_asks_for_order(struct nm_runtime *runtime, uint32_t members);
 void nm_kmp_ask_for_order(struct nm_runtime *runtime, int32_t gtid, uint32_t number, uint32_t members);
 /* nm_whole_settings for libomp, where members share no memory of settings with sequential code. */

@@ -1,5 +1,6 @@
-/* window.c - the root thread's side of the analyzer: it runs regions at the size that a window wants, and writes down how long
- * they took, as long as nothing else changes. Two looks at the clock and one record a region.
+/* window.c - the root thread's side of the analyzer: it runs regions at the size that a window
+ * wants, and writes down how long they took, as long as nothing else changes. Two looks at the
+ * clock and one record a region.
  */
 #include "analyzer.h"
 #include "shim.h"
@@ -39,7 +40,8 @@ uint64_t nm_window_switches(void)
     return (uint64_t)usage.ru_nivcsw;
 }
 
-/* A time that is long enough to be interrupted: was it? What is shorter has many like it, and the quartile will do. */
+/* A time that is long enough to be interrupted: was it? What is shorter has many like it, and the
+ * quartile will do. */
 static bool disturbed(uint64_t ns)
 {
     if (ns < LOOK_NS)

@@ -1,8 +1,9 @@
 /* adopt.c - carrying a decision out: read the page, vacate processors, move the threads, say so.
  *
- * The program's root thread puts a decision in force at a region entry: it moves itself and the threads it knows. The
- * helper then moves all others and tells the manager. When the root does not come by, the helper does everything; where
- * there is no helper, the root does. The adoption lock lets one of them in; it is held for tens of microseconds.
+ * The program's root thread puts a decision in force at a region entry: it moves itself and the
+ * threads it knows. The helper then moves all others and tells the manager. When the root does not
+ * come by, the helper does everything; where there is no helper, the root does. The adoption lock
+ * lets one of them in; it is held for tens of microseconds.
  */
 #include "client.h"
 #include "message.h"
@@ -36,8 +37,8 @@ static bool is_empty(const struct nm_cpuset *set)
     return any == 0;
 }
 
-/* A consistent copy of what the manager decided. False if the manager stays in the middle of a write (it died there), and
- * for an empty target, which is nobody's. */
+/* A consistent copy of what the manager decided. False if the manager stays in the middle of a
+ * write (it died there), and for an empty target, which is nobody's. */
 bool nm_read_target(struct numaestro_page *page, struct nm_target *out)
 {
     for (int attempt = 0; attempt < 1000; attempt++) {
@@ -71,7 +72,8 @@ static bool leaves_some(const struct nm_cpuset *old, const struct nm_cpuset *new
 static void carry_out(struct numaestro_page *page, const struct nm_target *target, bool root)
 {
     bool moved = memcmp(&nm_client.cpuset, &target->cpuset, sizeof target->cpuset) != 0;
-    /* While the threads are all awake: those that a smaller team sends to sleep come back with the policy they took along. */
+    /* While the threads are all awake: those that a smaller team sends to sleep come back with the
+     * policy they took along. */
     bool news = nm_memory_told(target->memory, target->nodes);
     nm_memory_follow();
     if (news && root && nm_hooks.tell_pool)
@@ -108,8 +110,8 @@ static void confirm(struct numaestro_page *page, uint32_t epoch)
     nm_notice(NM_ADOPTED, epoch, folded);
 }
 
-/* A region is being entered although processors are lent: the sequential phase is over. The helper says so; should its
- * wake-up be lost, the manager sees the regions by itself a little later. */
+/* A region is being entered although processors are lent: the sequential phase is over. The helper
+ * says so; should its wake-up be lost, the manager sees the regions by itself a little later. */
 void nm_back_from_sequential(void)
 {
     nm_client.flags &= ~(uint32_t)NM_FLAG_LENT;
@@ -143,7 +145,8 @@ void nm_adopt_rest(void)
     errno = saved;
 }
 
-/* The page stays as it is: a dead manager's word. What is in force is what a manager says at its orderly end. */
+/* The page stays as it is: a dead manager's word. What is in force is what a manager says at its
+ * orderly end. */
 void nm_adopt_nobody(void)
 {
     while (!try_lock())

@@ -1,7 +1,8 @@
 /* attach.c - getting a page from the manager, and saying things to it.
  *
- * A connection lives for one message: connect, send, perhaps receive, close. So the program may close, count or reuse
- * descriptors as it likes, and the manager's death is never noticed as a broken pipe.
+ * A connection lives for one message: connect, send, perhaps receive, close. So the program may
+ * close, count or reuse descriptors as it likes, and the manager's death is never noticed as a
+ * broken pipe.
  */
 #include "client.h"
 #include "message.h"
@@ -28,7 +29,8 @@ struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count =
 
 #define SYSTEM_SOCKET "/run/numaestro/attach"
 
-/* The path cannot change while the program lives, and getenv is not safe against setenv: read once, at load. */
+/* The path cannot change while the program lives, and getenv is not safe against setenv: read once,
+ * at load. */
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 __attribute__((constructor)) static void read_socket_path(void)
@@ -61,7 +63,8 @@ __attribute__((constructor)) static void read_socket_path(void)
         socket_path[0] = 0;
 }
 
-/* What `run` says of the mask that the program would have without us. Read once, at load, as the path. */
+/* What `run` says of the mask that the program would have without us. Read once, at load, as the
+ * path. */
 static struct nm_cpuset original;
 static bool has_original;
 
@@ -119,7 +122,8 @@ static void fill_hello(struct nm_hello *hello, bool reattach)
     memcpy(hello->claim_cpuset, nm_client.cpuset.words, sizeof hello->claim_cpuset);
 }
 
-/* Receives the answer and the page's descriptor, -1 if there is none within the socket's timeout. */
+/* Receives the answer and the page's descriptor, -1 if there is none within the socket's
+ * timeout. */
 static int receive_welcome(int fd, struct nm_welcome *welcome)
 {
     struct iovec data = {welcome, sizeof *welcome};
@@ -190,7 +194,8 @@ bool nm_attach(bool reattach)
                 nm_client.page = page;
                 nm_client.attached = true;
                 nm_client.alone = false;
-                /* The manager stops programs outside their turns by ptrace, which Yama allows nobody else. */
+                /* The manager stops programs outside their turns by ptrace, which Yama allows
+                 * nobody else. */
                 prctl(PR_SET_PTRACER, (unsigned long)page->header.manager_pid, 0, 0, 0);
                 done = true;
             }
@@ -252,7 +257,8 @@ char nm_state_of(pid_t task)
     return end && end[1] == ' ' ? end[2] : 0;
 }
 
-/* Helper thread only. In a container without an init a dead manager stays a zombie, which kill() takes for alive. */
+/* Helper thread only. In a container without an init a dead manager stays a zombie, which kill()
+ * takes for alive. */
 bool nm_manager_alive(void)
 {
     int saved = errno;

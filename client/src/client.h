@@ -1,7 +1,9 @@
-/* client.h - what the C library and the shim share: one attached page per process, and carrying its decisions out.
+/* client.h - what the C library and the shim share: one attached page per process, and carrying its
+ * decisions out.
  *
- * Nothing here allocates, throws or aborts. Every function leaves errno as it was. The process keeps no descriptor; those
- * that live for a moment belong to the helper thread, which has a descriptor table of its own.
+ * Nothing here allocates, throws or aborts. Every function leaves errno as it was. The process
+ * keeps no descriptor; those that live for a moment belong to the helper thread, which has a
+ * descriptor table of its own.
  */
 #ifndef NUMAESTRO_CLIENT_H
 #define NUMAESTRO_CLIENT_H
@@ -20,7 +22,8 @@ struct nm_cpuset {
     uint64_t words[NM_CPUSET_WORDS];
 };
 
-/* The decision that is in force in this process. Written under the adoption lock, read at every region entry. */
+/* The decision that is in force in this process. Written under the adoption lock, read at every
+ * region entry. */
 struct nm_client {
     struct numaestro_page *_Atomic page; /* never NULL: an empty page of our own before attaching */
     _Atomic uint32_t epoch;              /* of the decision in force; NM_UNATTACHED before the first */
@@ -36,9 +39,11 @@ struct nm_client {
 extern struct nm_client nm_client;
 
 /* What a user of this client (the shim) does beyond moving threads. Each may be NULL.
- * `before_vacate` runs in the adopting thread before threads are moved to a smaller set; `root` says whether that thread
- * is one that opens regions and stands between two of them. `move_pool` moves the threads that the root thread knows, when
- * the helper will move the rest. `tell_pool` lets these threads follow where pages go from now on, after the root has. `after` runs when the decision is in force. */
+ * `before_vacate` runs in the adopting thread before threads are moved to a smaller set; `root`
+ * says whether that thread is one that opens regions and stands between two of them. `move_pool`
+ * moves the threads that the root thread knows, when the helper will move the rest. `tell_pool`
+ * lets these threads follow where pages go from now on, after the root has. `after` runs when the
+ * decision is in force. */
 struct nm_hooks {
     void (*before_vacate)(uint32_t count, bool root);
     void (*move_pool)(const struct nm_cpuset *set);
@@ -47,7 +52,8 @@ struct nm_hooks {
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
     uint64_t (*tick)(void); /* helper: nanoseconds until it is to be called again */
-    /* Helper: fewer processors have been decided. Threads that can leave the others by themselves do so before they are moved. */
+    /* Helper: fewer processors have been decided. Threads that can leave the others by themselves
+     * do so before they are moved. */
     void (*announce)(uint32_t count);
 };
 extern struct nm_hooks nm_hooks;

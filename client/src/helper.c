@@ -1,10 +1,11 @@
-/* helper.c - the one thread of ours in a program: it speaks with the manager, and carries out decisions that the program's
- * own threads do not get to.
+/* helper.c - the one thread of ours in a program: it speaks with the manager, and carries out
+ * decisions that the program's own threads do not get to.
  *
- * It sleeps on futexes. It runs with every signal blocked, so that no signal of the program is ever delivered to it, on a
- * small stack, and with a descriptor table of its own that is empty: a program that closes descriptor 0 and opens a file
- * must get 0 for it, whatever we open meanwhile. It also notices that the manager has died and attaches to the next one;
- * when there is none for a second look, it takes all limits away, as the manager would have done at its end.
+ * It sleeps on futexes. It runs with every signal blocked, so that no signal of the program is ever
+ * delivered to it, on a small stack, and with a descriptor table of its own that is empty: a
+ * program that closes descriptor 0 and opens a file must get 0 for it, whatever we open meanwhile.
+ * It also notices that the manager has died and attaches to the next one; when there is none for a
+ * second look, it takes all limits away, as the manager would have done at its end.
  */
 #include "client.h"
 
@@ -45,8 +46,8 @@ static void wait_for_root(struct numaestro_page *page)
         nm_futex_wait(&nm_client.epoch, in_force, ROOT_GRACE_NS);
 }
 
-/* Gives virtual processors theirs: who leaves by itself, at a safe point, is not stolen. Half of the time that the manager grants
- * is left for moving the others. */
+/* Gives virtual processors theirs: who leaves by itself, at a safe point, is not stolen. Half of
+ * the time that the manager grants is left for moving the others. */
 static void wait_for_vps(struct numaestro_page *page)
 {
     uint64_t until = page->manager.decided_ns + (uint64_t)page->manager.grace_us * 500;
@@ -70,7 +71,8 @@ static bool sleep_on(struct numaestro_page *page, uint32_t epoch)
     return true;
 }
 
-/* The manager is gone. Another one may be on its way: the service manager starts it again, or the next command does. */
+/* The manager is gone. Another one may be on its way: the service manager starts it again, or the
+ * next command does. */
 static void seek_manager(bool released)
 {
     static bool looked_before;
@@ -112,7 +114,8 @@ static void *helper_main(void *arg)
 {
     (void)arg;
     prctl(PR_SET_NAME, "numaestro");
-    /* Where the kernel does not offer this (before 5.9), ours live in the program's table for microseconds. */
+    /* Where the kernel does not offer this (before 5.9), ours live in the program's table for
+     * microseconds. */
     syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
     helper = (pid_t)syscall(SYS_gettid);
     bool attached = nm_client.attached || nm_attach(false);
@@ -126,8 +129,9 @@ static void *helper_main(void *arg)
     return NULL;
 }
 
-/* Its own thread counts for the limit of processes (`ulimit -u`): where that is reached, the program's thread goes before.
- * Without a helper the program adopts at its region entries, and is moved from outside when it does not get to one. */
+/* Its own thread counts for the limit of processes (`ulimit -u`): where that is reached, the
+ * program's thread goes before. Without a helper the program adopts at its region entries, and is
+ * moved from outside when it does not get to one. */
 bool nm_helper_step_aside(void)
 {
     if (!started || atomic_exchange(&aside, true))

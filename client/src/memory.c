@@ -1,8 +1,10 @@
-/* memory.c - where new pages of this program go, as the manager says: the memory policy of the calling thread.
+/* memory.c - where new pages of this program go, as the manager says: the memory policy of the
+ * calling thread.
  *
- * A policy belongs to a thread, is inherited by the threads it makes, and is kept across exec. So each thread that carries
- * decisions out sets its own, once for each change. A policy that the program has set by itself is never touched: ours are
- * those with static nodes (MPOL_F_STATIC_NODES), which nobody else sets as a rule, and the one that everybody is born with.
+ * A policy belongs to a thread, is inherited by the threads it makes, and is kept across exec. So
+ * each thread that carries decisions out sets its own, once for each change. A policy that the
+ * program has set by itself is never touched: ours are those with static nodes
+ * (MPOL_F_STATIC_NODES), which nobody else sets as a rule, and the one that everybody is born with.
  */
 #include "client.h"
 
@@ -17,7 +19,8 @@ enum { POLICY_DEFAULT = 0, POLICY_PREFERRED = 1, POLICY_INTERLEAVE = 3, POLICY_S
 /* The kernel looks at one bit less than it is told. */
 #define NODE_BITS (NM_NODE_WORDS * 64ul + 1)
 
-/* What the manager said last. Written under the adoption lock; `serial` is stored last, and odd while the rest is written. */
+/* What the manager said last. Written under the adoption lock; `serial` is stored last, and odd
+ * while the rest is written. */
 static struct {
     _Atomic uint32_t serial, mode;
     _Atomic uint64_t nodes[NM_NODE_WORDS];
@@ -53,7 +56,8 @@ static bool is_ours(void)
 
 static void set(uint32_t mode, const uint64_t *nodes)
 {
-    /* A node that this program may not use, or a kernel without nodes: everything stays as it is. */
+    /* A node that this program may not use, or a kernel without nodes: everything stays as it
+     * is. */
     if (mode == NM_MEMORY_FIRST_TOUCH)
         syscall(SYS_set_mempolicy, POLICY_DEFAULT, NULL, 0ul);
     else if (mode == NM_MEMORY_PREFERRED)

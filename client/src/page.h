@@ -1,7 +1,7 @@
 /* page.h - the shared page between the manager and one program, byte by byte.
  *
- * The C mirror of crates/abi/src/page.rs; docs/ABI.md draws it. Every cache line has one writer. This file knows the
- * layout only: who maps the page, and when, is attach.c's business.
+ * The C mirror of crates/abi/src/page.rs; docs/ABI.md draws it. Every cache line has one writer.
+ * This file knows the layout only: who maps the page, and when, is attach.c's business.
  */
 #ifndef NUMAESTRO_PAGE_H
 #define NUMAESTRO_PAGE_H

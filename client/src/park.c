@@ -1,8 +1,10 @@
-/* park.c - what a program's threads say and do as virtual processors: register, release, claim, hand over, and wait.
+/* park.c - what a program's threads say and do as virtual processors: register, release, claim,
+ * hand over, and wait.
  *
- * A parked vp sleeps on a word of its own until vp.c grants it a processor. Nothing is parked without somebody who would wake
- * it: the manager's next decision through the helper thread; the helper, when the manager is gone; and the last vp of
- * all, which might be the only one that could ask, wakes up by itself.
+ * A parked vp sleeps on a word of its own until vp.c grants it a processor. Nothing is parked
+ * without somebody who would wake it: the manager's next decision through the helper thread; the
+ * helper, when the manager is gone; and the last vp of all, which might be the only one that could
+ * ask, wakes up by itself.
  */
 #include "../include/numaestro.h"
 #include "message.h"
@@ -168,8 +170,8 @@ PUBLIC int numaestro_vp_register(int number)
     return code;
 }
 
-/* The manager asks for a processor, and the caller gives one back: its own, if that is asked for, or it gives its own to a vp
- * whose processor is. So nobody is stolen who need not be. */
+/* The manager asks for a processor, and the caller gives one back: its own, if that is asked for,
+ * or it gives its own to a vp whose processor is. So nobody is stolen who need not be. */
 static int give_back(int pu, struct nm_vp *leaving)
 {
     if (pu < 0 || nm_vp_is_asked(pu))
@@ -204,7 +206,8 @@ PUBLIC int numaestro_vp_release(int number)
         pu = -1;
     nm_vp_set(vp, NM_VP_UNALLOCATED, pu);
     uint32_t active = nm_vp_active();
-    /* Who leaves because it was asked to, or had lost its processor, has not said that the program needs fewer. */
+    /* Who leaves because it was asked to, or had lost its processor, has not said that the program
+     * needs fewer. */
     if (asked == 0 && was_running) {
         table.news |= table.wanted != at_least_one(active);
         table.wanted = at_least_one(active);
@@ -292,7 +295,8 @@ PUBLIC int numaestro_vp_info(int number, struct numaestro_vp *out)
     return NUMAESTRO_OK;
 }
 
-/* A vp without a processor that asks has come to a safe point: it is one too many for what the program has. */
+/* A vp without a processor that asks has come to a safe point: it is one too many for what the
+ * program has. */
 PUBLIC int numaestro_asked_back(void)
 {
     struct numaestro_page *page = nm_client.page;

@@ -1,7 +1,8 @@
 /* threads.c - moving the threads of this process, time, and futexes: system calls only.
  *
- * Raw system calls and a stack buffer, because this runs inside other people's programs at a region entry: no malloc, no
- * stdio. Files are opened only by the helper, and by threads that cannot be cancelled meanwhile (nm_adopt).
+ * Raw system calls and a stack buffer, because this runs inside other people's programs at a region
+ * entry: no malloc, no stdio. Files are opened only by the helper, and by threads that cannot be
+ * cancelled meanwhile (nm_adopt).
  */
 #include "client.h"
 
@@ -49,7 +50,8 @@ static unsigned used_bytes(const struct nm_cpuset *set)
     return words * 8;
 }
 
-/* The number of a thread that has ended may belong to another process by now: hence the question. */
+/* The number of a thread that has ended may belong to another process by now: hence the
+ * question. */
 void nm_put_thread(pid_t tid, const struct nm_cpuset *set)
 {
     if (tid == 0 || syscall(SYS_tgkill, getpid(), tid, 0) == 0)
@@ -62,7 +64,8 @@ void nm_move_thread(pid_t tid, const struct nm_cpuset *set)
         nm_put_thread(tid, set);
 }
 
-/* One pass over /proc/self/task, moving each thread if `set` is given; returns how many there are, 0 without /proc. */
+/* One pass over /proc/self/task, moving each thread if `set` is given; returns how many there are,
+ * 0 without /proc. */
 static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
 {
     int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -90,7 +93,8 @@ static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
     return seen;
 }
 
-/* Helper thread only: it opens files. Time that the other threads of this process have been ready to run and were not let. */
+/* Helper thread only: it opens files. Time that the other threads of this process have been ready
+ * to run and were not let. */
 uint64_t nm_waited_ns(void)
 {
     int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -120,8 +124,9 @@ uint64_t nm_waited_ns(void)
     return sum;
 }
 
-/* Put every thread of this process onto `set`, but for virtual processors that have a PU of their own. A thread created meanwhile inherits its creator's set, old or new, so the
- * list is walked again until it stops growing. Without /proc only the caller moves. */
+/* Put every thread of this process onto `set`, but for virtual processors that have a PU of their
+ * own. A thread created meanwhile inherits its creator's set, old or new, so the list is walked
+ * again until it stops growing. Without /proc only the caller moves. */
 void nm_move_threads(const struct nm_cpuset *set)
 {
     unsigned bytes = used_bytes(set);

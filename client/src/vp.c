@@ -1,9 +1,11 @@
-/* vp.c - which processor runs which virtual processor (Martorell et al. 2000, figure 3), and what the manager is told of it.
+/* vp.c - which processor runs which virtual processor (Martorell et al. 2000, figure 3), and what
+ * the manager is told of it.
  *
- * The manager decides which processors the program has. Here they are mapped to vps when a decision is carried out: a vp
- * whose processor is gone is stolen, and shares what is left (it is never stopped: it might hold a lock that all others
- * need); a processor that comes is given to the vp that ran there last, else to a stolen one, else to one that is parked. Each
- * running vp is bound to its processor. Parking and handing over is park.c's business.
+ * The manager decides which processors the program has. Here they are mapped to vps when a decision
+ * is carried out: a vp whose processor is gone is stolen, and shares what is left (it is never
+ * stopped: it might hold a lock that all others need); a processor that comes is given to the vp
+ * that ran there last, else to a stolen one, else to one that is parked. Each running vp is bound
+ * to its processor. Parking and handing over is park.c's business.
  */
 #include "vp.h"
 #include "message.h"
@@ -44,7 +46,8 @@ void nm_vp_unlock(void)
         nm_futex_wake(&lock_word);
 }
 
-/* -- One vp ---------------------------------------------------------------------------------------------------------- */
+/* -- One vp
+ * ---------------------------------------------------------------------------------------------- */
 
 static void show(const struct nm_vp *vp)
 {
@@ -129,7 +132,8 @@ void nm_vp_steal(struct nm_vp *vp)
     unpark(vp);
 }
 
-/* -- Which vp -------------------------------------------------------------------------------------------------------- */
+/* -- Which vp
+ * ---------------------------------------------------------------------------------------------- */
 
 struct nm_vp *nm_vp_stolen_longest(void)
 {
@@ -150,7 +154,8 @@ uint32_t nm_vp_active(void)
     return active;
 }
 
-/* A vp that a processor can be given to. One with a larger number than the program has asked for is not woken. */
+/* A vp that a processor can be given to. One with a larger number than the program has asked for is
+ * not woken. */
 static bool takes(const struct nm_vp *vp, bool parked_too)
 {
     uint32_t number = (uint32_t)(vp - table.vps);
@@ -200,7 +205,8 @@ int nm_vp_free_processor(void)
     return idle;
 }
 
-/* -- Decisions ------------------------------------------------------------------------------------------------------- */
+/* -- Decisions
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Is there a decision that is not carried out yet? Then `pending` is it. */
 static bool something_pending(void)
@@ -293,7 +299,8 @@ static void gain(const struct nm_cpuset *set)
         if (!nm_vp_has(set, pu))
             continue;
         const struct nm_vp *holder = holder_of(pu);
-        /* What is parked and idle has been found to have nothing to run; a processor that comes may mean that there is. */
+        /* What is parked and idle has been found to have nothing to run; a processor that comes may
+         * mean that there is. */
         if (!holder || holder->state == NM_VP_UNALLOCATED)
             nm_vp_allocate(pu, !holder);
     }
@@ -336,7 +343,8 @@ bool nm_vp_bound(pid_t tid)
     return false;
 }
 
-/* -- With the helper ------------------------------------------------------------------------------------------------- */
+/* -- With the helper
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Its wake-up may come a moment too early; who waits for it repeats this. */
 void nm_vp_tell_helper(void)

@@ -1,7 +1,8 @@
-/* vp.h - the table of virtual processors, between vp.c (which processor goes to which) and park.c (the calls of a program).
+/* vp.h - the table of virtual processors, between vp.c (which processor goes to which) and park.c
+ * (the calls of a program).
  *
- * Everything here is under one lock of the process, which is held for microseconds and never while something is waited for.
- * It is taken inside the adoption lock, never the other way round.
+ * Everything here is under one lock of the process, which is held for microseconds and never while
+ * something is waited for. It is taken inside the adoption lock, never the other way round.
  */
 #ifndef NUMAESTRO_VP_H
 #define NUMAESTRO_VP_H

@@ -1,5 +1,6 @@
-/* Asks what a program would get now, without being attached itself: "advised CODE COUNT THREADS FLAGS POSITION" and the processors, one
- * a word, then why on a line of its own. Arguments: processors, minimum, bytes; 0 says nothing. Without the library: "bare".
+/* Asks what a program would get now, without being attached itself: "advised CODE COUNT THREADS
+ * FLAGS POSITION" and the processors, one a word, then why on a line of its own. Arguments:
+ * processors, minimum, bytes; 0 says nothing. Without the library: "bare".
  */
 #include "../include/numaestro.h"
 

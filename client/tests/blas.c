@@ -1,5 +1,6 @@
-/* dgemm with small integers, so that every order of summation gives the same bits. Linked with the BLAS interface only; the
- * harness chooses the library (OpenBLAS with OpenMP or threads, BLIS) with LD_LIBRARY_PATH. */
+/* dgemm with small integers, so that every order of summation gives the same bits. Linked with the
+ * BLAS interface only; the harness chooses the library (OpenBLAS with OpenMP or threads, BLIS) with
+ * LD_LIBRARY_PATH. */
 #include "check.h"
 
 enum { MAX = 220 };

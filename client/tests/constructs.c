@@ -1,4 +1,5 @@
-/* single, copyprivate, master, ordered, critical, atomic, barrier, lastprivate, locks: one after the other in one region. */
+/* single, copyprivate, master, ordered, critical, atomic, barrier, lastprivate, locks: one after
+ * the other in one region. */
 #include "check.h"
 #include <omp.h>
 

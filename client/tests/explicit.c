@@ -1,4 +1,5 @@
-/* num_threads(2) with a producer and a consumer that wait for each other with flags: with one thread it never ends. */
+/* num_threads(2) with a producer and a consumer that wait for each other with flags: with one
+ * thread it never ends. */
 #include "check.h"
 #include <omp.h>
 #include <sched.h>

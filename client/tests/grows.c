@@ -1,7 +1,8 @@
-/* A small team now and then, and after SIGUSR1 a larger one: its new threads are made when everything else is long over, and
- * they stay. Before anything else it asks for its places, so that libomp reads its mask then and there. Between its regions
- * it sleeps, so that hundreds of it can run at once. Writes "small" and "large" when the first team of each size has been
- * there. Never ends by itself. */
+/* A small team now and then, and after SIGUSR1 a larger one: its new threads are made when
+ * everything else is long over, and they stay. Before anything else it asks for its places, so that
+ * libomp reads its mask then and there. Between its regions it sleeps, so that hundreds of it can
+ * run at once. Writes "small" and "large" when the first team of each size has been there. Never
+ * ends by itself. */
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* A static partition by hand, computed inside the region from omp_get_num_threads(): right with any team size. */
+/* A static partition by hand, computed inside the region from omp_get_num_threads(): right with any
+ * team size. */
 #include "check.h"
 #include <omp.h>
 

@@ -1,7 +1,7 @@
 /* Team sizes that the program was told and keeps, in ways that nobody outside can see. Modes:
- * "each": one place asks omp_get_max_threads() again and again, and each answer is kept.
- * "frame": two places ask through one function with a frame of 4 KB; one of them for a partition.
- * "earlier": a region asks for its size and its number, but its partition is of an earlier region. */
+ * "each": one place asks omp_get_max_threads() again and again, and each answer is kept. "frame":
+ * two places ask through one function with a frame of 4 KB; one of them for a partition. "earlier":
+ * a region asks for its size and its number, but its partition is of an earlier region. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>

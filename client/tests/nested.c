@@ -1,4 +1,5 @@
-/* Nested regions: explicit inner sizes, inner regions without a size, level and ancestor numbers. */
+/* Nested regions: explicit inner sizes, inner regions without a size, level and ancestor
+ * numbers. */
 #include "check.h"
 #include <omp.h>
 

@@ -1,6 +1,7 @@
-/* Chunks computed outside the region from omp_get_max_threads(), used by thread number inside: what it was told must hold.
- * With "again" as second argument it asks before every region, at one place. With "places" it asks at two places: once for
- * the partition, and elsewhere for another purpose. With "wrapper" both questions come from one function of the program. */
+/* Chunks computed outside the region from omp_get_max_threads(), used by thread number inside: what
+ * it was told must hold. With "again" as second argument it asks before every region, at one place.
+ * With "places" it asks at two places: once for the partition, and elsewhere for another purpose.
+ * With "wrapper" both questions come from one function of the program. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* One region for the whole run with barriers inside: red-black relaxation of an integer grid, the size asked once inside. */
+/* One region for the whole run with barriers inside: red-black relaxation of an integer grid, the
+ * size asked once inside. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>

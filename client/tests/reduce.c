@@ -1,4 +1,5 @@
-/* Integer reductions of every kind, among them one over an array section: exact with any team size. */
+/* Integer reductions of every kind, among them one over an array section: exact with any team
+ * size. */
 #include "check.h"
 #include <omp.h>
 

@@ -1,6 +1,6 @@
-/* Several threads of the program's own, each opening regions: all of them are root threads. They come and go.
- * With "cancel" as second argument they go by pthread_cancel, which may take effect between two regions only: the runtimes
- * have no cancellation point where a region begins. */
+/* Several threads of the program's own, each opening regions: all of them are root threads. They
+ * come and go. With "cancel" as second argument they go by pthread_cancel, which may take effect
+ * between two regions only: the runtimes have no cancellation point where a region begins. */
 #include "check.h"
 #include <omp.h>
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* Every schedule gives every iteration once, and a static one gives the same thread the same iterations after `nowait`. */
+/* Every schedule gives every iteration once, and a static one gives the same thread the same
+ * iterations after `nowait`. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>

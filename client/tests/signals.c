@@ -1,5 +1,5 @@
-/* Signals: none is lost, none is handled by a thread that is not the program's, blocked ones stay blocked, and the
- * program's own handlers, masks and alternate stack are the ones it set. */
+/* Signals: none is lost, none is handled by a thread that is not the program's, blocked ones stay
+ * blocked, and the program's own handlers, masks and alternate stack are the ones it set. */
 #include "check.h"
 #include <errno.h>
 #include <omp.h>
@@ -38,7 +38,8 @@ static void on_queued(int signal, siginfo_t *info, void *context)
     __atomic_fetch_add(&queued, 1, __ATOMIC_RELEASE);
 }
 
-/* Every thread of a team is the program's own from now on; libgomp may replace one after a change of size. */
+/* Every thread of a team is the program's own from now on; libgomp may replace one after a change
+ * of size. */
 static void region(void)
 {
     long long sum = 0;
@@ -104,8 +105,8 @@ int main(int argc, char **argv)
     action.sa_flags = SA_SIGINFO;
     action.sa_sigaction = on_queued;
     sigaction(SIGRTMIN + 3, &action, NULL);
-    /* The pool's threads leave a region with everything blocked, so what is sent to the process comes to this thread,
-     * unless somebody else's thread is open to it. */
+    /* The pool's threads leave a region with everything blocked, so what is sent to the process
+     * comes to this thread, unless somebody else's thread is open to it. */
     while (check_going(argc, argv)) {
         region();
         for (int i = 0; i < kinds; i++) {

@@ -1,6 +1,7 @@
-/* Prints what a program sees around itself, before and after parallel regions: descriptors, standard streams, directory,
- * umask, priorities, limits, dispositions and masks of signals, process group and session relative to itself, environment.
- * Two runs may differ only in what numaestro documents: the harness compares. */
+/* Prints what a program sees around itself, before and after parallel regions: descriptors,
+ * standard streams, directory, umask, priorities, limits, dispositions and masks of signals,
+ * process group and session relative to itself, environment. Two runs may differ only in what
+ * numaestro documents: the harness compares. */
 #include "check.h"
 #include <dirent.h>
 #include <omp.h>

@@ -1,7 +1,8 @@
-/* A thread library of its own: four virtual processors take tasks from one queue, batch after batch, and give processors back, get
- * them again, claim and hand over as numaestro.h says. Every task is done exactly once, whatever the manager does, and without any.
- * With VPS_IDLE in the environment there is one batch only, and nothing to do afterwards.
- * Standard error tells what was seen: "asked A handed H parked P stolen S".
+/* A thread library of its own: four virtual processors take tasks from one queue, batch after
+ * batch, and give processors back, get them again, claim and hand over as numaestro.h says. Every
+ * task is done exactly once, whatever the manager does, and without any. With VPS_IDLE in the
+ * environment there is one batch only, and nothing to do afterwards. Standard error tells what was
+ * seen: "asked A handed H parked P stolen S".
  */
 #include "../include/numaestro.h"
 #include "check.h"

@@ -1,4 +1,5 @@
-/* Long regions with very many barriers: the team is in one region while its processors come and go. */
+/* Long regions with very many barriers: the team is in one region while its processors come and
+ * go. */
 #include "torture.h"
 #include <math.h>
 
@@ -36,7 +37,8 @@ __attribute__((noinline)) static void wait_far_down(int depth)
         wrong("the stack was changed over a barrier");
 }
 
-/* Barriers in functions, in branches that all take together, and at different depths in different members. */
+/* Barriers in functions, in branches that all take together, and at different depths in different
+ * members. */
 static void everywhere(void)
 {
 #pragma omp parallel
@@ -77,7 +79,8 @@ static void uneven(void)
     note_slots(team_size());
 }
 
-/* Red-black relaxation in one region for the whole run. The largest change is known to all after each sweep. */
+/* Red-black relaxation in one region for the whole run. The largest change is known to all after
+ * each sweep. */
 static void relaxation(void)
 {
     static double grid[WIDTH][WIDTH], change[TORTURE_THREADS];
@@ -114,7 +117,8 @@ static void relaxation(void)
         note_real(grid[i / WIDTH][i % WIDTH]);
 }
 
-/* Conjugate gradients in one region; every sum is added up by everybody in the order of the members. */
+/* Conjugate gradients in one region; every sum is added up by everybody in the order of the
+ * members. */
 static void gradients(void)
 {
     enum { SIZE = 2000 };

@@ -1,10 +1,11 @@
-/* Cancellation of regions, loops, sections and groups of tasks. OMP_CANCELLATION=true makes it work; without it nothing is
- * cancelled, and the results are others, but the same each time.
+/* Cancellation of regions, loops, sections and groups of tasks. OMP_CANCELLATION=true makes it
+ * work; without it nothing is cancelled, and the results are others, but the same each time.
  */
 #include "torture.h"
 
-/* Whoever finds the number ends the search. All others see that at their next iteration at the latest.
- * `monotonic` is there for LLVM 14: its runtime ends with an assertion after a cancelled loop that steals. */
+/* Whoever finds the number ends the search. All others see that at their next iteration at the
+ * latest. `monotonic` is there for LLVM 14: its runtime ends with an assertion after a cancelled
+ * loop that steals. */
 static void loops(void)
 {
     for (int r = 0; r < 10; r++) {

@@ -1,5 +1,6 @@
-/* What C++ adds: exceptions in regions, objects of each thread with constructors and destructors, std::thread as an opener,
- * statics of functions, reductions over classes, and loops over iterators.
+/* What C++ adds: exceptions in regions, objects of each thread with constructors and destructors,
+ * std::thread as an opener, statics of functions, reductions over classes, and loops over
+ * iterators.
  */
 #include "torture.h"
 #include <atomic>
@@ -47,7 +48,8 @@ void exceptions()
     note_slots(team_size());
 }
 
-/* Barriers inside handlers: each member has its own exception in flight meanwhile, and another one nested in it. */
+/* Barriers inside handlers: each member has its own exception in flight meanwhile, and another one
+ * nested in it. */
 void exceptions_over_barriers()
 {
 #pragma omp parallel

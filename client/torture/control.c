@@ -1,4 +1,5 @@
-/* The floating-point state of a member is its own: rounding, exceptions, flushing of tiny numbers, and the x87 precision. */
+/* The floating-point state of a member is its own: rounding, exceptions, flushing of tiny numbers,
+ * and the x87 precision. */
 #include "torture.h"
 #include <fenv.h>
 #include <math.h>

@@ -1,4 +1,5 @@
-/* What synchronization costs: one measurement each run, one line of output, made to be compared in interleaved runs.
+/* What synchronization costs: one measurement each run, one line of output, made to be compared in
+ * interleaved runs.
  *
  *     cost barrier N     N barriers in one region: nanoseconds of a barrier, and of a barrier for each member
  *     cost region N      N empty regions: nanoseconds of a region
@@ -178,7 +179,8 @@ static void relax(long sweeps)
 
 static double position[NODES], velocity[NODES], force[NODES];
 
-/* As the hydrodynamics code LULESH: many short regions, sizes asked in several places, and an array for each thread. */
+/* As the hydrodynamics code LULESH: many short regions, sizes asked in several places, and an array
+ * for each thread. */
 static double step_of_time(void)
 {
     static double each[MEMBERS];

@@ -1,4 +1,5 @@
-/* Tasks that depend on each other, by data, in chains, in waves, exclusive of each other, and on events from outside. */
+/* Tasks that depend on each other, by data, in chains, in waves, exclusive of each other, and on
+ * events from outside. */
 #include "torture.h"
 #include <pthread.h>
 
@@ -114,7 +115,8 @@ static void iterated(void)
     note(all);
 }
 
-/* A task is over when its event is fulfilled: by another task, and by a thread that OpenMP does not know. */
+/* A task is over when its event is fulfilled: by another task, and by a thread that OpenMP does not
+ * know. */
 static void *fulfil(void *event)
 {
     usleep(200);

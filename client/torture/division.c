@@ -1,5 +1,6 @@
-/* Division of static loops: every thread asks the runtime for its part as compiled code does, of loops drawn from all sizes, steps
- * and ends of each type, also where the arithmetic wraps. By clang only: gcc computes the parts in the program.
+/* Division of static loops: every thread asks the runtime for its part as compiled code does, of
+ * loops drawn from all sizes, steps and ends of each type, also where the arithmetic wraps. By
+ * clang only: gcc computes the parts in the program.
  */
 #include "torture.h"
 

@@ -1,4 +1,5 @@
-/* Memory and streams that members share: blocks that one allocates and another frees, and output from all of them. */
+/* Memory and streams that members share: blocks that one allocates and another frees, and output
+ * from all of them. */
 #include "torture.h"
 #include <malloc.h>
 

@@ -1,4 +1,5 @@
-/* Constructs that come down to a team in the end: teams and target on the host, distribute, loop, and combined forms. */
+/* Constructs that come down to a team in the end: teams and target on the host, distribute, loop,
+ * and combined forms. */
 #include "torture.h"
 
 #define ITERATIONS 500
@@ -36,7 +37,8 @@ static void targets(void)
     note_cells();
 }
 
-/* LLVM 14's runtime sometimes hangs in a region after `teams`, also without anybody else: its programs have none. */
+/* LLVM 14's runtime sometimes hangs in a region after `teams`, also without anybody else: its
+ * programs have none. */
 #if !defined(__clang__)
 static void host_teams(void)
 {

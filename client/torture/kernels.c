@@ -1,5 +1,6 @@
-/* Kernels in the manner of real programs: one that asks for the team size in several places and keeps the answers, one that
- * names its size at every region, histograms with a buffer for each thread, a transposition, and a sort.
+/* Kernels in the manner of real programs: one that asks for the team size in several places and
+ * keeps the answers, one that names its size at every region, histograms with a buffer for each
+ * thread, a transposition, and a sort.
  */
 #include "torture.h"
 #include <math.h>

@@ -1,5 +1,6 @@
-/* Partitions that a program made earlier, of numbers it learned elsewhere: through a library, far up the stack, from another
- * region, from tickets, from the user. Every member works on the share that has its number.
+/* Partitions that a program made earlier, of numbers it learned elsewhere: through a library, far
+ * up the stack, from another region, from tickets, from the user. Every member works on the share
+ * that has its number.
  */
 #include "torture.h"
 #include <alloca.h>
@@ -73,7 +74,8 @@ __attribute__((noinline)) static int asked_below(size_t size)
     return frame[0] == frame[size - 1] ? threads : 0;
 }
 
-/* Each answer is kept, of one place that is reached from several others through frames of four kilobytes. */
+/* Each answer is kept, of one place that is reached from several others through frames of four
+ * kilobytes. */
 static void below_large_frames(void)
 {
     static struct shares one, two;

@@ -1,5 +1,6 @@
-/* How programs end: by exit in a region and in sequential code, by returning, by pthread_exit, by other words, and with
- * regions in handlers of the end. This program starts itself again for each way, and notes how that one ended.
+/* How programs end: by exit in a region and in sequential code, by returning, by pthread_exit, by
+ * other words, and with regions in handlers of the end. This program starts itself again for each
+ * way, and notes how that one ended.
  */
 #include "torture.h"
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* State of threads in a library that is loaded while the program runs, regions in it, and unloading it again. */
+/* State of threads in a library that is loaded while the program runs, regions in it, and unloading
+ * it again. */
 #include "torture.h"
 #include <dlfcn.h>
 
@@ -40,7 +41,8 @@ static void states(void)
     note_slots(team_size());
 }
 
-/* Partitions by tickets that threads drew at their first call: each ticket goes to one member, and stays with it. */
+/* Partitions by tickets that threads drew at their first call: each ticket goes to one member, and
+ * stays with it. */
 static void tickets(void)
 {
     static int drawn[TORTURE_THREADS];

@@ -1,5 +1,5 @@
-/* Mutual exclusion: critical with and without a name, atomic of every kind, locks, nest locks, and members that hold one
- * over a barrier or while others wait for it. */
+/* Mutual exclusion: critical with and without a name, atomic of every kind, locks, nest locks, and
+ * members that hold one over a barrier or while others wait for it. */
 #include "torture.h"
 
 static uint64_t plain_sum;
@@ -139,7 +139,8 @@ static void nested_locks(void)
     omp_destroy_nest_lock(&lock);
 }
 
-/* A lock that one member takes before a barrier and gives back after it: the others wait for it in between. */
+/* A lock that one member takes before a barrier and gives back after it: the others wait for it in
+ * between. */
 static void held_over_barriers(void)
 {
     omp_lock_t lock;

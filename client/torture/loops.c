@@ -1,4 +1,5 @@
-/* Work-sharing loops: every schedule, combined with a region, inside one, and met by sequential code. */
+/* Work-sharing loops: every schedule, combined with a region, inside one, and met by sequential
+ * code. */
 #include "torture.h"
 
 #define ITERATIONS 997
@@ -44,7 +45,8 @@ static void static_loops(void)
     note_owner();
 }
 
-/* The same thread gets the same iterations in loops of one shape, so that `nowait` is right between them. */
+/* The same thread gets the same iterations in loops of one shape, so that `nowait` is right between
+ * them. */
 static void static_nowait(void)
 {
 #pragma omp parallel
@@ -201,7 +203,8 @@ static void bounds(void)
     note(sum);
 }
 
-/* `monotonic` is there for LLVM 14: where iterations are stolen its runtime may not know which one was the last. */
+/* `monotonic` is there for LLVM 14: where iterations are stolen its runtime may not know which one
+ * was the last. */
 static void last_and_first(void)
 {
     for (int r = 0; r < 6; r++) {

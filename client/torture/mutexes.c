@@ -1,4 +1,5 @@
-/* Mutexes that look at who asks: recursive, checking, robust, and with priority inheritance, where the kernel looks too. */
+/* Mutexes that look at who asks: recursive, checking, robust, and with priority inheritance, where
+ * the kernel looks too. */
 #include "torture.h"
 #include <errno.h>
 #include <pthread.h>

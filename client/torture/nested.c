@@ -1,4 +1,5 @@
-/* Regions in regions: serialized, active, of explicit sizes, with barriers and work-sharing at both levels. */
+/* Regions in regions: serialized, active, of explicit sizes, with barriers and work-sharing at both
+ * levels. */
 #include "torture.h"
 
 static void serialized(void)
@@ -127,7 +128,8 @@ static void own_sizes(void)
     omp_set_max_active_levels(1);
 }
 
-/* Nested regions below tasks and sections. Each sum is complete before it is added to that of all. */
+/* Nested regions below tasks and sections. Each sum is complete before it is added to that of
+ * all. */
 static uint64_t nested_sum(int size, uint64_t each)
 {
     uint64_t sum = 0;

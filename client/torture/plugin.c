@@ -1,4 +1,5 @@
-/* A library that torture's `library` loads: it has regions of its own, and state for each thread that nobody else sees.
+/* A library that torture's `library` loads: it has regions of its own, and state for each thread
+ * that nobody else sees.
  */
 #include <omp.h>
 #include <pthread.h>

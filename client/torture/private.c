@@ -1,5 +1,5 @@
-/* Whatever belongs to a thread stays with it, over barriers and from region to region: threadprivate and __thread data, errno,
- * pthread_getspecific, its own id, and its stack.
+/* Whatever belongs to a thread stays with it, over barriers and from region to region:
+ * threadprivate and __thread data, errno, pthread_getspecific, its own id, and its stack.
  */
 #include "torture.h"
 #include <errno.h>
@@ -126,7 +126,8 @@ static void specific(void)
     note_slots(team_size());
 }
 
-/* A member is one thread all the time: its pthread_self, the address of its data, its stack, and its thread id. */
+/* A member is one thread all the time: its pthread_self, the address of its data, its stack, and
+ * its thread id. */
 static void identity(void)
 {
     static pthread_t self[TORTURE_THREADS];
@@ -168,7 +169,8 @@ static void identity(void)
     note((uint64_t)moved);
 }
 
-/* Inside a region a member asks for its thread id twice, with barriers in between, and all ids differ. */
+/* Inside a region a member asks for its thread id twice, with barriers in between, and all ids
+ * differ. */
 static void thread_ids(void)
 {
     static long id[TORTURE_THREADS];

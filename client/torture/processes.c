@@ -1,4 +1,5 @@
-/* Processes that the program starts: fork, fork and exec, vfork, system and popen, between regions and inside them. */
+/* Processes that the program starts: fork, fork and exec, vfork, system and popen, between regions
+ * and inside them. */
 #include "torture.h"
 #include <spawn.h>
 #include <sys/wait.h>

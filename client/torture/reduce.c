@@ -1,4 +1,5 @@
-/* Reductions: every operator, arrays, types of the user, tasks, scans; real numbers only where their order is fixed. */
+/* Reductions: every operator, arrays, types of the user, tasks, scans; real numbers only where
+ * their order is fixed. */
 #include "torture.h"
 
 static void operators(void)
@@ -172,7 +173,8 @@ static void scans(void)
         note(mixed(upto[i], before[i]));
 }
 
-/* The sum of these numbers depends on the order. Each member has its own, and they are joined in the order of the members. */
+/* The sum of these numbers depends on the order. Each member has its own, and they are joined in
+ * the order of the members. */
 static void real_by_threads(void)
 {
     static double partial[TORTURE_THREADS];

@@ -1,4 +1,5 @@
-/* Parallel regions: their sizes, who asks for them and where, and what sequential code between them is told. */
+/* Parallel regions: their sizes, who asks for them and where, and what sequential code between them
+ * is told. */
 #include "torture.h"
 
 static int kept[4];
@@ -48,7 +49,8 @@ static void conditional(void)
     }
 }
 
-/* A team grows and shrinks from region to region; each member carries a sum on from its last region. */
+/* A team grows and shrinks from region to region; each member carries a sum on from its last
+ * region. */
 static void changing(void)
 {
     static const int twelfths[] = {12, 6, 12, 3, 24, 12, 1, 12, 9};

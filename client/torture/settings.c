@@ -1,5 +1,6 @@
-/* Calls that set something for the whole process, of which the C library tells all threads by signals: user ids and groups.
- * Others are here too: limits, the working directory, the umask, priorities, affinity. They come between and inside regions.
+/* Calls that set something for the whole process, of which the C library tells all threads by
+ * signals: user ids and groups. Others are here too: limits, the working directory, the umask,
+ * priorities, affinity. They come between and inside regions.
  */
 #include "torture.h"
 #include <grp.h>

@@ -1,4 +1,5 @@
-/* Sections, single with and without copyprivate, master and masked, in regions, combined, and in sequential code. */
+/* Sections, single with and without copyprivate, master and masked, in regions, combined, and in
+ * sequential code. */
 #include "torture.h"
 
 #if defined(__clang__) || __GNUC__ < 12

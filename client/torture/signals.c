@@ -1,5 +1,5 @@
-/* Signals while regions run: timers of the process, signals of a member to itself and to another one, masks of each member,
- * handlers on stacks of their own, and jumps out of handlers.
+/* Signals while regions run: timers of the process, signals of a member to itself and to another
+ * one, masks of each member, handlers on stacks of their own, and jumps out of handlers.
  */
 #include "torture.h"
 #include <errno.h>
@@ -133,7 +133,8 @@ static void to_another(void)
     note_slots(team_size());
 }
 
-/* What one member blocks is blocked for that one only, over barriers; a blocked signal waits for it. */
+/* What one member blocks is blocked for that one only, over barriers; a blocked signal waits for
+ * it. */
 static void masks(void)
 {
     handle(SIGUSR1, count_mine, 0);
@@ -169,7 +170,8 @@ static void jump(int number, siginfo_t *info, void *context)
     siglongjmp(back, (char *)info->si_addr == forbidden + 64 ? 7 : 8);
 }
 
-/* Each member reads where nothing may be read, on a signal stack of its own, and jumps out of the handler. */
+/* Each member reads where nothing may be read, on a signal stack of its own, and jumps out of the
+ * handler. */
 static void faults(void)
 {
     struct sigaction action = {.sa_sigaction = jump, .sa_flags = SA_SIGINFO | SA_ONSTACK}, before;

@@ -1,6 +1,8 @@
-/* Members that wait for each other without barriers, by spinning on flags: pipelines, rings, locks of their own.
+/* Members that wait for each other without barriers, by spinning on flags: pipelines, rings, locks
+ * of their own.
  *
- * A plain run with more threads than processors pays a time slice for each step. Large teams take few steps.
+ * A plain run with more threads than processors pays a time slice for each step. Large teams take
+ * few steps.
  */
 #include "torture.h"
 #include <sched.h>
@@ -18,7 +20,8 @@ static void rest(int kind)
         __builtin_ia32_pause();
 }
 
-/* Rows of a matrix, from member to member: each waits for its left neighbour's flag, as LU of the NAS benchmarks does. */
+/* Rows of a matrix, from member to member: each waits for its left neighbour's flag, as LU of the
+ * NAS benchmarks does. */
 static void pipeline_with(int kind, int steps, int members)
 {
     static uint64_t value[TORTURE_THREADS];
@@ -82,7 +85,8 @@ static void flushed(void)
     note(order);
 }
 
-/* A producer and its consumers: only the first two members work, the others go to the barrier at once. */
+/* A producer and its consumers: only the first two members work, the others go to the barrier at
+ * once. */
 static void producer(void)
 {
     static _Atomic int full;

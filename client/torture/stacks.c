@@ -7,7 +7,8 @@
 
 static __thread jmp_buf back;
 
-/* Frames of growing sizes, with a barrier at the bottom; everything is still there on the way up. */
+/* Frames of growing sizes, with a barrier at the bottom; everything is still there on the way
+ * up. */
 __attribute__((noinline)) static uint64_t deep(int depth, uint64_t seed)
 {
     size_t size = 64 + (size_t)(depth % 7) * 512;
@@ -35,7 +36,8 @@ static void deep_stacks(void)
     note_slots(team_size());
 }
 
-/* As much of the stack as OMP_STACKSIZE promises, or half a megabyte. The root's stack has another limit. */
+/* As much of the stack as OMP_STACKSIZE promises, or half a megabyte. The root's stack has another
+ * limit. */
 __attribute__((noinline)) static uint64_t fill(size_t size, uint64_t seed)
 {
     volatile unsigned char *all = alloca(size);

@@ -1,5 +1,5 @@
-/* Hidden helpers: libomp runs target tasks that nobody waits for on a team of its own, which it opens by itself and never ends.
- * On a machine without devices the work is done by the host.
+/* Hidden helpers: libomp runs target tasks that nobody waits for on a team of its own, which it
+ * opens by itself and never ends. On a machine without devices the work is done by the host.
  */
 #include "torture.h"
 

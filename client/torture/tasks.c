@@ -1,4 +1,5 @@
-/* Tasks: recursive, deferred and not, groups, loops of tasks, untied, final, and tasks that wait at barriers. */
+/* Tasks: recursive, deferred and not, groups, loops of tasks, untied, final, and tasks that wait at
+ * barriers. */
 #include "torture.h"
 
 static uint64_t fib(int n)
@@ -102,7 +103,8 @@ static void task_loops(void)
         note(cell[i]);
 }
 
-/* A tied task stays with its member over a wait; an undeferred one runs at once, in the member that meets it. */
+/* A tied task stays with its member over a wait; an undeferred one runs at once, in the member that
+ * meets it. */
 static void ties(void)
 {
     uint64_t moved = 0, early = 0;
@@ -220,7 +222,8 @@ static void region_in_task(uint64_t salt)
     note((uint64_t)omp_get_level());
 }
 
-/* Tasks outside of any region are run at once, and open regions: teams must not outlive the task that they belong to. */
+/* Tasks outside of any region are run at once, and open regions: teams must not outlive the task
+ * that they belong to. */
 static void outside(void)
 {
     static int chain;

@@ -1,4 +1,5 @@
-/* Threads that the program makes itself, beside regions, in them and as their openers: each opener has a team of its own. */
+/* Threads that the program makes itself, beside regions, in them and as their openers: each opener
+ * has a team of its own. */
 #include "torture.h"
 #include <pthread.h>
 #include <sched.h>

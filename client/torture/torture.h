@@ -1,10 +1,12 @@
-/* What every torture program shares: parts that note what they saw, and one line of output for each part.
+/* What every torture program shares: parts that note what they saw, and one line of output for each
+ * part.
  *
- * A part notes numbers in an order that depends on the team size only. The same part runs again and again for the seconds
- * of the first argument, and every round must note what the first one noted. Standard output has a digest for each part,
- * and is the same for any number of rounds: a run under numaestro and a run without are compared byte by byte.
- * NUMAESTRO_TORTURE_SEED chooses the order of the parts, NUMAESTRO_TORTURE_PART runs one part only, and
- * NUMAESTRO_TORTURE_NOTES prints what the parts noted. This file must not know numaestro: the programs are ordinary ones.
+ * A part notes numbers in an order that depends on the team size only. The same part runs again and
+ * again for the seconds of the first argument, and every round must note what the first one noted.
+ * Standard output has a digest for each part, and is the same for any number of rounds: a run under
+ * numaestro and a run without are compared byte by byte. NUMAESTRO_TORTURE_SEED chooses the order
+ * of the parts, NUMAESTRO_TORTURE_PART runs one part only, and NUMAESTRO_TORTURE_NOTES prints what
+ * the parts noted. This file must not know numaestro: the programs are ordinary ones.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -51,7 +53,8 @@ __attribute__((format(printf, 1, 2), noreturn, unused)) static void wrong(const 
     _exit(1);
 }
 
-/* The digest of `before` and then `value`: the order counts (FNV-1a by bytes, and 0 after 0 is not 0). */
+/* The digest of `before` and then `value`: the order counts (FNV-1a by bytes, and 0 after 0 is not
+ * 0). */
 __attribute__((unused)) static uint64_t mixed(uint64_t before, uint64_t value)
 {
     before += 0x9e3779b97f4a7c15ull;
@@ -96,7 +99,8 @@ __attribute__((unused)) static void note_slots(int threads)
         note(*slot(i));
 }
 
-/* The team size that the user asked for, learned without OpenMP; without OMP_NUM_THREADS OpenMP is asked once. */
+/* The team size that the user asked for, learned without OpenMP; without OMP_NUM_THREADS OpenMP is
+ * asked once. */
 static int team_size(void)
 {
     static int size;
@@ -106,8 +110,9 @@ static int team_size(void)
     return size;
 }
 
-/* So many repetitions that a team does about the same amount together, whatever its size; at least one. Machines that are
- * busy with something else take long for a barrier: NUMAESTRO_TORTURE_WEIGHT asks for more than the few that do in any case. */
+/* So many repetitions that a team does about the same amount together, whatever its size; at least
+ * one. Machines that are busy with something else take long for a barrier: NUMAESTRO_TORTURE_WEIGHT
+ * asks for more than the few that do in any case. */
 __attribute__((unused)) static int fewer(int repetitions)
 {
     const char *weight = getenv("NUMAESTRO_TORTURE_WEIGHT");

@@ -1,4 +1,5 @@
-/* Members that wait for each other in the kernel: condition variables, semaphores, barriers of pthreads, pipes, sleeps. */
+/* Members that wait for each other in the kernel: condition variables, semaphores, barriers of
+ * pthreads, pipes, sleeps. */
 #include "torture.h"
 #include <poll.h>
 #include <pthread.h>

@@ -1,11 +1,13 @@
-/* change.c - how long it takes until a team runs on as many processors as was decided, in the middle of a long region.
+/* change.c - how long it takes until a team runs on as many processors as was decided, in the
+ * middle of a long region.
  *
  *     change SECONDS MEMBERS MICROSECONDS SEED      a manager's part; starts itself as the program
  *
- * The program is regions of 30 ms with a barrier after every so many microseconds of work. They begin and end in either state.
- * At each barrier the members say which kernel threads they are on: as many different ones as processors is a change that has
- * been adopted. The next decision comes 5 to 15 ms later. One line tells how long adoption took; the code is 1 if a decision
- * was never adopted, the program did not end, or a barrier or the beginning of a region changed errno.
+ * The program is regions of 30 ms with a barrier after every so many microseconds of work. They
+ * begin and end in either state. At each barrier the members say which kernel threads they are on:
+ * as many different ones as processors is a change that has been adopted. The next decision comes 5
+ * to 15 ms later. One line tells how long adoption took; the code is 1 if a decision was never
+ * adopted, the program did not end, or a barrier or the beginning of a region changed errno.
  * CHANGE_PRELOAD names the shim, NUMAESTRO_ATTACH a path for the socket.
  */
 #include "../fold/kernel.h"
@@ -90,7 +92,8 @@ static void region(int members, uint64_t work_ns)
         told->errnos++;
 }
 
-/* The first `count` processors of this process; 0 if there are not so many, or they have numbers that a page of a test has not. */
+/* The first `count` processors of this process; 0 if there are not so many, or they have numbers
+ * that a page of a test has not. */
 static uint64_t processors(int count)
 {
     cpu_set_t all;

@@ -1,7 +1,8 @@
-/* division.c - kmp_loops.c divides static loops as the libomp of this machine does: every member of teams of many sizes asks both,
- * of loops drawn from all steps and ends of each type, also where the arithmetic wraps. Links with libomp; the shim's functions
- * stand before libomp's here as they do in a program. Then a played runtime counts its calls: a member is answered by the shim
- * after enough equal answers, and by the runtime for ever after one that differs.
+/* division.c - kmp_loops.c divides static loops as the libomp of this machine does: every member of
+ * teams of many sizes asks both, of loops drawn from all steps and ends of each type, also where
+ * the arithmetic wraps. Links with libomp; the shim's functions stand before libomp's here as they
+ * do in a program. Then a played runtime counts its calls: a member is answered by the shim after
+ * enough equal answers, and by the runtime for ever after one that differs.
  */
 #include "../shim/kmp_loops.c"
 
@@ -63,7 +64,8 @@ static void played(void *place, int32_t gtid, int32_t schedule, int32_t *last, i
     *upper += off;
 }
 
-/* So many loops of 100 iterations: the first iteration after the member's part, and how often the runtime was asked. */
+/* So many loops of 100 iterations: the first iteration after the member's part, and how often the
+ * runtime was asked. */
 static int ask(int loops)
 {
     int32_t last, lower, upper = 0, stride;

@@ -17,7 +17,8 @@ static void expect(bool good, const char *what)
 
 static struct nm_record records[NM_RECORDS];
 
-/* Regions named by letters; each takes 10 and the gap before it 5, but for the iteration that begins with '!', which takes 1000 more. */
+/* Regions named by letters; each takes 10 and the gap before it 5, but for the iteration that
+ * begins with '!', which takes 1000 more. */
 static uint32_t play(const char *letters)
 {
     uint64_t now = 100;

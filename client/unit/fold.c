@@ -1,8 +1,9 @@
-/* fold.c - the scheduler of whole teams, driven by plain threads instead of an OpenMP runtime: every meeting must be one, whatever
- * becomes of the limit meanwhile.
+/* fold.c - the scheduler of whole teams, driven by plain threads instead of an OpenMP runtime:
+ * every meeting must be one, whatever becomes of the limit meanwhile.
  *
- * Arguments: seconds (default 2), seed (default 1; printed, so that a failure can be repeated), or "cost", or "race": the
- * meeting between what all read and what each writes next is left out, for ThreadSanitizer to find.
+ * Arguments: seconds (default 2), seed (default 1; printed, so that a failure can be repeated), or
+ * "cost", or "race": the meeting between what all read and what each writes next is left out, for
+ * ThreadSanitizer to find.
  */
 #include "../fold/fold.h"
 
@@ -167,7 +168,8 @@ static void *joins(void *number)
     return NULL;
 }
 
-/* A member on its own kernel thread is sent home, and is the last that comes to the barrier: it takes its signals from there on. */
+/* A member on its own kernel thread is sent home, and is the last that comes to the barrier: it
+ * takes its signals from there on. */
 static _Atomic bool runs, sent;
 static _Atomic int blocked;
 
@@ -204,7 +206,8 @@ static void comes_last(void)
     printf("ok fold: a member that is sent home takes its signals also if it came last\n");
 }
 
-/* Everybody signals the next one: each handles its own signal, whatever its kernel thread ran when it came. */
+/* Everybody signals the next one: each handles its own signal, whatever its kernel thread ran when
+ * it came. */
 static __thread volatile sig_atomic_t handled;
 
 static void handle(int number)

@@ -1,4 +1,5 @@
-/* manager.h - a manager in a few lines, for tests: it hands out a page, and writes decisions into it. It decides nothing by itself.
+/* manager.h - a manager in a few lines, for tests: it hands out a page, and writes decisions into
+ * it. It decides nothing by itself.
  */
 #ifndef UNIT_MANAGER_H
 #define UNIT_MANAGER_H

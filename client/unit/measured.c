@@ -1,10 +1,12 @@
-/* measured.c - runs a program under the shim on processors of its own, with measuring asked for, and says what it reported.
+/* measured.c - runs a program under the shim on processors of its own, with measuring asked for,
+ * and says what it reported.
  *
  *     measured FLAGS SET[:MILLISECONDS:SET...] PROGRAM [ARGUMENT...]
  *
- * FLAGS are those of the page, SET is a bit mask of processors; after so many milliseconds the next one is decided. The results go to
- * standard output, a line each: milliseconds since the program attached, processors, thousandths; at the end "page" with
- * what the page's analyzer line says. The program's own output goes where it goes.
+ * FLAGS are those of the page, SET is a bit mask of processors; after so many milliseconds the next
+ * one is decided. The results go to standard output, a line each: milliseconds since the program
+ * attached, processors, thousandths; at the end "page" with what the page's analyzer line says. The
+ * program's own output goes where it goes.
  */
 #include "manager.h"
 

@@ -1,4 +1,5 @@
-/* scales.c - an ordinary OpenMP program whose speedup on two processors is known: two for `scales`, one for `locked`; `held` fixes its teams.
+/* scales.c - an ordinary OpenMP program whose speedup on two processors is known: two for `scales`,
+ * one for `locked`; `held` fixes its teams.
  *
  *     scales MODE SECONDS
  *

@@ -1,5 +1,6 @@
-/* storm.c - the idle loop of numaestro.h in many threads, under a storm of decisions: what must hold at any moment holds, and when the
- * manager dies everybody goes on. The argument is the number of seconds.
+/* storm.c - the idle loop of numaestro.h in many threads, under a storm of decisions: what must
+ * hold at any moment holds, and when the manager dies everybody goes on. The argument is the number
+ * of seconds.
  */
 #include "vps.h"
 

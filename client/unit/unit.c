@@ -1,4 +1,5 @@
-/* unit.c - the pieces of the client that need no manager: lists of PUs, the API without a manager, moving threads.
+/* unit.c - the pieces of the client that need no manager: lists of PUs, the API without a manager,
+ * moving threads.
  */
 #include "../include/numaestro.h"
 #include "../src/client.h"

@@ -1,10 +1,12 @@
-/* vp.c - virtual processors against a small manager of the test's own: every call, one after the other.
+/* vp.c - virtual processors against a small manager of the test's own: every call, one after the
+ * other.
  */
 #include "vps.h"
 
 #include <sched.h>
 
-/* -- Vps that do as they are told ------------------------------------------------------------------------------------- */
+/* -- Vps that do as they are told
+ * ---------------------------------------------------------------------------------------------- */
 
 enum order { NOTHING, REGISTER, RELEASE, CLAIM, HANDOFF, ASKED, NONE, END };
 
@@ -103,7 +105,8 @@ static uint64_t word(int number)
     return nm_client.page->vp[number];
 }
 
-/* -- Tests ----------------------------------------------------------------------------------------------------------- */
+/* -- Tests
+ * ---------------------------------------------------------------------------------------------- */
 
 static void without_manager(void)
 {
@@ -124,7 +127,8 @@ static void without_manager(void)
     nm_helper_forget();
 }
 
-/* A thread that nobody manages any more runs where the program puts it, however often the manager is found dead. */
+/* A thread that nobody manages any more runs where the program puts it, however often the manager
+ * is found dead. */
 static void stays_where_it_was_put(int thread)
 {
     cpu_set_t one, found;
@@ -252,7 +256,8 @@ static void requests(void)
     comes(actors[1].order == NOTHING && actors[1].answer == NUMAESTRO_OK);
     expect(numaestro_current() == 2 && actors[2].order == RELEASE);
     comes(said->value[NM_DEMAND] == 2 && said->value[NM_REQUEST] == 2);
-    /* Binding to a processor that this machine does not have fails, but not in the sight of the program. */
+    /* Binding to a processor that this machine does not have fails, but not in the sight of the
+     * program. */
     errno = 4711;
     expect(numaestro_request(0) == NUMAESTRO_OK && errno == 4711);
     comes(actors[2].order == NOTHING && numaestro_current() == 3);

@@ -1,7 +1,9 @@
-/* vps.h - what the tests of virtual processors share: a manager in a process of its own, so that it can die, which takes down what
- * is said; and how to wait and to fail. Decisions are written by the test itself, into the page it shares with it.
+/* vps.h - what the tests of virtual processors share: a manager in a process of its own, so that it
+ * can die, which takes down what is said; and how to wait and to fail. Decisions are written by the
+ * test itself, into the page it shares with it.
  *
- * Processors that the machine does not have are only numbers here: binding to them fails, and nothing depends on it.
+ * Processors that the machine does not have are only numbers here: binding to them fails, and
+ * nothing depends on it.
  */
 #ifndef UNIT_VPS_H
 #define UNIT_VPS_H
@@ -93,7 +95,8 @@ static inline void begin(void)
     said = mmap(NULL, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-/* The first time the program attaches; later the helper does, when it sees that another manager is there. */
+/* The first time the program attaches; later the helper does, when it sees that another manager is
+ * there. */
 static inline void attach(uint64_t set)
 {
     start_manager(set);

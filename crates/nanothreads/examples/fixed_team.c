@@ -1,5 +1,6 @@
-/* fixed_team.c - a conventional team: two OpenMP threads, a static schedule and a barrier after each phase, that lose one
- * of their two processors in the middle. The counterpart of halving.rs, which compiles and runs it.
+/* fixed_team.c - a conventional team: two OpenMP threads, a static schedule and a barrier after
+ * each phase, that lose one of their two processors in the middle. The counterpart of halving.rs,
+ * which compiles and runs it.
  *
  * usage: fixed_team PHASES STEPS     prints "serial_s halved_at_s total_s" */
 #define _GNU_SOURCE

@@ -1,20 +1,24 @@
 /* nanothreads.h - malleable user-level threads in C and C++.
  *
- * A program divides its work into nano-threads, as many as it likes; a few virtual processors, one operating-system thread
- * each, run them. When the numaestro manager takes a processor away, a virtual processor gives it back at its next safe point
- * (the end of a nano-thread, a spawn, a join, a barrier, a chunk of a loop); the others go on with what it had. When the
- * manager gives one more, it is used at once. Without a manager the program has the processors of its affinity mask.
+ * A program divides its work into nano-threads, as many as it likes; a few virtual processors, one
+ * operating-system thread each, run them. When the numaestro manager takes a processor away, a
+ * virtual processor gives it back at its next safe point (the end of a nano-thread, a spawn, a
+ * join, a barrier, a chunk of a loop); the others go on with what it had. When the manager gives
+ * one more, it is used at once. Without a manager the program has the processors of its affinity
+ * mask.
  *
  * Link with -lnanothreads, or with libnanothreads.a -lpthread -ldl -lm.
  *
- * Every function may be called by any thread, inside nano-threads too, and none in signal handlers. Who waits in a nano-thread
- * (nth_join, nth_both, nth_parallel_for, nth_barrier_wait, nth_graph_run) leaves its processor to others; a thread that is no
- * nano-thread sleeps. Functions given to this library must not leave it by longjmp or by a C++ exception.
+ * Every function may be called by any thread, inside nano-threads too, and none in signal handlers.
+ * Who waits in a nano-thread (nth_join, nth_both, nth_parallel_for, nth_barrier_wait,
+ * nth_graph_run) leaves its processor to others; a thread that is no nano-thread sleeps. Functions
+ * given to this library must not leave it by longjmp or by a C++ exception.
  *
  * The child of a fork has no virtual processors: it must not call anything here before exec.
  *
- * Errors: functions return 0 or a count on success and one of the codes below (negative) on failure. Codes are never
- * renumbered. If the operating system has no memory for a stack, the program ends with a message.
+ * Errors: functions return 0 or a count on success and one of the codes below (negative) on
+ * failure. Codes are never renumbered. If the operating system has no memory for a stack, the
+ * program ends with a message.
  */
 #ifndef NANOTHREADS_H
 #define NANOTHREADS_H
@@ -26,7 +30,8 @@
 extern "C" {
 #endif
 
-/* -- Errors ------------------------------------------------------------------------------------------------------- */
+/* -- Errors
+ * ---------------------------------------------------------------------------------------------- */
 
 #define NTH_OK 0
 /* The runtime exists already. */
@@ -40,18 +45,20 @@ extern "C" {
 /* There is no manager that would listen. */
 #define NTH_E_UNMANAGED (-5)
 
-/* -- Version ------------------------------------------------------------------------------------------------------ */
+/* -- Version
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Version of this header: major * 65536 + minor. */
 #define NTH_API_VERSION 0x00010000u
 /* Version of the library that is loaded; its major half must equal the header's. Never fails. */
 uint32_t nth_api_version(void);
 
-/* -- The runtime -------------------------------------------------------------------------------------------------- */
+/* -- The runtime
+ * ---------------------------------------------------------------------------------------------- */
 
-/* A nano-thread that has waited may go on with any virtual processor, not only the one it began on: so what waits at a
- * barrier follows the processors as they come and go. The program promises that no nano-thread keeps the address of
- * thread-local data (errno's, say) while it waits. */
+/* A nano-thread that has waited may go on with any virtual processor, not only the one it began on:
+ * so what waits at a barrier follows the processors as they come and go. The program promises that
+ * no nano-thread keeps the address of thread-local data (errno's, say) while it waits. */
 #define NTH_UNTIED 1u
 
 struct nth_options {
@@ -69,8 +76,8 @@ struct nth_options {
  * Returns NTH_OK, NTH_E_EXISTS, NTH_E_INVALID, NTH_E_SYSTEM. */
 int nth_init(const struct nth_options *options);
 
-/* Ends the runtime when everything that was spawned has ended; after that it can be started again. Not in a nano-thread.
- * Returns NTH_OK; NTH_E_INVALID: the caller is a nano-thread. */
+/* Ends the runtime when everything that was spawned has ended; after that it can be started again.
+ * Not in a nano-thread. Returns NTH_OK; NTH_E_INVALID: the caller is a nano-thread. */
 int nth_finish(void);
 
 /* Processors that the program has now, at least 1: how much parallelism is worth generating. */
@@ -80,33 +87,40 @@ int nth_processors(void);
  * Returns NTH_OK, NTH_E_UNMANAGED, NTH_E_INVALID (negative or above 65536). */
 int nth_request(int processors);
 
-/* Tells the manager that the program is speedup_milli / 1000 times as fast on so many processors as on one.
- * Returns NTH_OK, NTH_E_UNMANAGED, NTH_E_INVALID (processors below 1 or above 65536, speedup of 0). */
+/* Tells the manager that the program is speedup_milli / 1000 times as fast on so many processors as
+ * on one. Returns NTH_OK, NTH_E_UNMANAGED, NTH_E_INVALID (processors below 1 or above 65536,
+ * speedup of 0). */
 int nth_report_speedup(int processors, unsigned speedup_milli);
 
-/* -- Loops and pairs ---------------------------------------------------------------------------------------------- */
+/* -- Loops and pairs
+ * ---------------------------------------------------------------------------------------------- */
 
-/* Calls `body` for parts [from, to) of at most `grain` indices that together are [begin, end), in any order and perhaps at the
- * same time; returns when all have ended. After each part a processor can be given back or work shared. grain 0: the runtime
- * chooses. Nothing happens if end <= begin. */
+/* Calls `body` for parts [from, to) of at most `grain` indices that together are [begin, end), in
+ * any order and perhaps at the same time; returns when all have ended. After each part a processor
+ * can be given back or work shared. grain 0: the runtime chooses. Nothing happens if end <=
+ * begin. */
 void nth_parallel_for(size_t begin, size_t end, size_t grain, void (*body)(size_t from, size_t to, void *arg), void *arg);
 
-/* Calls both, perhaps at the same time, and returns when both have ended. The cheapest way to fork: nothing is allocated. */
+/* Calls both, perhaps at the same time, and returns when both have ended. The cheapest way to fork:
+ * nothing is allocated. */
 void nth_both(void (*first)(void *), void *first_arg, void (*second)(void *), void *second_arg);
 
-/* -- Nano-threads ------------------------------------------------------------------------------------------------- */
+/* -- Nano-threads
+ * ---------------------------------------------------------------------------------------------- */
 
 /* A spawned nano-thread. */
 typedef struct nth_thread nth_thread;
 
-/* Starts a nano-thread. Its handle ends with nth_join or nth_detach, one of which must be called once. Never NULL. */
+/* Starts a nano-thread. Its handle ends with nth_join or nth_detach, one of which must be called
+ * once. Never NULL. */
 nth_thread *nth_spawn(void *(*work)(void *), void *arg);
 /* Waits for it and returns what it returned. */
 void *nth_join(nth_thread *thread);
 /* Lets it run by itself. */
 void nth_detach(nth_thread *thread);
 
-/* -- Barriers ----------------------------------------------------------------------------------------------------- */
+/* -- Barriers
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Lets so many nano-threads (or threads) meet, again and again. */
 typedef struct nth_barrier nth_barrier;
@@ -118,7 +132,8 @@ int nth_barrier_wait(nth_barrier *barrier);
 /* When nobody waits any more. NULL is allowed. */
 void nth_barrier_destroy(nth_barrier *barrier);
 
-/* -- Graphs ------------------------------------------------------------------------------------------------------- */
+/* -- Graphs
+ * ---------------------------------------------------------------------------------------------- */
 
 /* Tasks, each of which is run when all it comes after have ended. One thread builds it. */
 typedef struct nth_graph nth_graph;
@@ -126,9 +141,11 @@ typedef struct nth_graph nth_graph;
 nth_graph *nth_graph_create(void);
 /* Adds a task and returns its number, counted from 0. */
 int nth_graph_task(nth_graph *graph, void (*work)(void *), void *arg);
-/* `task` is run after the `count` tasks in `others` have ended. Returns NTH_OK or NTH_E_INVALID (no such task). */
+/* `task` is run after the `count` tasks in `others` have ended. Returns NTH_OK or NTH_E_INVALID (no
+ * such task). */
 int nth_graph_after(nth_graph *graph, int task, const int *others, size_t count);
-/* Runs all tasks, returns when they have ended, and destroys the graph. Returns NTH_OK, or NTH_E_CYCLE: nothing was run. */
+/* Runs all tasks, returns when they have ended, and destroys the graph. Returns NTH_OK, or
+ * NTH_E_CYCLE: nothing was run. */
 int nth_graph_run(nth_graph *graph);
 /* Instead of running it. NULL is allowed. */
 void nth_graph_destroy(nth_graph *graph);

@@ -1,5 +1,6 @@
-/* managed.c - nano-threads under a manager that this program plays itself: it exports the primitives of numaestro.h, which
- * the library finds before any others, gives and takes processors, and looks at what the library does with them.
+/* managed.c - nano-threads under a manager that this program plays itself: it exports the
+ * primitives of numaestro.h, which the library finds before any others, gives and takes processors,
+ * and looks at what the library does with them.
  *
  * usage: managed tied|untied     ends with 0 if all is as it should be */
 #define _GNU_SOURCE
@@ -154,7 +155,8 @@ PUBLIC int numaestro_report_speedup(int processors, unsigned milli)
     return 0;
 }
 
-/* -- The manager's side ---------------------------------------------------------------------------------------------- */
+/* -- The manager's side
+ * ---------------------------------------------------------------------------------------------- */
 
 static void nap(void)
 {
@@ -198,7 +200,8 @@ static int tally(int *counter)
     return value;
 }
 
-/* -- The program's side ---------------------------------------------------------------------------------------------- */
+/* -- The program's side
+ * ---------------------------------------------------------------------------------------------- */
 
 static atomic_bool end;
 static atomic_long sum;
@@ -241,8 +244,8 @@ int main(int count, char **words)
     CHECK(pthread_create(&thread, NULL, program, &expected) == 0);
     CHECK(runs_on(VPS));
 
-    /* Asked for, processors come back, and are used again when they are given. The tied may be in one nano-thread for as
-     * long as a loop lasts, but not for ever. */
+    /* Asked for, processors come back, and are used again when they are given. The tied may be in
+     * one nano-thread for as long as a loop lasts, but not for ever. */
     for (int round = 0; round < 20; round++) {
         allot(1 + round % VPS);
         CHECK(runs_on(1 + round % VPS));
@@ -259,7 +262,8 @@ int main(int count, char **words)
         allot(VPS);
     }
 
-    /* Whoever finds nothing to do lets others have its processor, but for one; new work calls it back. */
+    /* Whoever finds nothing to do lets others have its processor, but for one; new work calls it
+     * back. */
     atomic_store(&end, true);
     pthread_join(thread, NULL);
     CHECK(atomic_load(&sum) == expected);

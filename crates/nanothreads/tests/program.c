@@ -1,4 +1,5 @@
-/* program.c - a C program that uses every function of nanothreads.h; it ends with 0 if all of them keep their word. */
+/* program.c - a C program that uses every function of nanothreads.h; it ends with 0 if all of them
+ * keep their word. */
 #include "nanothreads.h"
 
 #include <stdatomic.h>

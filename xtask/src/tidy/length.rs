@@ -7,13 +7,15 @@ use crate::sources::Source;
 
 /// Lines of a file, tests included.
 const FILE_LINES_MAX: usize = 400;
+/// Columns of a line of comment.
+const COMMENT_COLUMNS_MAX: usize = 100;
 /// Lines from the opening to the closing brace of a C function.
 const C_FUNCTION_LINES_MAX: usize = 80;
 
 /// Files that may be longer: path, lines, and why. An entry that is not needed any more is itself a
 /// finding.
 const LONGER: &[(&str, usize, &str)] = &[
-    ("client/fold/team.c", 760, "one component with private state: cut up, every piece could write it"),
+    ("client/fold/team.c", 780, "one component with private state: cut up, every piece could write it"),
     ("client/shim/kmp_inside.c", 660, "the constructs of one runtime, over one private table of its entries"),
     ("crates/abi/src/control.rs", 460, "one message format"),
     ("crates/numaestro/tests/left_behind.rs", 620, "one story, told for each way in which a manager ends"),
@@ -68,6 +70,37 @@ pub fn check_functions(source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// Comments end at a column. Tables, fenced text and indented examples keep their layout.
+pub fn check_comments(source: &Source) -> Vec<Finding> {
+    if !matches!(source.extension(), "rs" | "c" | "h") {
+        return Vec::new();
+    }
+    let (mut findings, mut fenced) = (Vec::new(), false);
+    for (index, line) in source.text.lines().enumerate() {
+        let Some(text) = comment(line.trim_start(), source.extension() == "rs") else {
+            fenced = false;
+            continue;
+        };
+        let is_fence = text.trim_start().starts_with("```");
+        let keeps_layout = fenced || is_fence || text.starts_with('|') || text.starts_with("    ");
+        fenced ^= is_fence;
+        // A macro of C goes on after the backslash.
+        let columns = line.trim_end_matches(['\\', ' ']).chars().count();
+        if columns > COMMENT_COLUMNS_MAX && !keeps_layout {
+            let what = format!("comment of {columns} columns, at most {COMMENT_COLUMNS_MAX}");
+            findings.push(Finding::new(&source.path, index + 1, what));
+        }
+    }
+    findings
+}
+
+/// The text of a line that is all comment, without its mark and one space.
+fn comment(line: &str, is_rust: bool) -> Option<&str> {
+    let marks: &[&str] = if is_rust { &["///", "//!", "//"] } else { &["/*", "* "] };
+    let text = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
+    Some(text.strip_prefix(' ').filter(|_| is_rust || line.starts_with("/*")).unwrap_or(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +120,24 @@ mod tests {
         let sources = [source("a.rs", "x\n")];
         assert!(check_files_against(&sources, &[("a.rs", 500, "one table")])[0].what.contains("take it off"));
         assert!(check_files_against(&sources, &[("b.rs", 500, "one table")])[0].what.contains("gone"));
+    }
+
+    #[test]
+    fn a_comment_ends_at_its_column() {
+        let long = "word ".repeat(20);
+        for (path, text, found) in [
+            ("a.rs", format!("/// {long}word\n"), 1),
+            ("a.rs", format!("/// {}\n", "word ".repeat(19)), 0),
+            ("a.rs", format!("/// | {long}word |\n"), 0),
+            ("a.rs", format!("//! ```text\n//! {long}word\n//! ```\n//! {long}word\n"), 1),
+            ("a.rs", format!("let a = 1; // {long}word\n"), 0),
+            ("a.c", format!("/* {long}word */\n"), 1),
+            ("a.c", format!("/* a\n * {long}word\n */\n"), 1),
+            ("a.c", format!("/* a\n *     {long}word\n */\n"), 0),
+            ("a.md", format!("/* {long}word */\n"), 0),
+        ] {
+            assert_eq!(check_comments(&source(path, &text)).len(), found, "{text}");
+        }
     }
 
     #[test]

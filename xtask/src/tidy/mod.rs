@@ -27,6 +27,7 @@ pub fn run(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(places::check(source));
         findings.extend(purity::check(source));
         findings.extend(length::check_functions(source));
+        findings.extend(length::check_comments(source));
         findings.extend(paths::check(source, &|path| root.join(path).exists()));
     }
     findings.extend(length::check_files(&sources));
