@@ -33,7 +33,7 @@ use crate::rejected::Rejected;
 use crate::share::pdpa::start;
 use crate::view::{Search, Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Admission> = Answer {
     info: Info {
         name: "multiprogramming",
@@ -60,7 +60,7 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// With the words in policy texts.
+    /// All of them, with their words in policy texts.
     pub const ALL: [(&'static str, Self); 2] = [("admit", Self::Admit), ("test", Self::Test)];
 }
 

@@ -35,7 +35,7 @@ use crate::view::{Slot, View};
 use numaestro_topology::{Level, PuId, PuSet};
 use std::cmp::Reverse;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "affinity",

@@ -23,7 +23,7 @@ use super::machinery::pools::PoolLevel;
 use crate::answer::Answer;
 use crate::part::{Info, Placement};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info { name: "empty-pool", summary: "A pool that nobody is in, or wait", source: "Brecht 1997, §6.2" },
     build: build::<EmptyPoolRule>,

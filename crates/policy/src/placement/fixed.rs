@@ -27,7 +27,7 @@ use crate::shares::Shares;
 use crate::view::{AppId, View};
 use numaestro_topology::{Machine, PuId, PuSet};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info { name: "fixed", summary: "Exactly where the policy's text says", source: "Brecht 1993, §7" },
     build: |given| {

@@ -28,7 +28,7 @@ use crate::shares::Shares;
 use crate::view::{AppId, Slot, View};
 use numaestro_topology::{Distance, PuId};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "localized",

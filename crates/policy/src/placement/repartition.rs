@@ -60,7 +60,7 @@ use crate::view::{PuState, View};
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use seats::Seats;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "repartition",

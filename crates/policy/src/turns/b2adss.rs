@@ -25,7 +25,7 @@ use crate::answer::Answer;
 use crate::part::{Info, Turns};
 use crate::share::dss::Dss;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "b2adss",

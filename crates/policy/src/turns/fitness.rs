@@ -40,7 +40,7 @@ use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "fitness",

@@ -28,7 +28,7 @@ use crate::part::{Info, Needs, Turns};
 use crate::turn::Turn;
 use crate::view::{AppId, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "round-robin",

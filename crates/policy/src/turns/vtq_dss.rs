@@ -43,7 +43,7 @@ use crate::turn::Turn;
 use crate::view::{AppId, View};
 use std::ops::Range;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "vtq-dss",
