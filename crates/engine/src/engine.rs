@@ -123,8 +123,7 @@ impl Engine {
         self.check();
     }
 
-    /// The time, on the shell's clock, at which the engine wants [`Event::Timer`] if no other event
-    /// comes before.
+    /// Time on the shell's clock for [`Event::Timer`] if no other event comes before.
     pub fn deadline(&self) -> Option<Nanos> {
         let grace = self.site.ledger.vacating().deadline(self.site.settings.grace_ns);
         let recovery = self.site.ledger.pins().then(|| self.recovered_at());
@@ -228,8 +227,7 @@ impl Engine {
                 Changes::NONE
             }),
             Event::Adopted { app, epoch } => self.with(*app, |site, _, slot| {
-                // A selective placement gives a processor that was being vacated only now that it
-                // is free.
+                // A selective placement gives only free processors.
                 let left = site.ledger.adopted(slot, *epoch, site.now);
                 Changes::division_if(left && site.regime.selects())
             }),
@@ -335,8 +333,7 @@ impl Engine {
         if taken || fewer_unmanaged || turn_ended { changes.and(Changes::DIVISION) } else { changes }
     }
 
-    /// Starts the applications in the queue that may start. False if nothing has changed for the
-    /// running applications.
+    /// Starts applications of the queue. False if nothing has changed for the running ones.
     fn admit(&mut self, changes: &Changes, actions: &mut Vec<Action>) -> bool {
         self.decisions += 1;
         let site = &mut self.site;
@@ -357,8 +354,7 @@ impl Engine {
             unmanaged: self.unmanaged.processors(),
         };
         let started = self.admission.admit(&mut trial, actions);
-        // A trial has changed the number of processors that a selective placement can give; only a
-        // decision sets that right.
+        // A trial changes what a selective placement can give; only a decision sets that right.
         let tried = !self.admission.waiting().is_empty() && self.site.regime.selects();
         let decides = started || !only_queue || tried;
         if !decides {
@@ -380,8 +376,7 @@ impl Engine {
         targets.spare_stopped(&site.ledger, first, actions);
     }
 
-    /// Where processors have no owners, counts go to all running applications, whether it is their
-    /// turn or not.
+    /// Without owners, all running applications get counts, in their turn or not.
     fn divide_and_share(&mut self) {
         let Self { site, policy, turns, division, handover, .. } = self;
         handover.list_hosted(site, division.parties().are_in_force());
