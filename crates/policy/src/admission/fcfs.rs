@@ -1,4 +1,4 @@
-//! Strictly in order of arrival: nobody starts before the one that came before.
+//! Applications start strictly in order of arrival.
 //!
 //! **Source**: FCFS of the parallel workloads literature (Lifka 1995, §2; Mu'alem and Feitelson
 //! 2001, §2).

@@ -1,4 +1,5 @@
-//! Everybody starts; when there are more applications than processors, several run on one.
+//! Every application starts at once; when there are more applications than processors, several run
+//! on one.
 //!
 //! **Source**: this project. Nobody waits behind a program that may never end.
 //!

@@ -11,8 +11,8 @@
 //!
 //! **Differs from the paper**: no.
 //!
-//! **Use when** threads stay near what they initialised. **Avoid when** one thread initialises what
-//! all use.
+//! ***Use when** threads stay near the pages they initialised. **Avoid when** one thread
+//! initialises pages that all use.
 
 use crate::answer::Answer;
 use crate::part::{Info, PageHome, Pages};

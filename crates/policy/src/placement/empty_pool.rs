@@ -1,4 +1,4 @@
-//! An empty pool, or none yet.
+//! An empty pool; an application waits until there is one.
 //!
 //! **Source**: Brecht 1997, §6.2 (named as a possible strategy, not evaluated).
 //!
@@ -11,8 +11,8 @@
 //! j outgrows its pools: the q with the largest avail(q), or no more with overflow=deny
 //! ```
 //!
-//! **Differs from the paper**: it does not say what happens when an application outgrows its pool;
-//! both ways are there.
+//! **Differs from the paper**: it gives no rule for an application that outgrows its pool; both
+//! ways are there.
 //!
 //! **Use when** nobody may disturb anybody, and waiting is cheap. **Avoid when** processors must
 //! not lie idle: an application of one processor keeps a whole pool for itself. With

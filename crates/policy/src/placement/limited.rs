@@ -87,7 +87,7 @@ impl Placement for Limited {
                 self.grants.evict(view, plan, slot, pu);
             }
             if plan.count(slot) == 0 {
-                // At once, so that the next one sees what is left.
+                // At once, so that the next application sees the rest.
                 self.grants.give_one(view, shares, plan, slot, Where::HomeOnly);
             }
         }

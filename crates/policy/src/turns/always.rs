@@ -1,4 +1,4 @@
-//! Everybody runs all the time, side by side.
+//! All applications run all the time, side by side.
 //!
 //! **Source**: space sharing; Martorell et al. 2000, §1.
 //!

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! **Differs from the paper**: as `turns=chunks`: slots that could not be used later are used
-//! first. DSS gives everybody at least one slot while there are enough; if not, those that have
-//! waited longest.
+//! first. DSS gives every application at least one slot while there are enough; if not, it gives
+//! one to those that have waited longest.
 //!
 //! **Use when** applications are to have their shares and bandwidth is short. **Avoid when** all
 //! applications have one thread: then DSS decides nothing and `b2arr` is as fair.

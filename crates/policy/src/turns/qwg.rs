@@ -39,5 +39,5 @@ pub const ANSWER: Answer<dyn Turns> = Answer {
     },
 };
 
-/// Quanta of the window where a policy text says nothing.
+/// Default length of the window, quanta.
 const WINDOW: u32 = 5;

@@ -16,7 +16,8 @@
 //!
 //! **Differs from the paper**: as `sw-dss`.
 //!
-//! **Progress**: everybody runs within n quanta, and all but one of a window run again in the next.
+//! ***Progress**: every application runs within n quanta, and all but one of a window run again in
+//! the next.
 //!
 //! **Use when** caches matter and applications ask for parts of the machine. **Avoid when** each
 //! asks for the whole: then it is `sw-dss`.
