@@ -223,7 +223,7 @@ fn another_request_is_another_gang() {
     gangs(&mut case, &mut turns, 5);
     let [first, second] = [0, 1].map(|at: usize| turns.records[at].cpu_ns);
     assert!(first.abs_diff(second) <= 32 * FIRST, "{first} and {second}");
-    // Eight applications ask for the whole, 32 for a quarter of it.
+    // 8 processors for the whole gang, 32 for a quarter of it.
     gangs(&mut case, &mut turns, 20);
     assert!(turns.records[0].quantum_ns > 2 * SHORTEST, "{:?}", turns.records);
 }
