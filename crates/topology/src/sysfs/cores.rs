@@ -8,7 +8,7 @@ use crate::machine::CoreKind;
 use crate::set::CpuSet;
 use std::collections::BTreeMap;
 
-/// Where a processor is. Keys are the lowest online processor that shares the object.
+/// The place of a processor. Keys are the lowest online processor that shares the object.
 #[derive(Debug)]
 pub(super) struct Place {
     pub core: u32,
