@@ -1,6 +1,6 @@
-//! Decides which waiting applications start now, and tells the others their places in the queue.
-//! Whether an application may start is found by a trial: the engine divides processors as if it
-//! ran, and places them if the placement is selective.
+//! Decides which waiting applications start now, and tells the others their places in the queue. A
+//! trial finds whether an application may start: the engine divides processors as if it ran, and
+//! places them if the placement is selective.
 
 use crate::account::Phase;
 use crate::division::Division;

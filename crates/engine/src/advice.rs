@@ -22,7 +22,7 @@ const LOOK_AHEAD: usize = 1024;
 /// Targets that each application carries out, at most, until all have made room.
 const SETTLE_MAX: usize = 8;
 
-/// What an application would have if it came now.
+/// The processors, turn and memory that an application would have if it came now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advice {
     /// Processors of its own, once others have made room; 0: it would wait, or share.
@@ -31,7 +31,8 @@ pub struct Advice {
     pub threads: u32,
     /// Processors it would run on: its own, or those it would share. Empty while it waits.
     pub pus: PuSet,
-    /// Those of them that no application owns or runs on now, and that unmanaged load leaves alone.
+    /// Processors of `pus` that no application owns or runs on now, and that unmanaged load leaves
+    /// alone.
     pub free: PuSet,
     /// Others would run on some of them.
     pub shared: bool,

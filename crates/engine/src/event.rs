@@ -18,7 +18,7 @@ pub struct Wish {
     pub max: u32,
     /// Weight, thousandths; 1000 is usual.
     pub weight_milli: u32,
-    /// How it can be steered.
+    /// Its class: the way to steer it.
     pub class: Class,
     /// `Some(true)`: it waits in the queue until it gets processors of its own; `Some(false)`: it
     /// never waits; `None`: the policy's admission decides.
@@ -249,7 +249,7 @@ pub enum Action {
     Pages {
         /// The application.
         app: AppId,
-        /// Where its new pages go.
+        /// The place for its new pages.
         home: PageHome,
     },
     /// An application did not adopt `epoch` in time: fold all its threads onto `pus` now. The shell

@@ -103,7 +103,7 @@ impl Guests {
         (ledger.app(slot).min as usize).clamp(1, places.max(1))
     }
 
-    /// What one guest adds to each processor it is on.
+    /// Load that one guest adds to each processor it is on, thousandths.
     fn weight(ledger: &Ledger, slot: Slot) -> u64 {
         let app = ledger.app(slot);
         u64::from(app.weight_milli) / u64::from(app.min)

@@ -49,7 +49,7 @@ impl Handover {
         site.among.exchange(&mut self.hosted);
     }
 
-    /// Lists, in order of arrival, all applications that run or are to run. Those without
+    /// Lists, in order of arrival, all applications that run or are to run. The ones without
     /// processors of their own are guests.
     pub(crate) fn list_hosted(&mut self, site: &Site, confined: bool) {
         self.hosted.clear();

@@ -9,7 +9,7 @@
 //! * G4 an application that is gone owns nothing, is next for nothing and waits for nothing;
 //! * G5 same events, same actions: shown by replaying journals, not checked here;
 //! * G6 work conservation, where the share part promises it and counts do not hold: no processor is
-//!   free while somebody could use it;
+//!   free while an application could use it;
 //! * G7 each application that was started has processors, is a guest, is next for some that are
 //!   being vacated, or is stopped until its turn.
 //!

@@ -26,7 +26,7 @@ pub(crate) enum Choice {
     Selective,
 }
 
-/// What an application does outside its turn.
+/// The state of an application outside its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outside {
     /// It is a guest on the processors of others.
@@ -35,7 +35,7 @@ pub(crate) enum Outside {
     Stopped,
 }
 
-/// What happens to counts within a turn.
+/// The rule for counts within a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counts {
     /// Every decision divides anew.
@@ -44,7 +44,7 @@ pub(crate) enum Counts {
     Hold,
 }
 
-/// How processors are given under the policy in force.
+/// The rules by which processors are given under the policy in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Regime {
     pub sharing: Sharing,

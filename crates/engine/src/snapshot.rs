@@ -43,9 +43,9 @@ impl AppState {
 pub struct AppSnapshot {
     /// Its number.
     pub app: AppId,
-    /// What it is doing.
+    /// Its state.
     pub state: AppState,
-    /// How it is steered.
+    /// Its class.
     pub class: Class,
     /// Processors it could use.
     pub request: u32,

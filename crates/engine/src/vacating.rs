@@ -53,7 +53,7 @@ impl Vacating {
         self.told[pu.index()] = 0;
     }
 
-    /// Whether the owner has been told, with this epoch or before.
+    /// Says whether the owner has been told, with this epoch or before.
     pub(crate) fn is_told(&self, pu: PuId, epoch: u32) -> bool {
         (1..=epoch).contains(&self.told[pu.index()])
     }

@@ -122,7 +122,8 @@ pub trait Share: DynClone + Debug + Send {
     /// Says whether no processor stays free while an application could use it (WC).
     fn conserves_work(&self) -> bool;
 
-    /// Whether an application may keep more than it could use now (hold, home clusters).
+    /// Says whether an application may keep more processors than it could use now (hold, home
+    /// clusters).
     fn retains(&self) -> bool {
         false
     }
@@ -149,8 +150,8 @@ pub trait Share: DynClone + Debug + Send {
         false
     }
 
-    /// Whether processors have owners. If not, everybody runs everywhere as the operating system
-    /// likes, and counts are numbers of threads.
+    /// Says whether processors have owners. If not, every application runs everywhere as the
+    /// operating system likes, and counts are numbers of threads.
     fn space_shares(&self) -> bool {
         true
     }
@@ -188,8 +189,8 @@ pub trait Placement: DynClone + Debug + Send {
         false
     }
 
-    /// Whether it can be followed on this machine, of which the PUs in `usable` may be given to
-    /// applications.
+    /// Says whether it can be followed on this machine, of which the PUs in `usable` may be given
+    /// to applications.
     ///
     /// # Errors
     /// The reason why not.
@@ -198,13 +199,13 @@ pub trait Placement: DynClone + Debug + Send {
         Ok(())
     }
 
-    /// Whether it gives applications homes.
+    /// Says whether it gives applications homes.
     fn gives_homes(&self) -> bool {
         false
     }
 
-    /// Whether processors may change hands between applications whose counts stay the same, because
-    /// that makes them more local.
+    /// Says whether processors may change hands between applications whose counts stay the same,
+    /// because that makes them more local.
     fn moves(&self) -> bool {
         false
     }
@@ -253,12 +254,12 @@ pub trait Turns: DynClone + Debug + Send {
         false
     }
 
-    /// Whether it chooses among threads, so that [`View::threads`] is wanted.
+    /// Says whether it chooses among threads and so needs [`View::threads`].
     fn chooses_threads(&self) -> bool {
         false
     }
 
-    /// Whether it can be followed with these buses (none: the shell knows none).
+    /// Says whether it can be followed with these buses (none: the shell knows none).
     ///
     /// # Errors
     /// The reason why not.

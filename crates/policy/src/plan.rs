@@ -143,7 +143,8 @@ impl Plan {
         self.touched.push(pu);
     }
 
-    /// Processors whose future has been written, possibly several times, possibly to what it was.
+    /// Processors whose next owner has been written, possibly several times, possibly without a
+    /// change.
     pub fn touched(&self) -> &[PuId] {
         &self.touched
     }

@@ -69,7 +69,7 @@ impl Shares {
         &self.searches
     }
 
-    /// Whether `count` is the share before rounding, rounded up or down.
+    /// Says whether `count` is the share before rounding, rounded up or down.
     pub fn is_rounding(&self, slot: Slot, count: u32) -> bool {
         let exact = self.exact_milli[slot.index()];
         exact > 0 && exact.abs_diff(u64::from(count) * MILLI) < MILLI

@@ -28,7 +28,7 @@ impl Slot {
     }
 }
 
-/// How an application can be steered, as far as known.
+/// The way in which an application can be steered, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Its regions follow the allocation by themselves and it says `Adopted`.
@@ -86,7 +86,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Whether applications may own it.
+    /// Says whether applications may own it.
     pub fn is_usable(&self) -> bool {
         !matches!(self.state, PuState::Reserved | PuState::Offline)
     }
@@ -163,7 +163,7 @@ pub struct App {
     pub estimate_ns: Option<u64>,
     /// Processor time it has had, nanoseconds.
     pub cpu_ns: u64,
-    /// How it is steered.
+    /// Its class.
     pub class: Class,
     /// Points of its speedup curve, by rising processors; of each count the latest report.
     pub speedup: Vec<Speedup>,
@@ -218,7 +218,7 @@ impl App {
         self.request.clamp(self.min, self.max.max(self.min))
     }
 
-    /// Whether its minimum can be had of `left` processors where there are `capacity`.
+    /// Says whether its minimum can be had of `left` processors where there are `capacity`.
     pub fn has_its_minimum(&self, left: u32, capacity: u32) -> bool {
         self.min <= left && self.min <= self.cap(capacity)
     }

@@ -1,4 +1,4 @@
-//! How a processor changes hands, in two phases.
+//! A processor changes hands in two phases.
 //!
 //! [`Ledger::assign`] records the next owner. A processor without an owner goes over at once. A
 //! processor with an owner becomes `LEAVING` and stays its owner's until the owner has left it;

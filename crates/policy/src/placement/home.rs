@@ -1,4 +1,5 @@
-//! Each application has a node to itself, and spills over into nodes that are nobody's home.
+//! Each application has a node to itself, and spills over into nodes that are no application's
+//! home.
 //!
 //! **Source**: the home-cluster schemes of Koita et al. §2.1, §2.2.2: basic home with
 //! `share=demand(idle=home)`, slide with `share=demand(idle=slide)`.

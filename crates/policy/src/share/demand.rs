@@ -46,7 +46,7 @@ pub enum Idle {
     Release,
     /// They stay until the application ends (FH).
     Keep,
-    /// Those in its home stay, others are free (FP, HB).
+    /// The ones in its home stay, others are free (FP, HB).
     Home,
     /// As `Home`, and threads that run elsewhere come home to them (HS).
     Slide,

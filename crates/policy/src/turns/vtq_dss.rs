@@ -219,7 +219,7 @@ impl VtqDss {
                 (record.gang, record.cpu_ns) = (gang, 0);
             }
             (record.role, record.ran) = (Role::Member, true);
-            // Where all requests fit these are the counts; else the share part says.
+            // Where all requests fit they are the counts; else the share part divides.
             record.count = if requests <= u64::from(view.capacity) { request(view, slot) } else { 0 };
         }
         (self.place, self.began) = (behind(gang.1), Some(view.now_ns));

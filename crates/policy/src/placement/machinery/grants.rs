@@ -26,9 +26,9 @@ use std::cmp::Reverse;
 pub enum Where {
     /// Any, and if need be also one that its owner has still to leave.
     Anywhere,
-    /// Those of its home first, then those of nodes that are nobody else's home.
+    /// Processors of its home first, then those of nodes that are no other application's home.
     HomeFirst,
-    /// Those of its home only.
+    /// Processors of its home only.
     HomeOnly,
 }
 

@@ -31,15 +31,15 @@ use std::fmt::Debug;
 pub trait Rule: Debug + Clone + Send + Default + 'static {
     /// For people.
     const INFO: Info;
-    /// Whether the rule's order of pools is total, so that there are no ties.
+    /// Says whether the rule's order of pools is total, so that there are no ties.
     const TOTAL: bool = false;
-    /// Whether an application may find no pool although processors are free.
+    /// Says whether an application may find no pool although processors are free.
     const SELECTIVE: bool = false;
 
     /// Smaller is better. The pool has at least one free processor.
     fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32);
 
-    /// Whether an application may start here at all.
+    /// Says whether an application may start here at all.
     fn starts_in(pools: &PoolLevel, pool: usize) -> bool {
         let _ = (pools, pool);
         true
@@ -49,7 +49,7 @@ pub trait Rule: Debug + Clone + Send + Default + 'static {
 /// A placement over pools by a [`Rule`].
 #[derive(Debug, Clone)]
 pub struct Pooled<R> {
-    /// How pools are formed and filled.
+    /// Rules for forming and filling pools.
     config: PoolConfig,
     random: Random,
     pools: Option<Pools>,

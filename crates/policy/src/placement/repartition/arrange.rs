@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 /// State and buffers. Fill in [`Self::board`] and [`Self::memory`], then [`Self::arrange`].
 #[derive(Debug, Clone)]
 pub struct Arranger {
-    /// How much each part of the cost counts.
+    /// The weights of the parts of the cost.
     pub weights: Weights,
     /// The processors of each program in each group.
     pub board: Board,

@@ -84,7 +84,7 @@ impl Board {
         self.free += u32::from(processors);
     }
 
-    /// Whether there is room in any group.
+    /// Says whether there is room in any group.
     pub fn has_room(&self) -> bool {
         self.free > 0
     }

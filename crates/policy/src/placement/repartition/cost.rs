@@ -14,7 +14,7 @@ use super::board::Board;
 use super::ground::Ground;
 use super::memory::Distances;
 
-/// How much each part of the cost counts.
+/// The weights of the parts of the cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
     /// Distance of a program's processors from each other.

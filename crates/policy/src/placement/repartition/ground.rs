@@ -26,7 +26,7 @@ pub struct Ground {
     reach: Vec<u16>,
     /// By node: all nodes, those nearest to its processors first.
     near_nodes: Vec<u16>,
-    /// Whether cores have several processors.
+    /// Says whether cores have several processors.
     is_smt: bool,
 }
 
@@ -98,7 +98,7 @@ impl Ground {
         view.pus.iter().enumerate().all(is_member) && count == self.of.len()
     }
 
-    /// Whether cores have several processors.
+    /// Says whether cores have several processors.
     pub fn is_smt(&self) -> bool {
         self.is_smt
     }

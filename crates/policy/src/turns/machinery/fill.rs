@@ -21,8 +21,8 @@ pub trait Rule {
     /// Decides ties: the lower is chosen; of equals the one nearest to the head. Below 256.
     fn turns(&self, entry: &Entry) -> u32;
 
-    /// Whether this thread may run. `free`: processors left of all buses; `need`: threads that its
-    /// application must take at once.
+    /// Says whether this thread may run. `free`: processors left of all buses; `need`: threads that
+    /// its application must take at once.
     fn admits(&self, entry: &Entry, free: u32, need: u32) -> bool;
 
     /// Records that so many threads of this application were chosen.
