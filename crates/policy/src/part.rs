@@ -133,7 +133,8 @@ pub trait Share: DynClone + Debug + Send {
         false
     }
 
-    /// Whether an application gets all of its request or nothing, and keeps that until it ends.
+    /// Says whether an application gets all of its request or nothing, and keeps that until it
+    /// ends.
     fn grants_whole_requests(&self) -> bool {
         false
     }
