@@ -139,14 +139,12 @@ pub trait Share: DynClone + Debug + Send {
         false
     }
 
-    /// Says whether it searches the counts that applications use well, and reports the search
-    /// ([`Shares::set_search`]).
+    /// Says whether it searches counts and reports the searches ([`Shares::set_search`]).
     fn searches(&self) -> bool {
         false
     }
 
-    /// Says whether owners lose the processors it takes at once, even if they run there. If not,
-    /// they have their grace time.
+    /// Says whether owners lose processors at once, without a grace time, even if they run there.
     fn preempts(&self) -> bool {
         false
     }
@@ -211,14 +209,12 @@ pub trait Placement: DynClone + Debug + Send {
         false
     }
 
-    /// Says whether it reads the nodes of applications' pages ([`crate::App::memory`]), so that the
-    /// shell should tell them.
+    /// Says whether it reads [`crate::App::memory`], so that the shell should tell it.
     fn reads_memory(&self) -> bool {
         false
     }
 
-    /// Follows the buses that the turns part prefers, if that chooses buses; the default ignores
-    /// them.
+    /// Follows the turns part's preferred buses; the default ignores them.
     fn prefer(&mut self, preferred: &[(Slot, u32, u32)]) {
         let _ = preferred;
     }
@@ -376,8 +372,7 @@ pub trait Admission: DynClone + Debug + Send {
         false
     }
 
-    /// Says whether it needs the states of searches ([`crate::Shares::set_search`]), which only
-    /// some shares report.
+    /// Says whether it needs searches ([`crate::Shares::set_search`]), which only some shares have.
     fn needs_searches(&self) -> bool {
         false
     }
