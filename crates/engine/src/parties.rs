@@ -1,6 +1,6 @@
 //! Divides the machine among parties before it is divided among applications.
 //!
-//! **Terms**: **want* of an application: its cap without parties; *part* of a party: the processors
+//! **Terms**: *want* of an application: its cap without parties; *part* of a party: the processors
 //! that its applications may have together; a party is *present* if it has an application in the
 //! present division.
 //!

@@ -4,7 +4,7 @@
 //! anybody, and a processor that its application gives back visits the list of applications that
 //! want more than they have.
 //!
-//! **Terms**: **released* are the processors that have come free since the turn began; those that
+//! **Terms**: *released* are the processors that have come free since the turn began; those that
 //! the division at its beginning left over stay free until it ends.
 //!
 //! **Algorithm**

@@ -5,7 +5,6 @@
 //! fiber runs the idle loop (`idle`) and, on top of it, jobs. A job that must wait leaves its fiber
 //! to the waker, and the trampoline goes on with a fresh fiber. So no job is ever buried under
 //! another, and spawning costs no stack.
-//!
 
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -2,7 +2,6 @@
 //! library (Martorell et al. 2000, Fig. 4). First give back the processor if the manager asks for
 //! one; else recover preempted work by handing this processor to it; else take work from the local
 //! ready queue, else from the global one, else from another virtual processor's.
-//!
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};

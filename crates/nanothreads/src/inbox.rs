@@ -1,7 +1,6 @@
 //! The list of resumed nano-threads that one virtual processor must go on with itself: any thread
 //! pushes, the owner takes all. A node is a pointer whose pointee has room for the next pointer, so
 //! nothing is allocated.
-//!
 
 use std::ptr;
 

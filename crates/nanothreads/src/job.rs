@@ -1,7 +1,6 @@
 //! The entries of the ready queues: two words, a pointer to a job and the function that runs it.
 //! The job of a `join` lies on the stack of the nano-thread that waits for it; a spawned one lies
 //! on the heap.
-//!
 
 use std::any::Any;
 use std::cell::UnsafeCell;

@@ -1,5 +1,4 @@
 //! Makes, uses and ends a runtime.
-//!
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};

@@ -21,7 +21,7 @@
 //! **Differs from the paper**: it tells no rule, and not whether a place that becomes free is used
 //! for a test or for the next one in the queue (here, by default, for the next one).
 //!
-//! ***Progress**: where nothing runs the first application starts; every search ends, at the latest
+//! **Progress**: where nothing runs the first application starts; every search ends, at the latest
 //! when its patience does.
 //!
 //! **Use when** jobs queue and some of them scale badly. **Avoid when** programs are interactive or

@@ -11,7 +11,7 @@
 //!
 //! **Differs from the paper**: no.
 //!
-//! ***Use when** threads stay near the pages they initialised. **Avoid when** one thread
+//! **Use when** threads stay near the pages they initialised. **Avoid when** one thread
 //! initialises pages that all use.
 
 use crate::answer::Answer;

@@ -14,7 +14,7 @@
 //! these change, only new pages follow at once; pages on nodes that it has left follow where that
 //! is worth it ([`super::worth`]).
 //!
-//! ***Use when** one thread initialises pages that threads on several nodes use, or one node's way
+//! **Use when** one thread initialises pages that threads on several nodes use, or one node's way
 //! to memory is too narrow. **Avoid when** threads use mostly pages that they have initialised
 //! themselves.
 

@@ -23,7 +23,7 @@
 //! for less than a for a while keeps a. Stable applications lose nothing. When processors have
 //! gone, those with most are cut.
 //!
-//! ***Without reports** for `patience`: an application that has never reported is treated as by
+//! **Without reports** for `patience`: an application that has never reported is treated as by
 //! `equi`, but only takes free processors: min(r, P / applications). One that has reported loses an
 //! increase that was not measured.
 //!

@@ -13,10 +13,10 @@
 //! all of the quantum have gone: those at the pointer have what is left of it, and then a quantum of their own
 //! ```
 //!
-//! ***Differs from the paper**: it says no more than the name. An application is not cut below its
+//! **Differs from the paper**: it says no more than the name. An application is not cut below its
 //! minimum.
 //!
-//! ***Progress**: every application runs within n quanta.
+//! **Progress**: every application runs within n quanta.
 //!
 //! **Use when** programs cannot use fewer processors than they ask for. **Avoid when** they can:
 //! `sw-dss` lets more of them run at once.

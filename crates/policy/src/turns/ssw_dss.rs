@@ -16,7 +16,7 @@
 //!
 //! **Differs from the paper**: as `sw-dss`.
 //!
-//! ***Progress**: every application runs within n quanta, and all but one of a window run again in
+//! **Progress**: every application runs within n quanta, and all but one of a window run again in
 //! the next.
 //!
 //! **Use when** caches matter and applications ask for parts of the machine. **Avoid when** each

@@ -20,7 +20,7 @@
 //! Minimums count, each of them at least 1, so that no window has more applications than
 //! processors: those beyond would never run.
 //!
-//! ***Progress**: every application runs within n quanta.
+//! **Progress**: every application runs within n quanta.
 //!
 //! **Use when** applications ask for a few processors each and there are too many for the machine
 //! at once. **Avoid when** they all ask for the whole machine: then each runs alone, and `always`

@@ -27,9 +27,9 @@
 //! repository. There its applications may wait for ever; here they are a gang of their own at the
 //! end of a round in which one of them did not run. Minimums count, as in `sw-dss`.
 //!
-//! ***Progress**: every application runs within two rounds of gangs.
+//! **Progress**: every application runs within two rounds of gangs.
 //!
-//! ***Use when** all applications are to have the same processor time, with small and large
+//! **Use when** all applications are to have the same processor time, with small and large
 //! requests, and there are enough narrow applications for the holes. **Avoid when** there are none:
 //! an application that has had its time is stopped though no other can use its processors.
 
