@@ -1,11 +1,11 @@
-//! What the engine keeps of an application besides what policies see. These are plain records: the
-//! ledger writes all of them but [`Activity`], and hands them out to be read.
+//! The engine's record of an application, beside the record that policies see. These are plain
+//! records: the ledger writes all of them but [`Activity`], and hands them out to be read.
 
 use crate::event::Nanos;
 use numaestro_policy::PageHome;
 use numaestro_topology::PuSet;
 
-/// Where an application is in its life.
+/// The stage of its life that an application is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The slot is vacant.
@@ -18,10 +18,10 @@ pub(crate) enum Phase {
     Wrapper,
 }
 
-/// What the user and the program wish, before any clamping.
+/// The wishes of the user and the program, before any clamping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Processors.
+    /// Processors it could use.
     pub request: u32,
     pub min: u32,
     pub max: u32,
@@ -30,7 +30,7 @@ pub(crate) struct Limits {
     pub estimate_ns: Option<Nanos>,
 }
 
-/// What an application wishes and what it is doing.
+/// The wishes of an application, and its state as the shell tells it.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // Each is a fact of its own; all combinations occur.
 pub(crate) struct Activity {
@@ -48,10 +48,10 @@ pub(crate) struct Activity {
     pub team: u32,
 }
 
-/// What an application was told last.
+/// The latest target and page home that an application was told.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
-    /// Of the latest `Action::Target`; 0: none yet.
+    /// Epoch of the latest `Action::Target`; 0: none yet.
     pub epoch: u32,
     /// Threads.
     pub count: u32,
@@ -60,26 +60,26 @@ pub(crate) struct Sent {
     pub lent: bool,
     /// Largest epoch carried out.
     pub adopted: u32,
-    /// Where its pages go.
+    /// Home of its new pages.
     pub pages: PageHome,
 }
 
-/// What the ledger keeps of an application besides what policies see.
+/// The ledger's record of an application, beside the record that policies see.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     pub phase: Phase,
     pub activity: Activity,
     /// It arrived with a claim that still holds.
     pub pinned: bool,
-    /// Owned and not leaving.
+    /// Processors it owns and keeps.
     pub owned: PuSet,
-    /// Owned and leaving.
+    /// Processors it owns and is leaving.
     pub leaving: PuSet,
-    /// Number of both.
+    /// Number of processors in both sets.
     pub on: u32,
-    /// When `on` changed, or its processor time was last brought up to date.
+    /// Time when `on` changed or its processor time was last brought up to date.
     pub on_since: Nanos,
-    /// Processors of others that it runs on because it has none of its own.
+    /// Processors that it runs on as a guest, because it has none of its own.
     pub guest_of: PuSet,
     pub sent: Sent,
     /// Its target may have changed.
@@ -87,13 +87,13 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Of nobody, with room for so many processors.
+    /// The account of a vacant slot, with room for so many processors.
     pub(crate) fn vacant(pus: usize) -> Self {
         let set = || PuSet::with_capacity(pus);
         Self::with_sets([set(), set(), set(), set()])
     }
 
-    /// Of nobody again; the memory of its sets is used again.
+    /// Makes the account that of a vacant slot; the sets keep their memory.
     pub(crate) fn vacate(&mut self) {
         let sets = [&mut self.owned, &mut self.leaving, &mut self.guest_of, &mut self.sent.pus];
         *self = Self::with_sets(sets.map(|set| {

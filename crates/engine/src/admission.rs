@@ -1,6 +1,6 @@
-//! Who of those that wait starts now, and what the others are told of their places. Whether one may
-//! start is found by a trial: processors are divided, and placed where placements are selective, as
-//! if it ran.
+//! Decides which waiting applications start now, and tells the others their places in the queue. A
+//! trial finds whether an application may start: the engine divides processors as if it ran, and
+//! places them if the placement is selective.
 
 use crate::account::Phase;
 use crate::division::Division;
@@ -12,17 +12,17 @@ use crate::queue::Queue;
 use crate::site::Site;
 use numaestro_policy::{AppId, Offer, Policy, PuState, Slot, Waiting};
 
-/// Those that wait.
+/// The applications that wait.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Admission {
     queue: Queue,
-    /// By slot: its place as it was last told; 0: not told.
+    /// By slot: the place in the queue that it was last told, from 1; 0: not told.
     told: Vec<u32>,
-    /// Those that this decision has started.
+    /// The applications that this decision has started.
     fresh: Vec<Waiting>,
 }
 
-/// What a trial divides and places with.
+/// The parts of the engine that a trial divides and places with.
 pub(crate) struct Trial<'a> {
     pub site: &'a mut Site,
     pub policy: &'a mut Policy,
@@ -35,7 +35,7 @@ pub(crate) struct Trial<'a> {
 }
 
 impl Admission {
-    /// Everybody, in order of arrival.
+    /// The applications that wait, in order of arrival.
     pub(crate) fn waiting(&self) -> &[Waiting] {
         self.queue.waiting()
     }
@@ -73,8 +73,8 @@ impl Admission {
         }
     }
 
-    /// The bounds of everybody's wishes have changed. Wrappers run anywhere, and anywhere may have
-    /// changed too.
+    /// The bounds of all wishes have changed. Wrappers run on every processor, and the set of
+    /// processors may have changed too.
     pub(crate) fn clamp_wishes(&mut self, site: &mut Site) {
         for index in 0..site.ledger.started().len() {
             let slot = site.ledger.started()[index];
@@ -90,8 +90,8 @@ impl Admission {
         }
     }
 
-    /// Starts those in the queue that may start, and tells the others their place. True if somebody
-    /// was started.
+    /// Starts the applications in the queue that may start, and tells the others their place. True
+    /// if one was started.
     pub(crate) fn admit(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) -> bool {
         self.fresh.clear();
         if !self.queue.is_empty() {
@@ -105,7 +105,7 @@ impl Admission {
         !self.fresh.is_empty()
     }
 
-    /// Those that the admission part finds.
+    /// Starts the applications that the admission part chooses.
     fn admit_in_turn(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
         let capacity = trial.site.among.capacity();
         let kept = |&slot: &Slot| {
@@ -127,8 +127,8 @@ impl Admission {
         }
     }
 
-    /// Starts the applications that do not wish to wait. Where admission does not queue, it starts
-    /// all but those that wish to wait.
+    /// Starts the applications that do not wish to wait. Where admission does not queue,
+    /// applications that wish to wait start in order, when they get their minimum.
     fn admit_without_turn(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
         let queues = trial.policy.admission.queues();
         let (mut at, mut blocked) = (if queues { self.queue.len().saturating_sub(1) } else { 0 }, false);
@@ -145,9 +145,9 @@ impl Admission {
         }
     }
 
-    /// Where nobody runs and every processor is there, waiting longer helps nobody: the first
-    /// starts with what there is for it (a minimum that the policy never gives would else hold up
-    /// all those behind it for ever).
+    /// Where nothing runs and every processor is there, waiting longer helps nobody: the first
+    /// application starts with as many processors as it gets. Otherwise a minimum that the policy
+    /// never gives would hold up the whole queue for ever.
     fn admit_stuck(&mut self, trial: &mut Trial<'_>, actions: &mut Vec<Action>) {
         let ledger = &trial.site.ledger;
         let runs = |&slot: &Slot| ledger.account(slot).phase == Phase::Running;
@@ -161,7 +161,7 @@ impl Admission {
         }
     }
 
-    /// One that takes part leaves the queue.
+    /// Moves an application from the queue to the running ones.
     fn start_at(&mut self, at: usize, site: &mut Site, actions: &mut Vec<Action>) {
         let waiting = self.take_out(at);
         site.ledger.start(waiting.app, Phase::Running, site.now);
@@ -175,8 +175,8 @@ impl Admission {
         waiting
     }
 
-    /// Tells those in the queue whose place has changed, as far as they are to know; new ones
-    /// always.
+    /// Tells a new place to the applications among the first `positions` whose place has changed,
+    /// and to every application that has just come.
     fn tell_places(&mut self, ledger: &Ledger, positions: usize, actions: &mut Vec<Action>) {
         let moved = self.queue.take_moved();
         let len = self.queue.len();
@@ -203,7 +203,7 @@ impl Admission {
 }
 
 impl Trial<'_> {
-    /// Puts one among those that run, if it may start; unless `asked`, it may.
+    /// Adds an application to the participants, if it may start; unless `asked`, it may.
     fn start(&mut self, slot: Slot, asked: bool) -> bool {
         self.site.among.insert(&self.site.ledger, slot);
         let starts = !asked || self.may_start(slot);
@@ -213,7 +213,8 @@ impl Trial<'_> {
         starts
     }
 
-    /// Asks what the share part would give it, and what of that the placement finds.
+    /// Asks how many processors the share part would give the application, and how many of them the
+    /// placement finds.
     fn may_start(&mut self, slot: Slot) -> bool {
         let placed = self.site.regime.selects() && self.site.regime.owns();
         if placed {
@@ -221,7 +222,7 @@ impl Trial<'_> {
         } else {
             self.division.divide(self.site, &mut *self.policy.share, None);
         }
-        // What a selective placement has not found is not offered.
+        // Processors that a selective placement has not found are not offered.
         let count = |slot| if placed { self.placement.count(slot) } else { self.division.shares().count(slot) };
         let served = |&other: &Slot| other == slot || count(other) >= self.site.ledger.app(other).min;
         let offer = Offer { count: count(slot), others_served: self.site.among.order().iter().all(served) };

@@ -1,11 +1,11 @@
-//! What an application would have if it came now: the answer of a copy, so that it is exact and
-//! nothing changes.
+//! Says what an application would have if it came now. A copy of the engine gives the answer, so it
+//! is exact and nothing changes.
 //!
-//! The copy is told of the arrival, and that everybody does at once what they are told, the
-//! earliest arrival first. How long they take changes nothing. Their order changes the answer where
-//! a placement is selective, breaks ties at random or takes turns. Where turns are taken, the copy
-//! goes on from turn to turn until the newcomer has had one. What others would lose is not in the
-//! answer.
+//! The copy is told of the arrival, and that each application carries its targets out at once, the
+//! earliest arrival first. The time that they really take changes nothing. Their order changes the
+//! answer where a placement is selective or breaks ties at random, or where turns are taken. Where
+//! turns are taken, the copy goes on from turn to turn until the newcomer has had one. The answer
+//! does not say which processors others would lose.
 
 use crate::account::Phase;
 use crate::engine::Engine;
@@ -16,22 +16,23 @@ use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use std::cmp::Reverse;
 use std::fmt::Write;
 
-/// Work that is spent on looking ahead for the newcomer's first turn: turns, times the applications
-/// that take part in each. What is farther away is told as a wait for its turn.
+/// Work that may be spent on finding the newcomer's first turn: turns, times the applications that
+/// take part in each. If its turn is farther away, the answer is that it waits for its turn.
 const LOOK_AHEAD: usize = 1024;
-/// Answers of each application in which everybody has made room.
+/// Targets that each application carries out, at most, until all have made room.
 const SETTLE_MAX: usize = 8;
 
-/// What an application would have.
+/// The processors, turn and memory that an application would have if it came now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advice {
     /// Processors of its own, once others have made room; 0: it would wait, or share.
     pub count: u32,
     /// Threads it would be told to run with; 0: it would wait.
     pub threads: u32,
-    /// Where it would run: its own, or those it would share. Empty while it waits.
+    /// Processors it would run on: its own, or those it would share. Empty while it waits.
     pub pus: PuSet,
-    /// Those of them that no application owns or runs on now, and that unmanaged load leaves alone.
+    /// Processors of `pus` that no application owns or runs on now, and that unmanaged load leaves
+    /// alone.
     pub free: PuSet,
     /// Others would run on some of them.
     pub shared: bool,
@@ -41,22 +42,22 @@ pub struct Advice {
     pub turn_in: Nanos,
     /// Nodes of `pus`.
     pub nodes: Vec<NumaNodeId>,
-    /// Where its memory should be, best first: the policy's home for it, or the nodes it runs on,
-    /// and as many of the next nearest as the bytes it needs make necessary.
+    /// Nodes for its memory, best first: the policy's home for it, or the nodes it runs on, and as
+    /// many of the next nearest as the memory it needs makes necessary.
     pub memory_nodes: Vec<NumaNodeId>,
     /// Bytes that are free there, if the shell has said so.
     pub memory_free: Option<u64>,
-    /// Why, one sentence.
+    /// The reason, one sentence.
     pub why: String,
 }
 
 impl Engine {
-    /// What an application with this wish would have if it came now. `free_memory`: bytes by NUMA
-    /// node as the shell has just read them; empty: as it has told the engine. Allocates; not for
-    /// the hot path.
+    /// Says what an application with this wish would have if it came now. `free_memory`: bytes by
+    /// NUMA node as the shell has just read them; empty: the bytes that it has told the engine.
+    /// Allocates; not for the hot path.
     ///
     /// # Errors
-    /// It would be refused, and why.
+    /// The reason for which the engine would refuse it.
     ///
     /// # Panics
     /// If an invariant is broken, as [`Self::step`]. This engine has not changed even then.
@@ -117,7 +118,7 @@ impl Engine {
     }
 }
 
-/// A copy in which everybody does at once what they are told.
+/// A copy of the engine in which each application carries its targets out at once.
 struct Trial {
     engine: Engine,
     actions: Vec<Action>,
@@ -135,8 +136,8 @@ impl Trial {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Everybody has done what they are told, the earliest arrival first. It ends because what is
-    /// vacated has an heir; the bound is for a policy that thinks otherwise.
+    /// Lets all applications carry their targets out, the earliest arrival first. It ends because
+    /// each vacated processor has its next owner; the bound is for a policy that goes on deciding.
     fn settle(&mut self) -> Result<(), Rejected> {
         for _ in 0..SETTLE_MAX * (self.engine.site().ledger.apps().len() + 1) {
             let ledger = &self.engine.site().ledger;
@@ -151,7 +152,7 @@ impl Trial {
         Ok(())
     }
 
-    /// Goes on, where turns are taken, until it has processors.
+    /// Where turns are taken, goes on until the application has processors.
     fn await_turn(&mut self, slot: Slot) -> Result<(), Rejected> {
         for _ in 0..LOOK_AHEAD / self.engine.site().ledger.started().len().max(1) {
             let Site { regime, ledger, .. } = self.engine.site();
@@ -189,8 +190,8 @@ fn free_on(free: &[u64], nodes: &[NumaNodeId]) -> u64 {
 }
 
 /// `nodes`, and after them as many of the others as it takes until so many bytes are free: the
-/// nearest first, of equally near ones that with most free memory. Nodes without free memory help
-/// nobody.
+/// nearest first, of equally near ones the one with most free memory first. Nodes without free
+/// memory are left out.
 fn large_enough(machine: &Machine, mut nodes: Vec<NumaNodeId>, needed: u64, free: &[u64]) -> Vec<NumaNodeId> {
     if nodes.is_empty() || free.is_empty() || needed == 0 {
         return nodes;

@@ -1,4 +1,5 @@
-//! An application arrives: is its wish possible, and what does it bring along?
+//! An application arrives. The engine refuses an impossible wish, and the application keeps the
+//! processors and home that it claims.
 
 use crate::account::{Limits, Phase};
 use crate::admission::Admission;
@@ -14,7 +15,7 @@ use numaestro_topology::{NumaNodeId, PuSet};
 /// Largest weight, so that sums of products stay far from overflow.
 const WEIGHT_MILLI_MAX: u32 = 1_000_000;
 
-/// Who has arrived so far.
+/// The newest application so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arrivals {
     newest: Option<AppId>,
@@ -26,7 +27,7 @@ impl Arrivals {
         self.newest
     }
 
-    /// An application arrives. `recovering`: what it claims it keeps for a while.
+    /// An application arrives. `recovering`: it keeps the processors it claims for a while.
     pub(crate) fn arrive(
         &mut self,
         site: &mut Site,
@@ -80,7 +81,8 @@ impl Arrivals {
     }
 }
 
-/// It runs already, on these, and calls this node its home: it keeps those that nobody else has.
+/// An application runs already, on these processors, and calls this node its home: it keeps the
+/// processors that no other application has.
 fn claim(
     site: &mut Site,
     slot: Slot,

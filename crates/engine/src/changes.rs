@@ -1,31 +1,32 @@
-//! What has changed since the last decision. Each event, and the passing of time, gives one such
-//! value; the stages of the decision go by it, so nobody has to remember what the event was.
+//! The changes since the last decision. Each event, and the passing of time, gives one such value.
+//! The stages of the decision go by it, so none of them needs the event itself.
 
 use numaestro_policy::Slot;
 
-/// How far a change reaches.
+/// The part of the decision that a change reaches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
     /// There is nothing to decide.
     #[default]
     Nothing,
-    /// It is about somebody that waits, or waited: nothing has changed for those that run.
+    /// The change is about an application that waits, or waited: nothing has changed for the
+    /// running ones.
     Queue,
     /// Processors may have to be divided anew.
     Division,
 }
 
-/// What one step has to decide, and why.
+/// The work of one step, and its reasons.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Changes {
     pub reach: Reach,
     /// The application that the event is about.
     pub subject: Option<Slot>,
-    /// The event takes back what was lent.
+    /// The event takes lent processors back.
     pub reclaims: bool,
     /// Other applications take part in the division.
     pub regrouped: bool,
-    /// The bounds that clamp everybody's wishes are others.
+    /// The bounds that clamp all wishes have changed.
     pub clamps: bool,
 }
 
@@ -33,21 +34,21 @@ impl Changes {
     /// Nothing to decide.
     pub(crate) const NONE: Self =
         Self { reach: Reach::Nothing, subject: None, reclaims: false, regrouped: false, clamps: false };
-    /// Only for those that wait.
+    /// A decision about waiting applications only.
     pub(crate) const QUEUE: Self = Self { reach: Reach::Queue, ..Self::NONE };
-    /// For everybody.
+    /// A decision about all applications.
     pub(crate) const DIVISION: Self = Self { reach: Reach::Division, ..Self::NONE };
-    /// For others than before.
+    /// A decision about all, because other applications take part.
     pub(crate) const GROUP: Self = Self { regrouped: true, ..Self::DIVISION };
-    /// For everybody, under other clamps.
+    /// A decision about all, under other bounds.
     pub(crate) const CLAMPS: Self = Self { clamps: true, ..Self::DIVISION };
 
-    /// For everybody, if that is so.
+    /// A decision about all applications if `so`, else none.
     pub(crate) fn division_if(so: bool) -> Self {
         if so { Self::DIVISION } else { Self::NONE }
     }
 
-    /// These and others.
+    /// These changes and others.
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
             reach: self.reach.max(other.reach),

@@ -1,5 +1,5 @@
-//! The engine's time: it never goes back. When the shell's clock does, the engine's goes on from
-//! where it was, and stays ahead by that.
+//! The engine's time never goes back. When the shell's clock goes back, the engine's time goes on
+//! from where it was, and stays ahead by the difference.
 
 use crate::event::Nanos;
 
@@ -7,7 +7,7 @@ use crate::event::Nanos;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Clock {
     now: Nanos,
-    /// By how much the engine's time is ahead of the shell's.
+    /// Time by which the engine is ahead of the shell's clock.
     ahead: Nanos,
     /// Time of the first event.
     started: Option<Nanos>,
@@ -27,7 +27,7 @@ impl Clock {
         at.saturating_sub(self.ahead)
     }
 
-    /// When so much time has passed since the first event.
+    /// The engine's time when so much time has passed since the first event.
     pub(crate) fn since_start(&self, passed: Nanos) -> Nanos {
         self.started.unwrap_or(self.now).saturating_add(passed)
     }

@@ -1,6 +1,6 @@
-//! How many processors each application gets: the share part, or the work-list, divides under the
-//! bounds of parties. What nobody wants of a sequential application stays with it, and what differs
-//! by rounding only stays where it is.
+//! Decides how many processors each application gets: the share part, or the work-list, divides
+//! under the bounds of parties. Processors of a sequential application that nobody wants stay with
+//! it. Counts that differ from the present ones by rounding only do not change.
 
 use crate::hysteresis::keep_roundings;
 use crate::parties::Parties;
@@ -11,7 +11,7 @@ use numaestro_policy::{Policy, Share, Shares, Slot};
 /// Divisions in one decision, at most.
 const ROUNDS_MAX: u32 = 4;
 
-/// The counts of the latest division, and what parties leave to applications.
+/// The counts of the latest division, and the bounds that parties set.
 #[derive(Debug, Clone)]
 pub(crate) struct Division {
     shares: Shares,
@@ -29,7 +29,7 @@ impl Division {
         &self.shares
     }
 
-    /// What parties leave to applications.
+    /// The bounds that parties set.
     pub(crate) fn parties(&self) -> &Parties {
         &self.parties
     }
@@ -38,8 +38,8 @@ impl Division {
         &mut self.parties
     }
 
-    /// Divides, again while what one may have and does not use could be used by others. In the
-    /// middle of a turn whose counts hold there is a work-list.
+    /// Divides, and divides again while others could use processors that an application may have
+    /// and does not use. In the middle of a turn whose counts hold there is a work-list.
     pub(crate) fn divide(&mut self, site: &mut Site, share: &mut dyn Share, work_list: Option<WorkList<'_>>) {
         if !self.parties.apply(site) {
             self.divide_once(site, share, work_list);
@@ -92,7 +92,7 @@ impl Division {
         }
     }
 
-    /// Panics if the decision has not kept to what parties may have.
+    /// Panics if the decision gives a party more or less than it may have.
     pub(crate) fn check(&mut self, site: &Site, policy: &Policy, work_list: Option<WorkList<'_>>) {
         let everything = policy.share.conserves_work() && !site.regime.selects() && work_list.is_none();
         self.parties.check(site, &self.shares, everything);

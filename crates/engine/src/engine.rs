@@ -1,5 +1,5 @@
-//! What each event leads to: [`Engine::step`] is the life of a decision, one stage after the other.
-//! Each stage owns its state; what they all decide about is the [`Site`].
+//! [`Engine::step`] takes an event through the stages of a decision, one after the other. Each
+//! stage owns its state; all of them share the [`Site`].
 
 use crate::admission::{Admission, Trial};
 use crate::arrivals::Arrivals;
@@ -32,7 +32,7 @@ use numaestro_topology::{Machine, NumaNodeId};
 pub struct Engine {
     site: Site,
     policy: Policy,
-    /// Of every random choice.
+    /// The seed of every random choice.
     seed: u64,
     clock: Clock,
     arrivals: Arrivals,
@@ -43,7 +43,7 @@ pub struct Engine {
     placement: Placement,
     handover: Handover,
     targets: Targets,
-    /// So far.
+    /// Decisions so far.
     decisions: u64,
 }
 
@@ -51,8 +51,8 @@ impl Engine {
     /// An engine for a machine. `seed` determines every random choice.
     ///
     /// # Errors
-    /// A policy that cannot be read, that the host cannot feed or that the machine does not fit; no
-    /// processor left to give.
+    /// The policy cannot be parsed, the host cannot give it the data it needs, it does not fit the
+    /// machine, or no processor is left to give.
     pub fn new(machine: Machine, settings: Settings, seed: u64) -> Result<Self, Rejected> {
         let ledger = Ledger::new(&machine, &settings.reserved);
         let usable = ledger.usable().len() as u32;
@@ -90,8 +90,9 @@ impl Engine {
         })
     }
 
-    /// Everything that follows from an event. Appends to `actions`, in the order in which they must
-    /// be carried out. `now` should never go back; if it does, time goes on from where it was.
+    /// Decides everything that follows from an event. Appends the actions to `actions`, in the
+    /// order in which the shell must carry them out. `now` should never go back; if it does, time
+    /// goes on from where it was.
     ///
     /// # Panics
     /// If an invariant is broken, which is a mistake in a policy or here; the engine must not be
@@ -122,7 +123,7 @@ impl Engine {
         self.check();
     }
 
-    /// When [`Event::Timer`] is wanted, on the shell's clock, if nothing else happens before.
+    /// Time on the shell's clock for [`Event::Timer`] if no other event comes before.
     pub fn deadline(&self) -> Option<Nanos> {
         let grace = self.site.ledger.vacating().deadline(self.site.settings.grace_ns);
         let recovery = self.site.ledger.pins().then(|| self.recovered_at());
@@ -130,14 +131,14 @@ impl Engine {
         next.map(|at| self.clock.on_shell(at))
     }
 
-    /// When the present turn ends, on the shell's clock, if turns end: what was measured in it is
-    /// to be told before.
+    /// The time, on the shell's clock, at which the present turn ends, if turns end. The shell
+    /// tells the measurements of the turn before that.
     pub fn turn_ends(&self) -> Option<Nanos> {
         self.turns.until().map(|at| self.clock.on_shell(at))
     }
 
-    /// Gives actions that were carried out back, so that their sets are used again and nothing has
-    /// to be allocated.
+    /// Takes back actions that the shell has carried out. The engine uses their sets again and so
+    /// allocates nothing.
     pub fn recycle(&mut self, actions: &mut Vec<Action>) {
         self.targets.recycle(actions.drain(..));
     }
@@ -152,22 +153,22 @@ impl Engine {
         &self.policy
     }
 
-    /// The settings it was made with.
+    /// The settings that the engine was made with.
     pub fn settings(&self) -> &Settings {
         &self.site.settings
     }
 
-    /// How many wait.
+    /// The number of applications that wait.
     pub fn queue_len(&self) -> usize {
         self.admission.waiting().len()
     }
 
-    /// What the policy sees.
+    /// The view that the policy is given.
     pub fn view(&self) -> View<'_> {
         self.site.view()
     }
 
-    /// Everything there is to see. Allocates.
+    /// The whole state, for people and tests. Allocates.
     pub fn snapshot(&self) -> Snapshot {
         self.shown().all(self.unmanaged.processors(), self.decisions)
     }
@@ -189,7 +190,7 @@ impl Engine {
         self.arrivals.newest()
     }
 
-    /// The slot of an application that is there.
+    /// The slot of an application that has arrived and not ended.
     pub(crate) fn slot(&self, app: AppId) -> Option<Slot> {
         let ledger = &self.site.ledger;
         ledger.slot(app).or_else(|| self.admission.slot(ledger, app))
@@ -202,7 +203,7 @@ impl Engine {
         self.site.free_memory.extend(bytes.iter().take(nodes));
     }
 
-    /// Writes an event down.
+    /// Records an event in the stage that it concerns.
     fn note(&mut self, event: &Event, actions: &mut Vec<Action>) -> Changes {
         match event {
             Event::Arrive { app, wish } => {
@@ -226,7 +227,7 @@ impl Engine {
                 Changes::NONE
             }),
             Event::Adopted { app, epoch } => self.with(*app, |site, _, slot| {
-                // A selective placement has left what was being vacated for when it is free.
+                // A selective placement gives only free processors.
                 let left = site.ledger.adopted(slot, *epoch, site.now);
                 Changes::division_if(left && site.regime.selects())
             }),
@@ -277,13 +278,13 @@ impl Engine {
         }
     }
 
-    /// What an event about one application changes: nothing, if that is not there.
+    /// Applies an event about one application. Changes nothing if there is no such application.
     fn with(&mut self, app: AppId, then: impl FnOnce(&mut Site, &mut Admission, Slot) -> Changes) -> Changes {
         let Some(slot) = self.slot(app) else { return Changes::NONE };
         Changes { subject: Some(slot), ..then(&mut self.site, &mut self.admission, slot) }
     }
 
-    /// Other parties from now on.
+    /// Other parties share the machine from now on.
     fn set_parties(&mut self, parties: &[Party]) -> Changes {
         if self.site.settings.parties == parties {
             return Changes::NONE;
@@ -291,7 +292,7 @@ impl Engine {
         self.site.settings.parties = parties.to_vec();
         self.site.ledger.renumber_parties(|party| known_party(parties, party));
         self.division.parties_mut().lift();
-        // Counts do not hold beyond new limits.
+        // Present counts may be above the new limits, so they do not hold.
         self.turns.forget(&mut self.site.ledger);
         Changes::CLAMPS
     }
@@ -317,7 +318,7 @@ impl Engine {
         self.clock.since_start(self.site.settings.recovery_ns)
     }
 
-    /// What the passing of time changes besides the event.
+    /// Ends the grace times, turns and other waits whose time has come, besides the event.
     fn pass_time(&mut self, changes: Changes, actions: &mut Vec<Action>) -> Changes {
         let now = self.site.now;
         self.site.ledger.tidy_vacating();
@@ -332,7 +333,7 @@ impl Engine {
         if taken || fewer_unmanaged || turn_ended { changes.and(Changes::DIVISION) } else { changes }
     }
 
-    /// Starts those in the queue that may start. False if nothing has changed for those that run.
+    /// Starts applications of the queue. False if nothing has changed for the running ones.
     fn admit(&mut self, changes: &Changes, actions: &mut Vec<Action>) -> bool {
         self.decisions += 1;
         let site = &mut self.site;
@@ -353,11 +354,11 @@ impl Engine {
             unmanaged: self.unmanaged.processors(),
         };
         let started = self.admission.admit(&mut trial, actions);
-        // A trial has changed what a selective placement can give; only a decision sets that right.
+        // A trial changes what a selective placement can give; only a decision sets that right.
         let tried = !self.admission.waiting().is_empty() && self.site.regime.selects();
         let decides = started || !only_queue || tried;
         if !decides {
-            // Those that run are the same, with the same wishes, on the same processors.
+            // The same applications run, with the same wishes, on the same processors.
             self.turns.set_limits(&mut self.site.ledger);
             self.division.parties_mut().restore_bounds(&mut self.site);
         }
@@ -375,8 +376,7 @@ impl Engine {
         targets.spare_stopped(&site.ledger, first, actions);
     }
 
-    /// Where processors have no owners, all that run are divided among, whether they take turns or
-    /// not.
+    /// Without owners, all running applications get counts, in their turn or not.
     fn divide_and_share(&mut self) {
         let Self { site, policy, turns, division, handover, .. } = self;
         handover.list_hosted(site, division.parties().are_in_force());

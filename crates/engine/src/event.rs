@@ -1,4 +1,4 @@
-//! What goes into the engine and what comes out of it.
+//! The events that go into the engine and the actions that come out of it.
 
 use numaestro_policy::{AppId, Party};
 pub use numaestro_policy::{Class, PageHome};
@@ -7,37 +7,38 @@ use numaestro_topology::{NumaNodeId, PuId, PuSet};
 /// Nanoseconds on the shell's clock; never goes back.
 pub type Nanos = u64;
 
-/// What an application wants when it arrives.
+/// The wishes of an application when it arrives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
     /// Processors it could use now (clamped to the machine).
     pub request: u32,
-    /// Never fewer.
+    /// Fewest processors it may have.
     pub min: u32,
-    /// Never more.
+    /// Most processors it may have.
     pub max: u32,
-    /// Thousandths; 1000 is usual.
+    /// Weight, thousandths; 1000 is usual.
     pub weight_milli: u32,
-    /// How it can be steered.
+    /// Its class: the way to steer it.
     pub class: Class,
-    /// `Some(true)`: queue it until it gets processors of its own; `Some(false)`: never; `None`:
-    /// the policy's admission decides.
+    /// `Some(true)`: it waits in the queue until it gets processors of its own; `Some(false)`: it
+    /// never waits; `None`: the policy's admission decides.
     pub wait: Option<bool>,
     /// Its user's estimate of its run time, nanoseconds: for backfilling.
     pub estimate_ns: Option<Nanos>,
-    /// What it already has (re-attach after the shell died): it keeps this if nobody else has it.
+    /// Processors it already has (it attaches again after the shell died): it keeps those that no
+    /// other application has.
     pub claim: Option<PuSet>,
-    /// The home it had then: with `claim`, it keeps that too.
+    /// The home it had then; with `claim`, it keeps that too.
     pub home: Option<NumaNodeId>,
-    /// Whose it is: an index in [`crate::Settings::parties`], 0 where there are none.
+    /// Its party, an index in [`crate::Settings::parties`]; 0 where there are none.
     pub party: u32,
-    /// Bytes it is going to need, as its user says; 0: not known.
+    /// Memory it is going to need, bytes, as its user says; 0: not known.
     pub memory: u64,
 }
 
 impl Wish {
-    /// Of an application that could use this many processors and says nothing else: any number will
-    /// do, usual weight, malleable.
+    /// The wish of an application that could use this many processors and says nothing else: any
+    /// number will do, usual weight, malleable.
     pub const fn new(request: u32) -> Self {
         Self {
             request,
@@ -65,81 +66,81 @@ pub enum Event {
         /// Its wishes.
         wish: Wish,
     },
-    /// It is gone; everything it had is free at once.
+    /// An application has ended; all its processors are free at once.
     Depart {
         /// The application.
         app: AppId,
     },
-    /// It wants another number of processors. 0 = none (a wrapper).
+    /// An application wants another number of processors; 0: none (a wrapper).
     Request {
         /// The application.
         app: AppId,
         /// Processors that it wants.
         processors: u32,
     },
-    /// It could use this many processors now, and has nothing to run on `idle`. Says all there is
-    /// to say, so that a lost one does no harm. One that has idle processors of its own is not
-    /// given others: what it says beyond those it uses is not believed.
+    /// An application could use this many processors now, and has nothing to run on `idle`. Each
+    /// event replaces the one before, so a lost one does no harm. An application that has idle
+    /// processors of its own is given no others: the engine counts only the processors it uses.
     Demand {
         /// The application.
         app: AppId,
-        /// How many; 0 counts as 1.
+        /// Processors it could use; 0 counts as 1.
         processors: u32,
-        /// Those of its own that are idle, and those it has been told to vacate and has left
-        /// already though not yet all of them; others are left out. What the policy takes of the
-        /// former is free at once, and the latter are.
+        /// Its own processors that are idle, and the processors it was told to vacate and has
+        /// already left, while it is still on others of them. No other processors. An idle one is
+        /// free as soon as the policy takes it; a vacated one is free at once.
         idle: PuSet,
     },
-    /// How it can be steered was found out.
+    /// The shell has found out how an application can be steered.
     Class {
         /// The application.
         app: AppId,
-        /// How.
+        /// Its class.
         class: Class,
     },
-    /// No thread of it is outside the target of `epoch` any more.
+    /// No thread of an application is outside the target of `epoch` any more.
     Adopted {
         /// The application.
         app: AppId,
-        /// The `epoch` of the `Action::Target` it carried out.
+        /// The `epoch` of the `Action::Target` that it has carried out.
         epoch: u32,
     },
-    /// It is in a sequential phase: all but one of its processors may be lent.
+    /// An application is in a sequential phase: all but one of its processors may be lent.
     Sequential {
         /// The application.
         app: AppId,
     },
-    /// It is in a sequential phase and waits for something outside: all its processors may be lent;
-    /// it runs as a guest meanwhile.
+    /// An application is in a sequential phase and waits for something outside: all its processors
+    /// may be lent. It runs as a guest meanwhile.
     Blocked {
         /// The application.
         app: AppId,
     },
-    /// It is parallel again.
+    /// An application is parallel again.
     Parallel {
         /// The application.
         app: AppId,
     },
-    /// It has measured its speedup while it had this many processors (and no fewer or more during
-    /// the measurement). Dropped if it has another number now.
+    /// An application has measured its speedup with this many processors, which it had during the
+    /// whole measurement. The engine drops the event if the application has another number now.
     Speedup {
         /// The application.
         app: AppId,
-        /// Processors it was measured with.
+        /// Processors during the measurement.
         processors: u32,
-        /// Over one processor, thousandths.
+        /// Speedup over 1 processor, thousandths.
         speedup_milli: u32,
     },
-    /// Bus-transaction rates of its threads in the quantum that ends, transactions per millisecond,
-    /// by virtual processor from 0. `None`: it has not run or could not be measured, and what is
-    /// known stays. If there are fewer than it has threads, the last one is that of all the others.
+    /// Bus-transaction rates of an application's threads in the quantum that ends. `None`: the
+    /// thread has not run or could not be measured, and its former rate stays. If there are fewer
+    /// rates than threads, the last rate counts for all the other threads.
     Bandwidth {
         /// The application.
         app: AppId,
-        /// By virtual processor.
+        /// Transactions per millisecond, by virtual processor from 0.
         rates: Vec<Option<u32>>,
     },
-    /// How much a bus carries at most has been measured (again).
+    /// The shell has measured (again) how much a bus carries at most.
     Saturation {
         /// Index in [`crate::Settings::buses`].
         bus: u32,
@@ -147,30 +148,30 @@ pub enum Event {
         /// more.
         rate: u32,
     },
-    /// Where its pages are now.
+    /// The shell has counted an application's pages on each node.
     Memory {
         /// The application.
         app: AppId,
-        /// By NUMA node; empty: not known any more.
+        /// Bytes by NUMA node; empty: not known any more.
         bytes: Vec<u64>,
     },
-    /// Memory that is free now.
+    /// The shell has read how much memory is free.
     FreeMemory {
-        /// By NUMA node; empty: not known any more.
+        /// Bytes by NUMA node; empty: not known any more.
         bytes: Vec<u64>,
     },
-    /// Other parties share the machine from now on. Applications keep their numbers of party.
+    /// Other parties share the machine from now on. Applications keep the number of their party.
     Parties {
-        /// As [`crate::Settings::parties`].
+        /// The parties, as in [`crate::Settings::parties`].
         parties: Vec<Party>,
     },
-    /// The shell cannot stop it (it is being debugged, say): outside its turns it is a guest on the
-    /// processors of others.
+    /// The shell cannot stop an application (a debugger holds it, say): outside its turns it is a
+    /// guest on the processors of others.
     Unstoppable {
         /// The application.
         app: AppId,
     },
-    /// It can be stopped again.
+    /// The shell can stop an application again.
     Stoppable {
         /// The application.
         app: AppId,
@@ -180,91 +181,92 @@ pub enum Event {
         /// The processor.
         pu: PuId,
     },
-    /// It is back.
+    /// A processor is back.
     Online {
         /// The processor.
         pu: PuId,
     },
     /// Load that is not managed keeps this many processors busy.
     Unmanaged {
-        /// Processors.
+        /// Processors that the load keeps busy.
         processors: u32,
     },
-    /// The time `Engine::deadline` asked for has come.
+    /// The time has come that `Engine::deadline` gave.
     Timer,
-    /// Switch the policy, keeping every allocation that the new one allows.
+    /// The policy changes. Every allocation that the new one allows stays.
     Policy {
-        /// As `numaestro policy set` takes it.
+        /// The policy, as `numaestro policy set` takes it.
         policy: String,
     },
 }
 
-/// Do this.
+/// An order to the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Admitted: it may start (sent once per application, before its first `Target`).
+    /// An application is admitted and may start. Sent once per application, before its first
+    /// `Target`.
     Start {
         /// The application.
         app: AppId,
     },
-    /// It waits; `position` 1 is next. Sent again when the position changes.
+    /// An application waits; `position` 1 is next. Sent again when the position changes.
     Wait {
         /// The application.
         app: AppId,
-        /// Place in the queue.
+        /// Place in the queue, from 1.
         position: u32,
     },
-    /// These are its processors from now on: publish it.
+    /// An application has these processors from now on. The shell publishes them on its page.
     Target {
         /// The application.
         app: AppId,
         /// Grows by one with every target of this application.
         epoch: u32,
-        /// Threads it should have, at least 1: the number of its processors, unless those have no
+        /// Threads it should have, at least 1: as many as its processors, unless processors have no
         /// owners.
         count: u32,
         /// Its processors.
         pus: PuSet,
-        /// Other applications run on (some of) them.
+        /// Other applications run on some or all of them.
         shared: bool,
         /// Some of its processors are lent while it is sequential.
         lent: bool,
     },
-    /// It does not run until [`Action::Continue`]: stop all its threads at once. Its processors are
-    /// others' from now on.
+    /// Stop all threads of an application at once, until [`Action::Continue`]. Its processors
+    /// belong to others from now on.
     Stop {
         /// The application.
         app: AppId,
     },
-    /// It runs again, on the processors of its latest target: put its threads there, then let them
-    /// go on.
+    /// An application runs again: put its threads on the processors of its latest target, then let
+    /// them go on.
     Continue {
         /// The application.
         app: AppId,
     },
-    /// Its new pages go there from now on. Not sent while they go to who touches them first, which
-    /// is what happens by itself.
+    /// New pages of an application go to `home` from now on. Not sent before the first change from
+    /// first touch, because that is what Linux does by itself.
     Pages {
         /// The application.
         app: AppId,
-        /// Where its new pages go.
+        /// The place for its new pages.
         home: PageHome,
     },
-    /// It did not adopt `epoch` in time: fold all its threads onto `pus` now. The shell answers
-    /// with `Adopted`.
+    /// An application did not adopt `epoch` in time: fold all its threads onto `pus` now. The shell
+    /// answers with `Adopted`.
     Force {
         /// The application.
         app: AppId,
-        /// Of the target that it has not carried out.
+        /// Epoch of the target that it has not carried out.
         epoch: u32,
-        /// Its threads may run here only.
+        /// The only processors that its threads may run on.
         pus: PuSet,
     },
-    /// The event cannot be done, and nothing has changed.
+    /// The engine has refused the event, and nothing has changed.
     Refuse {
-        /// Which application asked, if any.
+        /// The application that the event was about, if any.
         app: Option<AppId>,
-        /// One sentence.
+        /// The reason, one sentence.
         reason: String,
     },
 }

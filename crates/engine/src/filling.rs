@@ -20,21 +20,21 @@
 
 use std::cmp::Reverse;
 
-/// One that is filled.
+/// One application or party that gets a part of the whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Vessel {
-    /// At least 1.
+    /// Weight, at least 1.
     pub weight: u32,
-    /// Never fewer; not above `cap`. The sum of all floors is not above what there is.
+    /// Least that it gets; not above `cap`. The sum of all floors is not above the total.
     pub floor: u32,
-    /// Never more.
+    /// Most that it gets.
     pub cap: u32,
-    /// What it has had so far: decides between equal remainders.
+    /// Processors it has now: they decide between equal remainders.
     pub has: u32,
-    /// The lower, the sooner it has what rounding leaves; the same for all, but where turns are
-    /// taken.
+    /// The lower its rank, the sooner it gets a processor that rounding leaves. Ranks differ only
+    /// where turns are taken.
     pub rank: u64,
-    /// The result.
+    /// Processors it gets.
     pub got: u32,
     fixed: bool,
     remainder: u64,
@@ -47,8 +47,8 @@ impl Vessel {
     }
 }
 
-/// What is too much and too little, in processors times weight: sums of thousands of products need
-/// more than 64 bits.
+/// The sums `too_much` and `too_little`, in processors times weight. Sums of thousands of products
+/// need more than 64 bits.
 fn beyond(vessels: &[Vessel], left: u32, weight: u64) -> (u128, u128) {
     let (mut much, mut little) = (0, 0);
     for vessel in vessels.iter().filter(|vessel| !vessel.fixed) {
@@ -59,7 +59,7 @@ fn beyond(vessels: &[Vessel], left: u32, weight: u64) -> (u128, u128) {
     (much, little)
 }
 
-/// Fills `total` into `vessels`: as much of it as their caps let in.
+/// Divides `total` among `vessels`, as far as their caps allow.
 pub(crate) fn fill(total: u32, vessels: &mut [Vessel]) {
     let mut left = total;
     for vessel in vessels.iter_mut() {
@@ -88,7 +88,7 @@ pub(crate) fn fill(total: u32, vessels: &mut [Vessel]) {
     }
 }
 
-/// Quotas of those that no bound has fixed, in whole numbers.
+/// Rounds the quotas of the vessels that no bound has fixed to whole numbers.
 fn round(left: u32, weight: u64, vessels: &mut [Vessel]) {
     let mut rest = left;
     for vessel in vessels.iter_mut().filter(|vessel| !vessel.fixed) {
@@ -96,14 +96,14 @@ fn round(left: u32, weight: u64, vessels: &mut [Vessel]) {
         (vessel.got, vessel.remainder) = ((quota / weight) as u32, quota % weight);
         rest -= vessel.got;
     }
-    // Fewer than there are open ones.
+    // The rest is less than the number of open vessels.
     for _ in 0..rest {
-        // One whose quota is its cap has no remainder, but may have the lowest rank.
+        // A vessel whose quota is its cap has no remainder, but may have the lowest rank.
         let open = vessels.iter().enumerate().filter(|(_, vessel)| !vessel.fixed && vessel.got < vessel.cap);
         let key =
             |(at, vessel): &(usize, &Vessel)| (vessel.rank, Reverse(vessel.remainder), vessel.has <= vessel.got, *at);
         let Some((at, _)) = open.min_by_key(key) else { return };
-        // Once is all.
+        // A vessel is rounded up once at most.
         (vessels[at].got, vessels[at].fixed) = (vessels[at].got + 1, true);
     }
 }
@@ -163,7 +163,7 @@ mod tests {
             for vessel in &vessels {
                 prop_assert!(vessel.floor <= vessel.got && vessel.got <= vessel.cap, "{:?}", vessel);
             }
-            // Whoever is below its cap has no less for its weight than anybody above its floor, but
+            // A vessel below its cap has no less for its weight than a vessel above its floor, but
             // for rounding.
             for poor in vessels.iter().filter(|vessel| vessel.got < vessel.cap) {
                 for rich in vessels.iter().filter(|vessel| vessel.got > vessel.floor) {

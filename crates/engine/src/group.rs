@@ -1,9 +1,9 @@
-//! Who takes part in the division, who is stopped without processors, and how many processors there
-//! are.
+//! Decides which applications take part in the division, which are stopped without processors, and
+//! how many processors there are.
 //!
-//! Under turns that stop, nobody runs without processors of its own, but those that the shell
-//! cannot stop, that wait for something outside, or that keep what they had when the manager was
-//! started again.
+//! Under turns that stop, an application without processors of its own does not run. Exceptions are
+//! an application that the shell cannot stop, one that waits for something outside, and one that
+//! keeps the processors it had when the manager was started again.
 
 use crate::account::Phase;
 use crate::changes::Changes;
@@ -16,7 +16,7 @@ use numaestro_policy::Slot;
 pub(crate) fn gather(site: &mut Site, changes: &Changes, unmanaged: u32) {
     let usable = site.ledger.usable().len() as u32;
     let pinned = site.ledger.keep_pinned();
-    // Where processors have no owners, none is left to anybody in particular.
+    // Where processors have no owners, none is set aside for unmanaged load.
     let left_alone = if site.regime.owns() { unmanaged.min(usable - 1) } else { 0 };
     let available = usable.saturating_sub(unmanaged).max(1);
     site.among.set_processors(available, (usable - left_alone).saturating_sub(pinned.unwrap_or(0)));
@@ -31,15 +31,15 @@ pub(crate) fn gather(site: &mut Site, changes: &Changes, unmanaged: u32) {
     }
 }
 
-/// What policies see of the wishes of one application.
+/// Clamps the wishes of one application, as policies see them.
 pub(crate) fn clamp_wish(site: &mut Site, slot: Slot) {
     let party = site.ledger.app(slot).party;
     site.ledger.clamp_wish(slot, site.regime.owns(), most_of(&site.settings.parties, party));
 }
 
-/// Whether it takes part in the division whenever it is its turn. Where turns are taken, an
-/// application whose minimum is more than there is does not, nor one for whose party nothing is
-/// left beside what is kept for others: its turn would help nobody.
+/// Says whether an application takes part in the division whenever it is its turn. Where turns are
+/// taken, it does not if its minimum is more than there is, or if the processors reserved for other
+/// parties leave its party none: its turn would help nobody.
 pub(crate) fn takes_part(site: &Site, slot: Slot) -> bool {
     let (app, account) = (site.ledger.app(slot), site.ledger.account(slot));
     let available = site.among.available();
@@ -48,22 +48,22 @@ pub(crate) fn takes_part(site: &Site, slot: Slot) -> bool {
     runs && (!site.regime.stops() || helps())
 }
 
-/// Whether having no processors means that it is stopped.
+/// Says whether an application without processors can be stopped.
 pub(crate) fn can_be_stopped(site: &Site, slot: Slot) -> bool {
     site.regime.stops() && takes_part(site, slot) && !site.ledger.activity(slot).unstoppable
 }
 
-/// Whether it is stopped if it has no processors. In its turn it is, if others have some: where a
-/// policy finds none for anybody, nobody is stopped for the sake of others. Where parties bound
-/// applications (`confined`) and leave it none in its turn, it is a guest: a turns part that knows
-/// nothing of parties could choose it again and again beside the same others, and it would never
-/// run.
+/// Says whether an application is stopped if it has no processors. In its turn it is stopped only
+/// if others have some: where a policy finds processors for nobody, nobody is stopped for the sake
+/// of others. Where parties bound applications (`confined`) and leave it none in its turn, it is a
+/// guest: the turns part does not see parties and could choose it again and again beside the same
+/// others, and it would never run.
 pub(crate) fn stops_without(site: &Site, slot: Slot, its_turn: bool, confined: bool) -> bool {
     can_be_stopped(site, slot) && (!its_turn || site.ledger.allocated() > 0 && !confined)
 }
 
-/// Whether the next of `order`, from `at` on, is this application. Asked of all that have been
-/// started in order of arrival, it says whose turn it is.
+/// Says whether this application is the one at `at` in `order`, and then moves `at` on. Asked of
+/// all started applications in order of arrival, it says which of them are in `order`.
 #[inline]
 pub(crate) fn is_next(order: &[Slot], at: &mut usize, slot: Slot) -> bool {
     let next = order.get(*at) == Some(&slot);

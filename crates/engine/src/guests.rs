@@ -1,10 +1,10 @@
-//! More applications than processors: those without processors of their own are guests on those of
-//! others.
+//! Gives each application without processors of its own a place as a guest on processors of others.
+//! There can be more applications than processors.
 //!
-//! Every guest runs on one processor (on its minimum, if it has one). The load of a processor is
-//! the weight of those that run on it. Guests stay where they are; new ones go where the load is
-//! least; then, while a guest would find less load elsewhere than where it is, it moves to the
-//! least loaded processor. Each move lowers the load that guest sees, so it ends.
+//! Every guest runs on 1 processor (on its minimum, if it has one). The load of a processor is the
+//! weight of the applications that run on it. Guests stay where they are; new ones go where the
+//! load is least. Then a guest moves to the least loaded processor while it would find less load
+//! there. Each move lowers the load that the guest sees, so it ends.
 
 use crate::ledger::{Ledger, is_place};
 use numaestro_policy::Slot;
@@ -17,20 +17,20 @@ pub(crate) struct Guests {
     load: Vec<u64>,
     /// Processors on which guests may run.
     places: Vec<PuId>,
-    /// Those that have no processors of their own.
+    /// Applications that have no processors of their own.
     homeless: Vec<Slot>,
-    /// Where one guest is.
+    /// Processors that one guest is on.
     present: Vec<PuId>,
     /// Processors that applications of each party own, if guests stay with their own party.
     by_party: Vec<usize>,
 }
 
 impl Guests {
-    /// Finds places for all in `order` that have no processors of their own, and none for the
-    /// others.
+    /// Finds places for all applications in `order` that have no processors of their own, and
+    /// removes the others as guests.
     ///
-    /// Where parties matter (`confined`), a guest is on processors of its own party; only if that
-    /// has none it is anywhere.
+    /// Where parties matter (`confined`), a guest is on processors of its own party. If its party
+    /// has none, the guest may be anywhere.
     pub(crate) fn spread(&mut self, machine: &Machine, ledger: &mut Ledger, order: &[Slot], confined: bool) {
         self.homeless.clear();
         for &slot in order {
@@ -86,24 +86,24 @@ impl Guests {
         }
     }
 
-    /// Processors of its party, if it has to stay there.
+    /// Number of processors of its party, if it has to stay on them.
     fn own_places(&self, ledger: &Ledger, slot: Slot) -> Option<usize> {
         self.by_party.get(ledger.app(slot).party as usize).copied().filter(|&owned| owned > 0)
     }
 
-    /// Whether that is one of them, or it may be anywhere.
+    /// Says whether it may run on this processor.
     fn may_be_on(&self, ledger: &Ledger, slot: Slot, pu: PuId) -> bool {
         let party = |slot: Slot| ledger.app(slot).party;
         self.own_places(ledger, slot).is_none() || ledger.pu(pu).next.is_some_and(|next| party(next) == party(slot))
     }
 
-    /// Processors it wants to run on.
+    /// Number of processors it wants to run on.
     fn wanted(&self, ledger: &Ledger, slot: Slot) -> usize {
         let places = self.own_places(ledger, slot).unwrap_or(self.places.len());
         (ledger.app(slot).min as usize).clamp(1, places.max(1))
     }
 
-    /// What one guest adds to each processor it is on.
+    /// Load that one guest adds to each processor it is on, thousandths.
     fn weight(ledger: &Ledger, slot: Slot) -> u64 {
         let app = ledger.app(slot);
         u64::from(app.weight_milli) / u64::from(app.min)
@@ -126,8 +126,8 @@ impl Guests {
         self.present = present;
     }
 
-    /// It gets what it lacks where the load is least; of equals where it was before, then near to
-    /// that, then the lowest.
+    /// Adds the processors that it lacks where the load is least; of equals where it was before,
+    /// then near to that, then the lowest number.
     fn place(&mut self, machine: &Machine, ledger: &mut Ledger, slot: Slot) {
         let lacking = self.wanted(ledger, slot) - ledger.account(slot).guest_of.len();
         for _ in 0..lacking {
@@ -144,11 +144,11 @@ impl Guests {
         }
     }
 
-    /// Every guest, the latest first, moves once if that helps it. False if nobody moved.
+    /// Moves every guest, the latest first, once if that helps it. False if none moved.
     fn improve(&mut self, ledger: &mut Ledger, guests: &[Slot]) -> bool {
         let mut moved = false;
-        // A processor that a guest has left may be below this within the round; the next round
-        // finds it.
+        // When a guest leaves a processor, its load may fall below this within the round; the next
+        // round finds it.
         let lowest = self.places.iter().map(|pu| self.load[pu.index()]).min().unwrap_or(0);
         for &slot in guests.iter().rev() {
             let on = &ledger.account(slot).guest_of;

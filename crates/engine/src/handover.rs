@@ -1,8 +1,8 @@
-//! The decision is handed over to the ledger: processors change hands, applications that have none
-//! are stopped or are guests on those of others.
+//! Hands the decision over to the ledger: processors change hands, and applications that have none
+//! are stopped or become guests on processors of others.
 //!
-//! What a stopped application had is its heirs' at once: nothing of it runs, so nothing has to be
-//! vacated.
+//! The processors of a stopped application go to their next owners at once: none of its threads
+//! runs, so nothing has to be vacated.
 
 use crate::account::Phase;
 use crate::event::Action;
@@ -15,7 +15,8 @@ use numaestro_policy::{Plan, Shares, Slot};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Handover {
     guests: Guests,
-    /// All that run, in order of arrival, whether they take part in the division or not.
+    /// All running applications, in order of arrival, whether they take part in the division or
+    /// not.
     hosted: Vec<Slot>,
 }
 
@@ -32,7 +33,8 @@ impl Handover {
     ) {
         site.ledger.carry_out(plan, site.now);
         if site.regime.stops() {
-            // Before anything else that this step asks for; but nobody is stopped before its start.
+            // These stops go before the other actions of this step; but no application is stopped
+            // before its start.
             let stopped = stop(site, confined, true, actions);
             actions[first..].rotate_right(stopped);
             stop(site, confined, false, actions);
@@ -41,13 +43,13 @@ impl Handover {
         self.guests.spread(&site.machine, &mut site.ledger, &self.hosted, confined);
     }
 
-    /// The order in which all that run are divided among where processors have no owners; and back
-    /// again.
+    /// Exchanges the participants with the list of all running applications, which share where
+    /// processors have no owners. A second call puts the participants back.
     pub(crate) fn exchange_hosted(&mut self, site: &mut Site) {
         site.among.exchange(&mut self.hosted);
     }
 
-    /// Lists, in order of arrival, all that run or are to run: those of them that have no
+    /// Lists, in order of arrival, all applications that run or are to run. The ones without
     /// processors of their own are guests.
     pub(crate) fn list_hosted(&mut self, site: &Site, confined: bool) {
         self.hosted.clear();
@@ -63,7 +65,8 @@ impl Handover {
     }
 }
 
-/// Nobody owns anything; everybody is everywhere, with as many threads as the share part says.
+/// Makes every application a guest on every processor, with as many threads as the share part says.
+/// Nothing has an owner.
 pub(crate) fn share_everything(site: &mut Site, shares: &Shares) {
     for &slot in site.among.order() {
         site.ledger.lend_all(slot, site.now);
@@ -75,8 +78,9 @@ pub(crate) fn share_everything(site: &mut Site, shares: &Shares) {
     site.ledger.add_guests_everywhere(site.among.order());
 }
 
-/// Stops those that have nothing after the decision, if they have been told where they are or if
-/// they have not. What they were vacating passes on. Returns how many.
+/// Stops the applications that have no processors after the decision: those that have had a target
+/// if `told`, else those that have had none. The processors they were vacating pass on. Returns the
+/// number of stopped applications.
 fn stop(site: &mut Site, confined: bool, told: bool, actions: &mut Vec<Action>) -> usize {
     let (mut at, before) = (0, actions.len());
     for index in 0..site.ledger.started().len() {

@@ -1,21 +1,21 @@
-//! G1–G7: what holds after every step, whatever the policy. A broken one is a mistake in a policy
-//! or in this crate, so it panics.
+//! G1–G7 hold after every step, under every policy. A broken one is a mistake in a policy or in
+//! this crate, so the check panics.
 //!
 //! * G1 a processor has one owner at most, and is in exactly the sets of that owner;
 //! * G2 the sum of allocations is not above the number of usable processors, and an allocation is
 //!   the number of its processors;
-//! * G3 no allocation is above what was asked for, except a claim's, what nobody else wanted of a
-//!   lender, and while a policy is at it;
+//! * G3 no allocation is above the request, except that of a claim, that of a lender whose
+//!   processors nobody else wanted, and under a share part that lets applications keep more;
 //! * G4 an application that is gone owns nothing, is next for nothing and waits for nothing;
 //! * G5 same events, same actions: shown by replaying journals, not checked here;
 //! * G6 work conservation, where the share part promises it and counts do not hold: no processor is
-//!   free while somebody could use it;
+//!   free while an application could use it;
 //! * G7 each application that was started has processors, is a guest, is next for some that are
 //!   being vacated, or is stopped until its turn.
 //!
-//! Always checked is what the step has written: every such processor with its owner's and its
-//! heir's sets, every such application. In debug builds everything is checked after every step, so
-//! that nothing is written without being noted.
+//! The check always covers the processors that the step has written, with the sets of their owners
+//! and next owners, and the applications that it has written. In debug builds it covers everything
+//! after every step, so it also finds a write that was not noted.
 
 use crate::account::Phase;
 use crate::admission::Admission;
@@ -24,14 +24,14 @@ use crate::site::Site;
 use numaestro_policy::{Policy, PuState, Slot};
 use numaestro_topology::PuId;
 
-/// What is checked.
+/// The parts of the engine that are checked.
 pub(crate) struct Invariants<'a> {
     pub site: &'a Site,
     pub policy: &'a Policy,
     pub admission: &'a Admission,
     /// Parties bound applications.
     pub confined: bool,
-    /// The latest division was one between turns, so nothing is kept for the work-list.
+    /// The latest division was between turns, so the work-list keeps no processors back.
     pub divided: bool,
 }
 
@@ -87,7 +87,7 @@ impl Invariants<'_> {
         assert!(right, "G1: PU {pu} is {:?}, its owner {:?}, next {:?}", entry.state, entry.owner, entry.next);
     }
 
-    /// G1 and G2: it is in the sets of its owner and of the one that is next.
+    /// G1 and G2: a processor is in the sets of its owner and of its next owner.
     fn check_membership(&self, pu: PuId) {
         let entry = self.site.ledger.pu(pu);
         if let Some(owner) = entry.owner {
@@ -117,8 +117,8 @@ impl Invariants<'_> {
         }
     }
 
-    /// Whoever is stopped has nothing, and will go on; under turns that stop, nobody runs beside
-    /// others in its own turn.
+    /// A stopped application has no processors, and will go on. Under turns that stop, no
+    /// application without processors runs in its turn beside others that have some.
     fn check_stopped(&self, slot: Slot) {
         let (app, account) = (self.site.ledger.app(slot), self.site.ledger.account(slot));
         let order = self.site.among.order();
@@ -151,7 +151,8 @@ impl Invariants<'_> {
             assert!(right, "G1: {} have no guests", account.guest_of);
             guests += account.guest_of.len();
         }
-        // Every member is where it belongs; these say that nobody is missing.
+        // Every member of a set belongs there; these checks find processors that are missing from a
+        // set.
         for index in 0..ledger.pus().len() as u32 {
             self.check_membership(PuId(index));
         }

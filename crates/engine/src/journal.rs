@@ -1,8 +1,8 @@
-//! The journal: one JSON object a line, enough to repeat everything. Knows nothing of files.
+//! The journal holds one JSON object a line, and enough to repeat every decision.
 //!
-//! The first line carries what an engine is made of (machine, settings, seed, version); each
-//! further line a time, an event and the actions that followed. [`Replay`] repeats them: the same
-//! lines must give the same actions, byte for byte.
+//! The first line carries the machine, the settings, the seed and the version. Each further line
+//! carries a time, an event and the actions that followed. [`Replay`] repeats the events: they must
+//! give the same actions, byte for byte.
 //!
 //! ```text
 //! {"numaestro_journal":1,"machine":{"synthetic":"core:4 pu:1"},"policy":"","grace_ns":10000000,…,"seed":1}
@@ -28,7 +28,7 @@ pub const VERSION: u32 = 1;
 /// A line that cannot be read, or that cannot be repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalError {
-    /// What is wrong, for people.
+    /// The mistake, for people.
     pub problem: String,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for JournalError {
 
 impl std::error::Error for JournalError {}
 
-/// What the first line says.
+/// The fields of the first line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)] // Five abilities of a host, and one setting.
@@ -87,12 +87,12 @@ impl BusLine {
     }
 }
 
-/// What every further line says.
+/// The fields of every further line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Body {
     at: Nanos,
-    /// What people call the application that arrives. The engine does not know.
+    /// The name that people give the application that arrives. The engine does not use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     event: EventLine,
@@ -128,10 +128,10 @@ pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String 
     text(&head)
 }
 
-/// What the first line holds: machine, settings, seed.
+/// Reads machine, settings and seed from the first line.
 ///
 /// # Errors
-/// Another version, or what is wrong with the line.
+/// The line has another version, or cannot be read.
 pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError> {
     let head: Head = serde_json::from_str(line).map_err(JournalError::new)?;
     if head.numaestro_journal != VERSION {
@@ -165,13 +165,13 @@ pub fn encode(at: Nanos, event: &Event, actions: &[Action]) -> String {
     encode_named(at, None, event, actions)
 }
 
-/// The same with what people call the application that arrives.
+/// One step with the name that people give the application that arrives.
 pub fn encode_named(at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) -> String {
     let name = name.map(str::to_owned);
     text(&Body { at, name, event: event.into(), actions: actions.iter().map(ActionLine::from).collect() })
 }
 
-/// What people call the application that arrives in this step, if the line says it.
+/// The name that people give the application that arrives in this step, if the line has it.
 pub fn name(line: &str) -> Option<String> {
     serde_json::from_str::<Body>(line).ok()?.name
 }
@@ -179,7 +179,7 @@ pub fn name(line: &str) -> Option<String> {
 /// Time, event and actions of one step.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// The line cannot be read.
 pub fn decode(line: &str) -> Result<(Nanos, Event, Vec<Action>), JournalError> {
     let body: Body = serde_json::from_str(line).map_err(JournalError::new)?;
     let actions: Result<_, _> = body.actions.into_iter().map(Action::try_from).collect();
@@ -198,10 +198,10 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// From the first line.
+    /// Starts a replay from the first line.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The line cannot be read, or no engine can be made from it.
     pub fn new(head: &str) -> Result<Self, JournalError> {
         let (machine, settings, seed) = decode_head(head)?;
         let engine = Engine::new(machine, settings, seed).map_err(JournalError::new)?;
@@ -211,7 +211,7 @@ impl Replay {
     /// Repeats one step.
     ///
     /// # Errors
-    /// A line that cannot be read, or the first difference between it and what the engine does now.
+    /// The line cannot be read, or the engine now gives other actions.
     pub fn step(&mut self, line: &str) -> Result<(), JournalError> {
         let (at, event, _) = decode(line)?;
         self.engine.recycle(&mut self.actions);

@@ -1,10 +1,10 @@
-//! The ledger: who owns which processor, who runs where as a guest, and what has been written since
-//! the plan, the targets and the checks last read it. Every change goes through a method that keeps
-//! all of that in step, so no other file can write half of one.
+//! The ledger records the owner and the guests of each processor, and which records have changed
+//! since the plan, the targets and the checks last read them. Every change goes through a method
+//! that keeps all of that in step, so no other file can make half a change.
 //!
-//! In this room: `handover` (a processor changes hands), `answers` (what owners say), `guests`,
-//! `lifetime` (applications come and go), `presence` (processors do), `measures` (what is measured
-//! of them).
+//! Its modules: `handover` (a processor changes hands), `answers` (owners answer), `guests`,
+//! `lifetime` (applications come and go), `presence` (processors come and go), `measures`
+//! (measurements of applications).
 
 mod answers;
 mod guests;
@@ -36,29 +36,31 @@ pub(crate) struct Ledger {
     usable: PuSet,
     /// Sum of all allocations.
     allocated: u32,
-    /// Applications that keep what they arrived with.
+    /// Number of applications that keep the processors they arrived with.
     pinned: u32,
-    /// Processors that are marked as unmanaged.
+    /// Number of processors that are marked as unmanaged.
     unmanaged: u32,
     vacating: Vacating,
-    /// Whose target may have changed since targets were last told, in no order; some may be gone.
+    /// Applications whose target may have changed since targets were last told, in no order; some
+    /// may be gone.
     dirty: Vec<Slot>,
-    /// What the plan does not know yet.
+    /// Changes that the plan has not followed yet.
     unplanned: Unplanned,
-    /// What has been written since the last check.
+    /// Records that were written since the last check.
     written: Written,
 }
 
-/// What has changed since the plan was in step with the ledger.
+/// Changes that the plan has not followed yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unplanned {
-    /// Processors that have another `next`, or can be given or not, other than before.
+    /// Processors whose `next` has changed, or which can be given now and could not before, or the
+    /// other way round.
     pub pus: Vec<PuId>,
     /// Applications with another home.
     pub homes: Vec<Slot>,
 }
 
-/// What has been written, some of it several times.
+/// Records that were written; one may be listed several times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
     pub pus: Vec<PuId>,
@@ -66,7 +68,7 @@ pub(crate) struct Written {
 }
 
 impl Ledger {
-    /// Of a machine on which nobody runs.
+    /// The ledger of a machine on which nothing runs.
     pub(crate) fn new(machine: &Machine, reserved: &PuSet) -> Self {
         let count = machine.pu_count();
         let mut pus = vec![Processor::default(); count];
@@ -97,7 +99,7 @@ impl Ledger {
         }
     }
 
-    /// By processor.
+    /// All processors, by number.
     pub(crate) fn pus(&self) -> &[Processor] {
         &self.pus
     }
@@ -106,7 +108,7 @@ impl Ledger {
         &self.pus[pu.index()]
     }
 
-    /// By slot.
+    /// All applications, by slot.
     pub(crate) fn apps(&self) -> &[App] {
         &self.apps
     }
@@ -147,7 +149,7 @@ impl Ledger {
         self.unmanaged
     }
 
-    /// Whether somebody keeps what it arrived with.
+    /// Says whether some application keeps the processors it arrived with.
     pub(crate) fn pins(&self) -> bool {
         self.pinned > 0
     }
@@ -162,7 +164,7 @@ impl Ledger {
         Some(self.started[at])
     }
 
-    /// Where it is or would be in `order`, which is in order of arrival.
+    /// The place that an application has or would have in `order`, which is in order of arrival.
     pub(crate) fn place_in(&self, order: &[Slot], slot: Slot) -> usize {
         let id = self.app(slot).id;
         order.partition_point(|&other| self.app(other).id < id)
@@ -176,18 +178,18 @@ impl Ledger {
         }
     }
 
-    /// What the plan does not know yet.
+    /// Changes that the plan has not followed yet.
     pub(crate) fn unplanned(&self) -> &Unplanned {
         &self.unplanned
     }
 
-    /// The plan knows everything.
+    /// The plan has followed all changes.
     pub(crate) fn planned(&mut self) {
         self.unplanned.pus.clear();
         self.unplanned.homes.clear();
     }
 
-    /// What has been written since the last check.
+    /// Records that were written since the last check.
     pub(crate) fn written(&self) -> &Written {
         &self.written
     }
@@ -207,40 +209,40 @@ impl Ledger {
         }
     }
 
-    /// Everybody's target may have changed.
+    /// Every target may have changed.
     pub(crate) fn mark_all(&mut self) {
         for index in 0..self.started.len() {
             self.mark(self.started[index]);
         }
     }
 
-    /// Whether somebody's target may have changed.
+    /// Says whether some target may have changed.
     pub(crate) fn is_marked(&self) -> bool {
         !self.dirty.is_empty()
     }
 
-    /// Appends all that were marked, some of which may be gone.
+    /// Appends all marked applications; some of them may be gone.
     pub(crate) fn take_marked(&mut self, slots: &mut Vec<Slot>) {
         slots.append(&mut self.dirty);
     }
 
-    /// The mark of an application is taken off. False if there was none.
+    /// Takes the mark of an application off. False if it had none.
     pub(crate) fn unmark(&mut self, slot: Slot) -> bool {
         std::mem::take(&mut self.accounts[slot.index()].dirty)
     }
 
-    /// How an application can be steered.
+    /// Sets the class of an application.
     pub(crate) fn set_class(&mut self, slot: Slot, class: Class) {
         self.apps[slot.index()].class = class;
     }
 
-    /// Whose it is, and how much memory it is going to need.
+    /// Sets the party of an application, and the memory it is going to need, bytes.
     pub(crate) fn set_origin(&mut self, slot: Slot, party: u32, needs_memory: u64) {
         let app = &mut self.apps[slot.index()];
         (app.party, app.needs_memory) = (party, needs_memory);
     }
 
-    /// Other parties: the number of everybody's party.
+    /// Sets the number of every application's party anew.
     pub(crate) fn renumber_parties(&mut self, number: impl Fn(u32) -> u32) {
         self.apps.iter_mut().for_each(|app| app.party = number(app.party));
     }
@@ -252,28 +254,29 @@ impl Ledger {
         }
     }
 
-    /// The most that the placement has been able to give it.
+    /// Sets the most processors that the placement has been able to give an application.
     pub(crate) fn set_placeable(&mut self, slot: Slot, processors: u32) {
         self.apps[slot.index()].placeable = processors;
     }
 
-    /// The most that it has in this turn.
+    /// Sets the most processors that an application has in this turn.
     pub(crate) fn set_turn(&mut self, slot: Slot, processors: u32) {
         self.apps[slot.index()].turn = processors;
     }
 
-    /// The most that its party leaves it, and the minimum that counts under that.
+    /// Sets the most processors that its party leaves an application, and the minimum that counts
+    /// under that.
     pub(crate) fn entitle(&mut self, slot: Slot, entitled: u32, min: u32) {
         let app = &mut self.apps[slot.index()];
         (app.entitled, app.min) = (entitled, min);
     }
 
-    /// How far the search for its number of processors is.
+    /// Sets the state of the search for an application's number of processors.
     pub(crate) fn set_search(&mut self, slot: Slot, search: Search) {
         self.apps[slot.index()].search = search;
     }
 
-    /// Where its threads are in the list of all threads.
+    /// Sets the place of an application's threads in the list of all threads.
     pub(crate) fn set_threads(&mut self, slot: Slot, first: u32, count: u32) {
         let app = &mut self.apps[slot.index()];
         (app.first_thread, app.thread_count) = (first, count);

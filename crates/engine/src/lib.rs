@@ -1,8 +1,8 @@
-//! The engine: everything that is decided, as a pure state machine.
+//! The engine makes every scheduling decision, as a pure state machine.
 //!
 //! [`Engine::step`] takes an [`Event`] with the time of the shell's clock and appends [`Action`]s
-//! for the shell to carry out. It knows no clock, no file, no thread and no randomness but its
-//! seed: the same events give the same actions, byte for byte.
+//! for the shell to carry out. It reads no clock and no file, starts no thread, and draws random
+//! numbers from its seed only: the same events give the same actions, byte for byte.
 //!
 //! ```
 //! use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish};
@@ -16,12 +16,13 @@
 //! engine.recycle(&mut actions);
 //! ```
 //!
-//! Reading order: `engine` (what an event leads to), `site` (what it is decided about), then the
-//! stages of a decision: `arrivals` and `life` (what happens to applications), `group` and
-//! `admission` (who takes part, who may start), `turns`, `worklist` and `threads` (who runs now),
-//! `division` and `parties` (how many), `placement` (which ones), `handover` and `guests` (it is
-//! carried out), `targets` (what applications are told), `invariants` (G1–G7). Below them all is
-//! the `ledger`.
+//! Reading order: `engine` (the stages that follow an event), `site` (the machine, its applications
+//! and the settings), then the stages of a decision: `arrivals` and `life` (events of
+//! applications), `group` and `admission` (the applications that take part and that may start),
+//! `turns`, `worklist` and `threads` (the applications that run now), `division` and `parties` (the
+//! number of processors for each), `placement` (the processors themselves), `handover` and `guests`
+//! (the ledger takes the decision over), `targets` (the actions for applications), `invariants`
+//! (G1–G7). All of them use the `ledger`.
 
 mod account;
 mod admission;

@@ -1,6 +1,6 @@
-//! What happens to an application between its arrival and its end: it wants another number of
-//! processors, works alone, waits, is there for its children only. What follows from that for its
-//! processors is decided later.
+//! Records the events of an application between its arrival and its end: it wants another number of
+//! processors, works alone, waits, or is there for its children only. Later stages decide which
+//! processors that moves.
 
 use crate::account::Phase;
 use crate::admission::Admission;
@@ -10,7 +10,7 @@ use crate::group;
 use crate::site::Site;
 use numaestro_policy::Slot;
 
-/// It is gone.
+/// An application has ended.
 pub(crate) fn depart(site: &mut Site, admission: &mut Admission, slot: Slot) -> Changes {
     let waited = site.ledger.account(slot).phase == Phase::Waiting;
     admission.remove(&site.ledger, slot);
@@ -19,7 +19,7 @@ pub(crate) fn depart(site: &mut Site, admission: &mut Admission, slot: Slot) -> 
     if waited { Changes::QUEUE } else { Changes::GROUP }
 }
 
-/// It wants another number of processors.
+/// An application wants another number of processors.
 pub(crate) fn request(
     site: &mut Site,
     admission: &mut Admission,
@@ -46,7 +46,7 @@ pub(crate) fn request(
     changes
 }
 
-/// It holds nothing of its own from now on; its children do.
+/// An application holds no processors from now on; its children do.
 pub(crate) fn wrap(site: &mut Site, admission: &mut Admission, slot: Slot, actions: &mut Vec<Action>) -> Changes {
     let ledger = &mut site.ledger;
     ledger.activity_mut(slot).blocked = false;
@@ -64,7 +64,7 @@ pub(crate) fn wrap(site: &mut Site, admission: &mut Admission, slot: Slot, actio
     Changes::GROUP
 }
 
-/// It works alone, or in parallel again.
+/// An application works alone, or in parallel again.
 pub(crate) fn set_sequential(site: &mut Site, admission: &mut Admission, slot: Slot, sequential: bool) -> Changes {
     let allocation = site.ledger.app(slot).allocation;
     let phase = site.ledger.account(slot).phase;
@@ -86,14 +86,14 @@ pub(crate) fn set_sequential(site: &mut Site, admission: &mut Admission, slot: S
     Changes { reclaims, regrouped: was_blocked, ..Changes::division_if(decides) }
 }
 
-/// It waits for something outside. One that has a claim to keep what it has, or has nothing of its
-/// own, stays as it is.
+/// An application waits for something outside. One that keeps the processors of its claim, or has
+/// none of its own, stays as it is.
 pub(crate) fn block(site: &mut Site, slot: Slot) -> Changes {
     let allocation = site.ledger.app(slot).allocation;
     let account = site.ledger.account(slot);
     let (phase, pinned) = (account.phase, account.pinned);
     let activity = site.ledger.activity_mut(slot);
-    // One that has been stopped said so before.
+    // A stopped application said that it waits before it was stopped.
     let nothing = allocation == 0 && !activity.stopped;
     if phase != Phase::Running || pinned || activity.blocked || nothing {
         return Changes::NONE;
@@ -108,7 +108,7 @@ pub(crate) fn block(site: &mut Site, slot: Slot) -> Changes {
     Changes::GROUP
 }
 
-/// The shell can stop it, or cannot.
+/// The shell can stop an application, or cannot.
 pub(crate) fn set_stoppable(site: &mut Site, slot: Slot, stoppable: bool) -> Changes {
     let activity = site.ledger.activity_mut(slot);
     let changed = std::mem::replace(&mut activity.unstoppable, !stoppable) == stoppable;
@@ -120,7 +120,7 @@ pub(crate) fn set_stoppable(site: &mut Site, slot: Slot, stoppable: bool) -> Cha
     Changes::division_if(changed)
 }
 
-/// Its wishes have changed; it may be in the queue.
+/// The wishes of an application have changed; it may be in the queue.
 fn clamp_wish(site: &mut Site, admission: &mut Admission, slot: Slot) {
     group::clamp_wish(site, slot);
     admission.note_wish(&site.ledger, slot);

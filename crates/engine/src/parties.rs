@@ -1,8 +1,8 @@
-//! The machine is shared among parties before it is shared among applications.
+//! Divides the machine among parties before it is divided among applications.
 //!
-//! **Terms**: *want* of an application: its cap without parties; *part* of a party: what its
-//! applications may have together; *present* is a party that has an application in the present
-//! division.
+//! **Terms**: *want* of an application: its cap without parties; *part* of a party: the processors
+//! that its applications may have together; a party is *present* if it has an application in the
+//! present division.
 //!
 //! **Algorithm**
 //! ```text
@@ -17,16 +17,16 @@
 //! again, four times at most
 //! ```
 //!
-//! Where turns are taken, those that have waited longest come first when something is left by
-//! rounding or minimums do not fit; weight and remainder decide elsewhere.
+//! Where turns are taken, the applications that have waited longest come first when rounding leaves
+//! processors or minimums do not fit. Elsewhere weight and remainder decide.
 //!
-//! A minimum counts within its party's part only: a minimum that is more than the whole part is
-//! lowered to it, so that nobody takes from others by asking for much. In the middle of a turn
-//! whose counts hold, what everybody has is its minimum.
+//! A minimum counts within its party's part only: a minimum above the whole part is lowered to the
+//! part, so that nobody takes from others by asking for much. In the middle of a turn whose counts
+//! hold, the minimum of each application is its present count.
 //!
-//! One party without limits, or none: no bound at all, and nothing here costs anything. Where
-//! processors have no owners (`linux24`, `sgi-mp`) there is nothing to divide, and parties mean
-//! nothing.
+//! With one party without limits, or none, applications have no bound, and this file costs nothing.
+//! Where processors have no owners (`linux24`, `sgi-mp`) there is nothing to divide, and parties
+//! have no effect.
 
 mod rooms;
 
@@ -40,44 +40,45 @@ use std::cmp::Reverse;
 /// Divisions among parties in one division among applications, at most.
 const ROUNDS_MAX: u32 = 4;
 
-/// What is known of the parties in the present division, and buffers.
+/// The parties in the present division, and buffers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Parties {
-    /// Applications are bounded by what their parties are entitled to, as of the latest division.
+    /// The entitlements of parties bound their applications, as of the latest division.
     in_force: bool,
     rooms: Rooms,
-    /// Parties, as they are filled.
+    /// The parts of parties, by party.
     parts: Vec<Vessel>,
-    /// Those that take part, by party, the heaviest first.
+    /// The applications that take part, by party, the heaviest first.
     members: Vec<Member>,
-    /// The same, as they are filled.
+    /// The counts of members, in the order of `members`.
     vessels: Vec<Vessel>,
-    /// By slot: the most that a share part has wanted to give.
+    /// By slot: the most processors that the share part has wanted to give.
     lowered: Vec<u32>,
-    /// What bounds applications as of the latest decision, while others are tried beside them.
+    /// Bounds of the latest decision, kept while waiting applications are tried.
     kept: Kept,
     served: Served,
 }
 
-/// What bounds those that take part, in their order.
+/// The bounds of the applications that take part, in their order.
 #[derive(Debug, Clone, Default)]
 struct Kept {
     in_force: bool,
     bounds: Vec<Bounds>,
 }
 
-/// What its party's part of the machine does to one application.
+/// The bounds that its party's part sets on one application, processors.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     entitled: u32,
     min: u32,
 }
 
-/// Turns so far, where they are taken, and the latest one at the end of which they had processors.
+/// Number of turns so far, where turns are taken, and for each application and party the latest
+/// turn at whose end it had processors.
 #[derive(Debug, Clone, Default)]
 struct Served {
     turns: u64,
-    /// By slot.
+    /// Number of that turn, by slot.
     apps: Vec<u64>,
     parties: Vec<u64>,
 }
@@ -89,24 +90,24 @@ struct Member {
     /// As [`Vessel::rank`].
     rank: u64,
     want: u32,
-    /// It keeps these.
+    /// Processors that it keeps.
     kept: u32,
 }
 
 impl Parties {
-    /// Whether applications are bounded by what their parties are entitled to, as of the latest
+    /// Says whether the entitlements of parties bound their applications, as of the latest
     /// division.
     pub(crate) fn are_in_force(&self) -> bool {
         self.in_force
     }
 
-    /// Other parties share the machine: until the next division nobody is bounded.
+    /// Other parties share the machine: until the next division no application is bounded.
     pub(crate) fn lift(&mut self) {
         self.in_force = false;
     }
 
-    /// Keeps what bounds those that take part, before others are tried beside them: a trial
-    /// divides, and a division sets new bounds.
+    /// Keeps the bounds of the applications that take part, before others are tried beside them: a
+    /// trial divides, and a division sets new bounds.
     pub(crate) fn keep_bounds(&mut self, site: &Site) {
         let bounds = |&slot: &Slot| {
             let app = site.ledger.app(slot);
@@ -119,8 +120,8 @@ impl Parties {
         }
     }
 
-    /// Nobody was started: what was kept holds again. Dividing anew would not do, because a
-    /// division also goes by what everybody has by now.
+    /// No application was started: the kept bounds hold again. Dividing anew could give others,
+    /// because a division also goes by the present counts.
     pub(crate) fn restore_bounds(&mut self, site: &mut Site) {
         self.in_force = self.kept.in_force;
         for (&slot, bounds) in site.among.order().iter().zip(&self.kept.bounds) {
@@ -128,7 +129,7 @@ impl Parties {
         }
     }
 
-    /// Whether there is anything to divide among parties. If not, nobody is bounded.
+    /// Says whether there is anything to divide among parties. If not, no application is bounded.
     pub(crate) fn apply(&mut self, site: &mut Site) -> bool {
         if site.settings.parties.is_empty() || !site.regime.owns() {
             self.in_force = false;
@@ -148,8 +149,8 @@ impl Parties {
         true
     }
 
-    /// Sets what every application that takes part is entitled to. `hold`: what everybody has is
-    /// its minimum.
+    /// Sets the number of processors that each participating application is entitled to. `hold`:
+    /// the minimum of each is its present count.
     pub(crate) fn entitle(&mut self, site: &mut Site, hold: bool) {
         self.list_members(site, hold);
         self.rooms.open(site);
@@ -161,7 +162,7 @@ impl Parties {
         }
     }
 
-    /// Who takes part, with what it wants whatever its party.
+    /// Lists the applications that take part, each with its want.
     fn list_members(&mut self, site: &mut Site, hold: bool) {
         let (ledger, capacity, turns) = (&mut site.ledger, site.among.capacity(), site.regime.stops());
         self.members.clear();
@@ -181,8 +182,8 @@ impl Parties {
         self.members.sort_unstable_by_key(key);
     }
 
-    /// Parts of parties, and of them what each member has; again for those that cannot use all of
-    /// their part.
+    /// Fills the parts of parties, and the counts of their members; again while a party cannot use
+    /// all of its part.
     fn divide_among_parties(&mut self, site: &Site) {
         let turns = site.regime.stops();
         let Self { rooms, parts, members, vessels, served, .. } = self;
@@ -220,7 +221,8 @@ impl Parties {
         }
     }
 
-    /// Nobody has more than it is entitled to, whatever a share part lets them keep.
+    /// Lowers each count to the application's entitlement, even if the share part lets it keep
+    /// more.
     pub(crate) fn clip(site: &Site, shares: &mut Shares) {
         for &slot in site.among.order() {
             let entitled = site.ledger.app(slot).entitled;
@@ -231,8 +233,8 @@ impl Parties {
         }
     }
 
-    /// What the share part leaves to those who do not want it is to be others'. False if there is
-    /// nothing to do.
+    /// Lowers the want of each application that does not use its entitlement, so that others get
+    /// the rest. False if there is nothing to do.
     pub(crate) fn lower_unused(&mut self, site: &Site, shares: &Shares) -> bool {
         self.rooms.count(site, shares);
         let order = site.among.order();
@@ -251,14 +253,15 @@ impl Parties {
         lowered
     }
 
-    /// It has all that it is entitled to, could use more, and its party may have more.
+    /// Says whether an application has all that it is entitled to and could use more, and its party
+    /// may have more.
     fn is_starved(&self, site: &Site, shares: &Shares, slot: Slot) -> bool {
         let (app, capacity) = (site.ledger.app(slot), site.among.capacity());
         let room = self.rooms.of(app.party);
         shares.count(slot) == app.entitled && app.entitled < app.wanted(capacity) && room.count < room.most
     }
 
-    /// What parties have in a division; none where they do not matter.
+    /// Counts the processors of parties in a division; `None` where parties do not matter.
     pub(crate) fn count(&mut self, site: &Site, shares: &Shares) -> Option<&mut Rooms> {
         if !self.in_force {
             return None;
@@ -267,8 +270,8 @@ impl Parties {
         Some(&mut self.rooms)
     }
 
-    /// A turn has ended. Where a part is too small for all who would run, those who have waited
-    /// longest are first in the next.
+    /// A turn has ended. Where a part is too small for all applications that would run, those that
+    /// have waited longest are first in the next turn.
     pub(crate) fn end_turn(&mut self, site: &Site) {
         if !self.in_force {
             return;
@@ -286,7 +289,8 @@ impl Parties {
         }
     }
 
-    /// Whether counts can hold: what each application would keep is within the limits of its party.
+    /// Says whether counts can hold: the counts that applications would keep are within the limits
+    /// of their parties.
     pub(crate) fn allow(&mut self, site: &Site, kept: impl Iterator<Item = (Slot, u32)>) -> bool {
         if !are_limited(&site.settings.parties) {
             return true;
@@ -299,8 +303,9 @@ impl Parties {
         within && self.rooms.held() <= site.among.capacity()
     }
 
-    /// P1: no party has more than its most. P2: nobody has what is reserved for others. P3: what
-    /// the share part would give is given, within that, if it is to give `everything`.
+    /// P1: no party has more than its most. P2: no party has processors that are reserved for
+    /// others. P3: within that, no processor that an application wants stays free, if the share
+    /// part is to give `everything`.
     pub(crate) fn check(&mut self, site: &Site, shares: &Shares, everything: bool) {
         if !self.in_force {
             return;
@@ -324,18 +329,18 @@ impl Parties {
     }
 }
 
-/// One of them has limits.
+/// Says whether one of the parties has limits.
 fn are_limited(parties: &[Party]) -> bool {
     parties.iter().any(|party| party.most < u32::MAX || party.reserved > 0)
 }
 
-/// The user's minimum.
+/// The minimum of an application without parties: the user's, or 1 in a sequential phase.
 fn minimum(ledger: &Ledger, slot: Slot) -> u32 {
     let activity = ledger.activity(slot);
     if activity.sequential { 1 } else { activity.limits.min }
 }
 
-/// Appends what each member has of its party's part. Returns the sum.
+/// Appends the count of each member of a party. Returns the sum.
 fn divide_one(ledger: &Ledger, part: u32, members: &[Member], vessels: &mut Vec<Vessel>) -> u32 {
     let begin = vessels.len();
     let kept: u32 = members.iter().map(|member| member.kept).sum();
@@ -357,7 +362,7 @@ fn divide_one(ledger: &Ledger, part: u32, members: &[Member], vessels: &mut Vec<
         && part > 0
         && let Some(first) = members.iter().position(|member| member.want > 0)
     {
-        // The whole part, which is less than its minimum.
+        // It gets the whole part, which is less than its minimum.
         vessels[begin + first].cap = members[first].want;
     }
     let own = &mut vessels[begin..];

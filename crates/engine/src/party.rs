@@ -1,8 +1,9 @@
-//! What a party may have, whoever else is there. Parties are numbered as in the settings.
+//! Limits of a party that do not depend on the applications present. Parties are numbered as in the
+//! settings.
 
 use numaestro_policy::Party;
 
-/// The number of a party that there is: an unknown one is the first.
+/// The number of a known party: an unknown number means the first party.
 pub(crate) fn known_party(parties: &[Party], party: u32) -> u32 {
     if (party as usize) < parties.len() { party } else { 0 }
 }
@@ -12,8 +13,8 @@ pub(crate) fn most_of(parties: &[Party], party: u32) -> u32 {
     parties.get(party as usize).map_or(u32::MAX, |party| party.most.max(1))
 }
 
-/// Whether anything of `available` processors is left for this party beside what is kept for
-/// others, be they there or not.
+/// Says whether any of `available` processors is left for this party beside those kept for others,
+/// present or not.
 pub(crate) fn may_have_some(parties: &[Party], party: u32, available: u32) -> bool {
     let mut left = available;
     for (at, other) in parties.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Which processors each application gets. A selective placement may find fewer than the share;
-//! then what that leaves is divided again.
+//! Decides which processors each application gets. A selective placement may find fewer than the
+//! share; then the share part divides the rest again.
 
 use crate::division::Division;
 use crate::site::Site;
@@ -13,7 +13,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Who shall have each processor next.
+    /// The plan: the next owner of each processor.
     pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -23,7 +23,7 @@ impl Placement {
         self.plan.count(slot)
     }
 
-    /// Counts and places.
+    /// Divides and places.
     pub(crate) fn place(
         &mut self,
         site: &mut Site,
@@ -50,8 +50,8 @@ impl Placement {
         }
     }
 
-    /// Caps those that were given less than their share at what they were given. False if nobody
-    /// was, so that it ends: caps only fall.
+    /// Caps each application that was placed on fewer processors than its share at that number.
+    /// False if there was none. Caps only fall, so the loop ends.
     fn lower_caps(&self, site: &mut Site, shares: &Shares) -> bool {
         let mut lowered = false;
         for &slot in site.among.order() {

@@ -1,4 +1,4 @@
-//! Processors that go offline and come back. The bounds of everybody's wishes change with them.
+//! Processors go offline and come back. The bounds of all wishes change with them.
 
 use crate::changes::Changes;
 use crate::event::Action;

@@ -1,25 +1,25 @@
-//! The queue of those that wait, in order of arrival: one piece of memory to look through, cheap to
-//! leave at both ends.
+//! The queue of waiting applications, in order of arrival: one piece of memory to look through,
+//! cheap to leave at both ends.
 
 use numaestro_policy::{Slot, Waiting};
 
-/// Entries in order of arrival.
+/// The applications that wait, in order of arrival.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     entries: Vec<Waiting>,
-    /// Index of the head; what is before it has been left.
+    /// Index of the head; entries before it have left.
     head: usize,
-    /// Those from here on may have another place than they were told.
+    /// Entries from this place on may have another place than they were told.
     moved_from: usize,
 }
 
 impl Queue {
-    /// Everybody.
+    /// The applications that wait, in order of arrival.
     pub(crate) fn waiting(&self) -> &[Waiting] {
         &self.entries[self.head..]
     }
 
-    /// An entry needs so many processors from now on.
+    /// The entry at `at` needs so many processors from now on.
     pub(crate) fn set_processors(&mut self, at: usize, processors: u32) {
         self.entries[self.head + at].processors = processors;
     }
@@ -32,10 +32,10 @@ impl Queue {
         self.len() == 0
     }
 
-    /// The latest.
+    /// Adds the latest arrival.
     pub(crate) fn push(&mut self, waiting: Waiting) {
-        // Room at the front is used before more is asked for; moving costs a constant for each
-        // entry that has left.
+        // The queue uses room at the front before it allocates more; moving costs a constant for
+        // each entry that has left.
         if self.entries.len() == self.entries.capacity() && self.head > self.entries.len() / 2 {
             self.entries.drain(..self.head);
             self.head = 0;
@@ -44,7 +44,7 @@ impl Queue {
         self.entries.push(waiting);
     }
 
-    /// Takes one out; the shorter side moves up.
+    /// Takes an entry out; the shorter side moves up.
     pub(crate) fn remove(&mut self, at: usize) -> Waiting {
         self.moved_from = self.moved_from.min(at);
         let index = self.head + at;
@@ -63,7 +63,8 @@ impl Queue {
         self.waiting().get(at).is_some_and(|waiting| waiting.app == app).then_some(at)
     }
 
-    /// Index of the first that may have another place than it was told; from now on nobody has.
+    /// Returns the place of the first entry that may have another place than it was told, and marks
+    /// all as told.
     pub(crate) fn take_moved(&mut self) -> usize {
         let len = self.len();
         std::mem::replace(&mut self.moved_from, len)
@@ -87,7 +88,7 @@ mod tests {
                 queue.push(entry(number));
                 plain.push(entry(number));
             } else {
-                // Mostly the head, as queues are.
+                // Mostly the head, as in real queues.
                 let at = if random.below(3) > 0 { 0 } else { random.below(plain.len() as u32) as usize };
                 assert_eq!(queue.remove(at), plain.remove(at));
             }

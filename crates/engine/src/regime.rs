@@ -1,31 +1,32 @@
-//! The regime: how processors are given, and what becomes of those that get none. The engine
-//! chooses it when the policy is switched, and goes by it from then on. It asks no answer who it
-//! is.
+//! The regime says how processors are given, and what applications without processors do. The
+//! engine derives it from the policy's parts when the policy is switched. The stages then go by the
+//! regime and never by a policy's name.
 
 use crate::ledger::Ledger;
 use crate::settings::Settings;
 use numaestro_policy::{Policy, Rejected};
 use numaestro_topology::Machine;
 
-/// Whether processors have owners.
+/// Says whether processors have owners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
     /// Every processor has one owner (space sharing).
     Space,
-    /// No processor has one: everybody runs everywhere, and counts are numbers of threads.
+    /// No processor has an owner: every application runs everywhere, and counts are numbers of
+    /// threads.
     Time,
 }
 
-/// Whether every application is given all of its share.
+/// Says whether every application is given all of its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// It is, as long as there are processors.
+    /// Every application is, as long as there are processors.
     Any,
-    /// The placement is selective: it may give fewer, and takes no processor that is not free.
+    /// The placement is selective: it may give fewer processors, and takes only free ones.
     Selective,
 }
 
-/// What an application does outside its turn.
+/// The state of an application outside its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outside {
     /// It is a guest on the processors of others.
@@ -34,16 +35,16 @@ pub(crate) enum Outside {
     Stopped,
 }
 
-/// What happens to counts within a turn.
+/// The rule for counts within a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counts {
     /// Every decision divides anew.
     Follow,
-    /// They hold until the turn ends; what is released goes to the work-list.
+    /// They hold until the turn ends; processors that are released go to the work-list.
     Hold,
 }
 
-/// How processors are given under the policy in force.
+/// The rules by which processors are given under the policy in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Regime {
     pub sharing: Sharing,
@@ -67,7 +68,7 @@ impl Regime {
         self.sharing == Sharing::Space
     }
 
-    /// The placement may give fewer than the share, and takes what is free only.
+    /// The placement may give fewer processors than the share, and takes only free ones.
     pub(crate) fn selects(self) -> bool {
         self.choice == Choice::Selective
     }

@@ -1,4 +1,4 @@
-//! What the administrator decides about the engine. Knows nothing of configuration files.
+//! The administrator's settings of the engine.
 
 use crate::event::Nanos;
 use numaestro_policy::{Bus, Needs, Party};
@@ -12,32 +12,33 @@ pub struct Settings {
     pub policy: String,
     /// Time that an application has to vacate processors before it is folded. Default 10 ms.
     pub grace_ns: Nanos,
-    /// The same where a processor was lent and its owner wants it back: the borrower is on it by
-    /// favour. Default 0.3 ms.
+    /// The same time when a processor was lent and its owner wants it back: the borrower is on it
+    /// by favour. Default 0.3 ms.
     pub reclaim_ns: Nanos,
     /// Time that processors taken by unmanaged load must have been free of it before they are given
     /// out again, so that load that comes and goes does not move processors each time. Delays
     /// nothing else. Default 100 ms.
     pub cooldown_ns: Nanos,
-    /// Time after the first event in which nothing is taken from an application that arrived with a
-    /// claim, and nothing given to it: others like it may still come for what they have. Default 2
-    /// s.
+    /// Time after the first event in which the engine takes nothing from an application that
+    /// arrived with a claim, and gives it nothing: other applications may still come and claim
+    /// their processors. Default 2 s.
     pub recovery_ns: Nanos,
-    /// Processors that are never given to anybody. Default none.
+    /// Processors that no application ever gets. Default none.
     pub reserved: PuSet,
-    /// What the host can feed a policy. Default: requests and preemption.
+    /// The kinds of data and control that the host can give a policy. Default: requests and
+    /// preemption.
     pub host: Needs,
-    /// The machine's buses, with what they carry as far as known: every PU is on exactly one.
-    /// Default: none, and policies that need them are refused.
+    /// The machine's buses, with their saturation rates as far as known. Every PU is on exactly one
+    /// bus. Default: none, and policies that need them are refused.
     pub buses: Vec<Bus>,
-    /// Among whom the machine is shared before it is shared among applications. Default: none, and
-    /// all applications are alike.
+    /// The parties among which the machine is divided before it is divided among applications.
+    /// Default: none, and all applications are alike.
     pub parties: Vec<Party>,
-    /// Whether processors move between running applications when only rounding asks for it. Default
-    /// false.
+    /// Says whether processors move between running applications when only rounding asks for it.
+    /// Default false.
     pub move_for_rounding: bool,
-    /// How many at the head of the queue are told when their place changes; everybody is told the
-    /// first one. Default all.
+    /// Number of applications at the head of the queue that are told when their place changes.
+    /// Every application is told its first place. Default: all.
     pub positions: u32,
 }
 

@@ -1,6 +1,6 @@
-//! What a decision is about: the machine, what the administrator says, how processors are given,
-//! the time, and who has what. A plain record: each of its parts guards its own state. What a
-//! policy may see of it is built here and nowhere else.
+//! The data that decisions are about: the machine, the administrator's settings, the regime, the
+//! time, and the ledger. A plain record: each of its parts guards its own state. The view of a
+//! policy is built here and nowhere else.
 
 use crate::event::Nanos;
 use crate::ledger::Ledger;
@@ -11,7 +11,7 @@ use crate::threads::Threads;
 use numaestro_policy::View;
 use numaestro_topology::Machine;
 
-/// See the head of this file.
+/// The data that decisions are about.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     pub machine: Machine,
@@ -20,7 +20,7 @@ pub(crate) struct Site {
     /// Time of the present event, nanoseconds; never goes back.
     pub now: Nanos,
     pub ledger: Ledger,
-    /// Among whom processors are divided.
+    /// The applications among which processors are divided.
     pub among: Participants,
     pub threads: Threads,
     /// Memory that is free, bytes by NUMA node.
@@ -28,7 +28,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// What the policy sees.
+    /// The view that the policy is given.
     pub(crate) fn view(&self) -> View<'_> {
         View {
             now_ns: self.now,

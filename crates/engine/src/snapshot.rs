@@ -1,4 +1,4 @@
-//! Everything there is to see, as owned data.
+//! The whole state of the engine, as owned data.
 
 use crate::account::Phase;
 use crate::admission::Admission;
@@ -7,7 +7,7 @@ use crate::site::Site;
 use numaestro_policy::{AppId, Policy, PuState, Slot};
 use numaestro_topology::{PuId, PuSet};
 
-/// What an application is doing.
+/// The state of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppState {
     /// In the queue.
@@ -43,9 +43,9 @@ impl AppState {
 pub struct AppSnapshot {
     /// Its number.
     pub app: AppId,
-    /// What it is doing.
+    /// Its state.
     pub state: AppState,
-    /// How it is steered.
+    /// Its class.
     pub class: Class,
     /// Processors it could use.
     pub request: u32,
@@ -57,9 +57,9 @@ pub struct AppSnapshot {
     pub weight_milli: u32,
     /// Processors of its latest target; 0 before the first.
     pub count: u32,
-    /// Which ones.
+    /// The processors of its latest target.
     pub pus: PuSet,
-    /// Others run on (some of) them.
+    /// Others run on some or all of them.
     pub shared: bool,
     /// Some of its processors are lent.
     pub lent: bool,
@@ -69,22 +69,22 @@ pub struct AppSnapshot {
     pub adopted: u32,
     /// Place in the queue; 0 = not in it.
     pub position: u32,
-    /// Why it has what it has: one sentence.
+    /// The reason for its count: one sentence.
     pub why: String,
 }
 
 /// One processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PuSnapshot {
-    /// Which.
+    /// The processor.
     pub pu: PuId,
-    /// What it is.
+    /// Its state.
     pub state: PuState,
-    /// Who owns it.
+    /// The application that owns it.
     pub owner: Option<AppId>,
-    /// Who owns it once announced moves are done.
+    /// The application that owns it once announced moves are done.
     pub next: Option<AppId>,
-    /// Who runs on it besides its owner.
+    /// The applications that run on it besides its owner.
     pub guests: Vec<AppId>,
 }
 
@@ -102,12 +102,12 @@ impl PuSnapshot {
     }
 }
 
-/// Everything.
+/// The whole state of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Time of the latest event.
+    /// Time of the latest event, nanoseconds.
     pub now: Nanos,
-    /// As `Event::Policy` would take it.
+    /// The policy, as `Event::Policy` takes it.
     pub policy: String,
     /// Processors that may be given out.
     pub usable: PuSet,
@@ -115,9 +115,9 @@ pub struct Snapshot {
     pub unmanaged: u32,
     /// Decisions so far.
     pub decisions: u64,
-    /// In order of arrival.
+    /// The applications, in order of arrival.
     pub apps: Vec<AppSnapshot>,
-    /// In hardware order.
+    /// The processors, in hardware order.
     pub pus: Vec<PuSnapshot>,
     /// The queue, first one next.
     pub queue: Vec<AppId>,
@@ -126,7 +126,7 @@ pub struct Snapshot {
     pub work_list: Vec<AppId>,
 }
 
-/// What is shown.
+/// The parts of the engine that a snapshot shows.
 pub(crate) struct Shown<'a> {
     pub site: &'a Site,
     pub policy: &'a Policy,
@@ -134,7 +134,7 @@ pub(crate) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// Everything there is to see. `unmanaged`: processors.
+    /// The whole state. `unmanaged`: processors.
     pub(crate) fn all(&self, unmanaged: u32, decisions: u64) -> Snapshot {
         let ledger = &self.site.ledger;
         let queue = self.admission.waiting().iter().map(|waiting| waiting.app);
@@ -208,7 +208,7 @@ impl Shown<'_> {
         }
     }
 
-    /// One sentence.
+    /// The reason for an application's count, one sentence.
     fn why(&self, slot: Slot) -> String {
         let (app, account) = (self.site.ledger.app(slot), self.site.ledger.account(slot));
         let activity = &account.activity;

@@ -1,8 +1,9 @@
-//! What applications are told: targets, where their pages go, and that they are folded by force.
+//! Tells applications their targets and the homes of their pages, and folds by force those that do
+//! not answer.
 //!
-//! First those that have to vacate something are told; programs of class fold have done so when the
-//! shell has carried the target out, so what they vacate passes on at once. Then everybody else
-//! whose target has changed.
+//! The applications that have to vacate processors are told first. A program of class fold has
+//! vacated them when the shell has carried the target out, so they pass on at once. Then all other
+//! applications whose target has changed are told.
 
 use crate::account::Phase;
 use crate::event::{Action, Class, Nanos};
@@ -15,7 +16,7 @@ use numaestro_topology::PuSet;
 /// Buffers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Targets {
-    /// Those whose target may have changed.
+    /// Applications whose target may have changed.
     slots: Vec<Slot>,
     /// Sets that actions have given back.
     sets: Vec<PuSet>,
@@ -40,7 +41,7 @@ impl Targets {
         }
     }
 
-    /// Appends the targets that have changed. `reclaims`: the event takes back what was lent.
+    /// Appends the targets that have changed. `reclaims`: the event takes lent processors back.
     pub(crate) fn tell(&mut self, site: &mut Site, policy: &Policy, reclaims: bool, actions: &mut Vec<Action>) {
         let mut slots = std::mem::take(&mut self.slots);
         site.ledger.take_marked(&mut slots);
@@ -53,7 +54,7 @@ impl Targets {
         let mut next = 0;
         while let Some(&slot) = slots.get(next) {
             self.tell_leaving(site, slot, grace, actions);
-            // Heirs of those that have left at once.
+            // The next owners of processors that were left at once.
             site.ledger.take_marked(&mut slots);
             next += 1;
         }
@@ -67,8 +68,8 @@ impl Targets {
         self.slots = slots;
     }
 
-    /// Tells one that has to vacate something, if it has not been told; one that has become of
-    /// class fold since then has vacated it with its next target.
+    /// Tells an application which processors it has to vacate, if it has not been told. If its
+    /// class has become fold since then, it has vacated them with its next target.
     fn tell_leaving(&mut self, site: &mut Site, slot: Slot, grace: Nanos, actions: &mut Vec<Action>) {
         let account = site.ledger.account(slot);
         let folds = site.ledger.app(slot).class == Class::Fold;
@@ -81,15 +82,15 @@ impl Targets {
         }
         self.tell_one(site, slot, actions);
         site.ledger.announced(slot, site.now, grace);
-        // One whose target is the same (as a guest it stays where it was) has carried it out
-        // already.
+        // An application whose target is the same (as a guest it stays where it was) has carried it
+        // out already.
         let (epoch, adopted) = site.ledger.epochs(slot);
         if folds && !knows || adopted >= epoch {
             site.ledger.release_announced(slot, epoch, site.now);
         }
     }
 
-    /// Appends the target of one application, if it differs from the one it has.
+    /// Appends the target of one application, if it differs from its latest.
     fn tell_one(&mut self, site: &mut Site, slot: Slot, actions: &mut Vec<Action>) {
         let Some(wanted) = wanted(&site.ledger, slot) else { return };
         let account = site.ledger.account(slot);
@@ -110,8 +111,8 @@ impl Targets {
         }
     }
 
-    /// Forces those whose grace time is over, and takes from those that the shell could not force
-    /// either. True if something was taken.
+    /// Forces the applications whose grace time is over, and takes processors from those that the
+    /// shell could not force either. True if processors were taken.
     pub(crate) fn end_graces(&mut self, site: &mut Site, actions: &mut Vec<Action>) -> bool {
         let (now, grace) = (site.now, site.settings.grace_ns);
         let mut taken = false;
@@ -135,8 +136,9 @@ impl Targets {
         taken
     }
 
-    /// The shell does not move what it stops: a grace time may end in the same step as a turn, and
-    /// then nobody that is stopped is forced. The actions of this step begin at `first`.
+    /// Drops the forces of stopped applications: a grace time may end in the same step as a turn,
+    /// and the shell does not move a program that it stops. The actions of this step begin at
+    /// `first`.
     pub(crate) fn spare_stopped(&mut self, ledger: &Ledger, first: usize, actions: &mut Vec<Action>) {
         let is_stopped = |app| ledger.slot(app).is_some_and(|slot| ledger.activity(slot).stopped);
         let forces_stopped = |action: &mut Action| matches!(action, Action::Force { app, .. } if is_stopped(*app));
@@ -144,7 +146,7 @@ impl Targets {
     }
 }
 
-/// Appends where the pages of one application go, if that is not where it was last told.
+/// Appends the home of an application's pages, if it has changed.
 fn tell_pages(site: &mut Site, policy: &Policy, slot: Slot, actions: &mut Vec<Action>) {
     if site.ledger.account(slot).phase != Phase::Running {
         return;
@@ -155,8 +157,8 @@ fn tell_pages(site: &mut Site, policy: &Policy, slot: Slot, actions: &mut Vec<Ac
     }
 }
 
-/// The target an application should have now; `None` while it waits, or while all that will be its
-/// own has still to be vacated by others and it has not begun to run.
+/// The target an application should have now. `None` while it waits, and before its first target
+/// while others have still to vacate all its processors.
 fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
     let (account, app) = (ledger.account(slot), ledger.app(slot));
     let activity = &account.activity;
@@ -177,10 +179,10 @@ fn wanted(ledger: &Ledger, slot: Slot) -> Option<Wanted<'_>> {
             let count = if activity.team > 0 { activity.team } else { on(&account.guest_of) };
             Some(Wanted { pus: &account.guest_of, count, shared: true, lent })
         }
-        // It is stopped until it has something.
+        // It is stopped until it has processors.
         Phase::Running if activity.stopped => None,
-        // It has lost all it had: until what will be its own is vacated, it runs there beside those
-        // that vacate it.
+        // It has lost all its processors. Until others have vacated its next ones, it runs there
+        // beside them.
         Phase::Running if account.sent.epoch > 0 && !app.own.is_empty() => {
             Some(Wanted { pus: &app.own, count: on(&app.own), shared: true, lent })
         }

@@ -1,37 +1,37 @@
-//! The threads that policies of threads choose among.
+//! Lists the threads among which some turns parts choose.
 //!
-//! Which of its threads runs on which processor is an application's own business. The best that is
-//! known: one thread is on each of its processors, and it stays there as long as that is the
-//! application's.
+//! An application itself places its threads on its processors. The best assumption is that one
+//! thread is on each of its processors, and stays there as long as the application has that
+//! processor.
 
 use crate::ledger::Ledger;
 use numaestro_policy::{Slot, Thread};
 use numaestro_topology::{PuId, PuSet};
 
-/// What is known of the threads of each application.
+/// The rates and processors of the threads of each application.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Threads {
-    /// Those of all that take part, by order of arrival and number.
+    /// The threads of all applications that take part, by order of arrival and number.
     listed: Vec<Thread>,
-    /// By slot and virtual processor.
+    /// Records by slot and virtual processor.
     known: Vec<Vec<Vp>>,
     /// A buffer.
     taken: PuSet,
 }
 
-/// What is known of one thread.
+/// The record of one thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Vp {
     /// Latest bus-transaction rate, transactions per millisecond.
     rate: Option<u32>,
-    /// Rates so far.
+    /// Number of rates so far.
     samples: u32,
-    /// Where it ran last.
+    /// The processor it ran on last.
     last: Option<PuId>,
 }
 
 impl Threads {
-    /// Those of all that take part, if somebody chooses among them.
+    /// The threads of all applications that take part, if the turns part chooses among threads.
     pub(crate) fn listed(&self) -> &[Thread] {
         &self.listed
     }
@@ -43,8 +43,8 @@ impl Threads {
         }
     }
 
-    /// Rates of an application's threads, of which there are so many; the last rate is that of all
-    /// the others.
+    /// Records the rates, transactions per millisecond, of an application's `threads` threads; the
+    /// last rate counts for all the others.
     pub(crate) fn sampled(&mut self, slot: Slot, threads: u32, rates: &[Option<u32>]) {
         let Some(&last) = rates.last() else { return };
         for (vp, known) in known_of(&mut self.known, slot, threads).iter_mut().enumerate() {
@@ -54,12 +54,12 @@ impl Threads {
         }
     }
 
-    /// Nobody chooses among threads.
+    /// Lists no threads, because the turns part does not choose among them.
     pub(crate) fn clear(&mut self) {
         self.listed.clear();
     }
 
-    /// Lists the threads of all in `order`.
+    /// Lists the threads of all applications in `order`.
     pub(crate) fn list(&mut self, ledger: &mut Ledger, order: &[Slot]) {
         self.listed.clear();
         for index in 0..ledger.started().len() {
@@ -82,7 +82,7 @@ impl Threads {
     }
 }
 
-/// What is known of an application that has so many threads.
+/// The records of an application that has so many threads.
 fn known_of(known: &mut Vec<Vec<Vp>>, slot: Slot, threads: u32) -> &mut [Vp] {
     if known.len() <= slot.index() {
         known.resize_with(slot.index() + 1, Vec::new);
@@ -92,7 +92,7 @@ fn known_of(known: &mut Vec<Vec<Vp>>, slot: Slot, threads: u32) -> &mut [Vp] {
     known
 }
 
-/// Where the threads of one application are. `taken` is a buffer.
+/// Finds the processor of each thread of one application. `taken` is a buffer.
 fn find(owned: &PuSet, vps: &mut [Vp], taken: &mut PuSet) {
     if owned.is_empty() {
         return;
@@ -103,7 +103,7 @@ fn find(owned: &PuSet, vps: &mut [Vp], taken: &mut PuSet) {
             vp.last = None;
         }
     }
-    // The others go where nobody is, then round and round.
+    // The other threads go to processors without one, then to all in rotation.
     let nobody_there = owned.iter().filter(|&pu| !taken.contains(pu));
     let mut places = nobody_there.chain(owned.iter().cycle());
     for vp in vps.iter_mut().filter(|vp| vp.last.is_none()) {

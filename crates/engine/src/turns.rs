@@ -1,5 +1,5 @@
-//! Who runs now: asks the turns part, and narrows the division to those that run in this turn. The
-//! others let go of what they have.
+//! Asks the turns part which applications run now, and narrows the division to them. The others let
+//! go of their processors.
 
 use crate::account::Phase;
 use crate::division::Division;
@@ -14,23 +14,23 @@ use numaestro_policy::{Policy, Share, Shares, Slot, Turn};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turns {
     turn: Turn,
-    /// When the turns part wants to be asked again.
+    /// Time when the turns part wants to be asked again.
     until: Option<Nanos>,
-    /// When that, or the share part, wants to be asked again.
+    /// Time when the turns part or the share part wants to be asked again.
     again: Option<Nanos>,
-    /// Processors that the latest division between turns gave nobody.
+    /// Number of processors that the latest division between turns gave nobody.
     left_over: u32,
-    /// In the middle of a turn whose counts hold.
+    /// This is the middle of a turn whose counts hold.
     holds: bool,
 }
 
 impl Turns {
-    /// When the present turn ends.
+    /// Time when the present turn ends.
     pub(crate) fn until(&self) -> Option<Nanos> {
         self.until
     }
 
-    /// When there is something to decide because time has passed.
+    /// Time when there is something to decide even without an event.
     pub(crate) fn deadline(&self) -> Option<Nanos> {
         self.again
     }
@@ -40,7 +40,7 @@ impl Turns {
         self.again.take_if(|at| now >= *at).is_some()
     }
 
-    /// What is released goes here, in the middle of a turn whose counts hold.
+    /// The list for released processors, in the middle of a turn whose counts hold.
     pub(crate) fn work_list(&self) -> Option<WorkList<'_>> {
         self.holds.then_some(WorkList { left_over: self.left_over, turn: &self.turn })
     }
@@ -52,8 +52,8 @@ impl Turns {
         self.turn.reset(&[]);
     }
 
-    /// No limits but those of wishes and of the machine: those that wait ask what the division
-    /// after this turn would be.
+    /// Leaves only the limits of wishes and of the machine: a trial of a waiting application is
+    /// about the division after this turn.
     pub(crate) fn lift_limits(&self, ledger: &mut Ledger) {
         for &(slot, _) in self.turn.limits() {
             ledger.set_turn(slot, u32::MAX);
@@ -67,7 +67,8 @@ impl Turns {
         }
     }
 
-    /// Asks who runs, and narrows the division to those, with their limits for this turn.
+    /// Asks which applications run, and narrows the division to them, with their limits for this
+    /// turn.
     pub(crate) fn take(&mut self, site: &mut Site, policy: &mut Policy, division: &mut Division) {
         for &slot in site.among.order() {
             site.ledger.account_for(slot, site.now);
@@ -96,7 +97,8 @@ impl Turns {
         let_go_of_turns(site);
     }
 
-    /// Counts cannot hold if processors have been taken away, or parties may have less than before.
+    /// Says whether counts can hold. They cannot if processors have been taken away, or parties may
+    /// have less than before.
     fn can_hold(&self, site: &Site, division: &mut Division) -> bool {
         let capacity = site.among.capacity();
         let kept = |&slot: &Slot| {
@@ -107,7 +109,7 @@ impl Turns {
         in_turn().map(|(_, kept)| kept).sum::<u32>() <= capacity && division.parties_mut().allow(site, in_turn())
     }
 
-    /// What the division leaves behind for policies to see, and when it is to be made again.
+    /// Records the results of the division that policies see, and the time of the next decision.
     pub(crate) fn close(&mut self, site: &mut Site, shares: &Shares, share: &dyn Share) {
         if !self.holds {
             self.left_over = site.among.capacity().saturating_sub(shares.total());
@@ -116,14 +118,14 @@ impl Turns {
             site.ledger.set_search(slot, search);
         }
         site.ledger.forget_old_reports();
-        // A time that has passed already is one at which it has been asked.
+        // If the time has passed already, the part has just been asked.
         let again = share.until(&site.view()).filter(|&at| at > site.now);
         self.again = [self.until, again].into_iter().flatten().min();
     }
 }
 
-/// Those whose turn it is not have nothing from now on: they are stopped when the heirs of what
-/// they had are known. One that cannot be stopped has its grace time.
+/// Takes all processors from the applications whose turn it is not: they are stopped when the next
+/// owners of their processors are known. An application that cannot be stopped has its grace time.
 fn let_go_of_turns(site: &mut Site) {
     let mut at = 0;
     for index in 0..site.ledger.started().len() {
@@ -135,7 +137,7 @@ fn let_go_of_turns(site: &mut Site) {
         if account.phase != Phase::Running || account.pinned || site.ledger.app(slot).allocation == 0 {
             continue;
         }
-        // A selective placement leaves alone what is not free.
+        // A selective placement takes only free processors.
         if site.regime.selects() && can_be_stopped(site, slot) {
             site.ledger.give_up_all(slot, site.now);
         } else {

@@ -1,31 +1,32 @@
-//! Processors that are left to load that is not managed. More of it takes effect at once, less of
-//! it when it has lasted.
+//! Sets processors aside for unmanaged load. More load takes effect at once, less load when it has
+//! lasted.
 
 use crate::event::Nanos;
 use crate::site::Site;
 use numaestro_policy::PuState;
 use numaestro_topology::PuId;
 
-/// How many processors it takes.
+/// The number of processors that unmanaged load takes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unmanaged {
     processors: u32,
-    /// A smaller number of them, and when it counts.
+    /// A smaller number of processors, and the time when it counts.
     soon: Option<(u32, Nanos)>,
 }
 
 impl Unmanaged {
-    /// Processors that it takes.
+    /// Number of processors that the load takes.
     pub(crate) fn processors(&self) -> u32 {
         self.processors
     }
 
-    /// When fewer count.
+    /// Time when the smaller number counts.
     pub(crate) fn deadline(&self) -> Option<Nanos> {
         self.soon.map(|(_, at)| at)
     }
 
-    /// It takes so many now; fewer count at `later`. True if that changes something at once.
+    /// The load takes so many processors now; a smaller number counts at `later`. True if that
+    /// changes something at once.
     pub(crate) fn set(&mut self, processors: u32, later: Nanos) -> bool {
         if processors < self.processors {
             if self.soon.is_none_or(|(soon, _)| soon != processors) {
@@ -38,7 +39,7 @@ impl Unmanaged {
         changed
     }
 
-    /// Time has passed. True if fewer count now.
+    /// Time has passed. True if a smaller number counts now.
     pub(crate) fn pass_time(&mut self, now: Nanos) -> bool {
         let due = self.soon.filter(|&(_, at)| now >= at);
         if let Some((processors, _)) = due {
@@ -47,8 +48,8 @@ impl Unmanaged {
         due.is_some()
     }
 
-    /// Marks as many free processors as it takes, beside those that are marked already: siblings of
-    /// marked ones first, then the last ones in hardware order.
+    /// Marks free processors until as many are marked as the load takes: siblings of marked ones
+    /// first, then the last ones in hardware order.
     pub(crate) fn mark(&self, site: &mut Site) {
         let ledger = &mut site.ledger;
         for _ in ledger.unmanaged()..self.processors.min(ledger.usable().len() as u32 - 1) {

@@ -1,6 +1,6 @@
-//! Who has been told to leave processors, and until when. An owner has a grace time from the target
-//! that tells it; when that is over it is forced, and when a forced one does not answer either, it
-//! has left.
+//! Records which owners have been told to leave processors, and how long they have for it. An owner
+//! has a grace time from the target that tells it. When that is over the shell forces it; when it
+//! does not answer then either, its processors are taken.
 
 use crate::event::Nanos;
 use numaestro_policy::{AppId, Slot};
@@ -11,30 +11,30 @@ use numaestro_topology::{PuId, PuSet};
 pub(crate) struct Vacating {
     /// By processor: the epoch of the target that told its owner to leave; 0: not told yet.
     told: Vec<u32>,
-    /// By slot.
+    /// Notices, by slot.
     notices: Vec<Notice>,
-    /// All that have a notice, among others that had one.
+    /// All applications that have a notice, and some that had one.
     listed: Vec<Slot>,
 }
 
-/// How long an application has.
+/// The time that an application has to leave.
 #[derive(Debug, Clone, Copy, Default)]
 struct Notice {
-    /// When it was told to leave the first of what it has still to leave.
+    /// Time when its present grace time began.
     since: Option<Nanos>,
-    /// How long it has for that, nanoseconds.
+    /// Grace time from then on, nanoseconds.
     grace: Nanos,
-    /// When and for which epoch it was forced.
+    /// Time when it was forced, and the epoch for which.
     forced: Option<(Nanos, u32)>,
     listed: bool,
 }
 
-/// What is to be done because time is over.
+/// The next step when a grace time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overdue {
     /// It is to be forced.
     Force,
-    /// It was forced for this epoch: what it was to leave by then is taken.
+    /// It was forced for this epoch: the processors that it was told to leave by then are taken.
     Take(u32),
 }
 
@@ -53,19 +53,20 @@ impl Vacating {
         self.told[pu.index()] = 0;
     }
 
-    /// Whether the owner has been told, with this epoch or before.
+    /// Says whether the owner has been told, with this epoch or before.
     pub(crate) fn is_told(&self, pu: PuId, epoch: u32) -> bool {
         (1..=epoch).contains(&self.told[pu.index()])
     }
 
-    /// The target with this epoch has told the owner what to leave.
+    /// The target with this epoch has told the owner to leave these processors.
     pub(crate) fn tell(&mut self, slot: Slot, leaving: &PuSet, epoch: u32, now: Nanos, grace: Nanos) {
         let notice = &mut self.notices[slot.index()];
         for pu in leaving {
             let told = &mut self.told[pu.index()];
             if *told == 0 {
                 *told = epoch;
-                // A hurry shortens what time is left, never the other way round.
+                // A shorter grace shortens the time that is left; a longer one does not lengthen
+                // it.
                 let left = match notice.since {
                     Some(since) => since.saturating_add(notice.grace).saturating_sub(now),
                     None => Nanos::MAX,
@@ -78,24 +79,25 @@ impl Vacating {
         }
     }
 
-    /// It has answered; what it has still to leave it was told later.
+    /// The owner has answered; it was told later to leave the rest.
     pub(crate) fn restart(&mut self, slot: Slot, now: Nanos) {
         let notice = &mut self.notices[slot.index()];
         (notice.since, notice.forced) = (Some(now), None);
     }
 
-    /// It has nothing to leave any more.
+    /// The owner has no processors to leave any more.
     pub(crate) fn settle(&mut self, slot: Slot) {
         let notice = &mut self.notices[slot.index()];
         (notice.since, notice.forced) = (None, None);
     }
 
-    /// It is being forced to carry out this epoch.
+    /// The shell forces the owner to carry out this epoch.
     pub(crate) fn force(&mut self, slot: Slot, epoch: u32, now: Nanos) {
         self.notices[slot.index()].forced = Some((now, epoch));
     }
 
-    /// Forgets those that have nothing to leave any more; the others are in order of arrival.
+    /// Forgets the applications that have nothing to leave any more, and puts the others in order
+    /// of arrival.
     #[inline]
     pub(crate) fn tidy(&mut self, id: impl Fn(Slot) -> AppId) {
         if self.listed.is_empty() {
@@ -110,19 +112,20 @@ impl Vacating {
         self.listed.sort_unstable_by_key(|&slot| id(slot));
     }
 
-    /// All that may have a notice.
+    /// All applications that may have a notice.
     pub(crate) fn listed(&self) -> &[Slot] {
         &self.listed
     }
 
-    /// What is to be done with one of them. `grace` is the time that a forced one has, nanoseconds.
+    /// The next step for one of them, if its time is over. `grace` is the time of a forced
+    /// application, nanoseconds.
     pub(crate) fn overdue(&self, slot: Slot, now: Nanos, grace: Nanos) -> Option<Overdue> {
         let notice = &self.notices[slot.index()];
         let overdue = notice.forced.map_or(Overdue::Force, |(_, epoch)| Overdue::Take(epoch));
         notice.ends(grace).filter(|&at| now >= at).map(|_| overdue)
     }
 
-    /// When the first grace time ends.
+    /// Time when the first grace time ends.
     pub(crate) fn deadline(&self, grace: Nanos) -> Option<Nanos> {
         self.listed.iter().filter_map(|slot| self.notices[slot.index()].ends(grace)).min()
     }

@@ -1,12 +1,11 @@
-//! What happens to processors that are released before a turn ends: they go to the work-list, one
-//! by one.
+//! Gives processors that are released before a turn ends to the work-list, one by one.
 //!
 //! **Source**: Martorell et al. 2000, §3.4 and §5.2: between two quanta nothing is taken from
-//! anybody, and a processor that its application gives back visits the list of those that want more
-//! than they have.
+//! anybody, and a processor that its application gives back visits the list of applications that
+//! want more than they have.
 //!
-//! **Terms**: *released* is what has come free since the turn began; what the division at its
-//! beginning left over stays free until it ends.
+//! **Terms**: *released* are the processors that have come free since the turn began; those that
+//! the division at its beginning left over stay free until it ends.
 //!
 //! **Algorithm**
 //! ```text
@@ -18,22 +17,22 @@
 //! ```
 //!
 //! An application whose number of processors has been found by its speedups is not on the list. Nor
-//! is one whose minimum cannot be had.
+//! is an application whose minimum cannot be had.
 
 use numaestro_policy::{Search, Shares, Slot, Turn, View};
 
-/// In the middle of a turn.
+/// The work-list in the middle of a turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkList<'a> {
-    /// Processors that the division at the beginning of the turn left over.
+    /// Number of processors that the division at the beginning of the turn left over.
     pub left_over: u32,
-    /// Whose turn it is, and whose the next one.
+    /// The applications of this turn and of the next.
     pub turn: &'a Turn,
 }
 
 impl WorkList<'_> {
-    /// Sets the count of everybody in `view.order`: those of this turn, and those of the next that
-    /// may be given what is released.
+    /// Sets the count of all in `view.order`: the applications of this turn, and those of the next
+    /// that may be given released processors.
     pub(crate) fn divide(self, view: &View<'_>, shares: &mut Shares) {
         for &slot in view.order {
             let app = view.app(slot);
@@ -52,7 +51,7 @@ impl WorkList<'_> {
     }
 }
 
-/// How many more it could use; none if it is not on the list.
+/// Number of processors it could use in addition; 0 if it is not on the list.
 fn wanted(view: &View<'_>, slot: Slot, count: u32, released: u32) -> u32 {
     let app = view.app(slot);
     let found = matches!(app.search, Search::Settled { .. } | Search::Bad);
@@ -64,8 +63,8 @@ fn wanted(view: &View<'_>, slot: Slot, count: u32, released: u32) -> u32 {
 mod tests {
     use crate::{AppId, Engine, Event, Settings, Wish};
 
-    /// Processors of each, in order of arrival, after these requests at a tick and those changes in
-    /// the middle of the turn.
+    /// Processors of each application, in order of arrival, after these requests at a tick and
+    /// those changes in the middle of the turn.
     fn counts(pus: u32, policy: &str, requests: &[u32], changes: &[(u64, u32)]) -> Vec<u32> {
         let machine = numaestro_topology::synthetic::parse(&format!("core:{pus} pu:1")).unwrap();
         let settings = Settings { policy: policy.to_owned(), ..Settings::default() };
@@ -74,7 +73,7 @@ mod tests {
         for (app, &request) in (1..).zip(requests) {
             engine.step(1, &Event::Arrive { app: AppId(app), wish: Wish::new(request) }, &mut actions);
         }
-        // The first quantum was for the first of them.
+        // The first quantum was for the first application.
         engine.step(1 + 100_000_000, &Event::Timer, &mut actions);
         for &(app, processors) in changes {
             engine.step(2 + 100_000_000, &Event::Request { app: AppId(app), processors }, &mut actions);
@@ -90,8 +89,8 @@ mod tests {
         // DSS of Martorell et al. 2000, table 2.
         let requests = [32, 24, 8, 8, 8, 8, 8];
         assert_eq!(counts(64, "nanos-dss", &requests, &[]), [21, 16, 6, 6, 5, 5, 5]);
-        // Five are released: all to the first. Thirteen: the second has its turn when the first has
-        // its request.
+        // Of five released processors the first application gets all. Of thirteen the second gets
+        // some when the first has its request.
         assert_eq!(counts(64, "nanos-dss", &requests, &[(3, 1)]), [26, 16, 1, 6, 5, 5, 5]);
         assert_eq!(counts(64, "nanos-dss", &requests, &[(3, 1), (4, 1), (5, 2)]), [32, 18, 1, 1, 2, 5, 5]);
     }
@@ -99,14 +98,14 @@ mod tests {
     #[test]
     fn an_increase_takes_nothing_from_anybody() {
         assert_eq!(counts(8, "nanos-dss", &[4, 4], &[(1, 8)]), [4, 4]);
-        // But it is on the list.
+        // But the application is on the list.
         assert_eq!(counts(8, "nanos-dss", &[4, 4], &[(1, 8), (2, 1)]), [7, 1]);
     }
 
     #[test]
     fn leftovers_of_the_division_are_not_released() {
-        // Equip leaves two of eight over; what the third gives back goes to the first, the two stay
-        // free.
+        // Equip leaves two of eight over; the processor that the third gives back goes to the
+        // first, the two stay free.
         assert_eq!(counts(8, "nanos-equip", &[8, 8, 8], &[]), [2, 2, 2]);
         assert_eq!(counts(8, "nanos-equip", &[8, 8, 8], &[(3, 1)]), [3, 2, 1]);
     }

@@ -1,6 +1,6 @@
-//! Which processors the calling thread may use, and binding it to one of them.
+//! Reads the set of processors that the calling thread may use, and binds it to one of them.
 //!
-//! It must not know why. Under a manager the client binds, and nothing here is used.
+//! Under a manager the client binds, and nothing here is used.
 
 use std::mem::{MaybeUninit, size_of};
 

@@ -1,19 +1,18 @@
-//! Where the number of processors comes from when no manager decides: a script, the machine, or the
-//! program itself.
+//! Gives the number of processors when no manager decides: a script, the machine, or the program
+//! itself chooses it.
 //!
-//! It must not know virtual processors' states or queues: the runtime asks for a number and does
-//! the rest.
+//! The runtime asks for a number and does the rest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a runtime asks. The runtime asks often (at each visit of a ready queue and at each safe
-/// point), so an answer may cost no more than a relaxed load.
+/// The source of a runtime's number of processors. The runtime asks often (at each visit of a ready
+/// queue and at each safe point), so an answer may cost no more than a relaxed load.
 pub trait Allocation: Send + Sync {
     /// Processors allotted to this program now (`n_cpus_current`); 0 counts as 1.
     fn processors(&self) -> usize;
 
-    /// Can the number change while the runtime lives? If not, it is asked once.
+    /// Can the number change while the runtime lives? If not, the runtime asks once.
     fn changes(&self) -> bool {
         true
     }
@@ -36,18 +35,18 @@ impl Allocation for Fixed {
     }
 }
 
-/// A number that somebody in this process changes: tests, benchmarks, or a program with a manager
+/// A number that other code in this process changes: tests, benchmarks, or a program with a manager
 /// of its own.
 #[derive(Clone, Debug)]
 pub struct Scripted(Arc<AtomicUsize>);
 
 impl Scripted {
-    /// Starts with so many processors.
+    /// An allocation that starts with so many processors.
     pub fn new(processors: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(processors)))
     }
 
-    /// So many from now on. Virtual processors adopt it at their next safe point.
+    /// Sets the number of processors. Virtual processors adopt it at their next safe point.
     pub fn set(&self, processors: usize) {
         self.0.store(processors, Ordering::Relaxed);
     }
@@ -59,19 +58,20 @@ impl Allocation for Scripted {
     }
 }
 
-/// Processors of the calling thread's affinity mask, at least 1.
+/// Number of processors of the calling thread's affinity mask, at least 1.
 pub fn processors_of_the_mask() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Processors that this program may ever get, at least 1: under `numaestro run`, which sets the
-/// affinity mask to what there is at the start, those that it names; otherwise those of the mask.
+/// Number of processors that this program may ever get, at least 1. `numaestro run` sets the
+/// affinity mask to the processors of the start, so under it the list that it gives counts;
+/// otherwise the mask.
 pub fn processors_at_most() -> usize {
     let named = std::env::var("NUMAESTRO_CPUS_ALL").ok().and_then(|list| length_of(&list));
     named.unwrap_or_else(processors_of_the_mask)
 }
 
-/// How many a list such as `0-3,8` names; nothing if it is not such a list.
+/// Number of processors that a list such as `0-3,8` names; `None` if it is not such a list.
 fn length_of(list: &str) -> Option<usize> {
     list.split(',').try_fold(0, |count: usize, part| {
         let (low, high) = part.split_once('-').unwrap_or((part, part));

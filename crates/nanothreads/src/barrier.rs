@@ -1,5 +1,6 @@
-//! A barrier for nano-threads: who waits is suspended, so any number of nano-threads can meet on
-//! any number of processors, and nobody holds a processor while it waits for a preempted partner.
+//! A barrier for nano-threads. It suspends a nano-thread that waits, so any number of nano-threads
+//! can meet on any number of processors, and none holds a processor while it waits for a preempted
+//! partner.
 
 use std::ptr;
 
@@ -15,16 +16,16 @@ struct Node {
     next: *mut Node,
 }
 
-/// Where the number of parties that wait begins in the barrier's word; below it is the address of
-/// the newest one's node. The addresses of user programs have 47 bits on x86-64 and 48 on 64-bit
+/// First bit of the number of waiting parties in the barrier's word; the bits below are the address
+/// of the newest one's node. The addresses of user programs have 47 bits on x86-64 and 48 on 64-bit
 /// ARM, unless they ask for more.
 const COUNT_SHIFT: u32 = 48;
 
 /// Lets `parties` nano-threads (or threads from outside) meet, again and again.
 pub struct Barrier {
     parties: u64,
-    /// How many wait, and the list of them: one word, so that whoever is last takes exactly the
-    /// others.
+    /// Number of waiting parties, and the list of them: one word, so that the last party takes
+    /// exactly the others.
     ///
     /// ```text
     /// 63      48 47                      0
@@ -34,7 +35,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// For so many parties, at most 65535; 0 counts as 1.
+    /// A barrier for so many parties, at most 65535; 0 counts as 1.
     ///
     /// # Panics
     /// If there are more.
@@ -45,7 +46,7 @@ impl Barrier {
 
     /// Waits until all parties have come. Returns `true` to exactly one of them, the last.
     pub fn wait(&self) -> bool {
-        // The last one need not wait at all.
+        // The last party need not wait at all.
         let mut word = self.waiting.load(Ordering::Acquire);
         while (word >> COUNT_SHIFT) + 1 == self.parties {
             match self.open(word) {
@@ -68,7 +69,7 @@ impl Barrier {
         last
     }
 
-    /// Registers a party that is at rest (`true`), unless it is the last one, which opens the
+    /// Registers a party that is at rest (`true`), unless it is the last one: that opens the
     /// barrier (`false`).
     ///
     /// # Safety
@@ -97,9 +98,9 @@ impl Barrier {
         }
     }
 
-    /// Takes all who wait and lets them go on; the barrier is ready for the next meeting before the
-    /// first of them is. It may be gone afterwards. Fails with the present word if that is not
-    /// `word`.
+    /// Takes all waiting parties and lets them go on. The barrier is ready for the next meeting
+    /// before the first of them goes on, and may be gone afterwards. Fails with the present word if
+    /// that is not `word`.
     fn open(&self, word: u64) -> Result<(), u64> {
         self.waiting.compare_exchange(word, 0, Ordering::AcqRel, Ordering::Acquire)?;
         let mut next = newest(word);

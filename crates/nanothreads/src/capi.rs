@@ -1,6 +1,6 @@
-//! The C API. `include/nanothreads.h` is its manual; here is only what connects the two.
+//! The C API. `include/nanothreads.h` is its manual; this file connects it with the Rust API.
 //!
-//! It must not decide anything: each function is one call of the Rust API.
+//! Each function is one call of the Rust API.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ const UNMANAGED: c_int = -5;
 const VERSION: u32 = 0x0001_0000;
 const UNTIED: c_uint = 1;
 
-/// An argument of the program's: what it points to is the program's business, as with every thread
+/// An argument of the program: the program answers for the data it points to, as with every thread
 /// library.
 #[derive(Clone, Copy)]
 struct Argument(*mut c_void);
@@ -39,7 +39,7 @@ impl Argument {
     /// # Safety
     /// `procedure` may be called with this argument.
     unsafe fn pass_to(self, procedure: Procedure) {
-        // SAFETY: says the caller.
+        // SAFETY: the caller promises it.
         unsafe { procedure(self.0) }
     }
 }
@@ -81,7 +81,7 @@ pub extern "C" fn nth_api_version() -> u32 {
 /// `options` is null or points to options whose size is right.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_init(options: *const Options) -> c_int {
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     let options = unsafe { options.as_ref() };
     let mut builder = Runtime::builder();
     if let Some(options) = options {
@@ -167,7 +167,7 @@ pub extern "C" fn nth_report_speedup(processors: c_int, speedup_milli: c_uint) -
 pub unsafe extern "C" fn nth_parallel_for(begin: usize, end: usize, grain: usize, body: Body, arg: *mut c_void) {
     let arg = Argument(arg);
     inside(move || {
-        // SAFETY: says the caller.
+        // SAFETY: the caller promises it.
         let call = |arg: Argument, from, to| unsafe { body(from, to, arg.0) };
         crate::parallel_for_chunks(begin..end.max(begin), grain, |chunk| call(arg, chunk.start, chunk.end));
     });
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn nth_both(
     second_arg: *mut c_void,
 ) {
     let (first_arg, second_arg) = (Argument(first_arg), Argument(second_arg));
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     let (a, b) = (move || unsafe { first_arg.pass_to(first) }, move || unsafe { second_arg.pass_to(second) });
     inside(move || crate::join(a, b));
 }
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn nth_spawn(work: Function, arg: *mut c_void) -> *mut Thr
     let arg = Argument(arg);
     let work = move || {
         let arg = arg;
-        // SAFETY: says the caller.
+        // SAFETY: the caller promises it.
         Argument(unsafe { work(arg.0) })
     };
     let handle = if vp::current().is_some() { crate::spawn(work) } else { runtime().spawn(work) };
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn nth_spawn(work: Function, arg: *mut c_void) -> *mut Thr
 /// `thread` came from `nth_spawn` and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_join(thread: *mut Thread) -> *mut c_void {
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     unsafe { Box::from_raw(thread) }.0.join().0
 }
 
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn nth_join(thread: *mut Thread) -> *mut c_void {
 /// `thread` came from `nth_spawn` and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_detach(thread: *mut Thread) {
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     drop(unsafe { Box::from_raw(thread) });
 }
 
@@ -244,7 +244,7 @@ pub extern "C" fn nth_barrier_create(parties: usize) -> *mut Barrier {
 /// `barrier` came from `nth_barrier_create` and was not destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_barrier_wait(barrier: *const Barrier) -> c_int {
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     c_int::from(unsafe { &*barrier }.wait())
 }
 
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn nth_barrier_wait(barrier: *const Barrier) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_barrier_destroy(barrier: *mut Barrier) {
     if !barrier.is_null() {
-        // SAFETY: says the caller.
+        // SAFETY: the caller promises it.
         drop(unsafe { Box::from_raw(barrier) });
     }
 }
@@ -280,9 +280,9 @@ pub extern "C" fn nth_graph_create() -> *mut CGraph {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_graph_task(graph: *mut CGraph, work: Procedure, arg: *mut c_void) -> c_int {
     let arg = Argument(arg);
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     let graph = unsafe { &mut *graph };
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     graph.tasks.push(graph.graph.task(move || unsafe { arg.pass_to(work) }));
     c_int::try_from(graph.tasks.len() - 1).unwrap_or(INVALID)
 }
@@ -293,10 +293,10 @@ pub unsafe extern "C" fn nth_graph_task(graph: *mut CGraph, work: Procedure, arg
 /// `graph` came from `nth_graph_create`; `others` points to `count` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_graph_after(graph: *mut CGraph, task: c_int, others: *const c_int, count: usize) -> c_int {
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     let graph = unsafe { &mut *graph };
     let find = |number: c_int| usize::try_from(number).ok().and_then(|number| graph.tasks.get(number).copied());
-    // SAFETY: says the caller; of nothing, the pointer may be null.
+    // SAFETY: the caller promises it; with a count of 0 the pointer may be null.
     let others = if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(others, count) } };
     let others: Option<Vec<Task>> = others.iter().map(|&number| find(number)).collect();
     let (Some(task), Some(others)) = (find(task), others) else {
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn nth_graph_after(graph: *mut CGraph, task: c_int, others
 /// `graph` came from `nth_graph_create` and is not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_graph_run(graph: *mut CGraph) -> c_int {
-    // SAFETY: says the caller.
+    // SAFETY: the caller promises it.
     let graph = unsafe { Box::from_raw(graph) };
     let graph = graph.graph;
     inside(move || graph.run()).map_or(CYCLE, |()| OK)
@@ -325,7 +325,7 @@ pub unsafe extern "C" fn nth_graph_run(graph: *mut CGraph) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nth_graph_destroy(graph: *mut CGraph) {
     if !graph.is_null() {
-        // SAFETY: says the caller.
+        // SAFETY: the caller promises it.
         drop(unsafe { Box::from_raw(graph) });
     }
 }

@@ -1,12 +1,10 @@
-//! Stacks that can be left and come back to. Every job runs on one; a job that never waits never
-//! notices.
+//! Stacks that a job can leave and come back to. Every job runs on one; a job that never waits
+//! never leaves it.
 //!
 //! A virtual processor's thread runs the trampoline (`vp`), the trampoline resumes a fiber, the
 //! fiber runs the idle loop (`idle`) and, on top of it, jobs. A job that must wait leaves its fiber
-//! to whoever it waits for, and the trampoline goes on with a fresh fiber: so nothing is ever
-//! buried under something else, and spawning costs no stack.
-//!
-//! It must not know what jobs do.
+//! to the waker, and the trampoline goes on with a fresh fiber. So no job is ever buried under
+//! another, and spawning costs no stack.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -20,11 +18,12 @@ use crate::registry::Registry;
 use crate::sync::{Ordering, fence};
 use crate::vp::{self, Vp};
 
-/// What a fiber asks of the trampoline. The trampoline does it when the fiber's stack is at rest.
+/// A request of a fiber to the trampoline. The trampoline carries it out when the fiber's stack is
+/// at rest.
 pub enum Command {
-    /// Register me for what I wait for; if that has happened already, go on with me.
+    /// Register this fiber for the event it waits for; if that has happened already, go on with it.
     Wait(Register),
-    /// I have nothing on my stack; keep me and go on with that one.
+    /// The stack of this fiber is empty: keep it and go on with that one.
     Switch(FiberRef),
 }
 
@@ -43,7 +42,7 @@ impl Register {
         Self { closure: std::ptr::from_mut(closure).cast(), call: call::<F> }
     }
 
-    /// `false`: what the fiber wants to wait for has happened.
+    /// Registers the fiber. `false`: the event it wants to wait for has happened.
     ///
     /// # Safety
     /// Once, while the fiber that asked for it is at rest.
@@ -55,13 +54,13 @@ impl Register {
 
 type Stackful = Coroutine<*const Vp, Command, (), DefaultStack>;
 
-/// A stack and where it stands.
+/// A stack and its state.
 pub struct Fiber {
     coroutine: Stackful,
     /// The link to the trampoline; null before the fiber has first run.
     yielder: *const Yielder<*const Vp, Command>,
-    /// The runtime it belongs to. It outlives every suspended fiber, because it waits for all that
-    /// was spawned.
+    /// The runtime it belongs to. It outlives every suspended fiber, because it waits for all
+    /// spawned jobs.
     registry: *const Registry,
     /// The virtual processor that must go on with it, or [`ANYWHERE`].
     home: usize,
@@ -73,18 +72,17 @@ pub const ANYWHERE: usize = usize::MAX;
 
 impl Linked for Fiber {
     unsafe fn link(this: *mut Self) -> *mut *mut Self {
-        // SAFETY: live, says the caller.
+        // SAFETY: live, as the caller promises.
         unsafe { &raw mut (*this).next }
     }
 }
 
-/// A fiber that is at rest, or the one that runs. Whoever holds it may make it ready once.
+/// A fiber that is at rest, or the one that runs. Its holder may make it ready once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FiberRef(NonNull<Fiber>);
 
-// SAFETY: a fiber is resumed by one thread at a time. What is on its stack crosses threads only if
-// the runtime is untied, and then whoever built it has promised that this is sound
-// (`Builder::untied`).
+// SAFETY: a fiber is resumed by one thread at a time. Data on its stack cross threads only if the
+// runtime is untied, and then its builder has promised that this is sound (`Builder::untied`).
 unsafe impl Send for FiberRef {}
 
 impl FiberRef {
@@ -117,21 +115,21 @@ impl FiberRef {
         self.0.as_ptr().expose_provenance()
     }
 
-    /// Back from a word.
+    /// The fiber of a word.
     ///
     /// # Safety
     /// The word came from [`address`](Self::address) of a fiber that lives.
     pub unsafe fn from_address(address: usize) -> Self {
-        // SAFETY: never null, says the caller.
+        // SAFETY: never null, as the caller promises.
         Self(unsafe { NonNull::new_unchecked(std::ptr::with_exposed_provenance_mut(address)) })
     }
 
-    /// From an inbox.
+    /// The fiber of a pointer from an inbox.
     ///
     /// # Safety
     /// The pointer came out of an [`Inbox`](crate::inbox::Inbox) of fibers.
     pub unsafe fn from_inbox(pointer: *mut Fiber) -> Self {
-        // SAFETY: never null, says the caller.
+        // SAFETY: never null, as the caller promises.
         Self(unsafe { NonNull::new_unchecked(pointer) })
     }
 
@@ -140,7 +138,7 @@ impl FiberRef {
         unsafe { (*self.0.as_ptr()).yielder = yielder };
     }
 
-    /// Notes who must go on with it.
+    /// Notes the virtual processor that must go on with it.
     ///
     /// # Safety
     /// The fiber is at rest and not ready.
@@ -158,12 +156,12 @@ impl FiberRef {
         unsafe { (*self.0.as_ptr()).home != ANYWHERE }
     }
 
-    /// Runs it until it asks for something; nothing when it has ended.
+    /// Runs it until it asks for something; `None` when it has ended.
     ///
     /// # Safety
     /// The fiber is at rest, the caller is the trampoline of `vp`, and nobody else resumes it.
     pub unsafe fn resume(self, vp: *const Vp) -> Option<Command> {
-        // SAFETY: exclusive, says the caller.
+        // SAFETY: exclusive, as the caller promises.
         unsafe { (*self.0.as_ptr()).coroutine.resume(vp).as_yield() }
     }
 
@@ -185,8 +183,8 @@ impl FiberRef {
 
 /// Suspends the calling nano-thread, or puts a thread from outside to sleep, until the [`Waiter`]
 /// that `register` gets is released. If `register` returns `false`, it goes on at once. After it
-/// has let others see the waiter, `register` must not touch what it borrows, because the caller may
-/// have gone on.
+/// has let others see the waiter, `register` must not touch its borrowed data, because the caller
+/// may have gone on.
 pub fn wait(mut register: impl FnMut(Waiter) -> bool) {
     let Some(vp) = vp::current() else {
         return block(register);
@@ -201,8 +199,8 @@ pub fn wait(mut register: impl FnMut(Waiter) -> bool) {
 /// nano-thread.
 pub fn make_way() {
     wait(|waiter| {
-        // SAFETY: the fiber is at rest when this is called, and this is the last that happens
-        // before it may go on.
+        // SAFETY: the fiber is at rest when this is called, and this is the last step before it may
+        // go on.
         unsafe { waiter.release() };
         true
     });

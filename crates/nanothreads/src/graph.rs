@@ -1,5 +1,5 @@
-//! A graph of tasks: each is run when all it comes after have ended. The compiler of the NANOS
-//! environment described programs so; here a program builds it by hand and runs it once.
+//! A graph of tasks: each runs when all tasks it comes after have ended. The compiler of the NANOS
+//! environment described programs so; here a program builds the graph by hand and runs it once.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,19 +27,19 @@ type Work<'work> = Box<dyn FnOnce() + Send + 'work>;
 
 struct Node<'work> {
     work: Mutex<Option<Work<'work>>>,
-    /// How many it still comes after.
+    /// Number of unfinished tasks that it comes after.
     missing: AtomicUsize,
     heirs: Vec<usize>,
 }
 
-/// Tasks and what comes after what. `'work` is what the tasks may borrow.
+/// Tasks and their order. `'work` is the lifetime of data that the tasks may borrow.
 #[derive(Default)]
 pub struct Graph<'work> {
     nodes: Vec<Node<'work>>,
 }
 
 impl<'work> Graph<'work> {
-    /// An empty one.
+    /// An empty graph.
     pub fn new() -> Self {
         Self { nodes: Vec::new() }
     }
@@ -54,7 +54,7 @@ impl<'work> Graph<'work> {
         Task(self.nodes.len() - 1)
     }
 
-    /// `task` is run after all of `others` have ended.
+    /// Makes `task` run after all of `others` have ended.
     ///
     /// # Panics
     /// If a task is not of this graph.
@@ -66,7 +66,7 @@ impl<'work> Graph<'work> {
     }
 
     /// Runs all tasks on the runtime the caller runs on, or on the global one. If a task panics,
-    /// what comes after it is not run, and the panic goes on here when the rest has ended.
+    /// the tasks after it do not run, and the panic goes on here when the rest has ended.
     ///
     /// # Errors
     /// [`Cycle`].
@@ -88,8 +88,8 @@ impl<'work> Graph<'work> {
         (0..self.nodes.len()).filter(|&node| *self.nodes[node].missing.get_mut() == 0).collect()
     }
 
-    /// Kahn: takes away tasks that come after nothing until none is left; in a circle nobody is
-    /// ever first.
+    /// Kahn's algorithm takes away tasks that come after no other until none is left; in a circle
+    /// no task is ever first.
     fn is_cyclic(&mut self) -> bool {
         let mut missing: Vec<usize> = self.nodes.iter_mut().map(|node| *node.missing.get_mut()).collect();
         let mut first = self.without_predecessors();
@@ -107,8 +107,8 @@ impl<'work> Graph<'work> {
     }
 }
 
-/// Runs a task, and goes on with one that it was the last to be waited for: what it wrote is in
-/// this cache. Others that it releases are spawned.
+/// Runs a task, and goes on with one that waited only for it: the data it wrote are in this cache.
+/// Spawns the other tasks that it releases.
 fn follow<'scope>(scope: &Scope<'scope>, nodes: &'scope [Node<'_>], first: usize) {
     let mut next = Some(first);
     while let Some(node) = next.take() {

@@ -1,9 +1,7 @@
-//! What a virtual processor with nothing to run does: the idle loop of the nano-threads library
-//! (Martorell et al. 2000, Fig. 4), in its order. First give back what the manager asks for; else
-//! recover preempted work by handing this processor to it; else take work from the local ready
-//! queue, else from the global one, else from somebody else's.
-//!
-//! It must not know what jobs are or who waits for them.
+//! The idle loop of a virtual processor with nothing to run, in the order of the nano-threads
+//! library (Martorell et al. 2000, Fig. 4). First give back the processor if the manager asks for
+//! one; else recover preempted work by handing this processor to it; else take work from the local
+//! ready queue, else from the global one, else from another virtual processor's.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -17,13 +15,13 @@ use crate::registry::Counter;
 use crate::sync::Ordering;
 use crate::vp::{self, Vp};
 
-/// The global queue comes before the local one in one visit out of so many, so that a program that
-/// feeds itself cannot keep others' work waiting for ever.
+/// The global queue comes before the local one in one visit out of so many, so that a job that
+/// spawns its successor again and again cannot keep other work waiting for ever.
 const GLOBAL_FIRST: u32 = 61;
 
 /// The first sleep ends by itself after this, the later ones after longer and longer times up to a
-/// second: who pushes to its own queue looks for sleepers without a fence, so it can miss one that
-/// is just falling asleep.
+/// second: a virtual processor that pushes to its own queue looks for sleepers without a fence, so
+/// it can miss one that is just falling asleep.
 const FIRST_SLEEP: Duration = Duration::from_millis(1);
 
 /// Pauses of the processor between two looks: some hundred nanoseconds, so that a search leaves
@@ -78,7 +76,7 @@ fn next(vp: &Vp) -> Next {
         if registry.asked_back() {
             give_back(vp);
         }
-        // Who was just given a processor does something with it before it hands it on.
+        // A virtual processor that was just given a processor uses it before it hands it on.
         if !vp.fresh.replace(false) && recover(vp) {
             vp.fresh.set(true);
             continue;
@@ -111,7 +109,8 @@ fn give_back(vp: &Vp) {
     vp.take_inbox();
 }
 
-/// Only without tied nano-threads: the manager would not know that there is something to recover.
+/// Gives the processor back, but only without tied nano-threads: the manager would not see that
+/// there is work to recover.
 fn release_to_manager(vp: &Vp) {
     let registry = vp.registry();
     if let Some(manager) = &registry.manager
@@ -125,8 +124,8 @@ fn release_to_manager(vp: &Vp) {
 fn parks(vp: &Vp, counter: Counter, lowers: bool) {
     let registry = vp.registry();
     registry.count(vp.index, counter);
-    // Before `sleeps_elsewhere`: who sleeps here is to be woken, nobody to be asked for by who
-    // leaves.
+    // Before `sleeps_elsewhere`: wake a sleeper of this runtime, and ask the manager for no
+    // processor while leaving.
     if registry.has_queued() {
         registry.seats.wake_one();
     }
@@ -143,7 +142,7 @@ fn recover(vp: &Vp) -> bool {
         return false;
     }
     if let Some(manager) = &registry.manager {
-        // The heir may be asleep for want of work, and nobody else would be left to wake it.
+        // The heir may be asleep for want of work, and no other may be left to wake it.
         let wake = |heir| _ = registry.seats.wake(heir);
         return vp.tied.get() == 0 && manager.hand_over(vp.index, wake, |lowers| parks(vp, Counter::HandOvers, lowers));
     }
@@ -156,8 +155,8 @@ fn recover(vp: &Vp) -> bool {
     heir.is_some()
 }
 
-/// Nothing to do: sleeps. If there is a manager and still nothing after a while, others may have
-/// the processor.
+/// Sleeps, because there is nothing to do. If there is a manager and still no work after a while,
+/// others may have the processor.
 fn rest(vp: &Vp, sleeps: u32) {
     let registry = vp.registry();
     let managed = registry.manager.is_some();
@@ -225,9 +224,9 @@ fn steal(vp: &Vp) -> Option<Next> {
     })
 }
 
-/// Looks again and again for a short time: work often comes at once, and waking somebody is dear.
-/// Who finds something and was the last to search lets another search, so that many sleepers are
-/// woken by many jobs, but one at a time.
+/// Looks again and again for a short time: work often comes at once, and a wake costs much. If the
+/// last searcher finds a job, it wakes another to search, so that many jobs wake many sleepers, but
+/// one at a time.
 fn search(vp: &Vp) -> Option<Next> {
     let registry = vp.registry();
     registry.searching.fetch_add(1, Ordering::SeqCst);
@@ -252,18 +251,18 @@ fn search(vp: &Vp) -> Option<Next> {
     found
 }
 
-/// The idle loop's first two questions. If either is to be answered with yes, there is nothing to
-/// search for: the processor is wanted elsewhere.
+/// Asks the idle loop's first two questions. If the answer to either is yes, the search ends: the
+/// processor is wanted elsewhere.
 fn is_crowded(vp: &Vp) -> bool {
     let registry = vp.registry();
     registry.poll();
     registry.recovery && (registry.asked_back() || registry.any_preempted())
 }
 
-/// What keeps a virtual processor awake although there is no work.
+/// Says whether a virtual processor has to stay awake although there is no work.
 fn something_urgent(vp: &Vp) -> bool {
     let registry = vp.registry();
-    // What is tied to it keeps it from following the manager (see `release_to_manager`); then it
+    // Tied nano-threads keep it from following the manager (see `release_to_manager`); then it
     // sleeps all the same.
     let follows = registry.manager.is_none() || vp.tied.get() == 0;
     follows && is_crowded(vp) || registry.seats.is_closed()

@@ -1,8 +1,6 @@
-//! The list of resumed nano-threads that one virtual processor must go on with itself: anybody
+//! The list of resumed nano-threads that one virtual processor must go on with itself: any thread
 //! pushes, the owner takes all. A node is a pointer whose pointee has room for the next pointer, so
 //! nothing is allocated.
-//!
-//! It must not know what a nano-thread is.
 
 use std::ptr;
 
@@ -10,7 +8,8 @@ use crate::sync::{AtomicPtr, Ordering};
 
 /// Something that can be in an [`Inbox`]: it keeps the pointer to the next one.
 pub trait Linked: Sized {
-    /// Where the next pointer is kept. It belongs to the inbox from the push until it was taken.
+    /// The place of the next pointer. It belongs to the inbox from the push until the node is
+    /// taken.
     ///
     /// # Safety
     /// `this` points to a live value.
@@ -23,7 +22,7 @@ pub struct Inbox<T> {
 }
 
 impl<T: Linked> Inbox<T> {
-    /// An empty one.
+    /// An empty inbox.
     pub fn new() -> Self {
         Self { head: AtomicPtr::new(ptr::null_mut()) }
     }
@@ -57,7 +56,7 @@ impl<T: Linked> Inbox<T> {
         let mut newest = self.head.swap(ptr::null_mut(), Ordering::Acquire);
         let mut oldest = ptr::null_mut();
         while !newest.is_null() {
-            // SAFETY: what was pushed is live, and its link is ours until we hand it out.
+            // SAFETY: pushed nodes are live, and their links are ours until we hand them out.
             unsafe {
                 let link = T::link(newest);
                 let next = *link;

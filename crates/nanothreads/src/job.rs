@@ -1,7 +1,6 @@
-//! What lies in the ready queues: two words, a pointer to a job and the function that runs it. The
-//! job of a `join` lies on the stack of who waits for it; a spawned one lies on the heap.
-//!
-//! It must not know queues or virtual processors.
+//! The entries of the ready queues: two words, a pointer to a job and the function that runs it.
+//! The job of a `join` lies on the stack of the nano-thread that waits for it; a spawned one lies
+//! on the heap.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -9,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::latch::Latch;
 
-/// What a panic carries.
+/// The payload of a panic.
 pub type Payload = Box<dyn Any + Send>;
 
 /// A job in a queue. It must be executed exactly once, or taken back by its owner.
@@ -32,7 +31,7 @@ impl Job {
     /// Runs it. It does not unwind.
     ///
     /// # Safety
-    /// Once for each job, while what it borrows is alive.
+    /// Once for each job, while the data it borrows are alive.
     #[inline]
     pub unsafe fn execute(self) {
         // SAFETY: `data` and `execute` were made for each other.
@@ -40,7 +39,7 @@ impl Job {
     }
 }
 
-/// A job on the stack of the one who waits for it.
+/// A job on the stack of the nano-thread that waits for it.
 pub struct StackJob<F, R> {
     latch: Latch,
     closure: UnsafeCell<Option<F>>,
@@ -48,7 +47,7 @@ pub struct StackJob<F, R> {
 }
 
 impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
-    /// Not in any queue yet.
+    /// A job that is in no queue yet.
     #[inline]
     pub fn new(closure: F) -> Self {
         Self { latch: Latch::new(), closure: UnsafeCell::new(Some(closure)), result: UnsafeCell::new(None) }
@@ -76,7 +75,7 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         }
     }
 
-    /// Waits until somebody has executed it.
+    /// Waits until it has been executed.
     pub fn wait(&self) {
         self.latch.wait();
     }
@@ -93,7 +92,7 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         }
     }
 
-    /// What it gave; goes on with its panic if it panicked. Call it after [`wait`](Self::wait).
+    /// Its result; goes on with its panic if it panicked. Call it after [`wait`](Self::wait).
     pub fn into_result(self) -> R {
         match self.result.into_inner() {
             Some(Ok(value)) => value,
@@ -106,7 +105,7 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
 /// A job on the heap. `closure` must not unwind.
 ///
 /// # Safety
-/// What `closure` borrows outlives its execution.
+/// The data that `closure` borrows outlive its execution.
 pub unsafe fn heap<F: FnOnce() + Send>(closure: F) -> Job {
     unsafe fn execute<F: FnOnce()>(data: *const ()) {
         // SAFETY: made by `heap` below, executed once.

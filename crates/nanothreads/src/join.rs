@@ -6,12 +6,11 @@ use crate::job::StackJob;
 use crate::runtime::global;
 use crate::vp::{self, Vp};
 
-/// Runs both closures, perhaps at the same time, and returns what both gave. The caller runs `a`;
-/// `b` lies in the local ready queue meanwhile and is run by the caller too unless somebody has
-/// stolen it.
+/// Runs both closures, perhaps at the same time, and returns both results. The caller runs `a`; `b`
+/// lies in the local ready queue meanwhile, and the caller runs it too unless another virtual
+/// processor has stolen it.
 ///
-/// If one panics, the panic goes on here after both have ended; if `a` panics, `b` may never be
-/// run.
+/// If one panics, the panic goes on here after both have ended; if `a` panics, `b` may never run.
 pub fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
     match vp::current() {
         Some(vp) => join_on(vp, a, b),
@@ -42,8 +41,8 @@ where
             }
         }
         top => {
-            // Stolen, or under something that `a` or another nano-thread has left here; that is not
-            // run on top of this nano-thread, which somebody may wait for.
+            // Stolen, or below a job that `a` or another nano-thread has left here. That job does
+            // not run on top of this nano-thread, because others may wait for this one.
             if let Some(other) = top {
                 vp.deque.push(other);
             }

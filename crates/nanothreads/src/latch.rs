@@ -1,7 +1,7 @@
-//! One-shot events that one party waits for: a nano-thread, which is suspended, or an
+//! One-shot events for which one party waits: a nano-thread, which is suspended, or an
 //! operating-system thread from outside, which sleeps.
 //!
-//! It must not know queues or virtual processors: making a nano-thread ready is `fiber`'s.
+//! `fiber` makes a nano-thread ready.
 
 use std::ptr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::fiber::{self, FiberRef};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, futex_wait, futex_wake};
 
-/// Where a thread from outside sleeps.
+/// The place where a thread from outside sleeps.
 #[derive(Default)]
 pub struct Parker {
     told: AtomicU32,
@@ -28,8 +28,8 @@ impl Parker {
     }
 }
 
-/// Who waits, in one word: a nano-thread's address, or a [`Parker`]'s address with the lowest bit
-/// set.
+/// The party that waits, in one word: a nano-thread's address, or a [`Parker`]'s address with the
+/// lowest bit set.
 #[derive(Clone, Copy)]
 pub struct Waiter(usize);
 
@@ -61,7 +61,7 @@ impl Waiter {
 }
 
 /// Blocks the calling operating-system thread until the waiter made for it is released. `register`
-/// says whether it has been registered; if not, what it waits for has happened.
+/// says whether it has been registered; if not, the event it waits for has happened.
 pub fn block(register: impl FnOnce(Waiter) -> bool) {
     let parker = Arc::new(Parker::default());
     let waiter = Waiter::parker(Arc::clone(&parker));
@@ -80,19 +80,19 @@ const SET: usize = 1;
 /// used here.
 const WAITING: usize = 2;
 
-/// Set once, waited for by at most one.
+/// An event that is set once; at most one party waits for it.
 #[derive(Default)]
 pub struct Latch {
     state: AtomicUsize,
 }
 
 impl Latch {
-    /// An unset one.
+    /// An unset latch.
     pub fn new() -> Self {
         Self { state: AtomicUsize::new(UNSET) }
     }
 
-    /// Has it been set? Then everything before the set is visible.
+    /// Has it been set? If so, all writes before the set are visible.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.state.load(Ordering::Acquire) == SET
@@ -114,7 +114,7 @@ impl Latch {
         // SAFETY: live until this swap, by the caller's promise.
         let former = unsafe { (*this).state.swap(SET, Ordering::AcqRel) };
         if former != UNSET && former != SET {
-            // SAFETY: whoever registered is suspended, and only the first set gets its word.
+            // SAFETY: the registered waiter is suspended, and only the first set gets its word.
             unsafe { Waiter(former & !WAITING).release() };
         }
     }
@@ -134,17 +134,17 @@ pub struct CountLatch {
 }
 
 impl CountLatch {
-    /// Starts at one: its owner counts too.
+    /// A latch whose count starts at 1: its owner counts too.
     pub fn new() -> Self {
         Self { count: AtomicUsize::new(1), latch: Latch::new() }
     }
 
-    /// One more to wait for. The count is not zero.
+    /// Adds 1 to the count, which is not zero.
     pub fn increment(&self) {
         self.count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One less.
+    /// Takes 1 off the count.
     ///
     /// # Safety
     /// As [`Latch::set`]: `this` may be gone as soon as the count is zero.

@@ -4,10 +4,10 @@
 //! A program divides its work into nano-threads, as many as it likes; a few virtual processors, one
 //! operating-system thread each, run them. When the manager takes a processor away, a virtual
 //! processor gives it back at its next safe point (the end of a nano-thread, a join, a barrier, a
-//! chunk of a loop) and parks; what is in its queue is stolen, and what it was in the middle of is
-//! recovered: the others hand it their processor when they would otherwise wait. When the manager
-//! gives one more, a parked virtual processor goes on. So a program grows and shrinks within one
-//! task, and nobody waits for a preempted partner.
+//! chunk of a loop) and parks. Others steal the jobs in its queue, and recover the nano-thread it
+//! was in the middle of: they hand it their processor when they would otherwise wait. When the
+//! manager gives one more, a parked virtual processor goes on. So a program grows and shrinks
+//! within one task, and no nano-thread waits for a preempted partner.
 //!
 //! ```
 //! use nanothreads::{Runtime, Scripted};
@@ -21,13 +21,12 @@
 //! ```
 //!
 //! Nano-threads are **tied** unless the runtime is built otherwise: one that has waited goes on
-//! with the virtual processor it began on, so references to thread-local data stay what they are.
-//! See [`Builder::untied`].
+//! with the virtual processor it began on, so references to thread-local data stay valid. See
+//! [`Builder::untied`].
 //!
 //! The same in C: `include/nanothreads.h`.
 //!
-//! This crate must not know the manager's policies, pages or messages: it sees the manager as an
-//! [`Allocation`].
+//! This crate sees the manager only as an [`Allocation`], never its policies, pages or messages.
 
 #![allow(unsafe_code)] // Stacks, jobs on them and the C API: each use says why it is sound.
 

@@ -3,8 +3,7 @@
 //! the preloaded library, otherwise from a copy in this crate; with both, a program would attach
 //! twice.
 //!
-//! It must not know nano-threads. Unlike every other allocation it keeps the table of virtual
-//! processors itself, and parks them.
+//! Unlike every other allocation it keeps the table of virtual processors itself, and parks them.
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -32,8 +31,8 @@ mod copy {
     }
 }
 
-/// The client's functions, wherever they come from. All of them are thread-safe; but for one they
-/// take numbers only.
+/// The client's functions, from either source. All of them are thread-safe; but for one they take
+/// numbers only.
 struct Client {
     api_version: extern "C" fn() -> u32,
     attach: extern "C" fn() -> c_int,
@@ -50,15 +49,15 @@ struct Client {
 }
 
 impl Client {
-    /// The preloaded library's, if it has all of them.
+    /// The functions of the preloaded library, if it has all of them.
     fn preloaded() -> Option<Self> {
         /// # Safety
         /// `F` is the type of the function of this name.
         unsafe fn find<F: Copy>(name: &CStr) -> Option<F> {
             // SAFETY: a search by name; it changes nothing.
             let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-            // SAFETY: function pointers are as large as data pointers here, and the type is right,
-            // says the caller.
+            // SAFETY: function pointers are as large as data pointers here, and the caller promises
+            // the type.
             (!address.is_null()).then(|| unsafe { std::mem::transmute_copy(&address) })
         }
         // SAFETY: the types are those of the header.
@@ -101,13 +100,14 @@ impl Client {
 /// An attached manager.
 pub struct Manager {
     client: Client,
-    /// Virtual processors, and what the program asks for unless it says otherwise.
+    /// Number of virtual processors, which the program asks for unless it says otherwise.
     wanted: AtomicUsize,
-    /// Virtual processors that are not parked. One always stays: it takes what comes from outside.
+    /// Number of virtual processors that are not parked. One always stays: it takes jobs from
+    /// outside.
     present: AtomicUsize,
     /// A virtual processor has parked, by which the program has said that it can use fewer.
     lowered: AtomicBool,
-    /// Which are parked, or about to be.
+    /// By virtual processor: it is parked, or about to be.
     away: Box<[AtomicBool]>,
 }
 
@@ -124,7 +124,7 @@ struct Info {
 const UNALLOCATED: c_int = 1;
 
 impl Manager {
-    /// Attaches this process; nothing if there is no manager.
+    /// Attaches this process; `None` if there is no manager.
     pub fn attach(vps: usize) -> Option<Self> {
         let client = Client::preloaded().unwrap_or_else(Client::own);
         let version = (client.api_version)();
@@ -144,11 +144,11 @@ impl Manager {
 
     /// The calling thread is virtual processor `vp` from now on.
     pub fn register(&self, vp: usize) {
-        // Without a manager (it has just died) nothing comes of it, and nothing needs to.
+        // Without a manager (it has just died) the call fails, which does no harm.
         let _ = (self.client.vp_register)(number(vp));
     }
 
-    /// Virtual processors that have a processor now, at least 1.
+    /// Number of virtual processors that have a processor now, at least 1.
     pub fn processors(&self) -> usize {
         usize::try_from((self.client.current)()).unwrap_or(1).max(1)
     }
@@ -165,7 +165,7 @@ impl Manager {
         (self.client.vp_preempted)() > 0
     }
 
-    /// Says how many processors the program wants; `vps` is what 0, no wish, comes to.
+    /// Tells how many processors the program wants; 0, no wish, counts as `vps`.
     pub fn wish(&self, processors: usize, vps: usize) -> bool {
         let wanted = if processors == 0 { vps } else { processors };
         self.wanted.store(wanted, Ordering::Relaxed);
@@ -176,9 +176,9 @@ impl Manager {
         (self.client.request)(number(processors)) == OK
     }
 
-    /// There is work again for those who have parked; `false` if nobody has since the last time.
-    /// Not while one is still on its way: what it says by parking would come after this and undo
-    /// it.
+    /// Tells that there is work again for parked virtual processors; `false` if none has parked
+    /// since the last time. It tells nothing while one is about to park: its parking would come
+    /// after this and undo it.
     pub fn want_more(&self) -> bool {
         let settled = |(vp, away): (usize, &AtomicBool)| !away.load(Ordering::SeqCst) || self.is_parked(vp);
         let lowered = self.lowered.load(Ordering::SeqCst)
@@ -192,14 +192,14 @@ impl Manager {
 
     fn is_parked(&self, vp: usize) -> bool {
         let mut info = Info::default();
-        // SAFETY: `info` is what the header says.
+        // SAFETY: `info` has the layout of the header.
         unsafe { (self.client.vp_info)(number(vp), &raw mut info) == OK && info.state == UNALLOCATED }
     }
 
     /// Gives the processor of `vp`, which is the caller, back, and parks until there is one for it
     /// again. Just before, calls `before`, with `true` if the program has to say later, by
     /// [`want_more`](Self::want_more), that it can use more again. `false`: it is the last one, or
-    /// there is no manager, so nobody has parked.
+    /// there is no manager, so it has not parked.
     pub fn release(&self, vp: usize, before: impl FnOnce(bool)) -> bool {
         self.leave(vp, before, || (self.client.vp_release)(number(vp)))
     }

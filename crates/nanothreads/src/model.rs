@@ -25,12 +25,12 @@ struct Node {
 
 impl Linked for Node {
     unsafe fn link(this: *mut Self) -> *mut *mut Self {
-        // SAFETY: live, says the caller.
+        // SAFETY: live, as the caller promises.
         unsafe { &raw mut (*this).next }
     }
 }
 
-/// Two push, one takes: everything comes out once, and each pusher's in its order.
+/// Two threads push, one takes: each node comes out once, and those of each pusher in order.
 #[test]
 fn nothing_is_lost_in_an_inbox() {
     check(3, || {
@@ -63,7 +63,7 @@ fn nothing_is_lost_in_an_inbox() {
     });
 }
 
-/// Whoever waits for a latch sees what was done before it was set.
+/// A waiter of a latch sees all writes before the set.
 #[test]
 fn a_latch_wakes_its_waiter() {
     check(3, || {
@@ -103,7 +103,7 @@ fn a_count_ends_when_all_have_ended() {
     });
 }
 
-/// Two meetings in a row: nobody is early, and each meeting has one that is last.
+/// Two meetings in a row: no party is early, and each meeting has one last party.
 #[test]
 fn a_barrier_can_be_used_again() {
     check(2, || {
@@ -146,7 +146,7 @@ fn a_processor_that_comes_is_given_to_who_just_parked() {
     });
 }
 
-/// Only as many give back as are asked for.
+/// Only as many virtual processors give back as are asked to.
 #[test]
 fn no_more_processors_are_given_back_than_asked_for() {
     check(3, || {
@@ -162,7 +162,7 @@ fn no_more_processors_are_given_back_than_asked_for() {
     });
 }
 
-/// Who falls asleep hears of work that comes at the same moment.
+/// A virtual processor that falls asleep hears of work that comes at the same moment.
 #[test]
 fn a_sleeper_is_woken_for_what_comes() {
     check(3, || {
@@ -182,8 +182,8 @@ fn a_sleeper_is_woken_for_what_comes() {
     });
 }
 
-/// The three-party race: something becomes ready on a virtual processor that is just parking, while
-/// the only other one is falling asleep. The other one must recover it.
+/// The three-party race: a nano-thread becomes ready on a virtual processor that is just parking,
+/// while the only other one is falling asleep. The other one must recover it.
 #[test]
 fn what_becomes_ready_on_the_parked_is_recovered() {
     check(2, || {
@@ -217,7 +217,7 @@ fn what_becomes_ready_on_the_parked_is_recovered() {
     });
 }
 
-/// At the end nobody stays parked, whatever it was about to do.
+/// At the end no virtual processor stays parked, even if it was just parking or falling asleep.
 #[test]
 fn the_end_wakes_everybody() {
     check(3, || {

@@ -1,9 +1,8 @@
-//! `parallel_for`: a loop that is divided where and when somebody has nothing to do.
+//! `parallel_for` divides a loop where and when a virtual processor has nothing to do.
 //!
 //! Lazy binary splitting (Tzannes et al. 2010): a nano-thread goes through its part chunk by chunk,
-//! and whenever its queue is empty, because what it had put there was taken, puts half of the rest
-//! there. So the loop grows to new processors in the middle, and when there is one processor it is
-//! one loop.
+//! and whenever its queue is empty, because another has taken the part there, puts half of the rest
+//! there. So the loop grows to new processors in the middle, and with 1 processor it is one loop.
 
 use std::ops::Range;
 
@@ -14,15 +13,15 @@ use crate::vp;
 /// With grain 0 a loop has so many chunks for each virtual processor.
 const CHUNKS: usize = 64;
 
-/// Calls `body` for every index of `range`, in any order, perhaps at the same time. `grain`: how
-/// many indices make a chunk, after which a processor can be given back or work shared; 0 lets the
+/// Calls `body` for every index of `range`, in any order, perhaps at the same time. `grain`: number
+/// of indices in a chunk, after which a processor can be given back or work shared; 0 lets the
 /// runtime choose. A panic goes on here after the chunks under way have ended; the others may never
-/// be run.
+/// run.
 pub fn parallel_for(range: Range<usize>, grain: usize, body: impl Fn(usize) + Sync) {
     parallel_for_chunks(range, grain, |chunk| chunk.for_each(&body));
 }
 
-/// As [`parallel_for`], with a body that is called for whole chunks of at most `grain` indices.
+/// As [`parallel_for`], with a body for whole chunks of at most `grain` indices.
 pub fn parallel_for_chunks(range: Range<usize>, grain: usize, body: impl Fn(Range<usize>) + Sync) {
     start(range, grain, &body);
 }

@@ -1,6 +1,6 @@
-//! What the virtual processors of one runtime share.
+//! The data that the virtual processors of one runtime share.
 //!
-//! It must not know what a job is for. Who calls: `idle` takes, everybody else puts in.
+//! `idle` takes jobs out of it, all other modules put them in.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::manager::Manager;
 use crate::seats::Seats;
 use crate::sync::{AtomicU32, Ordering, fence};
 
-/// What is counted; see `Statistics`.
+/// The events that are counted; see `Statistics`.
 #[derive(Clone, Copy)]
 pub enum Counter {
     Steals,
@@ -30,48 +30,48 @@ pub enum Counter {
 /// Counts on a virtual processor's own line.
 pub type Counters = CachePadded<[AtomicU64; 5]>;
 
-/// One runtime.
+/// The shared data of one runtime.
 pub struct Registry {
     pub seats: Seats,
     /// The thieves' ends of the local ready queues.
     pub stealers: Box<[Stealer<Job>]>,
     /// Resumed nano-threads that only one virtual processor may go on with.
     pub inboxes: Box<[CachePadded<Inbox<Fiber>>]>,
-    /// The global ready queue: what comes from outside.
+    /// The global ready queue: jobs from outside.
     pub injector: Injector<Job>,
     /// The global ready queue's second half: resumed nano-threads that are not tied.
     pub resumed: Injector<FiberRef>,
-    /// Virtual processors that look for work and have not found any yet.
+    /// Number of virtual processors that look for work and have not found any yet.
     pub searching: CachePadded<AtomicU32>,
-    /// What must end before the runtime may: one for the runtime's owner, one for each spawn.
+    /// Count of the owner and the spawned jobs that must end before the runtime may.
     pub alive: CachePadded<CountLatch>,
     pub allocation: Box<dyn Allocation>,
-    /// The manager, if it is what decides: then it parks virtual processors, and in `seats` all of
-    /// them run.
+    /// The manager, if it decides the allocation: then it parks virtual processors, and in `seats`
+    /// all of them run.
     pub manager: Option<Manager>,
-    /// The allocation changes by itself and must be asked.
+    /// The allocation changes by itself, so the runtime must ask it.
     pub polled: bool,
     /// Processors that virtual processors are bound to, by their number in `seats`; empty if they
     /// are not bound here.
     pub bound_to: Vec<usize>,
     pub untied: bool,
     pub recovery: bool,
-    /// How long to search before sleeping.
+    /// Time to search before sleeping.
     pub search: Duration,
     pub stack_bytes: usize,
     pub counters: Box<[Counters]>,
 }
 
 impl Registry {
-    /// A job from outside: into the global ready queue.
+    /// Puts a job from outside into the global ready queue.
     pub fn inject(&self, job: Job) {
         self.injector.push(job);
         fence(Ordering::SeqCst);
         self.wake_one();
     }
 
-    /// Somebody sleeps and there is new work: wakes one, unless one is searching already and will
-    /// find it.
+    /// There is new work: wakes a sleeper, unless another virtual processor is searching already
+    /// and will find it.
     #[cold]
     pub fn wake_a_searcher(&self) {
         if self.searching.load(Ordering::Relaxed) == 0 {
@@ -79,8 +79,8 @@ impl Registry {
         }
     }
 
-    /// Wakes one that sleeps for want of work; if all are awake that have a processor, asks the
-    /// manager for one.
+    /// Wakes one virtual processor that sleeps for want of work; if all with a processor are awake,
+    /// asks the manager for a processor.
     pub fn wake_one(&self) {
         if self.seats.somebody_sleeps()
             && !self.seats.wake_one()
@@ -91,12 +91,13 @@ impl Registry {
         }
     }
 
-    /// Is there a job that anybody may take?
+    /// Is there a job that any virtual processor may take?
     pub fn has_queued(&self) -> bool {
         !self.resumed.is_empty() || !self.injector.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
     }
 
-    /// Who parks may have been woken for a job that it now leaves to others: they must hear of it.
+    /// Wakes another: a virtual processor that parks may have been woken for a job that it now
+    /// leaves to others.
     pub fn pass_wake_on(&self) {
         if self.has_queued() {
             self.wake_one();
@@ -112,13 +113,13 @@ impl Registry {
         }
     }
 
-    /// Processors to generate parallelism for.
+    /// Number of processors to generate parallelism for.
     pub fn processors(&self) -> usize {
         self.poll();
         self.manager.as_ref().map_or_else(|| self.seats.target(), Manager::processors)
     }
 
-    /// Adopts the present allocation if it is one that must be asked.
+    /// Adopts the present allocation, if the runtime must ask it.
     #[inline]
     pub fn poll(&self) {
         if self.polled {
@@ -129,7 +130,7 @@ impl Registry {
         }
     }
 
-    /// A new allocation.
+    /// Sets a new allocation.
     #[cold]
     pub fn set_target(&self, processors: usize) {
         // More than there are virtual processors is as good as all of them, and must not look like
@@ -140,7 +141,7 @@ impl Registry {
         }
     }
 
-    /// Has this virtual processor got resumed nano-threads that nobody else may go on with?
+    /// Has this virtual processor got resumed nano-threads that no other may go on with?
     pub fn has_resumed(&self, vp: usize) -> bool {
         !self.inboxes[vp].is_empty()
     }
@@ -153,7 +154,7 @@ impl Registry {
         self.seats.active() < self.inboxes.len() && self.seats.any_preempted(|vp| self.has_resumed(vp))
     }
 
-    /// Counts one on `vp`'s line; only `vp` itself calls this.
+    /// Counts an event on `vp`'s line; only `vp` itself calls this.
     pub fn count(&self, vp: usize, counter: Counter) {
         let counter = &self.counters[vp][counter as usize];
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

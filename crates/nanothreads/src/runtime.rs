@@ -1,6 +1,4 @@
-//! Making, using and ending a runtime.
-//!
-//! It must not know how jobs are scheduled.
+//! Makes, uses and ends a runtime.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -21,17 +19,17 @@ use crate::seats::Seats;
 use crate::sync::{AtomicU32, Ordering};
 use crate::vp::{self, Vp};
 
-/// Stack of a nano-thread unless the builder says otherwise: half of what the standard library
-/// gives a thread. Only what is used costs memory.
+/// Default stack of a nano-thread, bytes: half of a thread's stack in the standard library. Only
+/// the used part costs memory.
 const STACK_BYTES: usize = 1 << 20;
 
-/// How long an idle virtual processor searches before it sleeps: about what waking it costs.
+/// Time that an idle virtual processor searches before it sleeps: about the cost of waking it.
 const SEARCH: Duration = Duration::from_micros(50);
 
 /// More virtual processors than this are refused.
 const VPS_MAX: usize = 256;
 
-/// Why a runtime could not be made.
+/// The reason why a runtime could not be made.
 #[derive(Debug)]
 pub enum BuildError {
     /// The number of virtual processors is 0 or above 256.
@@ -58,7 +56,7 @@ impl std::error::Error for BuildError {
     }
 }
 
-/// How a runtime is to be; see [`Runtime::builder`].
+/// The options of a runtime; see [`Runtime::builder`].
 pub struct Builder {
     vps: Option<usize>,
     allocation: Option<Box<dyn Allocation>>,
@@ -70,16 +68,16 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Virtual processors: the most processors the program can use at a time. Default: as many as
-    /// it may ever get, i.e. those of the affinity mask with which `numaestro run`, or the program
-    /// itself, was started.
+    /// Number of virtual processors: the most processors the program can use at a time. Default: as
+    /// many as it may ever get, i.e. those of the affinity mask with which `numaestro run`, or the
+    /// program itself, was started.
     #[must_use]
     pub fn vps(mut self, vps: usize) -> Self {
         self.vps = Some(vps);
         self
     }
 
-    /// Where the number of processors comes from. Default: the manager, or without one the affinity
+    /// The source of the number of processors. Default: the manager, or without one the affinity
     /// mask.
     #[must_use]
     pub fn allocation(mut self, allocation: impl Allocation + 'static) -> Self {
@@ -88,7 +86,7 @@ impl Builder {
     }
 
     /// Lets a nano-thread that has waited go on with any virtual processor instead of the one it
-    /// began on. So what waits at a barrier follows the processors as they come and go, without
+    /// began on. So nano-threads at a barrier follow the processors as they come and go, without
     /// hand-overs.
     ///
     /// # Safety
@@ -102,8 +100,8 @@ impl Builder {
         self
     }
 
-    /// `false`: virtual processors keep what they have, whatever is asked back, and hand nothing
-    /// over: a team of threads that knows of no manager. For comparison.
+    /// `false`: virtual processors keep their processors even if they are asked back, and hand none
+    /// over, like a team of threads without a manager. For comparison.
     #[must_use]
     pub fn recovery(mut self, recovery: bool) -> Self {
         self.recovery = recovery;
@@ -119,15 +117,15 @@ impl Builder {
         self
     }
 
-    /// How long an idle virtual processor searches for work before it sleeps. Default: 50
-    /// microseconds, about what waking it costs.
+    /// Time that an idle virtual processor searches for work before it sleeps. Default: 50
+    /// microseconds, about the cost of waking it.
     #[must_use]
     pub fn search(mut self, time: Duration) -> Self {
         self.search = time;
         self
     }
 
-    /// Bytes of a nano-thread's stack. Default: 1 MiB, of which only what is used costs memory.
+    /// Bytes of a nano-thread's stack. Default: 1 MiB, of which only the used part costs memory.
     #[must_use]
     pub fn stack_bytes(mut self, bytes: usize) -> Self {
         self.stack_bytes = bytes;
@@ -181,7 +179,7 @@ impl Builder {
     }
 }
 
-/// What has happened in a runtime so far.
+/// Counts of events in a runtime so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Jobs taken from another virtual processor's queue.
@@ -197,14 +195,14 @@ pub struct Statistics {
     pub sleeps: u64,
 }
 
-/// Virtual processors and their queues. Dropping it waits for everything that was spawned on it.
+/// Virtual processors and their queues. Dropping it waits for all jobs that were spawned on it.
 pub struct Runtime {
     registry: Arc<Registry>,
     threads: Vec<Thread<()>>,
 }
 
 impl Runtime {
-    /// How it is to be.
+    /// A builder with the default options.
     pub fn builder() -> Builder {
         Builder {
             vps: None,
@@ -250,12 +248,12 @@ impl Runtime {
         crate::spawn::spawn_in(&self.registry, work)
     }
 
-    /// Processors allotted now: how much parallelism is worth generating.
+    /// Processors allotted now: the number for which parallelism is worth generating.
     pub fn processors(&self) -> usize {
         self.registry.processors()
     }
 
-    /// Virtual processors, i.e. the most processors this runtime can use.
+    /// Number of virtual processors, the most processors this runtime can use.
     pub fn vps(&self) -> usize {
         self.registry.inboxes.len()
     }
@@ -272,7 +270,7 @@ impl Runtime {
         self.registry.manager.as_ref().is_some_and(|manager| manager.report_speedup(processors, milli))
     }
 
-    /// What has happened so far, over all virtual processors.
+    /// Counts of events so far, over all virtual processors.
     pub fn statistics(&self) -> Statistics {
         let sum = |counter: Counter| {
             self.registry.counters.iter().map(|line| line[counter as usize].load(Ordering::Relaxed)).sum()
@@ -305,8 +303,8 @@ impl Drop for Runtime {
             }
         };
         if inside {
-            // One of its own nano-threads drops it: that one must end first, so somebody else waits
-            // for it.
+            // One of its own nano-threads drops it: that one must end first, so another thread
+            // waits for it.
             let _ = std::thread::Builder::new().name("nth-end".to_owned()).spawn(end);
         } else {
             end();

@@ -1,4 +1,4 @@
-//! `scope`: any number of nano-threads that may borrow from who waits for them.
+//! `scope`: any number of nano-threads that may borrow from the nano-thread that waits for them.
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,22 +13,21 @@ use crate::registry::Registry;
 use crate::runtime::{global, present_registry};
 use crate::vp;
 
-/// Where nano-threads are spawned that end before [`scope`] returns.
+/// A scope for spawning nano-threads that end before [`scope`] returns.
 pub struct Scope<'scope> {
     registry: Arc<Registry>,
-    /// On a line of its own: everybody who ends a nano-thread writes it, and every spawn reads the
-    /// rest.
+    /// On a line of its own: each end of a nano-thread writes it, and every spawn reads the rest.
     running: CachePadded<CountLatch>,
     /// The first panic; the others are dropped, as there is only one way to go on.
     panic: Mutex<Option<Payload>>,
-    /// Invariant: what is borrowed lives exactly as long as the scope says.
+    /// Invariant: borrowed data live exactly as long as `'scope`.
     marker: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
 /// A scope's address for its nano-threads.
 struct Address<'scope>(*const Scope<'scope>);
 
-// SAFETY: a scope is `Sync`, and outlives all that was spawned in it.
+// SAFETY: a scope is `Sync`, and outlives all nano-threads spawned in it.
 unsafe impl Send for Address<'_> {}
 
 impl<'scope> Address<'scope> {
@@ -40,9 +39,9 @@ impl<'scope> Address<'scope> {
     }
 }
 
-/// Runs `body`, which may spawn nano-threads that borrow what outlives the scope, and returns when
-/// all of them have ended. If any of them panics, or `body` does, the panic goes on here after all
-/// have ended.
+/// Runs `body`, which may spawn nano-threads that borrow data that outlive the scope, and returns
+/// when all of them have ended. If any of them panics, or `body` does, the panic goes on here after
+/// all have ended.
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
     if vp::current().is_none() {
         return global().install(|| scope(body));
@@ -67,8 +66,8 @@ impl<'scope> Scope<'scope> {
     pub fn spawn(&self, work: impl FnOnce(&Scope<'scope>) + Send + 'scope) {
         self.running.increment();
         let address = Address(self);
-        // SAFETY: the scope waits for this nano-thread, so it and what `'scope` borrows live until
-        // the count is given back, which is the last thing this does.
+        // SAFETY: the scope waits for this nano-thread, so it and the data borrowed for `'scope`
+        // live until this gives the count back as its last step.
         let job = unsafe {
             job::heap(move || {
                 let address = address;

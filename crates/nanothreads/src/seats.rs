@@ -1,11 +1,10 @@
-//! Which virtual processors hold a processor: the table `cpu_info` of the NANOS CPU Manager inside
-//! one program (Martorell et al. 2000, §5.1), and the primitives on it: release, claim and
+//! Records which virtual processors hold a processor: the table `cpu_info` of the NANOS CPU Manager
+//! inside one program (Martorell et al. 2000, §5.1), and the primitives on it: release, claim and
 //! hand-over, idle sleep.
 //!
-//! It must not know jobs, queues, nano-threads or where the number of processors comes from: what
-//! counts as work is asked by a closure. Every change is one compare-and-swap of a word, so a
-//! virtual processor that the kernel has preempted in the middle keeps nobody waiting. The
-//! `README.md` of this crate goes through the races.
+//! A closure says whether a virtual processor has work. Every change is one compare-and-swap of a
+//! word, so a virtual processor that the kernel has preempted in the middle keeps no other waiting.
+//! The `README.md` of this crate goes through the races.
 
 use crossbeam_utils::CachePadded;
 
@@ -24,20 +23,20 @@ const CLAIMED: u32 = 3;
 /// One virtual processor's line; `state` is also the futex it sleeps on.
 struct Seat {
     state: AtomicU32,
-    /// Which processor it holds, or held last: a number below that of virtual processors.
+    /// The processor it holds, or held last: a number below that of virtual processors.
     processor: AtomicU32,
     /// It gave its processor up in the middle of a nano-thread, or with resumed ones in its own
     /// list.
     interrupted: AtomicBool,
 }
 
-/// What each spawn and each safe point reads: one line, written only when the allocation changes or
-/// somebody sleeps.
+/// The line that each spawn and each safe point reads. It is written only when the allocation
+/// changes or a virtual processor sleeps.
 struct Signals {
     /// Processors allotted (`n_cpus_allocated`) in the lower half, virtual processors that hold one
     /// (`n_cpus_current`) in the upper.
     counts: AtomicU64,
-    /// How many are `IDLE`.
+    /// Number of virtual processors that are `IDLE`.
     asleep: AtomicU32,
 }
 
@@ -45,9 +44,9 @@ struct Signals {
 pub struct Seats {
     signals: CachePadded<Signals>,
     table: Box<[CachePadded<Seat>]>,
-    /// Which processors nobody holds, one bit each.
+    /// Processors that none holds, one bit each.
     free: Box<[AtomicU64]>,
-    /// The runtime ends: nobody waits for a processor any more.
+    /// The runtime ends: no virtual processor waits for a processor any more.
     closed: AtomicBool,
 }
 
@@ -65,7 +64,8 @@ fn bits_from(first: usize, word: usize, end: usize) -> u64 {
 }
 
 impl Seats {
-    /// `vps` virtual processors, of which the first `target` (at least one) hold a processor.
+    /// A table of `vps` virtual processors, of which the first `target` (at least 1) hold a
+    /// processor.
     pub fn new(vps: usize, target: usize) -> Self {
         let active = target.clamp(1, vps);
         let seat = |vp| {
@@ -87,17 +87,17 @@ impl Seats {
         }
     }
 
-    /// Which processor `vp` holds: a number below that of virtual processors.
+    /// The processor that `vp` holds: a number below that of virtual processors.
     pub fn processor(&self, vp: usize) -> usize {
         self.table[vp].processor.load(Ordering::Relaxed) as usize
     }
 
-    /// Processors allotted, at least 1 and at most the number of virtual processors.
+    /// Number of processors allotted, at least 1 and at most the number of virtual processors.
     pub fn target(&self) -> usize {
         unpack(self.signals.counts.load(Ordering::Relaxed)).1 as usize
     }
 
-    /// Virtual processors that hold a processor now (`n_cpus_current`).
+    /// Number of virtual processors that hold a processor now (`n_cpus_current`).
     pub fn active(&self) -> usize {
         unpack(self.signals.counts.load(Ordering::Relaxed)).0 as usize
     }
@@ -109,14 +109,14 @@ impl Seats {
         active > target
     }
 
-    /// Is anybody asleep for want of work? One relaxed load of the same line.
+    /// Is any virtual processor asleep for want of work? One relaxed load of the same line.
     #[inline]
     pub fn somebody_sleeps(&self) -> bool {
         self.signals.asleep.load(Ordering::Relaxed) != 0
     }
 
-    /// A new allocation. Sleepers among the surplus are woken so that they give their processors
-    /// up; what is new is given to parked virtual processors, first to those that `has_work`.
+    /// Sets a new allocation. Wakes sleepers among the surplus so that they give their processors
+    /// up; gives new processors to parked virtual processors, first to those that `has_work`.
     pub fn set_target(&self, target: usize, has_work: impl Fn(usize) -> bool) {
         let target = target.clamp(1, self.table.len()) as u32;
         let change = |counts| Some(pack(unpack(counts).0, target));
@@ -145,9 +145,10 @@ impl Seats {
 
     /// `cpus_get_preempted_work` and `cpus_processor_handoff`: a parked virtual processor with work
     /// gets the processor of `vp`, which must then call [`wait_seated`](Self::wait_seated). Returns
-    /// who got it, or nothing if none has work.
+    /// the one that got it, or `None` if none has work.
     pub fn hand_over(&self, vp: usize, interrupted: bool, has_work: impl Fn(usize) -> bool) -> Option<usize> {
-        // Starting after oneself lets the preempted have their turn one after the other.
+        // The search starts after `vp`, so preempted virtual processors have their turn one after
+        // the other.
         let count = self.table.len();
         let heir = (1..count).map(|step| (vp + step) % count).find(|&other| {
             self.is_parked(other) && self.has_work(other, &has_work) && self.step(other, PARKED, CLAIMED)
@@ -159,7 +160,7 @@ impl Seats {
         Some(heir)
     }
 
-    /// Number of parked virtual processors with work (`n_cpus_preempted`) is not zero.
+    /// Is there a parked virtual processor with work (`n_cpus_preempted` is not zero)?
     pub fn any_preempted(&self, has_work: impl Fn(usize) -> bool) -> bool {
         (0..self.table.len()).any(|vp| self.is_parked(vp) && self.has_work(vp, &has_work))
     }
@@ -177,8 +178,8 @@ impl Seats {
         seat.interrupted.store(false, Ordering::Relaxed);
     }
 
-    /// `vp` has found nothing to do. It keeps its processor and sleeps until somebody wakes it,
-    /// unless `look` finds something after everybody can see that it is about to sleep. After
+    /// `vp` has found nothing to do. It keeps its processor and sleeps until another wakes it,
+    /// unless `look` finds something after all others can see that it is about to sleep. After
     /// `timeout` it returns by itself.
     pub fn sleep(&self, vp: usize, timeout: Option<std::time::Duration>, look: impl FnOnce() -> bool) {
         let seat = &self.table[vp];
@@ -197,9 +198,8 @@ impl Seats {
         seat.interrupted.store(false, Ordering::Relaxed);
     }
 
-    /// Somebody sleeps where this table cannot see it, so
-    /// [`somebody_sleeps`](Self::somebody_sleeps) is to be true until the same is called with
-    /// `false`.
+    /// A virtual processor sleeps where this table cannot see it, so
+    /// [`somebody_sleeps`](Self::somebody_sleeps) is true until a call with `false`.
     pub fn sleeps_elsewhere(&self, sleeps: bool) {
         if sleeps {
             self.signals.asleep.fetch_add(1, Ordering::SeqCst);
@@ -219,24 +219,24 @@ impl Seats {
         woken
     }
 
-    /// Wakes one that is idle, if there is any.
+    /// Wakes an idle virtual processor, if there is any.
     pub fn wake_one(&self) -> bool {
         self.somebody_sleeps() && (0..self.table.len()).any(|vp| self.wake(vp))
     }
 
-    /// Something is ready that only `vp` can run. Call it after a sequentially consistent fence
-    /// that follows the push.
+    /// A nano-thread is ready that only `vp` can run. Call this after a sequentially consistent
+    /// fence that follows the push.
     pub fn wake_for(&self, vp: usize) {
         match self.table[vp].state.load(Ordering::Relaxed) {
             RUNNING => {}
             IDLE => _ = self.wake(vp),
-            // Somebody who has nothing to do hands its processor over; those who run look before
-            // they sleep.
+            // A virtual processor with nothing to do hands its processor over; running ones look
+            // before they sleep.
             _ => _ = self.wake_one(),
         }
     }
 
-    /// The end: everybody goes on, with or without a processor, and looks at
+    /// Ends the runtime: all virtual processors go on, with or without a processor, and look at
     /// [`is_closed`](Self::is_closed).
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
@@ -270,9 +270,9 @@ impl Seats {
         futex_wake(&seat.state);
     }
 
-    /// One that nobody holds: the one `vp` held last if possible. There is one for each that is
-    /// parked: it was put back before parking, or the one that was handed over was taken by
-    /// another.
+    /// Takes a processor that none holds: the one `vp` held last if possible. There is one for each
+    /// parked virtual processor: it was put back before parking, or the one handed over was taken
+    /// by another.
     fn take_free(&self, vp: usize) -> usize {
         let last = self.processor(vp);
         let all = (0..self.free.len()).flat_map(|word| (0..64).map(move |bit| 64 * word + bit));
@@ -293,8 +293,8 @@ impl Seats {
         fence(Ordering::SeqCst);
     }
 
-    /// What became ready on `vp` while it was parking was not seen by who made it ready; a sleeper
-    /// must hear of it.
+    /// Wakes a sleeper if a nano-thread became ready on `vp` while it was parking: its waker did
+    /// not see the parking.
     fn tell_of_parked(&self, vp: usize, has_work: impl Fn(usize) -> bool) {
         if self.is_parked(vp) && self.has_work(vp, has_work) {
             self.wake_one();
@@ -322,8 +322,8 @@ impl Seats {
             }
             self.change_active(|active, _| Some(active - 1));
             fence(Ordering::SeqCst);
-            // One that parked while the count stood too high has seen no free processor: look
-            // again.
+            // A virtual processor that parked while the count stood too high has seen no free
+            // processor: look again.
             if !all.clone().any(|vp| self.is_parked(vp)) {
                 return;
             }

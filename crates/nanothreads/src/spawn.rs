@@ -26,7 +26,7 @@ impl<R> JoinHandle<R> {
         }
     }
 
-    /// Waits for it and returns what it gave, or what its panic carries.
+    /// Waits for it and returns its result, or the payload of its panic.
     pub fn outcome(self) -> std::thread::Result<R> {
         self.0.latch.wait();
         let result = self.0.result.lock().unwrap_or_else(PoisonError::into_inner).take();

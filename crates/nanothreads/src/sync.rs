@@ -1,5 +1,5 @@
-//! What the lock-free protocols of this crate stand on: atomics and a futex, or loom's model of
-//! them (`RUSTFLAGS="--cfg loom"`). It knows nothing of nano-threads.
+//! The basis of the lock-free protocols of this crate: atomics and a futex, or loom's model of them
+//! (`RUSTFLAGS="--cfg loom"`).
 
 #[cfg(not(loom))]
 mod real {
@@ -40,13 +40,13 @@ mod real {
 mod real {
     pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-    /// In the model a sleeper is one who lets others go first and looks again: a lost wake shows as
-    /// a run without end.
+    /// In the model a sleeper lets others go first and looks again: a lost wake shows as a run
+    /// without end.
     pub fn futex_wait(_word: &AtomicU32, _value: u32, _timeout: Option<std::time::Duration>) {
         loom::thread::yield_now();
     }
 
-    /// In the model the change of the word is all there is.
+    /// In the model the change of the word is enough.
     pub fn futex_wake(_word: &AtomicU32) {}
 }
 

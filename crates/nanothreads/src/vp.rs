@@ -1,7 +1,7 @@
 //! A virtual processor: one operating-system thread, its ready queue, and the trampoline that
 //! resumes fibers.
 //!
-//! It must not know why a fiber waits. What to do next is decided in `idle`.
+//! `idle` decides what to do next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -19,8 +19,8 @@ use crate::registry::{Counter, Registry};
 /// At most this many empty stacks are kept for reuse on each virtual processor.
 const STACKS_KEPT: usize = 64;
 
-/// What one virtual processor's thread alone touches; others see it through the registry (stealer,
-/// inbox, seat).
+/// The data that only one virtual processor's thread touches; others see it through the registry
+/// (stealer, inbox, seat).
 pub struct Vp {
     /// Its number, from 0.
     pub index: usize,
@@ -33,9 +33,9 @@ pub struct Vp {
     stacks: RefCell<Vec<FiberRef>>,
     /// State of the generator that picks victims; never zero.
     pub random: Cell<u32>,
-    /// Visits of the ready queues, so that the global queue is looked at first now and then.
+    /// Number of visits of the ready queues: some of them look at the global queue first.
     pub visits: Cell<u32>,
-    /// Nano-threads that wait, or are ready, and that nobody else may go on with.
+    /// Number of nano-threads that wait or are ready, and that no other may go on with.
     pub tied: Cell<usize>,
     /// The processor its thread was last bound to.
     bound_to: Cell<usize>,
@@ -69,7 +69,7 @@ impl Vp {
         &self.registry
     }
 
-    /// The same, to keep.
+    /// The runtime it belongs to, to keep.
     pub fn registry_arc(&self) -> Arc<Registry> {
         Arc::clone(&self.registry)
     }
@@ -91,7 +91,7 @@ impl Vp {
         }
     }
 
-    /// The place a nano-thread is at after something that may have made it wait.
+    /// The virtual processor that a nano-thread is on after a call that may have made it wait.
     #[inline]
     pub fn refreshed(&self) -> &Self {
         if self.registry.untied {
@@ -104,9 +104,9 @@ impl Vp {
         }
     }
 
-    /// What a nano-thread does where it can be interrupted (spawn, join, chunk of a loop): if
-    /// processors are asked back, the virtual processor gives its own back here, in the middle of
-    /// its nano-thread. What is in its queue can be stolen meanwhile.
+    /// A point where a nano-thread can be interrupted (spawn, join, chunk of a loop): if processors
+    /// are asked back, the virtual processor gives its own back here, in the middle of its
+    /// nano-thread. Others can steal the jobs in its queue meanwhile.
     #[inline]
     pub fn safe_point(&self) {
         self.registry.poll();
@@ -117,8 +117,8 @@ impl Vp {
 
     /// An untied nano-thread makes way, and the idle loop gives the processor back. A tied one
     /// parks with its virtual processor and is recovered; but if the manager parks, it goes on,
-    /// because the manager recovers only what it has stolen itself, and the idle loop gives the
-    /// processor back when nothing is tied to it.
+    /// because the manager recovers only virtual processors that it has stolen from itself, and the
+    /// idle loop gives the processor back when nothing is tied to it.
     #[cold]
     fn interrupt(&self) {
         let registry = self.registry();
@@ -152,7 +152,8 @@ impl Vp {
         }
     }
 
-    /// Moves what others have made ready into the list this virtual processor takes from.
+    /// Moves nano-threads that others have made ready into the list this virtual processor takes
+    /// from.
     pub fn take_inbox(&self) {
         let inbox: &Inbox<_> = &self.registry.inboxes[self.index];
         // SAFETY: it came out of an inbox of fibers.
@@ -194,8 +195,8 @@ impl Vp {
                     fiber = next;
                 }
                 Some(Command::Wait(register)) => {
-                    // A panic is counted by the thread it is on, so whoever waits while unwinding
-                    // stays.
+                    // The thread counts its panics, so a nano-thread that waits while unwinding
+                    // stays on it.
                     let tied = !self.registry.untied || std::thread::panicking();
                     self.tied.update(|count| count + usize::from(tied));
                     // SAFETY: the fiber is at rest until the waiter is released, and the closure is

@@ -1,13 +1,14 @@
-//! How an answer makes itself known: one constant in its own file, which the room's `mod.rs` lists.
+//! Each answer makes itself known by one constant in its own file, which the `mod.rs` of its part
+//! lists.
 
 use crate::parameters::Parameters;
 use crate::part::Info;
 use crate::rejected::Rejected;
 
-/// An answer to the question of the part `P` (`dyn Share`, `dyn Placement` ...): how it is named,
-/// and how it is made.
+/// The name of an answer of the part `P` (`dyn Share`, `dyn Placement` ...), and the function that
+/// makes it.
 pub struct Answer<P: ?Sized> {
-    /// What people are told.
+    /// Its name and description for people.
     pub info: Info,
     /// Makes it from its parameters.
     pub build: fn(&mut Parameters) -> Result<Box<P>, Rejected>,

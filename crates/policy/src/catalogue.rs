@@ -1,7 +1,7 @@
 //! The registry: every answer and every preset by its name.
 //!
-//! Each room lists its answers (`ANSWERS`), the default first; the presets have a file of their
-//! own. Here names become answers.
+//! Each part lists its answers (`ANSWERS`), the default first; the presets have a file of their
+//! own. This file turns names into answers.
 
 use crate::answer::Answer;
 use crate::parameters::{Parameters, split_answer};
@@ -16,11 +16,11 @@ use crate::{admission, pages, placement, share, turns};
 pub struct Entry {
     /// `preset`, or the name of a part.
     pub part: &'static str,
-    /// For people.
+    /// Name, summary and source, for people.
     pub info: Info,
 }
 
-/// Everything there is: presets first, then part by part, the default of each part first.
+/// All presets, then all answers part by part, the default of each part first.
 pub fn catalogue() -> Vec<Entry> {
     let presets = PRESETS.iter().map(|preset| Entry { part: "preset", info: info_of(preset) });
     presets.chain(answers().map(|(part, info)| Entry { part: part.name(), info })).collect()

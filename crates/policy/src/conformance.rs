@@ -40,7 +40,7 @@ impl Case {
         Self { machine, pus, apps: Vec::new(), order: Vec::new(), threads: Vec::new(), buses: Vec::new(), now_ns: 0 }
     }
 
-    /// Adds applications that want this many.
+    /// Adds applications that want so many processors each.
     pub fn wants(mut self, requests: &[u32]) -> Self {
         for &request in requests {
             self.order.push(Slot(self.apps.len() as u32));
@@ -49,19 +49,19 @@ impl Case {
         self
     }
 
-    /// Sets the weight of one.
+    /// Sets the weight of one application, thousandths.
     pub fn weigh(mut self, slot: usize, weight_milli: u32) -> Self {
         self.apps[slot].weight_milli = weight_milli;
         self
     }
 
-    /// Sets the limits of one.
+    /// Sets the limits of one application, processors.
     pub fn limits(mut self, slot: usize, min: u32, max: u32) -> Self {
         (self.apps[slot].min, self.apps[slot].max) = (min, max);
         self
     }
 
-    /// Gives the lowest free processors.
+    /// Gives each application so many processors, the lowest free ones first.
     pub fn holds(mut self, counts: &[u32]) -> Self {
         for (slot, &count) in counts.iter().enumerate() {
             for _ in 0..count {
@@ -72,7 +72,7 @@ impl Case {
         self
     }
 
-    /// One processor to one application.
+    /// Gives one processor to one application.
     pub fn give(&mut self, slot: Slot, pu: PuId, since_ns: u64) {
         let entry = &mut self.pus[pu.index()];
         (entry.state, entry.owner, entry.next, entry.since_ns) = (PuState::Owned, Some(slot), Some(slot), since_ns);
@@ -81,7 +81,7 @@ impl Case {
         app.allocation += 1;
     }
 
-    /// Looks at it as a policy does.
+    /// Shows the situation as a policy sees it.
     pub fn with_view<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
         let capacity = self.pus.iter().filter(|pu| pu.is_usable()).count() as u32;
         look(&View {
@@ -97,7 +97,7 @@ impl Case {
         })
     }
 
-    /// Counts by slot.
+    /// Divides: processors by slot.
     pub fn divide(&self, share: &mut dyn Share) -> Vec<u32> {
         let mut shares = Shares::new();
         self.with_view(|view| {
@@ -144,7 +144,7 @@ impl Case {
     }
 }
 
-/// A random situation in which the counts in force are possible ones.
+/// A random situation with possible counts.
 pub fn random_case(random: &mut Random) -> Case {
     const MACHINES: [&str; 6] = [
         "pack:1 core:1 pu:1",
@@ -166,7 +166,7 @@ pub fn random_case(random: &mut Random) -> Case {
             case.apps[slot].placeable = random.below(pus);
         }
     }
-    // Another policy may have given them homes, several of them the same.
+    // Another policy may have given them homes, and several of them the same home.
     let nodes = case.machine.numa_nodes().len() as u32;
     for app in &mut case.apps {
         app.home = (random.below(3) == 0).then(|| NumaNodeId(random.below(nodes)));

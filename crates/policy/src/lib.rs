@@ -1,14 +1,14 @@
-//! The scheduling policies: how many processors, which ones, when, where pages go, and who may
-//! start.
+//! The scheduling policies decide how many processors an application gets, which ones, when it
+//! runs, where its pages go, and when it may start.
 //!
 //! A policy is a pure function of a read-only [`View`] and its own state; random choices come from
-//! a stream it owns ([`Random`]). It knows no clock, no file, no process and no latency of carrying
-//! a decision out: the engine does.
+//! a stream it owns ([`Random`]). It reads no clock and no file; the engine carries its decisions
+//! out.
 //!
-//! Every answer is one small file named in the field's words, in the room of the part it belongs
-//! to: [`share`], [`placement`], [`turns`], [`pages`], [`admission`]. It makes itself known by one
-//! constant, `ANSWER`, which the room lists. What several answers of a room are built from is in
-//! its `machinery`. [`Policy`] puts one answer of each part together.
+//! Every answer is one small file named in the field's words, in the module of its part: [`share`],
+//! [`placement`], [`turns`], [`pages`], [`admission`]. It makes itself known by one constant,
+//! `ANSWER`, which the module lists. Code that several answers of a part share is in its
+//! `machinery`. [`Policy`] puts one answer of each part together.
 
 pub mod admission;
 mod answer;

@@ -8,13 +8,13 @@ use crate::part::{Info, Share};
 use crate::random::Tie;
 use crate::rejected::Rejected;
 
-/// Units of time, those first that end in another one.
+/// Units of time in nanoseconds. A unit that ends in another one (`ms`, `s`) stands before it.
 const DURATIONS: [(&str, u64); 3] = [("ms", 1_000_000), ("us", 1_000), ("s", 1_000_000_000)];
-/// Shorter than a tick of the operating system makes no sense.
+/// Shortest time, nanoseconds: less than a tick of the operating system makes no sense.
 const SHORTEST_NS: u64 = 1_000_000;
 const LONGEST_NS: u64 = 1_000_000_000_000;
 
-/// As [`Parameters::duration`] reads it.
+/// Writes a time as [`Parameters::duration`] reads it.
 pub fn write_duration(ns: u64) -> String {
     match DURATIONS.into_iter().filter(|(_, unit)| ns.is_multiple_of(*unit)).max_by_key(|&(_, unit)| unit) {
         Some((name, unit)) => format!("{}{name}", ns / unit),
@@ -31,9 +31,9 @@ pub type MakeShare = fn(&str, u64) -> Result<Box<dyn Share>, Rejected>;
 pub struct Parameters {
     /// The answer's name, for refusals.
     answer: String,
-    /// Those that it has not taken yet.
+    /// Parameters that it has not taken yet: name and value.
     pairs: Vec<(String, String)>,
-    /// Names that it knows, to list them where another one is found.
+    /// Names that it knows, for the refusal of another one.
     known: Vec<&'static str>,
     seed: u64,
     make_share: MakeShare,
@@ -93,7 +93,7 @@ impl Parameters {
         }
     }
 
-    /// How much something counts: 0 (not at all) to 1000.
+    /// A weight: 0 (does not count) to 1000.
     pub fn weight(&mut self, name: &'static str) -> Result<Option<u32>, Rejected> {
         let Some(value) = self.value(name) else { return Ok(None) };
         match value.parse() {
@@ -198,7 +198,7 @@ pub fn write_milli(milli: u32) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Those parameters that are not the default, as [`Parameters::read`] takes them apart.
+/// Joins the parameters that are not the default, as [`Parameters::read`] takes them apart.
 pub fn join(parameters: impl IntoIterator<Item = Option<String>>) -> String {
     parameters.into_iter().flatten().collect::<Vec<_>>().join(",")
 }

@@ -1,4 +1,4 @@
-//! The parts of a policy as traits: four questions and admission. Knows none of the answers.
+//! The parts of a policy as traits: share, placement, turns, pages and admission.
 
 use crate::plan::Plan;
 use crate::rejected::Rejected;
@@ -9,23 +9,23 @@ use dyn_clone::DynClone;
 use numaestro_topology::{Machine, NumaNodeId, PuSet};
 use std::fmt::Debug;
 
-/// Which question an answer is for.
+/// The part that an answer is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// How many processors does each application get?
+    /// The number of processors of each application.
     Share,
-    /// Which ones?
+    /// The processors that each application gets.
     Placement,
-    /// When does it run?
+    /// The times at which an application runs.
     Turns,
-    /// Where do its pages go?
+    /// The nodes that its pages go to.
     Pages,
-    /// Who may start now?
+    /// The waiting applications that may start.
     Admission,
 }
 
 impl Part {
-    /// In the order in which a policy names them.
+    /// All parts, in the order in which a policy names them.
     pub const ALL: [Self; 5] = [Self::Share, Self::Placement, Self::Turns, Self::Pages, Self::Admission];
 
     /// The word in policy texts.
@@ -40,7 +40,7 @@ impl Part {
     }
 }
 
-/// What people are told about an answer.
+/// The description of an answer for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
     /// Its name in policy texts.
@@ -51,7 +51,7 @@ pub struct Info {
     pub source: &'static str,
 }
 
-/// What an answer needs from its host, or what a host has.
+/// Data and control that an answer needs from its host, or that a host has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::struct_excessive_bools)] // Five independent abilities of a host.
 pub struct Needs {
@@ -68,13 +68,13 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Nothing.
+    /// No needs.
     pub const NONE: Self =
         Self { requests: false, speedup: false, bandwidth: false, page_control: false, preemption: false };
     /// Requests only.
     pub const REQUESTS: Self = Self { requests: true, ..Self::NONE };
 
-    /// Both.
+    /// The needs of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -104,12 +104,12 @@ impl Needs {
     }
 }
 
-/// How many processors each application gets.
+/// Decides how many processors each application gets.
 pub trait Share: DynClone + Debug + Send {
-    /// For people.
+    /// Its description for people.
     fn info(&self) -> Info;
 
-    /// What it needs.
+    /// Data and control that it needs from the host.
     fn needs(&self) -> Needs {
         Needs::REQUESTS
     }
@@ -119,59 +119,59 @@ pub trait Share: DynClone + Debug + Send {
         String::new()
     }
 
-    /// Whether no processor stays free while an application could use it (WC).
+    /// Says whether no processor stays free while an application could use it (WC).
     fn conserves_work(&self) -> bool;
 
-    /// Whether an application may keep more than it could use now (hold, home clusters).
+    /// Says whether an application may keep more processors than it could use now (hold, home
+    /// clusters).
     fn retains(&self) -> bool {
         false
     }
 
-    /// Whether it asks where applications are at home, so that the placement must give homes.
+    /// Says whether it reads homes, so that the placement must give them.
     fn needs_homes(&self) -> bool {
         false
     }
 
-    /// Whether an application gets all of its request or nothing, and keeps that until it ends.
+    /// Says whether an application gets all of its request or nothing, and keeps that until it
+    /// ends.
     fn grants_whole_requests(&self) -> bool {
         false
     }
 
-    /// Whether it searches the counts that applications use well, and says how far it is
-    /// ([`Shares::set_search`]).
+    /// Says whether it searches counts and reports the searches ([`Shares::set_search`]).
     fn searches(&self) -> bool {
         false
     }
 
-    /// Whether what it takes is taken at once, whatever its owner does there. If not, owners have
-    /// their grace time.
+    /// Says whether owners lose processors at once, without a grace time, even if they run there.
     fn preempts(&self) -> bool {
         false
     }
 
-    /// Whether processors have owners. If not, everybody runs everywhere as the operating system
-    /// likes, and counts are numbers of threads.
+    /// Says whether processors have owners. If not, every application runs everywhere as the
+    /// operating system likes, and counts are numbers of threads.
     fn space_shares(&self) -> bool {
         true
     }
 
-    /// When it wants to be asked again even if nothing happens, nanoseconds.
+    /// Time at which it wants to be asked again even if nothing happens, nanoseconds.
     fn until(&self, view: &View<'_>) -> Option<u64> {
         let _ = view;
         None
     }
 
-    /// Sets the count of every application in `view.order`; `shares` has been reset. 0 means none
-    /// of its own.
+    /// Sets the count of every application in `view.order`; `shares` has been reset. 0: no
+    /// processors of its own.
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares);
 }
 
-/// Which processors each application gets.
+/// Decides which processors each application gets.
 pub trait Placement: DynClone + Debug + Send {
-    /// For people.
+    /// Its description for people.
     fn info(&self) -> Info;
 
-    /// What it needs.
+    /// Data and control that it needs from the host.
     fn needs(&self) -> Needs {
         Needs::NONE
     }
@@ -181,41 +181,40 @@ pub trait Placement: DynClone + Debug + Send {
         String::new()
     }
 
-    /// Whether it may leave an application with fewer than its share although processors are free:
-    /// it does not give everybody every processor. The engine then divides again, with that
-    /// application's cap at what it could be given.
+    /// Says whether it may give an application fewer processors than its share although some are
+    /// free: it does not give everybody every processor. The engine then divides again, with that
+    /// application's cap at the number it was given.
     fn selective(&self) -> bool {
         false
     }
 
-    /// Whether it can be followed on this machine, of which the PUs in `usable` may be given to
-    /// applications.
+    /// Says whether it can be followed on this machine, of which the PUs in `usable` may be given
+    /// to applications.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     fn fits(&self, machine: &Machine, usable: &PuSet) -> Result<(), Rejected> {
         let _ = (machine, usable);
         Ok(())
     }
 
-    /// Whether it gives applications homes.
+    /// Says whether it gives applications homes.
     fn gives_homes(&self) -> bool {
         false
     }
 
-    /// Whether processors may change hands between applications whose counts stay the same, because
-    /// that makes them more local.
+    /// Says whether processors may change hands between applications whose counts stay the same,
+    /// because that makes them more local.
     fn moves(&self) -> bool {
         false
     }
 
-    /// Whether it looks at where applications' pages are ([`crate::App::memory`]), so that the
-    /// shell should say.
+    /// Says whether it reads [`crate::App::memory`], so that the shell should tell it.
     fn reads_memory(&self) -> bool {
         false
     }
 
-    /// Follows what the turns part prefers, if it chooses buses; the default does not care.
+    /// Follows the turns part's preferred buses; the default ignores them.
     fn prefer(&mut self, preferred: &[(Slot, u32, u32)]) {
         let _ = preferred;
     }
@@ -225,12 +224,12 @@ pub trait Placement: DynClone + Debug + Send {
     fn place(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan);
 }
 
-/// When applications run.
+/// Decides when applications run.
 pub trait Turns: DynClone + Debug + Send {
-    /// For people.
+    /// Its description for people.
     fn info(&self) -> Info;
 
-    /// What it needs.
+    /// Data and control that it needs from the host.
     fn needs(&self) -> Needs {
         Needs::NONE
     }
@@ -240,39 +239,39 @@ pub trait Turns: DynClone + Debug + Send {
         String::new()
     }
 
-    /// Whether those that have no processors now do not run (time sharing). If not, they are guests
-    /// on the processors of others.
+    /// Says whether applications without processors are stopped (time sharing). If not, they are
+    /// guests on the processors of others.
     fn stops(&self) -> bool {
         false
     }
 
-    /// Whether counts hold until the turn ends: what is released before goes to the work-list
-    /// (Martorell et al. 2000, §3.4), and nothing is taken from anybody.
+    /// Says whether counts hold until the turn ends: processors that are released before go to the
+    /// work-list (Martorell et al. 2000, §3.4), and nothing is taken from anybody.
     fn holds_counts(&self) -> bool {
         false
     }
 
-    /// Whether it chooses among threads, so that [`View::threads`] is wanted.
+    /// Says whether it chooses among threads and so needs [`View::threads`].
     fn chooses_threads(&self) -> bool {
         false
     }
 
-    /// Whether it can be followed with these buses (none: the shell knows none).
+    /// Says whether it can be followed with these buses (none: the shell knows none).
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     fn fits(&self, buses: &[Bus]) -> Result<(), Rejected> {
         let _ = buses;
         Ok(())
     }
 
-    /// Leaves in `turn` those that run now, and says when to ask again. Asked at every decision,
-    /// also within a turn: then it says the same again, unless somebody has come, gone or changed
-    /// their request.
+    /// Leaves in `turn` the applications that run now, and returns the time to ask again. The
+    /// engine asks at every decision, also within a turn: then the answer is the same, unless an
+    /// application has come, gone or changed its request.
     fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64>;
 }
 
-/// Where an application's new pages go.
+/// The place for an application's new pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageHome {
     /// To the node of the processor that touches them first.
@@ -283,26 +282,26 @@ pub enum PageHome {
     Interleave,
 }
 
-/// Where pages go.
+/// Decides where pages go.
 pub trait Pages: DynClone + Debug + Send {
-    /// For people.
+    /// Its description for people.
     fn info(&self) -> Info;
 
-    /// What it needs.
+    /// Data and control that it needs from the host.
     fn needs(&self) -> Needs {
         Needs::NONE
     }
 
-    /// Whether it asks where applications are at home, so that the placement must give homes.
+    /// Says whether it reads homes, so that the placement must give them.
     fn needs_homes(&self) -> bool {
         false
     }
 
-    /// Where new pages of this application go.
+    /// The place for new pages of this application.
     fn home(&self, view: &View<'_>, app: Slot) -> PageHome;
 }
 
-/// What would happen if the first in the queue started now.
+/// The result of a trial: an application of the queue started now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
     /// Processors of its own that it would get.
@@ -312,18 +311,19 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Whether `min` processors would be its own without leaving anybody with none.
+    /// Says whether it would get `min` processors of its own while each running application keeps
+    /// its own.
     pub const fn suffices(self, min: u32) -> bool {
         self.others_served && self.count >= min && self.count >= 1
     }
 }
 
-/// One that waits, small so that thousands can be looked through.
+/// An application that waits; small, so that thousands can be looked through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// Which.
+    /// The application.
     pub app: Slot,
-    /// Its request within its own limits; may be more than there are.
+    /// Processors it asks for within its own limits; may be more than there are.
     pub processors: u32,
     /// Its user's estimate of its run time, nanoseconds.
     pub estimate_ns: Option<u64>,
@@ -339,22 +339,22 @@ impl Waiting {
 /// The queue in the middle of a decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Queue<'a> {
-    /// Those that wait, in order of arrival.
+    /// The applications that wait, in order of arrival.
     pub waiting: &'a [Waiting],
-    /// Those that have been started in this decision: they are in `View::order`, but without
+    /// The applications that this decision has started: they are in `View::order`, but without
     /// processors yet.
     pub started: &'a [Waiting],
-    /// Processors that neither those that run nor those that have been started need.
+    /// Processors that neither the running applications nor the started ones need.
     pub free: u32,
 }
 
-/// Who may start.
+/// Decides which waiting applications may start.
 ///
-/// The engine asks for the `next` that is worth the work of dividing, divides as if it ran, and
-/// asks whether it `starts`. If it does, `next` is asked again from the same place, else from the
-/// place behind it.
+/// The engine asks for the `next` application that is worth the work of dividing, divides as if it
+/// ran, and asks whether it `starts`. If it does, the engine asks for `next` again from the same
+/// place, else from the place behind it.
 pub trait Admission: DynClone + Debug + Send {
-    /// For people.
+    /// Its description for people.
     fn info(&self) -> Info;
 
     /// Parameters that are not the default, as in policy texts: `initial=2`.
@@ -362,30 +362,29 @@ pub trait Admission: DynClone + Debug + Send {
         String::new()
     }
 
-    /// Whether an application may have to wait behind another. If not, nobody waits and nothing
-    /// else is asked.
+    /// Says whether an application may have to wait behind another. If not, nobody waits and the
+    /// engine asks nothing else.
     fn queues(&self) -> bool;
 
-    /// Whether it counts on running applications keeping what they have until they end, which only
-    /// some shares let them.
+    /// Says whether it counts on running applications to keep their processors until they end,
+    /// which only some shares let them do.
     fn keeps_reservations(&self) -> bool {
         false
     }
 
-    /// Whether it goes by what the share part says of its searches ([`crate::Shares::set_search`]),
-    /// which only some do.
+    /// Says whether it needs searches ([`crate::Shares::set_search`]), which only some shares have.
     fn needs_searches(&self) -> bool {
         false
     }
 
-    /// The first in the queue, at `from` or behind it, that is to start as far as can be told
-    /// without dividing. Costs next to nothing if nobody is.
+    /// The first in the queue, at `from` or behind it, that should start as far as can be told
+    /// without dividing. Costs next to nothing if there is none.
     fn next(&mut self, view: &View<'_>, queue: Queue<'_>, from: usize) -> Option<usize> {
         let _ = view;
         (from == 0 && !queue.waiting.is_empty()).then_some(0)
     }
 
-    /// Whether that one starts, with what it would get.
+    /// Says whether that application starts with this offer.
     fn starts(&mut self, view: &View<'_>, app: Slot, offer: Offer) -> bool {
         offer.suffices(view.app(app).min)
     }

@@ -1,4 +1,4 @@
-//! The answer to "which": the next owner of each processor. The engine carries the change out.
+//! The plan of a placement: the next owner of each processor. The engine carries it out.
 
 use crate::view::{Processor, PuState, Slot, View};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
@@ -16,7 +16,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Nothing planned.
+    /// An empty plan.
     pub const fn new() -> Self {
         Self {
             next: Vec::new(),
@@ -28,7 +28,7 @@ impl Plan {
         }
     }
 
-    /// Starts from what has been announced so far.
+    /// Starts from the moves that have been announced so far.
     pub fn reset(&mut self, view: &View<'_>) {
         self.touched.clear();
         self.free.clear();
@@ -44,10 +44,10 @@ impl Plan {
         self.homes.extend(view.apps.iter().map(|app| app.home));
     }
 
-    /// As [`Self::reset`], at a cost that goes with what has changed: `pus` are all processors that
-    /// have another `next` than at the latest reset or can be given now and could not then, or the
-    /// other way round, and `homes` all applications with another home; what has been planned since
-    /// is known.
+    /// As [`Self::reset`], at a cost that goes with the number of changes. `pus` are all processors
+    /// that have another `next` than at the latest reset, or can be given now and could not then,
+    /// or the other way round. `homes` are all applications with another home. The plan knows its
+    /// own changes since.
     pub fn follow(&mut self, view: &View<'_>, pus: &[PuId], homes: &[Slot]) {
         self.next.resize(view.pus.len(), None);
         self.count.resize(view.apps.len(), 0);
@@ -94,8 +94,8 @@ impl Plan {
         self.homes[slot.index()]
     }
 
-    /// Gives an application a home, or takes it away. What a home means is the placement's and the
-    /// page part's business.
+    /// Gives an application a home, or takes it away. The placement and the pages part decide what
+    /// a home means.
     pub fn set_home(&mut self, slot: Slot, home: Option<NumaNodeId>) {
         self.homes[slot.index()] = home;
         self.rehomed.push(slot);
@@ -111,7 +111,7 @@ impl Plan {
         &self.free
     }
 
-    /// Its next owner.
+    /// The next owner of a processor.
     pub fn next(&self, pu: PuId) -> Option<Slot> {
         self.next[pu.index()]
     }
@@ -143,13 +143,14 @@ impl Plan {
         self.touched.push(pu);
     }
 
-    /// Processors whose future has been written, possibly several times, possibly to what it was.
+    /// Processors whose next owner has been written, possibly several times, possibly without a
+    /// change.
     pub fn touched(&self) -> &[PuId] {
         &self.touched
     }
 }
 
-/// Whether it can be given.
+/// Says whether a processor can be given.
 fn is_free(pu: &Processor) -> bool {
     pu.is_usable() && pu.state != PuState::Unmanaged && pu.next.is_none()
 }

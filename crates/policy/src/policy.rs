@@ -1,4 +1,4 @@
-//! One answer of each part, put together: reads and writes policy texts, and refuses combinations
+//! Puts one answer of each part together: reads and writes policy texts, and refuses combinations
 //! that make no sense.
 
 use crate::catalogue::{choose, make};
@@ -10,25 +10,25 @@ use numaestro_topology::{Machine, PuSet};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// Every preset in full, and its name: what [`Policy`] compares with when it is written. Reading
-/// all presets anew takes longer than a decision.
+/// Every preset in full, and its name: writing a [`Policy`] compares with them. Reading all presets
+/// anew takes longer than a decision.
 static PRESETS_IN_FULL: LazyLock<Vec<(String, &'static str)>> = LazyLock::new(|| {
     let in_full = |name: &str| Policy::parse(name, 0).ok().map(|policy| policy.in_full());
     PRESETS.iter().filter_map(|preset| Some((in_full(preset.name)?, preset.name))).collect()
 });
 
-/// Four answers and admission.
+/// One answer of each part.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// How many.
+    /// Decides how many processors each application gets.
     pub share: Box<dyn Share>,
-    /// Which.
+    /// Decides which processors each application gets.
     pub placement: Box<dyn Placement>,
-    /// When.
+    /// Decides when applications run.
     pub turns: Box<dyn Turns>,
-    /// Where pages go.
+    /// Decides where pages go.
     pub pages: Box<dyn Pages>,
-    /// When applications start.
+    /// Decides when applications start.
     pub admission: Box<dyn Admission>,
 }
 
@@ -94,7 +94,7 @@ impl Policy {
         Ok(())
     }
 
-    /// What all parts together need.
+    /// The needs of all parts together.
     pub fn needs(&self) -> Needs {
         self.share.needs().and(self.placement.needs()).and(self.turns.needs()).and(self.pages.needs())
     }
@@ -102,7 +102,7 @@ impl Policy {
     /// Refuses the policy for a host that lacks something it needs.
     ///
     /// # Errors
-    /// What is lacking.
+    /// The need that the host lacks.
     pub fn check(&self, host: Needs) -> Result<(), Rejected> {
         match self.needs().lacking(host) {
             None => Ok(()),
@@ -116,7 +116,7 @@ impl Policy {
     /// may be given to applications.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub fn fits(&self, machine: &Machine, usable: &PuSet) -> Result<(), Rejected> {
         let fits = self.placement.fits(machine, usable);
         fits.map_err(|rejected| Rejected::new(format!("policy `{self}` cannot be used here: {}", rejected.reason)))

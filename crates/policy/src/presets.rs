@@ -1,11 +1,11 @@
 //! Presets: names for combinations of answers, as the papers give them.
 
-/// What a preset's name stands for.
+/// A name, and the answers that it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
     /// Its name in policy texts.
     pub name: &'static str,
-    /// In the words of a policy text; parts that are not named are the default.
+    /// Its answers as a policy text; parts that are not named are the default.
     pub parts: &'static str,
     /// A sentence, and paper and section; `None`: those of the answer of the same name.
     pub about: Option<(&'static str, &'static str)>,
@@ -16,7 +16,7 @@ impl Preset {
         Self { name, parts, about: Some((summary, source)) }
     }
 
-    /// An answer with the company that it needs.
+    /// The preset of an answer, with the other answers that it needs.
     const fn of_answer(name: &'static str, parts: &'static str) -> Self {
         Self { name, parts, about: None }
     }

@@ -35,7 +35,7 @@ impl Random {
     }
 }
 
-/// What decides among processors or pools that a rule finds equal.
+/// The choice among processors or pools that a rule finds equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tie {
     /// The policy's random stream.

@@ -1,16 +1,16 @@
-//! Why a policy cannot be used, in a sentence that says what to do instead.
+//! The reason why a policy cannot be used, in a sentence that says what to do instead.
 
 use std::fmt;
 
-/// A policy that cannot be used, and why, for people.
+/// The reason why a policy cannot be used, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejected {
-    /// One sentence that says what there is instead.
+    /// One sentence that says what to use instead.
     pub reason: String,
 }
 
 impl Rejected {
-    /// With this reason.
+    /// A refusal with this reason.
     pub fn new(reason: impl Into<String>) -> Self {
         Self { reason: reason.into() }
     }

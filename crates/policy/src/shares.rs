@@ -1,4 +1,4 @@
-//! The answer to "how many": a count of processors for each application.
+//! The counts that a share part gives: processors for each application.
 
 use crate::view::{Search, Slot};
 
@@ -11,20 +11,20 @@ pub struct Shares {
     count: Vec<u32>,
     /// The share before rounding, thousandths of a processor; 0 = not given.
     exact_milli: Vec<u64>,
-    /// Those that may not be 0, some of them several times.
+    /// Applications whose count may not be 0; one may be listed several times.
     written: Vec<Slot>,
     total: u32,
     searches: Vec<(Slot, Search)>,
 }
 
 impl Shares {
-    /// None yet.
+    /// No counts yet.
     pub const fn new() -> Self {
         Self { count: Vec::new(), exact_milli: Vec::new(), written: Vec::new(), total: 0, searches: Vec::new() }
     }
 
-    /// All counts 0, for `slots` applications. Costs what was written, however many slots there
-    /// are.
+    /// Sets all counts to 0, for `slots` applications. The cost goes with the counts written, not
+    /// with `slots`.
     pub fn reset(&mut self, slots: usize) {
         for slot in self.written.drain(..) {
             (self.count[slot.index()], self.exact_milli[slot.index()]) = (0, 0);
@@ -49,8 +49,8 @@ impl Shares {
         self.total = self.total - before + count;
     }
 
-    /// Says what the share was before rounding, as the fraction `numerator / denominator`. The
-    /// engine then does not move processors between running applications for rounding alone.
+    /// Sets the share before rounding, the fraction `numerator / denominator`. The engine then does
+    /// not move processors between running applications for rounding alone.
     pub fn set_exact(&mut self, slot: Slot, numerator: u64, denominator: u64) {
         let exact = numerator.saturating_mul(MILLI) / denominator.max(1);
         if std::mem::replace(&mut self.exact_milli[slot.index()], exact) == 0 {
@@ -58,18 +58,18 @@ impl Shares {
         }
     }
 
-    /// Says how far the search for an application's number of processors is: the admission part
+    /// Sets the state of the search for an application's number of processors: the admission part
     /// sees it from the next decision on.
     pub fn set_search(&mut self, slot: Slot, search: Search) {
         self.searches.push((slot, search));
     }
 
-    /// What has been said of searches; of several for one application the last one holds.
+    /// The states of searches that were set; of several for one application the last one holds.
     pub fn searches(&self) -> &[(Slot, Search)] {
         &self.searches
     }
 
-    /// Whether `count` is the share before rounding, rounded up or down.
+    /// Says whether `count` is the share before rounding, rounded up or down.
     pub fn is_rounding(&self, slot: Slot, count: u32) -> bool {
         let exact = self.exact_milli[slot.index()];
         exact > 0 && exact.abs_diff(u64::from(count) * MILLI) < MILLI

@@ -1,9 +1,9 @@
 //! The grammar of a policy text: `dss`, or `share=dss placement=worst-fit(level=node)
-//! admission=fifo`. It knows no answer and no preset.
+//! admission=fifo`.
 //!
 //! A text is words separated by blanks: at most one preset, and parts as `part=answer` or
-//! `part=answer(parameter=value,...)`. A part replaces what the preset says; parts that nothing
-//! names are the default.
+//! `part=answer(parameter=value,...)`. A part replaces that of the preset; parts that nothing names
+//! are the default.
 
 use crate::parameters::write_answer;
 use crate::part::{Info, Part};

@@ -28,7 +28,7 @@ impl Slot {
     }
 }
 
-/// How an application can be steered, as far as known.
+/// The way in which an application can be steered, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Its regions follow the allocation by themselves and it says `Adopted`.
@@ -39,13 +39,13 @@ pub enum Class {
     Fold,
 }
 
-/// What the ledger says of one processor.
+/// The state of one processor in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PuState {
-    /// Nobody's.
+    /// It has no owner.
     #[default]
     Free,
-    /// Its owner's.
+    /// It has an owner, who keeps it.
     Owned,
     /// Its owner has been told to vacate it; `next` has it afterwards.
     Leaving,
@@ -60,7 +60,7 @@ pub enum PuState {
 /// An owner of the past: valid only while the slot still holds the same application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Former {
-    /// Where it was.
+    /// Its slot.
     pub slot: Slot,
     /// The application that was there.
     pub app: AppId,
@@ -69,7 +69,7 @@ pub struct Former {
 /// One processor of the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Processor {
-    /// What it is now.
+    /// Its state now.
     pub state: PuState,
     /// Its owner; `Some` exactly for [`PuState::Owned`] and [`PuState::Leaving`].
     pub owner: Option<Slot>,
@@ -86,7 +86,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Whether applications may own it.
+    /// Says whether applications may own it.
     pub fn is_usable(&self) -> bool {
         !matches!(self.state, PuState::Reserved | PuState::Offline)
     }
@@ -95,25 +95,24 @@ impl Processor {
 /// One measured point of a speedup curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Speedup {
-    /// Processors.
+    /// Processors it was measured with.
     pub processors: u32,
     /// Speedup over one processor, thousandths.
     pub speedup_milli: u32,
 }
 
-/// What the share part knows of the number of processors an application can use well (PDPA), for
-/// the admission part.
+/// The state of the search for the number of processors that an application can use well (PDPA),
+/// for the admission part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// Nobody is looking for it.
+    /// No part searches for it.
     #[default]
     None,
-    /// It is being looked for.
+    /// The search goes on.
     Going,
-    /// It has been found, and the application uses its processors well enough; `grows` if more
-    /// might be used well too.
+    /// The search has found it, and the application uses its processors well enough.
     Settled {
-        /// Its request is not met and its tests are not used up.
+        /// It might use more well too: its request is not met and its tests are not used up.
         grows: bool,
     },
     /// It uses even few processors badly.
@@ -128,9 +127,9 @@ pub struct App {
     pub id: AppId,
     /// Processors it could use now; no more than there are, but where processors have no owners.
     pub request: u32,
-    /// Never fewer; at least 1.
+    /// Fewest processors it may have; at least 1.
     pub min: u32,
-    /// Never more; not below `min`.
+    /// Most processors it may have; not below `min`.
     pub max: u32,
     /// Share relative to others, thousandths; at least 1.
     pub weight_milli: u32,
@@ -138,51 +137,52 @@ pub struct App {
     pub own: PuSet,
     /// Number of `own`.
     pub allocation: u32,
-    /// Before-processors: those that were taken from it at some time and that it has not had since.
+    /// Before-processors: processors that were taken from it at some time and that it has not had
+    /// since.
     pub held: PuSet,
     /// Its home, for policies that give one.
     pub home: Option<NumaNodeId>,
-    /// The most that the placement has been able to give it in this decision; `u32::MAX` until it
-    /// has given less than its share.
+    /// Most processors that the placement has been able to give it in this decision; `u32::MAX`
+    /// until it has given less than its share.
     pub placeable: u32,
-    /// The most that the turns part lets it have in this turn; `u32::MAX` unless it says otherwise
-    /// ([`crate::Turn::limit`]).
+    /// Most processors that the turns part lets it have in this turn; `u32::MAX` unless it says
+    /// otherwise ([`crate::Turn::limit`]).
     pub turn: u32,
-    /// Whose it is: an index among the [`Party`]s of the machine.
+    /// Its party: an index among the [`Party`]s of the machine.
     pub party: u32,
-    /// The most that its party's part of the machine leaves it; `u32::MAX` where parties do not
-    /// matter.
+    /// Most processors that its party's part of the machine leaves it; `u32::MAX` where parties do
+    /// not matter.
     pub entitled: u32,
-    /// Where its pages are, bytes by NUMA node; empty: not known.
+    /// Bytes of its pages by NUMA node; empty: not known.
     pub memory: Vec<u64>,
-    /// Bytes it is going to need, as its user says; 0: not known.
+    /// Memory it is going to need, bytes, as its user says; 0: not known.
     pub needs_memory: u64,
-    /// When it was started, nanoseconds; 0 before.
+    /// Time when it was started, nanoseconds; 0 before.
     pub started_ns: u64,
     /// Its user's estimate of its run time, nanoseconds.
     pub estimate_ns: Option<u64>,
     /// Processor time it has had, nanoseconds.
     pub cpu_ns: u64,
-    /// How it is steered.
+    /// Its class.
     pub class: Class,
-    /// What is known of its speedup, by rising processors; of each count the latest report.
+    /// Points of its speedup curve, by rising processors; of each count the latest report.
     pub speedup: Vec<Speedup>,
     /// The latest report of its speedup that was measured with the allocation it has; none since
     /// its allocation changed.
     pub report: Option<Speedup>,
     /// Reports of that kind so far: a greater number means a new one.
     pub reports: u32,
-    /// What the share part last said with [`crate::Shares::set_search`].
+    /// The state that the share part last set with [`crate::Shares::set_search`].
     pub search: Search,
-    /// Where its threads begin in [`View::threads`].
+    /// Index of its first thread in [`View::threads`].
     pub first_thread: u32,
-    /// How many of them there are.
+    /// Number of its threads there.
     pub thread_count: u32,
 }
 
 impl App {
-    /// One that could use this many processors, of which nothing else is known: any number will do,
-    /// usual weight, malleable; it has nothing.
+    /// An application that could use this many processors, of which nothing else is known: any
+    /// number will do, usual weight, malleable. It has no processors.
     pub const fn new(id: AppId, request: u32) -> Self {
         Self {
             id,
@@ -213,13 +213,12 @@ impl App {
         }
     }
 
-    /// Threads it would have by itself: its request within its own limits, whatever the machine
-    /// has.
+    /// Threads it would have by itself: its request within its own limits, even beyond the machine.
     pub fn threads(&self) -> u32 {
         self.request.clamp(self.min, self.max.max(self.min))
     }
 
-    /// Whether its minimum can be had of `left` processors where there are `capacity`.
+    /// Says whether its minimum can be had of `left` processors where there are `capacity`.
     pub fn has_its_minimum(&self, left: u32, capacity: u32) -> bool {
         self.min <= left && self.min <= self.cap(capacity)
     }
@@ -230,7 +229,7 @@ impl App {
         self.wanted(capacity).min(self.entitled)
     }
 
-    /// The same, whatever its party is entitled to.
+    /// The same without the limit of its party.
     pub fn wanted(&self, capacity: u32) -> u32 {
         let wanted = self.request.clamp(self.min, self.max.max(self.min)).min(capacity);
         wanted.min(self.placeable).min(self.turn)
@@ -241,11 +240,11 @@ impl App {
 /// threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
-    /// Whose.
+    /// The application.
     pub app: Slot,
-    /// Which of its virtual processors, from 0.
+    /// Number of its virtual processor, from 0.
     pub vp: u32,
-    /// Where it ran last.
+    /// The processor it ran on last.
     pub last: Option<PuId>,
     /// Bus-transaction rate (BTR), transactions per millisecond, in the latest quantum it ran;
     /// `None`: not measured yet, or no longer.
@@ -257,7 +256,7 @@ pub struct Thread {
 /// Processors that share one way to memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bus {
-    /// Which.
+    /// Its processors.
     pub pus: PuSet,
     /// Saturation bus-transaction rate (SBTR) of all of them together, transactions per
     /// millisecond; 0: not known.
@@ -282,23 +281,24 @@ impl Default for Party {
     }
 }
 
-/// Everything a policy may look at.
+/// All data that a policy may read.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     /// Time of the event, nanoseconds on the shell's clock.
     pub now_ns: u64,
-    /// The tree.
+    /// The machine: its tree of packages, nodes, caches and cores.
     pub machine: &'a Machine,
-    /// By [`PuId`].
+    /// The processors, by [`PuId`].
     pub pus: &'a [Processor],
-    /// By [`Slot`]; entries that are not in `order` are vacant or take no part in this decision.
+    /// The applications, by [`Slot`]; entries that are not in `order` are vacant or take no part in
+    /// this decision.
     pub apps: &'a [App],
-    /// The applications that the processors are divided among, in order of arrival.
+    /// The applications among which processors are divided, in order of arrival.
     pub order: &'a [Slot],
-    /// Processors that may be owned by those in `order`.
+    /// Number of processors that the applications in `order` may own.
     pub capacity: u32,
-    /// Threads of those that have been started, by order of arrival and number; empty unless the
-    /// turns part chooses threads.
+    /// Threads of the started applications, by order of arrival and number; empty unless the turns
+    /// part chooses threads.
     pub threads: &'a [Thread],
     /// The machine's buses; every PU is on exactly one. Empty where the shell knows none.
     pub buses: &'a [Bus],

@@ -1,7 +1,8 @@
-//! From what a reader found to a [`Machine`]: puts everything in hardware order, fills what is
-//! missing, refuses nonsense.
+//! Makes a [`Machine`] from a reader's data: puts all objects in hardware order, fills in missing
+//! data, refuses contradictions.
 //!
-//! Readers number objects as they like ("keys"); the only thing that counts is which PUs share one.
+//! Readers number objects as they like ("keys"). PUs with the same key share an object; nothing
+//! else counts.
 
 use crate::error::TopologyError;
 use crate::id::{NumaNodeId, PuId};
@@ -14,21 +15,21 @@ const LOCAL: u32 = 10;
 /// Distance assumed between different nodes where none is reported (Linux `REMOTE_DISTANCE`).
 const REMOTE: u32 = 20;
 
-/// One online PU; keys index nothing, they only have to be equal for what is shared.
+/// One online PU. Keys index nothing: PUs that share an object have the same key.
 #[derive(Debug, Clone)]
 pub(crate) struct RawPu {
     pub os_index: u32,
     pub package: u32,
     /// OS index of its node; `None` = in no node.
     pub node: Option<u32>,
-    /// `None` = nothing known of caches.
+    /// Key of its cache; `None` = no cache is known.
     pub llc: Option<u32>,
     pub core: u32,
     pub kind: CoreKind,
     pub capacity: Option<u32>,
 }
 
-/// What is known of a cache.
+/// The known data of a cache.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RawLlc {
     pub id: Option<u32>,
@@ -36,7 +37,7 @@ pub(crate) struct RawLlc {
     pub size_bytes: Option<u64>,
 }
 
-/// All a reader found.
+/// The data of a reader.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Raw {
     pub pus: Vec<RawPu>,
@@ -44,7 +45,7 @@ pub(crate) struct Raw {
     pub nodes: BTreeMap<u32, Option<u64>>,
     /// Key → OS index, where known.
     pub packages: BTreeMap<u32, u32>,
-    /// Key → what is known.
+    /// Key → known data.
     pub llcs: BTreeMap<u32, RawLlc>,
     /// (from, to) by OS index → distance.
     pub distances: BTreeMap<(u32, u32), u32>,
@@ -282,8 +283,8 @@ impl Raw {
         Ok(matrix)
     }
 
-    /// An explicit cpuset wins over isolation: whoever is put on an isolated processor was put
-    /// there on purpose.
+    /// An explicit cpuset wins over isolation: a process on an isolated processor was put there on
+    /// purpose.
     fn restrict(&self, machine: &mut Machine) -> Result<(), TopologyError> {
         machine.allowed = if let Some(cpus) = &self.allowed {
             let allowed = machine.pu_set(cpus);
@@ -304,8 +305,8 @@ fn lower(slot: &mut u32, value: u32) {
 }
 
 /// Refuses a row of distances (to, distance) in which a node is nearer to another than to itself,
-/// or nowhere: kernels check what the firmware says for just that, and whoever looks for near
-/// memory would look far away.
+/// or nowhere: kernels check the firmware's table for just that, and a search for near memory would
+/// find far memory.
 pub(crate) fn nearest_is_itself(
     path: &str,
     from: u32,

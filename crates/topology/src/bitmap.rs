@@ -1,5 +1,4 @@
-//! A growable bitmap: what [`crate::CpuSet`] and [`crate::PuSet`] share. Knows nothing of
-//! processors.
+//! A growable bitmap, the common code of [`crate::CpuSet`] and [`crate::PuSet`].
 //!
 //! In-place operations allocate only when a bit beyond the capacity is set, so the steady state of
 //! a decision allocates nothing.

@@ -1,15 +1,16 @@
-//! The tree as indented text in hwloc's words, for people and for comparing machines in tests.
+//! Writes the tree as indented text in hwloc's words, for people and for comparing machines in
+//! tests.
 
 use crate::machine::{Core, CoreKind, Llc, Machine, NumaNode};
 use crate::set::PuSet;
 use std::fmt;
 
 impl fmt::Display for Machine {
-    /// One line for each package, NUMA node and cache; cores of one kind together; then what is
-    /// special.
+    /// One line for each package, NUMA node and cache, cores of one kind together; then distances,
+    /// cpuset and other special data.
     ///
     /// Logical indices are marked `L#`, those of Linux `P#`, as in hwloc. An object that spans
-    /// several of what it stands under says so.
+    /// several of the objects it stands under says so.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let memory: u64 = self.nodes.iter().filter_map(|node| node.memory_bytes).fold(0, u64::saturating_add);
         write!(f, "Machine ({} PUs, {} cores", self.pus.len(), self.cores.len())?;
@@ -87,7 +88,7 @@ impl Machine {
     }
 
     fn write_distances(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Beyond this a matrix is no drawing any more.
+        /// Most nodes whose distances are drawn as a matrix.
         const SHOWN: usize = 32;
         if !self.distances_reported || self.nodes.len() < 2 || self.nodes.len() > SHOWN {
             return Ok(());

@@ -1,9 +1,9 @@
-//! Why a machine could not be read. Every message says where, what was expected and what was found
+//! Errors of reading a machine. Every message gives the place, the expected text and the text found
 //! instead.
 
 use crate::list::excerpt;
 
-/// A description of a machine that makes no sense, and where it stops making sense.
+/// A description of a machine that makes no sense, and the place of the mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
@@ -12,7 +12,7 @@ pub enum TopologyError {
     Missing {
         /// Path below the root of the tree.
         path: String,
-        /// What it should hold.
+        /// Its expected content.
         expected: &'static str,
     },
     /// A file (or, for XML, an element) with a text that cannot be understood.
@@ -20,7 +20,7 @@ pub enum TopologyError {
     Garbage {
         /// Path below the root of the tree, or element and line.
         path: String,
-        /// What it should hold.
+        /// Its expected content.
         expected: String,
         /// The offending text, shortened.
         found: String,
@@ -28,9 +28,9 @@ pub enum TopologyError {
     /// A synthetic description with a mistake.
     #[error("synthetic description, column {column}: expected {expected}, found \"{found}\"")]
     Synthetic {
-        /// Where; the first character is column 1.
+        /// The place; the first character is column 1.
         column: usize,
-        /// What would have been right.
+        /// The text that would have been right.
         expected: String,
         /// The offending text, shortened; empty at the end.
         found: String,
@@ -41,19 +41,19 @@ pub enum TopologyError {
     /// More than this crate handles.
     #[error("{what}: {found} is more than the {limit} that are supported")]
     TooLarge {
-        /// Of what.
+        /// The kind of object.
         what: &'static str,
-        /// How many there are.
+        /// Number of objects.
         found: u64,
-        /// How many there may be.
+        /// Largest number allowed.
         limit: u64,
     },
     /// Every part can be read but they contradict each other.
     #[error("{path}: {problem}")]
     Inconsistent {
-        /// Where it was noticed.
+        /// The place where it was noticed.
         path: String,
-        /// What contradicts what.
+        /// The contradiction.
         problem: String,
     },
     /// The machine would have no processor left.

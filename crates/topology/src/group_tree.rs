@@ -1,4 +1,4 @@
-//! Groups of groups: pools of pools, clusters of clusters. Knows how they nest, and no policy.
+//! Groups of groups: pools of pools, clusters of clusters, and how they nest.
 
 use crate::groups::{Formation, FormationError, Groups};
 use crate::id::PuId;
@@ -6,12 +6,12 @@ use crate::machine::Machine;
 use crate::set::PuSet;
 use std::ops::Range;
 
-/// Groups on several levels: those of each level are parts of those of the level before.
+/// Groups on several levels: the groups of each level are parts of groups of the level before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupTree {
     /// From the outermost to the leaves; never empty.
     levels: Vec<Groups>,
-    /// By level and group, where its children begin on the next level; one more entry at the end of
+    /// By level and group, index of its first child on the next level; one more entry at the end of
     /// each.
     children: Vec<Vec<u32>>,
     /// By level and group, the group of the level before; nothing for the outermost.
@@ -19,11 +19,11 @@ pub struct GroupTree {
 }
 
 impl GroupTree {
-    /// Forms groups of the PUs of `within` by the first rule, groups of each of those by the
-    /// second, and so on. Without a rule it is one group of all.
+    /// Forms groups of the PUs of `within` by the first rule, groups of each of these by the
+    /// second, and so on. Without a rule all PUs are one group.
     ///
     /// # Errors
-    /// Sizes of zero, or more than there is in a group.
+    /// A size is zero, or the sizes sum up to more PUs than a group has.
     pub fn form(machine: &Machine, formations: &[Formation], within: &PuSet) -> Result<Self, FormationError> {
         let (first, inner) = match formations.split_first() {
             Some((first, inner)) => (first.clone(), inner),
@@ -70,7 +70,7 @@ impl GroupTree {
         &self.levels[self.levels.len() - 1]
     }
 
-    /// Which groups of the next level a group consists of; none for a leaf.
+    /// The groups of the next level that a group consists of; none for a leaf.
     ///
     /// # Panics
     /// If there is no such level or group.

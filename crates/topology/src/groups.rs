@@ -1,5 +1,5 @@
-//! Groups of PUs: pools, clusters, and whatever else policies choose between. Knows the tree, and
-//! no policy.
+//! Forms groups of PUs from the tree: pools, clusters, and other groups that policies choose
+//! between.
 //!
 //! Formation follows the pool family of Brecht 1997 (§2, §5): by architecture, of equal size, or of
 //! given sizes, always in hardware order so that a pool coincides with or subdivides a group of the
@@ -31,7 +31,7 @@ pub enum FormationError {
     /// A size of 0.
     #[error("a group needs at least one processor")]
     Empty,
-    /// Sizes that sum up to more than there is.
+    /// Sizes that sum up to more PUs than there are.
     #[error("groups of {wanted} processors in all, but there are {available}")]
     TooMany {
         /// Sum of the sizes.
@@ -46,10 +46,10 @@ pub enum FormationError {
 pub struct Groups {
     /// Members, group after group.
     members: Vec<PuId>,
-    /// Where each group begins in `members`; one more entry at the end.
+    /// Index in `members` where each group begins; one more entry at the end.
     starts: Vec<u32>,
     sets: Vec<PuSet>,
-    /// By PU; `u32::MAX` = in none.
+    /// Number of the group, by PU; `u32::MAX` = in none.
     of: Vec<u32>,
 }
 
@@ -57,7 +57,7 @@ impl Groups {
     /// Forms groups of the PUs of `within` (usually [`Machine::allowed`]).
     ///
     /// # Errors
-    /// Sizes of zero, or more than there is.
+    /// A size is zero, or the sizes sum up to more PUs than there are.
     pub fn form(machine: &Machine, formation: &Formation, within: &PuSet) -> Result<Self, FormationError> {
         let pus: Vec<PuId> = within.iter().take_while(|pu| pu.index() < machine.pu_count()).collect();
         let groups = match formation {
@@ -96,7 +96,7 @@ impl Groups {
         self.sets.len()
     }
 
-    /// Whether there are none (no PUs to form them of).
+    /// Says whether there are none (no PUs to form them of).
     pub fn is_empty(&self) -> bool {
         self.sets.is_empty()
     }
@@ -151,7 +151,7 @@ impl Machine {
     }
 }
 
-/// Puts together what has the same key, in the order of first appearance.
+/// Puts PUs with the same key together, in the order of first appearance.
 fn split_by(pus: &[PuId], key: impl Fn(PuId) -> u32) -> Vec<Vec<PuId>> {
     let mut group_of = std::collections::BTreeMap::new();
     let mut groups: Vec<Vec<PuId>> = Vec::new();

@@ -1,4 +1,4 @@
-//! The two numbers that name a place in the machine tree. Knows nothing of how they were found.
+//! The two numbers that name a place in the machine tree.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
-//! The machine: packages, NUMA nodes, last-level caches, cores and processing units, and how far
-//! they are from each other.
+//! The machine: packages, NUMA nodes, last-level caches, cores and processing units, and the
+//! distances between them.
 //!
-//! Pure: it reads texts that others bring ([`Tree`] for sysfs, strings for synthetic descriptions
-//! and XML) and knows no files, clock, environment or processes. The words are hwloc's (Broquedis
-//! et al. 2010).
+//! Pure: it reads texts that its callers bring ([`Tree`] for sysfs, strings for synthetic
+//! descriptions and XML), and uses no files, clock, environment or processes. The words are hwloc's
+//! (Broquedis et al. 2010).
 //!
 //! Two numberings never mix: [`CpuSet`] holds the numbers Linux uses, [`PuSet`] and [`PuId`] the
 //! logical ones, which are in hardware order, so that neighbours in number are neighbours in the

@@ -1,5 +1,5 @@
-//! Text forms of index sets: Linux's lists (`0-3,8`) and hwloc's masks (`0x3,0xffffffff`). Knows
-//! nothing of what the indices name.
+//! Reads and writes index sets as text: Linux's lists (`0-3,8`) and hwloc's masks
+//! (`0x3,0xffffffff`).
 
 use crate::bitmap::Bitmap;
 use std::fmt;
@@ -11,9 +11,9 @@ pub const LARGEST: u32 = (1 << 20) - 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: expected {expected}, found \"{found}\"")]
 pub struct ListError {
-    /// Where the wrong part begins; the first character is column 1.
+    /// The place where the wrong part begins; the first character is column 1.
     pub column: usize,
-    /// What would have been right.
+    /// The text that would have been right.
     pub expected: &'static str,
     /// The wrong part, shortened.
     pub found: String,

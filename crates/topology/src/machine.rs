@@ -1,5 +1,4 @@
-//! The machine tree as arrays, and the two numberings of its processors. Knows nothing of files:
-//! see the readers.
+//! The machine tree as arrays, and the two numberings of its processors. The readers build it.
 
 use crate::error::TopologyError;
 use crate::id::{NumaNodeId, PuId};
@@ -39,12 +38,12 @@ impl NumaNode {
     }
 }
 
-/// A last-level cache, or what stands for one: see [`Llc::cache_level`].
+/// A last-level cache, or a group of PUs that stands for one: see [`Llc::cache_level`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Llc {
     /// Identifier the kernel gives it; absent on many arm64 machines.
     pub id: Option<u32>,
-    /// 3 for an L3. `None`: the machine says nothing of caches, and this is the part of a NUMA node
+    /// 3 for an L3. `None`: the machine reports no caches, and this is the part of a NUMA node
     /// inside one package.
     pub cache_level: Option<u8>,
     /// Size in bytes, where known.
@@ -53,23 +52,23 @@ pub struct Llc {
     pub pus: PuSet,
 }
 
-/// What sort of core, on machines that have several.
+/// The kind of a core, on machines that have several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CoreKind {
-    /// The only sort there is, or unknown.
+    /// The only kind of the machine, or unknown.
     Uniform,
-    /// The slower sort (Intel E-core, Arm LITTLE).
+    /// The slower kind (Intel E-core, Arm LITTLE).
     Efficiency,
     /// Between the two.
     Middle,
-    /// The fastest sort (Intel P-core, Arm big).
+    /// The fastest kind (Intel P-core, Arm big).
     Performance,
 }
 
 /// A physical core.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Core {
-    /// Sort of core.
+    /// Kind of core.
     pub kind: CoreKind,
     /// Relative computing power, 1024 = the fastest of the machine, where known (Linux
     /// `cpu_capacity`).
@@ -78,7 +77,7 @@ pub struct Core {
     pub pus: PuSet,
 }
 
-/// A processing unit: what Linux calls a CPU. All indices are logical, into the machine's arrays.
+/// A processing unit, a CPU in Linux's words. All indices are logical, into the machine's arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pu {
     /// Its logical index.
@@ -108,13 +107,13 @@ pub struct Machine {
     pub(crate) llcs: Vec<Llc>,
     pub(crate) cores: Vec<Core>,
     pub(crate) pus: Vec<Pu>,
-    /// Row-major, `nodes` × `nodes`.
+    /// Distances, 10 = local, row-major, `nodes` × `nodes`.
     pub(crate) distances: Vec<u32>,
     pub(crate) distances_reported: bool,
     pub(crate) allowed: PuSet,
     pub(crate) isolated: CpuSet,
     pub(crate) offline: CpuSet,
-    /// `u32::MAX` = no such PU; indexed by OS index.
+    /// Logical index by OS index; `u32::MAX` = no such PU.
     pub(crate) by_os: Vec<u32>,
 }
 
@@ -167,7 +166,7 @@ impl Machine {
         self.cores.iter().map(|core| core.pus.len()).max().unwrap_or(1)
     }
 
-    /// Whether it has more than one sort of core.
+    /// Says whether it has more than one kind of core.
     pub fn is_hybrid(&self) -> bool {
         self.cores.iter().any(|core| core.kind != CoreKind::Uniform)
     }
@@ -210,7 +209,7 @@ impl Machine {
         Ok(self)
     }
 
-    /// PUs that may be used: those of the given cpuset, or all that are not isolated.
+    /// PUs that may be used: the PUs of the given cpuset, or all that are not isolated.
     pub fn allowed(&self) -> &PuSet {
         &self.allowed
     }

@@ -1,5 +1,5 @@
-//! How near two PUs are: the order in which policies look for the next processor. Knows the tree,
-//! and no policy.
+//! Measures how near two PUs are in the tree: the order in which policies look for the next
+//! processor.
 
 use crate::id::PuId;
 use crate::machine::Machine;
@@ -18,7 +18,7 @@ pub enum Level {
     NumaNode,
     /// PUs of one package.
     Package,
-    /// All.
+    /// All PUs.
     Machine,
 }
 

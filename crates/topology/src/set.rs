@@ -24,60 +24,60 @@ macro_rules! set {
                 Self(Bitmap::with_capacity(bits))
             }
 
-            /// Adds one; true if it was not there.
+            /// Adds an index; true if it was not in the set.
             #[inline]
             pub fn insert(&mut self, item: $item) -> bool {
                 self.0.insert($unwrap(item))
             }
 
-            /// Takes one out; true if it was there.
+            /// Takes an index out; true if it was in the set.
             #[inline]
             pub fn remove(&mut self, item: $item) -> bool {
                 self.0.remove($unwrap(item))
             }
 
-            /// Whether it is there.
+            /// Says whether an index is in the set.
             #[inline]
             pub fn contains(&self, item: $item) -> bool {
                 self.0.contains($unwrap(item))
             }
 
-            /// Takes all out and keeps the capacity.
+            /// Takes all indices out and keeps the capacity.
             #[inline]
             pub fn clear(&mut self) {
                 self.0.clear();
             }
 
-            /// Whether nothing is there.
+            /// Says whether the set is empty.
             #[inline]
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }
 
-            /// How many are there.
+            /// Number of indices.
             #[inline]
             pub fn len(&self) -> usize {
                 self.0.len()
             }
 
-            /// The lowest.
+            /// The lowest index.
             #[inline]
             pub fn first(&self) -> Option<$item> {
                 self.iter().next()
             }
 
-            /// The highest.
+            /// The highest index.
             pub fn last(&self) -> Option<$item> {
                 self.0.last().map($wrap)
             }
 
-            /// All, in rising order.
+            /// All indices, in rising order.
             #[inline]
             pub fn iter(&self) -> $iter<'_> {
                 $iter(self.0.iter())
             }
 
-            /// What is in either.
+            /// Indices in either set.
             #[must_use]
             pub fn union(&self, other: &Self) -> Self {
                 let mut out = self.clone();
@@ -85,7 +85,7 @@ macro_rules! set {
                 out
             }
 
-            /// What is in both.
+            /// Indices in both sets.
             #[must_use]
             pub fn intersection(&self, other: &Self) -> Self {
                 let mut out = self.clone();
@@ -93,7 +93,7 @@ macro_rules! set {
                 out
             }
 
-            /// What is here and not in `other`.
+            /// Indices in this set and not in `other`.
             #[must_use]
             pub fn difference(&self, other: &Self) -> Self {
                 let mut out = self.clone();
@@ -106,7 +106,7 @@ macro_rules! set {
                 self.0.or_with(&other.0);
             }
 
-            /// Keeps only what is in `other` too.
+            /// Keeps only indices that are in `other` too.
             pub fn and_with(&mut self, other: &Self) {
                 self.0.and_with(&other.0);
             }
@@ -116,17 +116,17 @@ macro_rules! set {
                 self.0.subtract(&other.0);
             }
 
-            /// Whether all of this is in `other`.
+            /// Says whether all of this set is in `other`.
             pub fn is_subset(&self, other: &Self) -> bool {
                 self.0.is_subset(&other.0)
             }
 
-            /// Whether something is in both.
+            /// Says whether some index is in both.
             pub fn intersects(&self, other: &Self) -> bool {
                 self.0.intersects(&other.0)
             }
 
-            /// How many are in both; allocates nothing.
+            /// Number of indices in both; allocates nothing.
             pub fn common(&self, other: &Self) -> usize {
                 self.0.common(&other.0)
             }
@@ -210,7 +210,7 @@ macro_rules! set {
 }
 
 set! {
-    /// Processors by OS index: what affinity masks, cpusets and sysfs lists speak of.
+    /// Processors by OS index, as in affinity masks, cpusets and sysfs lists.
     ///
     /// ```
     /// use numaestro_topology::CpuSet;
@@ -222,7 +222,7 @@ set! {
 }
 
 set! {
-    /// Processors by logical index ([`PuId`]): what policies and the engine speak of.
+    /// Processors by logical index ([`PuId`]), as policies and the engine use them.
     PuSet, PuSetIter, PuId, PuId, |item: PuId| item.0
 }
 

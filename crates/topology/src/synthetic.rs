@@ -1,4 +1,5 @@
-//! hwloc's synthetic descriptions (`pack:2 numa:2 l3:4 core:8 pu:2`) of machines that are not here.
+//! Reads and writes hwloc's synthetic descriptions (`pack:2 numa:2 l3:4 core:8 pu:2`) of other
+//! machines than this one.
 //!
 //! Grammar: levels from the largest to the PUs, each `type:count` and `(attributes)` after it if
 //! wanted. A NUMA node is a level (`numa:2`) or attached to the level before it
@@ -26,7 +27,7 @@ use crate::machine::Machine;
 /// ```
 ///
 /// # Errors
-/// [`TopologyError::Synthetic`] with the column and what was expected there;
+/// [`TopologyError::Synthetic`] with the column and the text expected there;
 /// [`TopologyError::TooLarge`] beyond [`crate::PUS_MAX`] PUs.
 pub fn parse(text: &str) -> Result<Machine, TopologyError> {
     expansion::raw(&syntax::read(text)?)?.assemble("synthetic description")

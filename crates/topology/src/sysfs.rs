@@ -1,7 +1,6 @@
-//! Linux's description of the machine, read through a [`Tree`].
+//! Reads Linux's description of the machine through a [`Tree`].
 //!
-//! What is missing has a fallback, what is there and makes no sense is an error that names the
-//! file:
+//! A missing file has a fallback; a file that makes no sense is an error that names it:
 //!
 //! | missing | taken instead |
 //! |---|---|
@@ -14,8 +13,8 @@
 //! | every `distance` | 10 and 20 |
 //! | `cpu_capacity`, `cpu_core`, `cpu_atom` | all cores are of one kind |
 //!
-//! Dies and clusters are no levels of their own: what counts for placement, the cache below them,
-//! is one.
+//! Dies and clusters are no levels of their own: only the cache below them counts for placement,
+//! and that is a level.
 
 mod cores;
 mod nodes;
@@ -32,8 +31,7 @@ use source::{CPU, Source};
 /// not isolated.
 ///
 /// # Errors
-/// [`TopologyError`] with the path, what was expected there and what was found; or no processor is
-/// left.
+/// [`TopologyError`] with the path, the expected text and the text found; or no processor is left.
 pub fn read(tree: &dyn Tree, allowed: Option<&CpuSet>) -> Result<Machine, TopologyError> {
     let source = Source::new(tree);
     let online = online(&source)?;
@@ -93,7 +91,7 @@ fn isolated(source: &Source<'_>) -> Result<CpuSet, TopologyError> {
     Ok(source.list(&path)?.unwrap_or_default())
 }
 
-/// Plugged in but not online; where `present` is missing, what `offline` says.
+/// Processors that are plugged in but not online; where `present` is missing, those in `offline`.
 fn offline(source: &Source<'_>, online: &CpuSet) -> Result<CpuSet, TopologyError> {
     let known = match source.list(&format!("{CPU}/present"))? {
         Some(present) => present,

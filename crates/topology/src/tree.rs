@@ -1,5 +1,4 @@
-//! Where sysfs texts come from: a trait, so that a recorded machine is as good as this one. Opens
-//! no file.
+//! The source of sysfs texts is a trait, so that a recorded machine is as good as this one.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +8,7 @@ pub trait Tree {
     /// The whole text of a file; `None` if it is not there or cannot be read.
     fn read(&self, path: &str) -> Option<String>;
 
-    /// Names (not paths) of what is in a directory; empty if it is not there.
+    /// Names (not paths) of a directory's entries; empty if it is not there.
     fn list(&self, path: &str) -> Vec<String>;
 }
 
@@ -25,7 +24,7 @@ pub struct MemTree {
 pub struct RecordError {
     /// The line, from 1.
     pub line: usize,
-    /// What stands there, shortened.
+    /// The text of the line, shortened.
     pub found: String,
 }
 
@@ -102,7 +101,7 @@ impl Tree for MemTree {
     }
 }
 
-/// What comes after `directory/` in a path.
+/// The part of a path after `directory/`.
 fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     path.strip_prefix(directory)?.strip_prefix('/')
 }

@@ -1,4 +1,4 @@
-//! hwloc's XML export (`lstopo --of xml`, versions 2 and 1) of machines that are not here.
+//! Reads hwloc's XML export (`lstopo --of xml`, versions 2 and 1) of other machines than this one.
 //!
 //! Processors of `complete_cpuset` that have no `PU` element are listed as offline (hwloc leaves
 //! them out when they are offline or, unless asked with `--disallowed`, when they are outside its

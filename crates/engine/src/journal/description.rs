@@ -1,5 +1,5 @@
-//! A machine as text: a synthetic description if that says everything, else the sysfs files that a
-//! reader would need.
+//! Writes a machine as text: a synthetic description if that says everything, else the sysfs files
+//! that `sysfs::read` needs.
 
 use super::JournalError;
 use numaestro_topology::{CoreKind, CpuSet, Machine, MemTree, NumaNodeId, synthetic, sysfs};
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 const CPU: &str = "sys/devices/system/cpu";
 const NODE: &str = "sys/devices/system/node";
 
-/// See the module.
+/// A machine as text.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Description {
-    /// hwloc's words.
+    /// A synthetic description in hwloc's syntax.
     Synthetic(String),
-    /// [`MemTree`]'s text, and the OS indices that may be used.
+    /// The text of a [`MemTree`], and the OS indices of the PUs that may be used.
     Tree { files: String, allowed: String },
 }
 
@@ -40,7 +40,7 @@ impl Description {
     }
 }
 
-/// The files that sysfs would have for this machine.
+/// The files that sysfs would have for a machine.
 fn tree(machine: &Machine) -> MemTree {
     let mut out = MemTree::new();
     let online = machine.os_cpuset(&machine.all());
@@ -102,7 +102,7 @@ fn nodes(machine: &Machine, out: &mut MemTree) {
     }
 }
 
-/// Sorts of cores where capacities do not tell them apart.
+/// Adds the kinds of cores where capacities do not tell them apart.
 fn kinds(machine: &Machine, out: &mut MemTree) {
     let of = |kind: CoreKind| {
         let cores = machine.cores().iter().filter(|core| core.kind == kind);

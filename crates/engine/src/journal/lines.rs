@@ -1,5 +1,5 @@
-//! Events and actions as JSON: fields and words of the journal, which stay when the types inside
-//! the program change.
+//! Events and actions as JSON. The fields and words of the journal stay when the types inside the
+//! program change.
 
 use super::JournalError;
 use crate::event::{Action, Class, Event, PageHome, Wish};

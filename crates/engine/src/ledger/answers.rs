@@ -1,5 +1,5 @@
-//! What owners are told to leave and what they say to it: they have carried a target out, they have
-//! nothing to run on a processor, or they do not answer until their time is over.
+//! Owners are told to leave processors, and answer: they have carried a target out, or have nothing
+//! to run on a processor. Some do not answer before their time is over.
 
 use super::Ledger;
 use crate::event::{Class, Nanos};
@@ -7,8 +7,8 @@ use numaestro_policy::{PageHome, Slot};
 use numaestro_topology::{PuId, PuSet};
 
 impl Ledger {
-    /// Writes down what an application is told with its next target, and returns the epoch of that.
-    /// One of class fold has carried it out when the shell has.
+    /// Records the next target of an application, and returns its epoch. An application of class
+    /// fold has carried it out as soon as the shell has.
     pub(crate) fn send_target(&mut self, slot: Slot, pus: &PuSet, count: u32, (shared, lent): (bool, bool)) -> u32 {
         let sent = &mut self.accounts[slot.index()].sent;
         sent.pus.clone_from(pus);
@@ -19,7 +19,7 @@ impl Ledger {
         sent.epoch
     }
 
-    /// It is told where its pages go. False if it knows.
+    /// Records the home of an application's pages. False if it has been told the same before.
     pub(crate) fn send_pages(&mut self, slot: Slot, home: PageHome) -> bool {
         std::mem::replace(&mut self.accounts[slot.index()].sent.pages, home) != home
     }
@@ -30,7 +30,7 @@ impl Ledger {
         (sent.epoch, sent.adopted)
     }
 
-    /// An application has carried `epoch` out. True if it has left something by that.
+    /// An application has carried `epoch` out. True if it has left processors by that.
     pub(crate) fn adopted(&mut self, slot: Slot, epoch: u32, now: Nanos) -> bool {
         let account = &mut self.accounts[slot.index()];
         if epoch > account.sent.epoch || epoch <= account.sent.adopted {
@@ -45,7 +45,7 @@ impl Ledger {
         self.account(slot).leaving.len() < left
     }
 
-    /// Lets go of everything whose vacating was announced with `epoch` or before.
+    /// Lets go of every processor that it was told to leave with `epoch` or before.
     pub(crate) fn release_announced(&mut self, slot: Slot, epoch: u32, now: Nanos) {
         let mut vacated = std::mem::take(&mut self.scratch);
         let announced = |pu: &PuId| self.vacating.is_told(*pu, epoch);
@@ -61,31 +61,31 @@ impl Ledger {
         }
     }
 
-    /// Whether it knows of everything that it has to leave.
+    /// Says whether an application has been told of every processor that it has to leave.
     pub(crate) fn knows_to_leave(&self, slot: Slot) -> bool {
         self.account(slot).leaving.iter().all(|pu| self.vacating.is_told(pu, u32::MAX))
     }
 
-    /// Its latest target has told it what to leave.
+    /// An application's latest target has told it which processors to leave.
     pub(crate) fn announced(&mut self, slot: Slot, now: Nanos, grace: Nanos) {
         let account = &self.accounts[slot.index()];
         self.vacating.tell(slot, &account.leaving, account.sent.epoch, now, grace);
     }
 
-    /// It is forced to carry its latest target out.
+    /// The shell forces an application to carry its latest target out.
     pub(crate) fn forced(&mut self, slot: Slot, now: Nanos) {
         self.vacating.force(slot, self.accounts[slot.index()].sent.epoch, now);
     }
 
-    /// Lists in [`Self::vacating`], in order of arrival, only those that still have something to
-    /// leave.
+    /// Keeps in [`Self::vacating`] only the applications that still have processors to leave, in
+    /// order of arrival.
     pub(crate) fn tidy_vacating(&mut self) {
         let apps = &self.apps;
         self.vacating.tidy(|slot| apps[slot.index()].id);
     }
 
-    /// Notes on which of its processors an application has nothing to run; those that it was to
-    /// leave, it has left. True if that is new.
+    /// Records the processors on which an application has nothing to run. It has left those of them
+    /// that it was told to leave. True if that is new.
     pub(crate) fn idle(&mut self, slot: Slot, idle: &PuSet, now: Nanos) -> bool {
         let mut new = false;
         for pu in &self.accounts[slot.index()].owned {
@@ -106,8 +106,8 @@ impl Ledger {
         new
     }
 
-    /// What an application that says it could use this many processors can be taken to want: one
-    /// that has idle processors of its own uses the others, and no more.
+    /// The number of processors to take as the request of an application that says it could use
+    /// this many. One with idle processors of its own uses the others, and no more.
     pub(crate) fn usable_by(&self, slot: Slot, processors: u32) -> u32 {
         let idle = self.account(slot).owned.iter().filter(|&pu| self.pu(pu).idle).count() as u32;
         match idle {

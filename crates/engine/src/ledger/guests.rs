@@ -1,12 +1,12 @@
-//! Who runs on processors that others own. Whether a processor has guests decides what its owner
-//! and its other guests are told, so each change marks them.
+//! Records the applications that run on processors of others. A target says whether its processors
+//! are shared, so each change marks the owner and the other guests.
 
 use super::Ledger;
 use crate::account::Phase;
 use numaestro_policy::{PuState, Slot};
 use numaestro_topology::{PuId, PuSet};
 
-/// Whether guests may run there.
+/// Says whether guests may run on a processor in this state.
 pub(crate) fn is_place(state: PuState) -> bool {
     matches!(state, PuState::Free | PuState::Owned | PuState::Leaving)
 }
@@ -19,14 +19,14 @@ impl Ledger {
         self.guest_changed(slot, pu);
     }
 
-    /// It is not a guest there any more.
+    /// An application is not a guest on this processor any more.
     pub(crate) fn remove_guest(&mut self, slot: Slot, pu: PuId) {
         self.accounts[slot.index()].guest_of.remove(pu);
         self.pus[pu.index()].guests -= 1;
         self.guest_changed(slot, pu);
     }
 
-    /// It is a guest nowhere.
+    /// An application is a guest nowhere any more.
     pub(crate) fn remove_guests(&mut self, slot: Slot) {
         if self.account(slot).guest_of.is_empty() {
             return;
@@ -44,7 +44,7 @@ impl Ledger {
         self.accounts[slot.index()].guest_of = left;
     }
 
-    /// All in `order` are guests on every processor there is, where nobody owns any.
+    /// All applications in `order` become guests on every processor. Nobody owns any.
     pub(crate) fn add_guests_everywhere(&mut self, order: &[Slot]) {
         let places = self.pus.iter().filter(|pu| is_place(pu.state)).count();
         for &slot in order {
@@ -62,7 +62,8 @@ impl Ledger {
         }
     }
 
-    /// Whether a guest uses the processors it is on has changed: their owners may have to be told.
+    /// A guest has begun or ceased to use the processors it is on: their owners may have to be
+    /// told.
     pub(crate) fn mark_hosts(&mut self, slot: Slot) {
         let on = std::mem::take(&mut self.accounts[slot.index()].guest_of);
         for pu in &on {
@@ -71,7 +72,7 @@ impl Ledger {
         self.accounts[slot.index()].guest_of = on;
     }
 
-    /// Whether a guest of this processor uses it: one that waits for something outside does not.
+    /// Says whether a guest uses this processor: a guest that waits for something outside does not.
     pub(crate) fn runs_a_guest(&self, pu: PuId) -> bool {
         let uses = |&slot: &Slot| {
             let account = self.account(slot);
@@ -80,7 +81,7 @@ impl Ledger {
         self.pu(pu).guests > 0 && self.started.iter().any(uses)
     }
 
-    /// Everybody on this processor may have to be told whether it is shared.
+    /// All applications on this processor may have to be told whether it is shared.
     fn guest_changed(&mut self, slot: Slot, pu: PuId) {
         self.mark(slot);
         self.changed(slot);

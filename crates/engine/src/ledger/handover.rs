@@ -1,9 +1,9 @@
-//! How a processor changes hands, in two phases.
+//! A processor changes hands in two phases.
 //!
-//! [`Ledger::assign`] writes down who is next. A processor that nobody owns goes over at once; one
-//! that has an owner becomes `LEAVING` and stays its owner's. When the owner has left it, the
-//! application that is next owns it. So a processor never has two owners, and deciding again before
-//! the owner has answered only changes who is next.
+//! [`Ledger::assign`] records the next owner. A processor without an owner goes over at once. A
+//! processor with an owner becomes `LEAVING` and stays its owner's until the owner has left it;
+//! then the next owner has it. So a processor never has two owners, and deciding again before the
+//! owner has answered only changes the next owner.
 
 use super::Ledger;
 use crate::event::Nanos;
@@ -11,7 +11,7 @@ use numaestro_policy::{Former, Plan, PuState, Slot};
 use numaestro_topology::PuId;
 
 impl Ledger {
-    /// Carries a plan over.
+    /// Takes the homes and next owners of a plan over.
     pub(crate) fn carry_out(&mut self, plan: &Plan, now: Nanos) {
         for &slot in plan.rehomed() {
             // The plan knows this home already.
@@ -23,7 +23,7 @@ impl Ledger {
         }
     }
 
-    /// Writes down who is next.
+    /// Records the next owner of a processor.
     pub(crate) fn assign(&mut self, pu: PuId, next: Option<Slot>, now: Nanos) {
         let entry = self.pus[pu.index()];
         if entry.next == next {
@@ -46,10 +46,11 @@ impl Ledger {
         }
     }
 
-    /// Everything it owns or is to own is free or somebody else's, at once.
+    /// Every processor that an application owns or is to own is free, or goes to its next owner, at
+    /// once.
     pub(crate) fn give_up_all(&mut self, slot: Slot, now: Nanos) {
         let mut pus = std::mem::take(&mut self.scratch);
-        // What it owns is its own or leaving, so these are all.
+        // Each processor it owns is in `own` or in `leaving`, so these are all.
         pus.extend(self.app(slot).own.iter());
         pus.extend(self.account(slot).leaving.iter());
         for pu in pus.drain(..) {
@@ -64,7 +65,7 @@ impl Ledger {
         self.settle_leaving(slot);
     }
 
-    /// It vacates everything, as if others were next.
+    /// An application vacates all its processors, as if others were next.
     pub(crate) fn lend_all(&mut self, slot: Slot, now: Nanos) {
         if self.app(slot).allocation == 0 {
             return;
@@ -77,7 +78,7 @@ impl Ledger {
         self.scratch = pus;
     }
 
-    /// Another one is next, and nothing has followed from it yet.
+    /// Changes the next owner only; nothing follows from it yet.
     fn write_next(&mut self, pu: PuId, next: Option<Slot>) {
         let before = std::mem::replace(&mut self.pus[pu.index()].next, next);
         self.unplanned.pus.push(pu);
@@ -99,7 +100,7 @@ impl Ledger {
         }
     }
 
-    /// Nobody's becomes somebody's.
+    /// A processor without an owner goes to this application.
     fn take(&mut self, pu: PuId, slot: Slot, now: Nanos) {
         let entry = &mut self.pus[pu.index()];
         self.unmanaged -= u32::from(entry.state == PuState::Unmanaged);
@@ -132,7 +133,7 @@ impl Ledger {
         self.settle_leaving(owner);
     }
 
-    /// The owner is not on it any more: the one that is next has it.
+    /// The owner has left the processor: the next owner has it.
     pub(super) fn let_go(&mut self, pu: PuId, now: Nanos) {
         let entry = &mut self.pus[pu.index()];
         let Some(owner) = entry.owner.take() else { return };
@@ -153,7 +154,7 @@ impl Ledger {
         }
     }
 
-    /// One that has nothing to leave has no grace time either.
+    /// An application with no processor to leave has no grace time either.
     pub(super) fn settle_leaving(&mut self, slot: Slot) {
         if self.account(slot).leaving.is_empty() {
             self.vacating.settle(slot);

@@ -1,5 +1,5 @@
-//! Applications enter the ledger, are started, keep what they arrived with for a while, hold
-//! nothing while their children run, and leave.
+//! Applications enter the ledger, are started, keep the processors they arrived with for a while,
+//! hold none while their children run, and leave.
 
 use super::Ledger;
 use crate::account::{Account, Limits, Phase};
@@ -12,7 +12,7 @@ use numaestro_topology::PuSet;
 const THREADS_MAX: u32 = 1 << 16;
 
 impl Ledger {
-    /// A slot for the latest arrival: it waits, and has nothing.
+    /// Gives the latest arrival a slot: it waits, and has no processors.
     pub(crate) fn enter(&mut self, id: AppId, class: Class, limits: Limits) -> Slot {
         let slot = self.vacant.pop().unwrap_or_else(|| self.add_slot(id));
         let app = &mut self.apps[slot.index()];
@@ -41,7 +41,7 @@ impl Ledger {
         Slot(self.apps.len() as u32 - 1)
     }
 
-    /// It takes part from now on, or is a wrapper.
+    /// An application takes part from now on, or is a wrapper.
     pub(crate) fn start(&mut self, slot: Slot, phase: Phase, now: Nanos) {
         let at = self.place_in(&self.started, slot);
         self.started.insert(at, slot);
@@ -49,28 +49,28 @@ impl Ledger {
         self.set_phase(slot, phase);
     }
 
-    /// One that has been started takes part from now on, or is a wrapper.
+    /// An application that has been started takes part from now on, or is a wrapper.
     pub(crate) fn set_phase(&mut self, slot: Slot, phase: Phase) {
         self.accounts[slot.index()].phase = phase;
         self.mark(slot);
         self.changed(slot);
     }
 
-    /// It keeps what it has, or does so no longer.
+    /// An application keeps the processors it has, or does so no longer.
     pub(crate) fn pin(&mut self, slot: Slot, pinned: bool) {
         let before = std::mem::replace(&mut self.accounts[slot.index()].pinned, pinned);
         self.pinned = self.pinned - u32::from(before) + u32::from(pinned);
     }
 
-    /// Nobody keeps what it has any longer.
+    /// No application keeps its processors any longer.
     pub(crate) fn unpin_all(&mut self) {
         for index in 0..self.started.len() {
             self.pin(self.started[index], false);
         }
     }
 
-    /// Processors of those that keep what they have, if there are such. One that has nothing left
-    /// keeps nothing.
+    /// Number of processors that pinned applications keep, if there are such applications. An
+    /// application that has lost all its processors is pinned no longer.
     pub(crate) fn keep_pinned(&mut self) -> Option<u32> {
         if !self.pins() {
             return None;
@@ -87,7 +87,7 @@ impl Ledger {
         Some(kept)
     }
 
-    /// It does not run any more: it has nothing, not even as a guest.
+    /// An application is stopped: it has no processors, not even as a guest.
     pub(crate) fn stop(&mut self, slot: Slot, now: Nanos) {
         self.remove_guests(slot);
         self.give_up_all(slot, now);
@@ -95,7 +95,7 @@ impl Ledger {
         self.changed(slot);
     }
 
-    /// What policies see of the wishes of one application. `owns`: processors have owners.
+    /// Clamps the wishes of one application, as policies see them. `owns`: processors have owners.
     pub(crate) fn clamp_wish(&mut self, slot: Slot, owns: bool, most_of_party: u32) {
         let usable = self.usable.len() as u32;
         let activity = &mut self.accounts[slot.index()].activity;

@@ -1,20 +1,20 @@
-//! What is measured of applications: processor time, speedups, and where their pages are. A speedup
-//! that was measured with another number of processors, or that is not possible, is dropped.
+//! Records measurements of applications: processor time, speedups, and the nodes of their pages. It
+//! drops a speedup that was measured with another number of processors, or that is not possible.
 
 use super::Ledger;
 use crate::event::Nanos;
 use numaestro_policy::{Slot, Speedup};
 
-/// Greatest speedup that is believed, times the number of processors: beyond that it is a mistake
-/// or a lie.
+/// Greatest speedup that counts, times the number of processors: a greater one is a mistake or a
+/// lie.
 const SUPERLINEAR_MAX: u32 = 4;
 
 /// Most points of a speedup curve that are kept for one application.
 const CURVE_MAX: usize = 64;
 
 impl Ledger {
-    /// A speedup was measured with this many processors. True if policies may use it: it was
-    /// measured with what the application has now, and is possible.
+    /// A speedup was measured with this many processors. True if policies may use it: the
+    /// application has the same number now, and the speedup is possible.
     pub(crate) fn measured(&mut self, slot: Slot, processors: u32, speedup_milli: u32) -> bool {
         let app = &mut self.apps[slot.index()];
         let most = processors.saturating_mul(SUPERLINEAR_MAX).saturating_mul(1000);
@@ -35,7 +35,8 @@ impl Ledger {
         true
     }
 
-    /// A report counts while its application has as many processors as when it was measured.
+    /// Drops reports that were measured with another number of processors than the application has
+    /// now.
     pub(crate) fn forget_old_reports(&mut self) {
         for &slot in &self.started {
             let app = &mut self.apps[slot.index()];
@@ -45,7 +46,7 @@ impl Ledger {
         }
     }
 
-    /// Where the pages of an application are, bytes by node.
+    /// Sets the memory of an application, bytes by node.
     pub(crate) fn set_memory(&mut self, slot: Slot, bytes: impl Iterator<Item = u64>) {
         let memory = &mut self.apps[slot.index()].memory;
         memory.clear();

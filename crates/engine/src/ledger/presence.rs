@@ -12,7 +12,7 @@ impl Ledger {
         there.map(|(index, _)| PuId(index as u32)).collect()
     }
 
-    /// A processor is gone. Its owner has lost it at once.
+    /// A processor is gone. Its owner loses it at once.
     pub(crate) fn offline(&mut self, pu: PuId, now: Nanos) {
         self.assign(pu, None, now);
         if let Some(owner) = self.pus[pu.index()].owner {
@@ -45,7 +45,7 @@ impl Ledger {
         self.unmanaged += 1;
     }
 
-    /// Unmanaged load is on so many processors at most: those that it has left can be given again.
+    /// Unmanaged load is on at most so many processors: the others can be given again.
     pub(crate) fn take_from_unmanaged(&mut self, most: u32) {
         if self.unmanaged <= most {
             return;

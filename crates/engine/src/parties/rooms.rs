@@ -1,9 +1,10 @@
-//! How much room parties have left: what is held for them, and what they may still have.
+//! Counts the room of each party: the processors that are held for it, and those that it may still
+//! have.
 
 use crate::site::Site;
 use numaestro_policy::{Party, Shares};
 
-/// By party.
+/// The rooms of all parties.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rooms {
     rooms: Vec<Room>,
@@ -16,20 +17,20 @@ pub(super) struct Room {
     pub most: u32,
     /// Processors kept for it in this division.
     pub reserved: u32,
-    /// What it has in the division that is looked at.
+    /// Processors it has in the division that is counted.
     pub count: u32,
 }
 
 impl Room {
-    /// Processors that nobody else can have.
+    /// Processors that no other party can have.
     pub(super) fn held(self) -> u32 {
         self.count.max(self.reserved)
     }
 }
 
 impl Rooms {
-    /// Limits of each party in this division, where nobody has anything yet: those that keep what
-    /// they have from a former manager's time count already.
+    /// Sets the limits of each party in this division, before anything is given. Processors that
+    /// applications keep from a former manager's time count already.
     pub(super) fn open(&mut self, site: &Site) {
         let room = |party: &Party| Room { most: party.most.max(1), reserved: party.reserved.min(party.most), count: 0 };
         self.rooms.clear();
@@ -52,7 +53,7 @@ impl Rooms {
         }
     }
 
-    /// What each party has in a division.
+    /// Counts the processors of each party in a division.
     pub(super) fn count(&mut self, site: &Site, shares: &Shares) {
         self.rooms.iter_mut().for_each(|room| room.count = 0);
         for &slot in site.among.order() {
@@ -60,12 +61,12 @@ impl Rooms {
         }
     }
 
-    /// A party has that many more.
+    /// A party has `more` processors more.
     pub(crate) fn add(&mut self, party: u32, more: u32) {
         self.rooms[party as usize].count += more;
     }
 
-    /// By party.
+    /// The rooms, by party.
     pub(super) fn each(&self) -> &[Room] {
         &self.rooms
     }
@@ -74,12 +75,12 @@ impl Rooms {
         self.rooms[party as usize]
     }
 
-    /// Processors that somebody has or that are kept for somebody.
+    /// Processors that some party has or that are kept for one.
     pub(super) fn held(&self) -> u32 {
         self.rooms.iter().map(|room| room.held()).sum()
     }
 
-    /// How many more a party may have of `capacity`.
+    /// The number of processors that a party may have in addition, of `capacity`.
     pub(crate) fn left_for(&self, party: u32, capacity: u32) -> u32 {
         let room = self.of(party);
         let own = room.held() - room.count;

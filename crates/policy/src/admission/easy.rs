@@ -19,7 +19,7 @@
 //! runs longer than its estimate is expected to end at any moment.
 //!
 //! **Differs from the paper**: it kills jobs at their estimate; here they go on, and the head may
-//! start later than was reserved.
+//! start later than its reservation says.
 //!
 //! **Use when** jobs are rigid and their users give estimates. **Avoid when** nobody does: then it
 //! is `fcfs`.
@@ -28,7 +28,7 @@ use crate::answer::Answer;
 use crate::part::{Admission, Info, Queue, Waiting};
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Admission> = Answer {
     info: Info {
         name: "easy",
@@ -44,11 +44,11 @@ const NEVER: u64 = u64::MAX;
 /// Config: none. State: a buffer.
 #[derive(Debug, Clone, Default)]
 pub struct Easy {
-    /// Expected end and processors of those that run.
+    /// Expected end and processors of the running applications.
     ends: Vec<(u64, u32)>,
 }
 
-/// What the head has been promised.
+/// The reservation of the head of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reservation {
     shadow: u64,
@@ -76,7 +76,7 @@ impl Admission for Easy {
         }
         let from = from.max(1);
         let fits = |waiting: &Waiting| waiting.need(capacity) <= queue.free;
-        // The reservation costs more than looking whether anybody could use it.
+        // The reservation costs more than a search for an application that could use it.
         let first = if queue.free == 0 { None } else { others.get(from - 1..)?.iter().position(fits) }? + from;
         let Reservation { shadow, extra } = self.reserve(view, queue, need);
         let overtakes = |waiting: &Waiting| {
@@ -88,7 +88,8 @@ impl Admission for Easy {
 }
 
 impl Easy {
-    /// When the head can have `need` processors, and what is left then.
+    /// Reserves: the time when the head can have `need` processors, and the number that is left
+    /// then.
     fn reserve(&mut self, view: &View<'_>, queue: Queue<'_>, need: u32) -> Reservation {
         let now = view.now_ns;
         let end = |start: u64, estimate: Option<u64>| estimate.map_or(NEVER, |ns| start.saturating_add(ns).max(now));
@@ -104,7 +105,7 @@ impl Easy {
         self.ends.sort_unstable();
         let (mut free, mut shadow) = (queue.free, now);
         for &(end, processors) in &self.ends {
-            // All that end at the same time count, so that the order among them means nothing.
+            // All applications that end at the same time count, so their order does not matter.
             if free >= need && end > shadow {
                 break;
             }
@@ -151,7 +152,7 @@ mod tests {
         case.with_view(|view| {
             let mut easy = Easy::default();
             assert_eq!(easy.next(view, Queue { waiting: &queue, started: &[], free: 2 }, 0), Some(2));
-            // The one that was taken has the extra processor for ever.
+            // The application that was taken has the extra processor for ever.
             let (left, started) = ([queue[0], queue[1], queue[3]], [queue[2]]);
             assert_eq!(easy.next(view, Queue { waiting: &left, started: &started, free: 1 }, 2), None);
         });

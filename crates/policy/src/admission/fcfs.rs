@@ -1,4 +1,4 @@
-//! Strictly in order of arrival: nobody starts before the one that came before.
+//! Applications start strictly in order of arrival.
 //!
 //! **Source**: FCFS of the parallel workloads literature (Lifka 1995, §2; Mu'alem and Feitelson
 //! 2001, §2).
@@ -20,7 +20,7 @@ use crate::answer::Answer;
 use crate::part::{Admission, Info, Queue};
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Admission> = Answer {
     info: Info {
         name: "fcfs",

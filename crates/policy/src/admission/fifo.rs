@@ -18,7 +18,7 @@
 use crate::answer::Answer;
 use crate::part::{Admission, Info};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Admission> = Answer {
     info: Info {
         name: "fifo",

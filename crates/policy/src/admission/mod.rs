@@ -1,5 +1,5 @@
-//! When a waiting application starts. One answer a file; a user's `wait` or `no-wait` goes before
-//! all of them, in the engine.
+//! Admission decides when a waiting application starts. One answer a file; a user's `wait` or
+//! `no-wait` goes before all of them, in the engine.
 
 mod easy;
 mod fcfs;

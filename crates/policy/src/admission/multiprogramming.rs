@@ -1,12 +1,13 @@
-//! As many applications at once as use the machine well: more when those that run cannot use the
+//! As many applications at once as use the machine well: more when the running ones cannot use the
 //! rest of it.
 //!
 //! **Source**: the long-term part of PDPA, Martorell et al. 2000, §4.4 and §6.4; the condition from
 //! the abstract of Corbalán, Martorell, Labarta, OSDI 2000.
 //!
 //! **Terms**: level = applications that run, n; free = processors that nobody has, nor keeps; start
-//! = what PDPA starts one with: BASE, or the request if that is less, on machines below 4·BASE a
-//! quarter of them; stable, bad = what PDPA says of the search for an application's count.
+//! = the number that PDPA starts an application with: BASE, or the request if that is less, on
+//! machines below 4·BASE a quarter of them; stable, bad = the state of PDPA's search for an
+//! application's count.
 //!
 //! **Algorithm**
 //! ```text
@@ -20,8 +21,8 @@
 //! **Differs from the paper**: it tells no rule, and not whether a place that becomes free is used
 //! for a test or for the next one in the queue (here, by default, for the next one).
 //!
-//! **Progress**: where nobody runs the first one starts; every search ends, at the latest when its
-//! patience does.
+//! **Progress**: where nothing runs the first application starts; every search ends, at the latest
+//! when its patience does.
 //!
 //! **Use when** jobs queue and some of them scale badly. **Avoid when** programs are interactive or
 //! never end: with scalable ones on every processor the next waits until one ends (`share`).
@@ -33,7 +34,7 @@ use crate::rejected::Rejected;
 use crate::share::pdpa::start;
 use crate::view::{Search, Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Admission> = Answer {
     info: Info {
         name: "multiprogramming",
@@ -43,24 +44,24 @@ pub const ANSWER: Answer<dyn Admission> = Answer {
     build: |given| Ok(Box::new(Multiprogramming::read(given)?)),
 };
 
-/// Level up to which nothing is asked, where nothing else is said (Martorell et al. 2000, §6.4: 4
-/// or 5).
+/// Default of the level up to which applications start without conditions on the others (Martorell
+/// et al. 2000, §6.4: 4 or 5).
 const INITIAL: u32 = 4;
-/// PDPA's BASE, where nothing else is said.
+/// Default of PDPA's BASE, processors.
 const BASE: u32 = 4;
 
-/// What a place that has become free is used for first.
+/// The first use of a place that has become free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Finish {
-    /// The next in the queue.
+    /// It goes to the next in the queue.
     #[default]
     Admit,
-    /// Tests of those that run.
+    /// It goes to tests of the running applications.
     Test,
 }
 
 impl Finish {
-    /// With the words in policy texts.
+    /// All of them, with their words in policy texts.
     pub const ALL: [(&'static str, Self); 2] = [("admit", Self::Admit), ("test", Self::Test)];
 }
 
@@ -106,7 +107,7 @@ impl Multiprogramming {
         view.capacity.saturating_sub(view.order.iter().map(taken).sum())
     }
 
-    /// Whether one more may run beside those that do.
+    /// Says whether one more application may run.
     fn has_room(&self, view: &View<'_>) -> bool {
         let n = view.order.len() as u32;
         let any = |found: fn(Search) -> bool| view.order.iter().any(|&slot| found(view.app(slot).search));
@@ -151,7 +152,8 @@ impl Admission for Multiprogramming {
     }
 
     fn starts(&mut self, view: &View<'_>, app: Slot, offer: Offer) -> bool {
-        // Others may be without processors for reasons of their own: what this one takes is free.
+        // Others may be without processors for reasons of their own: this one takes only free
+        // processors.
         offer.count >= view.app(app).min.max(1)
     }
 }
@@ -169,7 +171,8 @@ mod tests {
         Waiting { app: Slot(99), processors, estimate_ns: None }
     }
 
-    /// Whether one that wants so many starts on sixteen processors beside those that have two each.
+    /// Says whether an application that wants so many starts on 16 processors beside others that
+    /// have 2 each.
     fn starts(admission: &mut Multiprogramming, running: &[Search], wants: u32) -> bool {
         let mut case = Case::new(16).wants(&vec![16; running.len()]).holds(&vec![2; running.len()]);
         for (app, &search) in case.apps.iter_mut().zip(running) {

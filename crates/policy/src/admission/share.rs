@@ -1,4 +1,5 @@
-//! Everybody starts; when there are more applications than processors, several run on one.
+//! Every application starts at once; when there are more applications than processors, several run
+//! on one.
 //!
 //! **Source**: this project. Nobody waits behind a program that may never end.
 //!
@@ -20,7 +21,7 @@ use crate::answer::Answer;
 use crate::part::{Admission, Info, Offer};
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Admission> = Answer {
     info: Info {
         name: "share",

@@ -1,8 +1,8 @@
 //! The promises of every answer, checked in random situations: one suite for each part, run over
 //! every registered answer.
 //!
-//! An answer takes part as soon as its room lists it, with its default parameters. Other parameters
-//! stand below.
+//! The tests cover an answer as soon as its part lists it, with its default parameters. Other
+//! parameters stand below.
 
 use super::{Case, app, random_case};
 use crate::answer::Answer;
@@ -49,7 +49,7 @@ const VARIANTS: [(Part, &[&str]); 4] = [
     (Part::Admission, &["multiprogramming(initial=1,max=2,finish=test)"]),
 ];
 
-/// Cannot be made without parameters.
+/// An answer that cannot be made without parameters.
 const NEEDS_PARAMETERS: &str = "fixed";
 
 /// Texts of every answer of a part, and of its variants.
@@ -99,7 +99,7 @@ fn every_admission_conforms() {
     }
 }
 
-/// Whatever the situation: G2, G3, limits, the same answer twice, work conservation where promised.
+/// In every situation: G2, G3, limits, the same answer twice, work conservation where promised.
 fn share_conforms(share: &mut dyn Share) {
     let mut random = Random::new(0x5EED);
     for round in 0..2000 {
@@ -132,12 +132,12 @@ fn share_conforms(share: &mut dyn Share) {
     }
 }
 
-/// Decisions until nothing moves: one to send everybody away from where it must not be, one to give
-/// what that has left.
+/// Decisions until nothing moves: one takes processors where applications must not be, one gives
+/// them to others.
 const ROUNDS_TO_REST: u32 = 2;
 
-/// Whatever the situation and the counts: everybody has as many as it should, nobody moves without
-/// need.
+/// In every situation with all counts: each application has as many processors as it should, and
+/// none moves without need.
 fn placement_conforms(text: &str, make: &dyn Fn(u64) -> Box<dyn Placement>) {
     let mut random = Random::new(0xF00D);
     for round in 0..2000 {
@@ -157,7 +157,7 @@ fn placement_conforms(text: &str, make: &dyn Fn(u64) -> Box<dyn Placement>) {
             let right = if placement.selective() { is.len() <= count as usize } else { is.len() == count as usize };
             assert!(right, "{text} {round}: {} processors instead of {count}", is.len());
             // Where applications have homes of their own, being elsewhere is a reason to move;
-            // others move only what pays (their own tests).
+            // others make only moves that pay (their own tests).
             let may_move = placement.selective() && placement.gives_homes() || placement.moves();
             assert!(
                 may_move || is.common(was) == was.len().min(is.len()),
@@ -169,7 +169,8 @@ fn placement_conforms(text: &str, make: &dyn Fn(u64) -> Box<dyn Placement>) {
     }
 }
 
-/// Decisions about the same situation, each carried out: what one gives the next one must not take.
+/// Decides about the same situation again and again, and carries each decision out: the next one
+/// must not take processors that the last one has given.
 fn comes_to_rest(case: &mut Case, placement: &mut dyn Placement, counts: &[u32], of: &str) {
     let mut places = case.place(placement, counts);
     for _ in 0..ROUNDS_TO_REST {
@@ -184,7 +185,7 @@ fn comes_to_rest(case: &mut Case, placement: &mut dyn Placement, counts: &[u32],
 /// Quanta for each application or thread within which it must have run.
 const PATIENCE: u32 = 4;
 
-/// Whatever happens: the answer is a possible one and the same when asked again, a turn ends after
+/// After every event the answer is a possible one and the same when asked again, a turn ends after
 /// it has begun, and every application that stays runs again and again (G7).
 fn turns_conform(text: &str, make: &dyn Fn() -> Box<dyn Turns>) {
     if make().chooses_threads() {
@@ -222,8 +223,8 @@ fn one_turn(text: &str, case: &mut Case, turns: &mut dyn Turns) -> Vec<Slot> {
     turn.running
 }
 
-/// Whatever the situation: pages go to a node that there is, the same one when asked again, and
-/// only an answer that says so needs control of them.
+/// In every situation pages go to a node of the machine, the same one when asked again, and only an
+/// answer that says so needs control of them.
 fn pages_conform(text: &str, pages: &dyn Pages) {
     let mut random = Random::new(0x9A6E);
     for round in 0..500 {
@@ -240,8 +241,8 @@ fn pages_conform(text: &str, pages: &dyn Pages) {
     }
 }
 
-/// Whatever the queue: the next one is in it, the same when asked again, and on an empty machine
-/// somebody starts.
+/// With every queue the next application is in it and the same when asked again, and on an empty
+/// machine one starts.
 fn admission_conforms(text: &str, admission: &mut dyn Admission) {
     let mut random = Random::new(0xAD31);
     for round in 0..1000 {
@@ -275,7 +276,7 @@ fn admission_conforms(text: &str, admission: &mut dyn Admission) {
     }
 }
 
-/// One more application, which waits.
+/// Adds an application that waits.
 fn wait(case: &mut Case, random: &mut Random) -> Waiting {
     let slot = Slot(case.apps.len() as u32);
     let processors = 1 + random.below(2 * case.pus.len() as u32);

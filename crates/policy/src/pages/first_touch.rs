@@ -11,14 +11,14 @@
 //!
 //! **Differs from the paper**: no.
 //!
-//! **Use when** threads stay near what they initialised. **Avoid when** one thread initialises what
-//! all use.
+//! **Use when** threads stay near the pages they initialised. **Avoid when** one thread
+//! initialises pages that all use.
 
 use crate::answer::Answer;
 use crate::part::{Info, PageHome, Pages};
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Pages> = Answer {
     info: Info {
         name: "first-touch",

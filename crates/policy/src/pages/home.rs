@@ -20,7 +20,7 @@ use crate::answer::Answer;
 use crate::part::{Info, Needs, PageHome, Pages};
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Pages> = Answer {
     info: Info {
         name: "home",

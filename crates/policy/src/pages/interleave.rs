@@ -11,17 +11,18 @@
 //! ```
 //!
 //! **Differs from the paper**: only over the nodes of the application itself, not over all. When
-//! these change only new pages follow at once; those on nodes that it has left follow where that is
-//! worth it ([`super::worth`]).
+//! these change, only new pages follow at once; pages on nodes that it has left follow where that
+//! is worth it ([`super::worth`]).
 //!
-//! **Use when** one thread initialises what threads on several nodes use, or one node's way to
-//! memory is too narrow. **Avoid when** threads use mostly what they have initialised themselves.
+//! **Use when** one thread initialises pages that threads on several nodes use, or one node's way
+//! to memory is too narrow. **Avoid when** threads use mostly pages that they have initialised
+//! themselves.
 
 use crate::answer::Answer;
 use crate::part::{Info, Needs, PageHome, Pages};
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Pages> = Answer {
     info: Info {
         name: "interleave",

@@ -1,5 +1,5 @@
-//! Where an application's pages go. One answer a file; [`worth`] is whether those follow that are
-//! elsewhere.
+//! Pages parts decide where an application's pages go. One answer a file; [`worth`] decides whether
+//! pages on other nodes follow.
 
 mod first_touch;
 mod home;

@@ -35,7 +35,7 @@ use crate::view::{Slot, View};
 use numaestro_topology::{Level, PuId, PuSet};
 use std::cmp::Reverse;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "affinity",
@@ -45,13 +45,13 @@ pub const ANSWER: Answer<dyn Placement> = Answer {
     build: |given| Ok(Box::new(Affinity::new(given.tie()?.unwrap_or(Tie::Lowest), given.seed()))),
 };
 
-/// Smallest is taken first.
+/// The order of candidates: the smallest key is taken first.
 type Key = (u8, Reverse<u64>, bool, [u32; 4], [u32; 4], u64);
 
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Affinity {
-    /// Config: what decides among equals. Default: the lowest index (the paper says nothing).
+    /// Config: the rule for ties. Default: the lowest index (the paper says nothing).
     tie: Tie,
     random: Random,
     surplus: Surplus,
@@ -61,7 +61,7 @@ pub struct Affinity {
     counts: GroupCounts,
     /// Free processors that may be taken, in hardware order.
     found: Vec<PuId>,
-    /// Those of them that matter, with their keys.
+    /// Free processors that matter, with their keys.
     candidates: Vec<(Key, PuId)>,
     /// Distance from the application's nodes, by node.
     distance: Vec<u32>,
@@ -117,7 +117,7 @@ impl Placement for Affinity {
 }
 
 impl Affinity {
-    /// Gives one application the best of the free processors, if need be only of those `within`.
+    /// Gives one application the best of the free processors; with `within` only of those.
     fn serve(
         &mut self,
         view: &View<'_>,
@@ -136,8 +136,7 @@ impl Affinity {
         self.take(plan, slot, lacking as usize);
     }
 
-    /// The free processors; with `spread` only one of each core that nobody is on, if those are
-    /// enough.
+    /// Finds the free processors; with `spread` only one of each empty core, if those are enough.
     fn find_candidates(&mut self, plan: &Plan, view: &View<'_>, spread: bool, lacking: usize, within: Option<&PuSet>) {
         let free = || within.unwrap_or(plan.free()).iter().filter(|&pu| plan.free().contains(pu));
         self.found.clear();
@@ -191,16 +190,16 @@ impl Affinity {
         }));
     }
 
-    /// Rule 3 for an application that has none: the smallest group with room, and inside it those
-    /// with most room first.
+    /// Rule 3 for an application without processors: the smallest group with room, and inside it
+    /// the parts with most room first.
     fn key_by_room(&mut self, view: &View<'_>, slot: Slot, lacking: u32) {
         self.counts.count(view, self.found.iter().copied());
         let home = self.group_with_room(view, lacking);
         if let Some((level, object)) = home
             && self.tie == Tie::Lowest
         {
-            // There are enough of these, and they come before all others: the keys of those are not
-            // needed.
+            // There are enough of these, and they come before all others, so the others need no
+            // keys.
             let matters = |&pu: &PuId| {
                 view.machine.object(level, pu) == object
                     || view.former(pu) == Some(slot)
@@ -228,7 +227,7 @@ impl Affinity {
             |(level, counts)| {
                 let most = counts.iter().copied().max().filter(|&most| most >= lacking)?;
                 let object = |pu: PuId| view.machine.object(level, pu);
-                // They are in hardware order.
+                // The candidates are in hardware order.
                 let first = self.found.iter().find(|&&pu| counts[object(pu) as usize] == most)?;
                 Some((level, object(*first)))
             },

@@ -1,4 +1,5 @@
-//! Where the application has been before, else where most of it is, else where most is free.
+//! A processor that the application had before, else one of the node with most of its own, else one
+//! of the node with most free ones.
 //!
 //! **Source**: the cluster-free schemes (release, hold, partial hold) of Koita et al. §2.2.1 with
 //! their base priority (§2.2).
@@ -31,7 +32,7 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "base-priority",
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn then_where_most_of_it_was_whoever_is_there_now() {
-        // It has had 4 and 5, which somebody else has now; it has nothing.
+        // The application has had 4 and 5, which another has now; it has no processors.
         let mut case = Case::on("numa:3 core:4 pu:1").wants(&[1, 2]);
         case.give(Slot(1), PuId(4), 0);
         case.give(Slot(1), PuId(5), 0);

@@ -1,4 +1,4 @@
-//! An empty pool, or none yet.
+//! An empty pool; an application waits until there is one.
 //!
 //! **Source**: Brecht 1997, §6.2 (named as a possible strategy, not evaluated).
 //!
@@ -11,8 +11,8 @@
 //! j outgrows its pools: the q with the largest avail(q), or no more with overflow=deny
 //! ```
 //!
-//! **Differs from the paper**: it does not say what happens when an application outgrows its pool;
-//! both ways are there.
+//! **Differs from the paper**: it gives no rule for an application that outgrows its pool; both
+//! ways are there.
 //!
 //! **Use when** nobody may disturb anybody, and waiting is cheap. **Avoid when** processors must
 //! not lie idle: an application of one processor keeps a whole pool for itself. With
@@ -23,7 +23,7 @@ use super::machinery::pools::PoolLevel;
 use crate::answer::Answer;
 use crate::part::{Info, Placement};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info { name: "empty-pool", summary: "A pool that nobody is in, or wait", source: "Brecht 1997, §6.2" },
     build: build::<EmptyPoolRule>,

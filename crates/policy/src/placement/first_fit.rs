@@ -21,7 +21,7 @@ use super::machinery::pools::PoolLevel;
 use crate::answer::Answer;
 use crate::part::{Info, Placement};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info { name: "first-fit", summary: "The first pool with a free processor", source: "Brecht 1997, §6" },
     build: build::<FirstFitRule>,

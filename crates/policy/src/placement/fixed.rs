@@ -1,4 +1,4 @@
-//! Exactly where the policy's text says.
+//! Exactly the processors that the policy's text names.
 //!
 //! **Source**: the experiments of Brecht 1993, §7, and their notation: `---- ---3 --42 ---1` is a
 //! machine of four stations of four processors, and the second process of the application is put on
@@ -27,7 +27,7 @@ use crate::shares::Shares;
 use crate::view::{AppId, View};
 use numaestro_topology::{Machine, PuId, PuSet};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info { name: "fixed", summary: "Exactly where the policy's text says", source: "Brecht 1993, §7" },
     build: |given| {
@@ -41,18 +41,18 @@ pub const ANSWER: Answer<dyn Placement> = Answer {
 struct Places {
     /// Processors in the order of its processes.
     order: Vec<PuId>,
-    /// Processors of the machine that is meant.
+    /// Number of processors of the machine that the text is for.
     positions: usize,
 }
 
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Fixed {
-    /// Config: as it was given.
+    /// Config: the text as it was given.
     text: String,
     places: Vec<Places>,
     surplus: Surplus,
-    /// Which of `places` an application has, by slot.
+    /// Index in `places` of each application, by slot.
     chosen: Vec<Option<(AppId, u32)>>,
     /// Applications seen so far.
     arrivals: u32,
@@ -62,14 +62,13 @@ impl Fixed {
     /// From the value of `at`.
     ///
     /// # Errors
-    /// Where it is no placement.
+    /// The column at which the text is no placement.
     pub fn new(text: &str) -> Result<Self, Rejected> {
         let places = text.split(';').map(read).collect::<Result<_, _>>()?;
         Ok(Self { text: text.to_owned(), places, surplus: Surplus::default(), chosen: Vec::new(), arrivals: 0 })
     }
 
-    /// Which places an application has: those of its number in the order of arrival, round and
-    /// round.
+    /// The places of an application: those of its number in the order of arrival, in rotation.
     fn places_of(&mut self, view: &View<'_>, slot: crate::view::Slot) -> usize {
         if self.chosen.len() <= slot.index() {
             self.chosen.resize(slot.index() + 1, None);
@@ -166,7 +165,7 @@ mod tests {
         Fixed::new(at).unwrap()
     }
 
-    /// Where an application is that is created process by process.
+    /// Processors of an application after each process is created.
     fn created(at: &str) -> Vec<String> {
         let mut case = Case::on(HECTOR).wants(&[4]);
         let mut placement = fixed(at);

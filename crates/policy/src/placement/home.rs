@@ -1,4 +1,5 @@
-//! Each application has a node to itself, and spills over into nodes that are nobody's home.
+//! Each application has a node to itself, and spills over into nodes that are no application's
+//! home.
 //!
 //! **Source**: the home-cluster schemes of Koita et al. §2.1, §2.2.2: basic home with
 //! `share=demand(idle=home)`, slide with `share=demand(idle=slide)`.
@@ -33,7 +34,7 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "home",
@@ -74,7 +75,7 @@ impl Home {
         }
     }
 
-    /// Nobody stays in somebody else's home.
+    /// Sends each application away from the homes of others.
     fn evict(&mut self, view: &View<'_>, plan: &mut Plan) {
         for &slot in view.order {
             let grants = &self.grants;
@@ -129,7 +130,7 @@ mod tests {
         Home::new(Tie::Lowest, 0)
     }
 
-    /// Four nodes of four, applications at home in the first ones.
+    /// Four nodes of 4 processors, applications at home in the first ones.
     fn at_home(requests: &[u32]) -> Case {
         let mut case = Case::on("numa:4 core:4 pu:1").wants(requests);
         for slot in 0..requests.len() {
@@ -167,7 +168,8 @@ mod tests {
             case.give(Slot(0), PuId(pu), 0);
         }
         let counts = [7, 4, 4, 4];
-        // One more at home for what it lacked; 4 and 5 are given up but count until they are left.
+        // It gets one more at home for the processor it lacked; 4 and 5 are given up but count
+        // until they are left.
         assert_eq!(case.place(&mut lowest(), &counts), ["0-3", "8-11", "12-15", "6-7"]);
     }
 

@@ -27,7 +27,7 @@ use crate::shares::Shares;
 use crate::view::View;
 use numaestro_topology::PuId;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "limited",
@@ -87,7 +87,7 @@ impl Placement for Limited {
                 self.grants.evict(view, plan, slot, pu);
             }
             if plan.count(slot) == 0 {
-                // At once, so that the next one sees what is left.
+                // At once, so that the next application sees the rest.
                 self.grants.give_one(view, shares, plan, slot, Where::HomeOnly);
             }
         }

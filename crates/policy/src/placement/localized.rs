@@ -28,7 +28,7 @@ use crate::shares::Shares;
 use crate::view::{AppId, Slot, View};
 use numaestro_topology::{Distance, PuId};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "localized",
@@ -41,7 +41,7 @@ pub const ANSWER: Answer<dyn Placement> = Answer {
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Localized {
-    /// Config: what decides among processors of a level. Default: random (§4: "any one of").
+    /// Config: the rule for ties among processors of a level. Default: random (§4: "any one of").
     tie: Tie,
     random: Random,
     surplus: Surplus,
@@ -155,7 +155,8 @@ mod tests {
         case.give(Slot(0), PuId(5), 3);
         case.give(Slot(0), PuId(9), 1);
         let mut localized = lowest();
-        // Taken over from another policy: the one it has had longest, 9, stands for the first.
+        // Taken over from another policy: processor 9, which it has had longest, stands for the
+        // first.
         assert_eq!(case.place(&mut localized, &[3, 0])[0], "5,8-9");
         case.pus[9].idle = true;
         assert_eq!(case.place(&mut localized, &[2, 4]), ["5,8", "0-3"]);
@@ -180,8 +181,8 @@ mod tests {
 
     #[test]
     fn no_free_processor_is_nearer_than_one_that_was_taken() {
-        // Invariant of the rule, on random situations: applications grow one by one and lose what
-        // is idle.
+        // Invariant of the rule, on random situations: applications grow one by one and lose idle
+        // processors.
         let mut random = Random::new(11);
         for round in 0..300 {
             let mut case = Case::on("pack:2 numa:2 l3:2 core:2 pu:2").wants(&[32, 32, 32]);

@@ -22,7 +22,7 @@ use crate::shares::Shares;
 use crate::view::View;
 use numaestro_topology::PuId;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "lowest",

@@ -1,4 +1,4 @@
-//! Which processors each application gets. One answer a file.
+//! Placements decide which processors each application gets. One answer a file.
 
 mod affinity;
 mod base_priority;

@@ -1,5 +1,5 @@
-//! Which processors move when counts change, so that all programs together are as local as can be
-//! with few moves.
+//! Decides which processors move when counts change, so that all programs together are as local as
+//! can be with few moves.
 //!
 //! **Source**: repartitioning with pools, which Brecht 1997 leaves open (§2, §6; the conflict of
 //! how many and which: §5.3, §7); pools of pools: §2. Isolation by the pool with most free
@@ -60,7 +60,7 @@ use crate::view::{PuState, View};
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use seats::Seats;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info {
         name: "repartition",
@@ -73,7 +73,7 @@ pub const ANSWER: Answer<dyn Placement> = Answer {
 /// Config and state.
 #[derive(Debug, Clone)]
 pub struct Repartition {
-    /// Config: which groups.
+    /// Config: the groups.
     levels: PoolLevels,
     arranger: Arranger,
     ground: Option<Ground>,
@@ -165,7 +165,7 @@ impl Repartition {
         ground
     }
 
-    /// Puts everybody on the board. True if nobody should get a second processor of a core.
+    /// Puts all programs on the board. True if none should get a second processor of a core.
     fn set_board(&mut self, view: &View<'_>, shares: &Shares, plan: &Plan, ground: &Ground) -> bool {
         self.number.clear();
         self.number.resize(view.apps.len(), NOBODY);
@@ -226,7 +226,7 @@ impl Repartition {
     }
 }
 
-/// Nobody is on its core, and no free sibling comes before it.
+/// Says whether its core is empty and no free sibling comes before it.
 fn is_first_of_empty_core(view: &View<'_>, plan: &Plan, pu: PuId) -> bool {
     let mut siblings = view.machine.smt_siblings(pu).iter();
     siblings.all(|sibling| plan.next(sibling).is_none() && (sibling >= pu || !plan.free().contains(sibling)))

@@ -21,7 +21,7 @@ use super::machinery::pools::PoolLevel;
 use crate::answer::Answer;
 use crate::part::{Info, Placement};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Placement> = Answer {
     info: Info { name: "worst-fit-jobs", summary: "The pool with the fewest applications", source: "Brecht 1997, §8" },
     build: build::<WorstFitJobsRule>,

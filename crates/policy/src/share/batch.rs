@@ -21,7 +21,7 @@ use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "batch",

@@ -25,7 +25,7 @@ use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "cluster",
@@ -40,15 +40,16 @@ pub const ANSWER: Answer<dyn Share> = Answer {
 pub struct Cluster {
     /// Processors of a unit, 1 or more.
     unit: u32,
-    /// Those that can be served.
+    /// Applications that can be served.
     served: Vec<Slot>,
 }
 
 impl Cluster {
-    /// The default unit (§4.2: neighbours of good locality, and what applications ask for).
+    /// The default unit, processors (§4.2: neighbours of good locality, and the size that
+    /// applications ask for).
     pub const UNIT: u32 = 4;
 
-    /// With units of this many processors.
+    /// A share with units of this many processors.
     pub fn new(unit: u32) -> Self {
         Self { unit, served: Vec::new() }
     }
@@ -92,7 +93,8 @@ impl Share for Cluster {
 }
 
 impl Cluster {
-    /// What one visit gives (§4.2): a unit, or near the end the largest power of two that fits.
+    /// Processors that one visit gives (§4.2): a unit, or near the end the largest power of two
+    /// that fits.
     fn grant(&self, left: u32, wanted: u32) -> u32 {
         if left >= self.unit {
             return self.unit.min(wanted);

@@ -1,5 +1,5 @@
-//! Processors on demand: one for each thread that could run, as long as there are free ones; what
-//! is idle goes back.
+//! Processors on demand: one for each thread that could run, as long as there are free ones; idle
+//! ones go back.
 //!
 //! **Source**: the kernel scheduler of Koita et al. §2.2 (release, hold, partial hold, slide);
 //! thread-granular allocation of Brecht 1997, §2. The order of service: Ohishi, Saisho, Fukuda 1997
@@ -28,7 +28,7 @@ use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "demand",
@@ -38,7 +38,7 @@ pub const ANSWER: Answer<dyn Share> = Answer {
     build: |given| Ok(Box::new(Demand::new(given.choice("idle", &Idle::ALL)?.unwrap_or_default()))),
 };
 
-/// What happens to processors that their owner has nothing to run on. Default: released.
+/// The rule for processors that their owner has nothing to run on. Default: they are released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Idle {
     /// They are free at once (FR).
@@ -46,16 +46,16 @@ pub enum Idle {
     Release,
     /// They stay until the application ends (FH).
     Keep,
-    /// Those in its home stay, others are free (FP, HB).
+    /// The ones in its home stay, others are free (FP, HB).
     Home,
-    /// As `Home`, and what runs elsewhere comes home to them (HS).
+    /// As `Home`, and threads that run elsewhere come home to them (HS).
     Slide,
-    /// They stay until somebody wants them (FR-lazy).
+    /// They stay until another application wants them (FR-lazy).
     Lazy,
 }
 
 impl Idle {
-    /// With the words in policy texts.
+    /// All of them, with their words in policy texts.
     pub const ALL: [(&'static str, Self); 5] = [
         ("release", Self::Release),
         ("keep", Self::Keep),
@@ -65,14 +65,14 @@ impl Idle {
     ];
 }
 
-/// What one application has now.
+/// Processors that one application has now.
 #[derive(Debug, Clone, Copy, Default)]
 struct Has {
-    /// Idle ones.
+    /// Idle processors.
     idle: u32,
-    /// Idle ones in its home.
+    /// Idle processors in its home.
     idle_at_home: u32,
-    /// All in its home.
+    /// All processors in its home.
     at_home: u32,
 }
 
@@ -81,12 +81,12 @@ struct Has {
 pub struct Demand {
     idle: Idle,
     has: Vec<Has>,
-    /// Those that want more.
+    /// Applications that want more.
     open: Vec<Slot>,
 }
 
 impl Demand {
-    /// With a rule for idle processors.
+    /// A share with a rule for idle processors.
     pub fn new(idle: Idle) -> Self {
         Self { idle, ..Self::default() }
     }
@@ -133,7 +133,7 @@ impl Share for Demand {
 }
 
 impl Demand {
-    /// Counts what everybody has.
+    /// Counts the processors that each application has.
     fn look(&mut self, view: &View<'_>) {
         self.has.clear();
         self.has.resize(view.apps.len(), Has::default());
@@ -148,7 +148,7 @@ impl Demand {
         }
     }
 
-    /// What an application keeps whatever others want.
+    /// Processors that an application keeps even if others want them.
     fn kept(&self, view: &View<'_>, slot: Slot) -> u32 {
         let (app, has) = (view.app(slot), self.has[slot.index()]);
         let used = (app.allocation - has.idle).min(app.cap(view.capacity));
@@ -160,8 +160,8 @@ impl Demand {
         }
     }
 
-    /// Gives what is left back to the applications with idle processors, one at a time, to the one
-    /// that has kept fewest of them. So the one with most loses first.
+    /// Gives the rest back to the applications with idle processors, one at a time, to the one that
+    /// has kept fewest of them. So the one with most loses first.
     fn give_back(&self, view: &View<'_>, shares: &mut Shares, mut left: u32) {
         let kept = |shares: &Shares, slot: Slot| {
             let (app, count) = (view.app(slot), shares.count(slot));
@@ -178,7 +178,8 @@ impl Demand {
     }
 }
 
-/// The minimum to each that has none, in order of arrival, while it is there.
+/// Gives each application without processors its minimum, in order of arrival, while there is
+/// enough.
 pub(super) fn first_ones(view: &View<'_>, shares: &mut Shares, left: &mut u32) {
     for &slot in view.order {
         let app = view.app(slot);
@@ -189,7 +190,8 @@ pub(super) fn first_ones(view: &View<'_>, shares: &mut Shares, left: &mut u32) {
     }
 }
 
-/// One a turn to each that has some and could use more, in order of arrival.
+/// Gives one processor in each round to each application that has some and could use more, in order
+/// of arrival.
 fn one_a_turn(view: &View<'_>, shares: &mut Shares, left: &mut u32, open: &mut Vec<Slot>) {
     let room = |shares: &Shares, slot: Slot| match shares.count(slot) {
         0 => 0,
@@ -198,8 +200,8 @@ fn one_a_turn(view: &View<'_>, shares: &mut Shares, left: &mut u32, open: &mut V
     open.clear();
     open.extend(view.order.iter().filter(|&&slot| room(shares, slot) > 0));
     while *left > 0 && !open.is_empty() {
-        // What everybody can be given in one go, so that a thousand processors do not take a
-        // thousand turns.
+        // Gives several rounds at once, so that a thousand processors do not take a thousand
+        // rounds.
         let least = open.iter().map(|&slot| room(shares, slot)).min().unwrap_or(0);
         let turns = (*left / open.len() as u32).clamp(1, least);
         open.retain(|&slot| {
@@ -221,8 +223,8 @@ mod tests {
         Demand::new(idle)
     }
 
-    /// Two nodes of four; the first application has 0–5, its home is node 0, it has nothing to run
-    /// on some.
+    /// Two nodes of 4 processors. The first application has 0–5, its home is node 0, and it has
+    /// nothing to run on those in `idle`.
     fn at_home(request: u32, idle: &[usize]) -> Case {
         let mut case = Case::on("numa:2 core:4 pu:1").wants(&[request, 8]).holds(&[6]);
         case.apps[0].home = Some(NumaNodeId(0));
@@ -249,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_runs_elsewhere_slides_home() {
-        // 0 and 1 idle, threads on 2–5: those of 4 and 5 go home.
+        // 0 and 1 idle, threads on 2–5: the threads of 4 and 5 go home.
         assert_eq!(at_home(4, &[0, 1]).divide(&mut demand(Idle::Slide)), [4, 4]);
         // Only 0 idle: one of the two outside slides, the other stays outside.
         assert_eq!(at_home(5, &[0]).divide(&mut demand(Idle::Slide)), [5, 3]);

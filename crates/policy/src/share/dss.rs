@@ -1,4 +1,4 @@
-//! In proportion to what each application asks for.
+//! Processors in proportion to the requests of applications.
 //!
 //! **Source**: Dynamic Space Sharing, Martorell et al. 2000, §4.3 (after Polychronopoulos et al.,
 //! PDCS 1999).
@@ -27,7 +27,7 @@ use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "dss",
@@ -40,11 +40,11 @@ pub const ANSWER: Answer<dyn Share> = Answer {
 /// State: only buffers that are used again.
 #[derive(Debug, Clone, Default)]
 pub struct Dss {
-    /// Those that can be served.
+    /// Applications that can be served.
     served: Vec<Slot>,
     /// Their weighted requests.
     terms: Vec<(Slot, u64)>,
-    /// In which order they are rounded: smallest first.
+    /// The order in which they are rounded: smallest key first.
     order: Vec<(i128, u32, u32)>,
 }
 
@@ -93,8 +93,9 @@ impl Dss {
         while shares.total() > view.capacity && self.round_down(view, total, shares) {}
     }
 
-    /// Adds 1 to each in order, until all is given; false if nobody can have more. Within a round
-    /// the order does not change: an application that was given one has more than its quota.
+    /// Adds 1 to each in order, until all processors are given; false if no application can have
+    /// more. Within a round the order does not change: an application that was given one has more
+    /// than its quota.
     fn round_up(&mut self, view: &View<'_>, total: u64, shares: &mut Shares) -> bool {
         let capacity = u64::from(view.capacity);
         let mut left = view.capacity - shares.total();
@@ -115,8 +116,8 @@ impl Dss {
         !self.order.is_empty()
     }
 
-    /// Takes 1 from each in order, until no more is given than there is; false if nobody can have
-    /// less.
+    /// Takes 1 from each in order, until no more processors are given than there are; false if no
+    /// application can have less.
     fn round_down(&mut self, view: &View<'_>, total: u64, shares: &mut Shares) -> bool {
         let capacity = u64::from(view.capacity);
         let mut excess = shares.total() - view.capacity;
@@ -139,7 +140,7 @@ impl Dss {
     }
 }
 
-/// (q(j) - a(j)) · R.
+/// The surplus (q(j) - a(j)) · R.
 fn surplus(quota: u64, count: u32, total: u64) -> i128 {
     i128::from(quota) - i128::from(count) * i128::from(total)
 }

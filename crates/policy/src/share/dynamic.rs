@@ -26,7 +26,7 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 use std::cmp::Reverse;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "dynamic",
@@ -41,7 +41,7 @@ pub const ANSWER: Answer<dyn Share> = Answer {
 pub struct Dynamic {
     /// Idle processors that are still with their owners, by application.
     idle: Vec<u32>,
-    /// Those that want more.
+    /// Applications that want more.
     open: Vec<Slot>,
 }
 
@@ -85,7 +85,7 @@ impl Share for Dynamic {
     }
 }
 
-/// How many it could still use.
+/// Number of processors that it could still use.
 fn wants(view: &View<'_>, shares: &Shares, slot: Slot) -> u32 {
     let (app, count) = (view.app(slot), shares.count(slot));
     let cap = app.cap(view.capacity);
@@ -93,8 +93,8 @@ fn wants(view: &View<'_>, shares: &Shares, slot: Slot) -> u32 {
 }
 
 impl Dynamic {
-    /// Everybody keeps what it uses, and what is idle for the time being. Gives the number of free
-    /// ones.
+    /// Each application keeps the processors it uses, and its idle ones for the time being. Returns
+    /// the number of free ones.
     fn keep(&mut self, view: &View<'_>, shares: &mut Shares) -> u32 {
         self.idle.clear();
         self.idle.resize(view.apps.len(), 0);
@@ -122,7 +122,7 @@ impl Dynamic {
         (0..self.open.len()).min_by_key(|&at| (shares.count(self.open[at]), view.app(self.open[at]).id))
     }
 
-    /// D1, D2, D3. False if there is none for it.
+    /// Gives it one by D1, D2 or D3. False if there is none for it.
     fn give(&mut self, view: &View<'_>, shares: &mut Shares, free: &mut u32, slot: Slot) -> bool {
         let count = shares.count(slot);
         let needed = if count == 0 { view.app(slot).min } else { 1 };
@@ -132,7 +132,7 @@ impl Dynamic {
         }
         for _ in 0..needed {
             if self.idle[slot.index()] > 0 {
-                // Its own: it has found work for it.
+                // The processor is its own: it has found work for it.
                 self.idle[slot.index()] -= 1;
             } else if *free > 0 {
                 *free -= 1;
@@ -147,7 +147,7 @@ impl Dynamic {
     }
 }
 
-/// D3.
+/// Gives it a processor by D3.
 fn preempt(view: &View<'_>, shares: &mut Shares, slot: Slot) -> bool {
     let count = shares.count(slot);
     let above_min = |&&other: &&Slot| shares.count(other) > view.app(other).min;

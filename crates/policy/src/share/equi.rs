@@ -30,7 +30,7 @@ use crate::shares::Shares;
 use crate::view::{App, Slot, View};
 use std::cmp::Reverse;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "equi",
@@ -40,19 +40,19 @@ pub const ANSWER: Answer<dyn Share> = Answer {
     build: |given| Ok(Box::new(Equi::new(given.choice("by", &By::ALL)?.unwrap_or_default()))),
 };
 
-/// What bounds a share from above. Default: the request.
+/// The bound of a share from above. Default: the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum By {
-    /// The request: what one does not ask for the others get.
+    /// The request: the others get the processors that an application does not ask for.
     #[default]
     Request,
-    /// The declared maximum: the share stays the same while requests change, and what one does not
-    /// ask for stays free.
+    /// The declared maximum: the share stays the same while requests change, and processors that an
+    /// application does not ask for stay free.
     Max,
 }
 
 impl By {
-    /// With the words in policy texts.
+    /// All of them, with their words in policy texts.
     pub const ALL: [(&'static str, Self); 2] = [("request", Self::Request), ("max", Self::Max)];
 
     /// cap(j).
@@ -68,7 +68,7 @@ impl By {
 #[derive(Debug, Clone, Default)]
 pub struct Equi {
     by: By,
-    /// Served and not fixed yet.
+    /// Applications that are served and not fixed yet.
     open: Vec<Slot>,
     /// Remainders, for rounding.
     remainders: Vec<(Reverse<u64>, Reverse<bool>, u32)>,
@@ -99,8 +99,8 @@ impl Share for Equi {
                 shares.set_exact(slot, u64::from(count), 1);
                 false
             });
-            // Fixing one kind of bound at a time keeps what is left at or above the minimums of the
-            // rest.
+            // Only one kind of bound is fixed at a time, so the processors left are never fewer
+            // than the minimums of the rest.
             left = view.capacity - view.order.iter().map(|&slot| shares.count(slot)).sum::<u32>();
         }
         self.round(view, left, shares);
@@ -110,7 +110,7 @@ impl Share for Equi {
     }
 }
 
-/// Nobody is given more than it asks for, whatever its share.
+/// Lowers each share to the application's request.
 fn clip(view: &View<'_>, shares: &mut Shares) {
     for &slot in view.order {
         let cap = view.app(slot).cap(view.capacity);
@@ -121,7 +121,7 @@ fn clip(view: &View<'_>, shares: &mut Shares) {
     }
 }
 
-/// Which bounds one round fixes.
+/// The kind of bound that one round fixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Cap,
@@ -145,14 +145,14 @@ impl Bound {
 }
 
 impl Equi {
-    /// With what bounds a share.
+    /// A share with this bound.
     pub fn new(by: By) -> Self {
         Self { by, ..Self::default() }
     }
 
-    /// Opens those whose minimums fit, the heaviest first, of equals the earliest. With fewer
-    /// processors than applications the light ones are left out: they will share, and the heavy
-    /// ones need not.
+    /// Opens the applications whose minimums fit, the heaviest first, of equals the earliest. With
+    /// fewer processors than applications the light ones are left out: they will share, and the
+    /// heavy ones need not.
     fn serve(&mut self, view: &View<'_>) {
         let heaviest_first = |&slot: &Slot| (Reverse(view.app(slot).weight_milli), view.app(slot).id);
         self.open.clear();
@@ -195,7 +195,7 @@ impl Equi {
         }
     }
 
-    /// Largest remainder over those still open: their quotas lie between their bounds.
+    /// Rounds the open applications by largest remainder: their quotas lie between their bounds.
     fn round(&mut self, view: &View<'_>, left: u32, shares: &mut Shares) {
         let Some(weight) = self.weight_of_open(view) else { return };
         let mut rest = left;

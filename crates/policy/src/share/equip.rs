@@ -25,7 +25,7 @@ use crate::part::{Info, Share};
 use crate::shares::Shares;
 use crate::view::{Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "equip",
@@ -35,7 +35,7 @@ pub const ANSWER: Answer<dyn Share> = Answer {
     build: |given| Ok(Box::new(Equip::new(given.choice("leftover", &Leftover::ALL)?.unwrap_or_default()))),
 };
 
-/// What happens to processors that the division leaves over. Default `idle` (the paper: they "can
+/// The rule for processors that the division leaves over. Default `idle` (the paper: they "can
 /// remain unallocated").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Leftover {
@@ -47,7 +47,7 @@ pub enum Leftover {
 }
 
 impl Leftover {
-    /// With the words in policy texts.
+    /// All of them, with their words in policy texts.
     pub const ALL: [(&'static str, Self); 2] = [("idle", Self::Idle), ("worklist", Self::Worklist)];
 }
 
@@ -60,7 +60,7 @@ pub struct Equip {
 }
 
 impl Equip {
-    /// With a rule for what is left over.
+    /// A share with a rule for processors that are left over.
     pub fn new(leftover: Leftover) -> Self {
         Self { leftover, served: Vec::new() }
     }
@@ -95,7 +95,7 @@ impl Share for Equip {
     }
 }
 
-/// One processor a turn to those that want more.
+/// Gives one processor in each round to the applications that want more.
 fn give_leftover(view: &View<'_>, served: &[Slot], shares: &mut Shares) {
     let mut left = view.capacity - shares.total();
     let mut given = true;
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn floor_of_the_division_and_leftovers_idle() {
-        // Martorell et al. 2000, §4.1: 32 processors, five applications: 6 each, what is requested
-        // less stays unallocated.
+        // Martorell et al. 2000, §4.1: 32 processors, five applications: 6 each; a processor that
+        // an application does not request stays unallocated.
         assert_eq!(Case::new(32).wants(&[8, 12, 4, 8, 16]).divide(&mut Equip::default()), [6, 6, 4, 6, 6]);
     }
 

@@ -10,8 +10,8 @@
 //! a(j) = what j asks for, even if the machine has fewer processors; every thread may run on every processor
 //! ```
 //!
-//! **Differs from the paper**: which thread runs when is the operating system's business, also in
-//! the simulator.
+//! **Differs from the paper**: the operating system decides which thread runs when, also in the
+//! simulator.
 //!
 //! **Use when** you compare a manager with none. **Avoid when** programs synchronise: their threads
 //! wait for others that do not run.
@@ -21,7 +21,7 @@ use crate::part::{Info, Needs, Share};
 use crate::shares::Shares;
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "linux24",

@@ -1,4 +1,4 @@
-//! How many processors each application gets. One answer a file.
+//! Shares decide how many processors each application gets. One answer a file.
 
 mod batch;
 mod cluster;

@@ -1,12 +1,13 @@
 //! As many processors as an application uses well, found by measuring its speedup while it runs.
 //!
 //! **Source**: Performance-Driven Processor Allocation (PDPA), Martorell et al. 2000, §4.4 and
-//! §6.4; the abstract of Corbalán, Martorell, Labarta, OSDI 2000, for what that leaves open.
+//! §6.4; the abstract of Corbalán, Martorell, Labarta, OSDI 2000, where the former leaves the rule
+//! open.
 //!
 //! **Terms**: a = allocation; r = request within the user's limits; S = speedup with a; E = S / a;
 //! MIN = `efficiency`, HIGH = `high`; (a', S') = the latest a that was good enough, and its
-//! speedup; free = processors that are nobody's; start = BASE, on machines below 4·BASE a quarter
-//! of it.
+//! speedup; free = processors without an owner; start = BASE, on machines below 4·BASE a quarter of
+//! it.
 //!
 //! **Algorithm**
 //! ```text
@@ -22,15 +23,15 @@
 //! for less than a for a while keeps a. Stable applications lose nothing. When processors have
 //! gone, those with most are cut.
 //!
-//! **Without reports** for `patience`: one that has never reported is treated as by `equi`, but
-//! only takes what is free: min(r, P / applications). Of one that has, more that was not measured
-//! is taken back.
+//! **Without reports** for `patience`: an application that has never reported is treated as by
+//! `equi`, but only takes free processors: min(r, P / applications). One that has reported loses an
+//! increase that was not measured.
 //!
 //! **Differs from the paper**: its figure of transitions is missing; this is the reading above.
 //! Tests come after a rest of ten quanta (twice as long after each that failed), or in the next
 //! quantum if only want of free processors ended the growth; one that pays begins a new stable
-//! period. Admission is asked before a test begins, so that those that wait come first. Minimums
-//! take the place of 1.
+//! period. The engine asks admission before a test begins, so that waiting applications come first.
+//! Minimums take the place of 1.
 //!
 //! **Use when** programs repeat what they do and their speedups differ. **Avoid when** they are
 //! shorter than the search (a few reports), or when everybody must have processors at once.
@@ -50,7 +51,7 @@ use crate::view::{App, Slot, View};
 pub use search::start;
 use search::{Bounds, Config, Record, State};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "pdpa",
@@ -67,9 +68,9 @@ const TESTS_MAX: u32 = 100;
 #[derive(Debug, Clone, Default)]
 pub struct Pdpa {
     config: Config,
-    /// By slot.
+    /// Records by slot.
     records: Vec<Record>,
-    /// When it wants to be asked again.
+    /// Time at which it wants to be asked again, nanoseconds.
     wake: Option<u64>,
 }
 
@@ -134,7 +135,8 @@ impl Pdpa {
                 let count = app.cap(view.capacity).min(start).min(free);
                 record.begin(if count < app.min { 0 } else { count }, view.now_ns);
             } else if reserved(record, app) > free {
-                // It keeps its place among those that run, at the others' cost if need be.
+                // It keeps its place among the running applications, if need be at the others'
+                // cost.
                 record.come_back(free.max(app.min), view.now_ns);
             }
             free = free.saturating_sub(reserved(record, app));
@@ -142,7 +144,7 @@ impl Pdpa {
         free
     }
 
-    /// What reports and time lead to. Returns what is free then.
+    /// Follows reports and the passing of time. Returns the number of processors that is free then.
     fn search(&mut self, view: &View<'_>, mut free: u32) -> u32 {
         self.wake = None;
         for &slot in view.order {
@@ -199,9 +201,9 @@ impl Pdpa {
             let (bounds, record) = (self.bounds(view, app, free), &self.records[slot.index()]);
             let search = record.search(&self.config, bounds.cap);
             let soon = (search != app.search).then(|| view.now_ns.saturating_add(self.config.quantum_ns));
-            // Nothing follows from time for one whose minimum is not to be had.
+            // Time changes nothing for an application whose minimum is not to be had.
             let due = record.due(&self.config, &bounds).filter(|_| is_served(view, app));
-            // What was due and could not be done is looked at again when another quantum is over.
+            // A step that was due and could not be taken is tried again after another quantum.
             let later =
                 due.map(|due| if due > view.now_ns { due } else { view.now_ns.saturating_add(self.config.quantum_ns) });
             self.wake = [self.wake, soon, later].into_iter().flatten().min();
@@ -210,18 +212,18 @@ impl Pdpa {
     }
 }
 
-/// Whether it can have its minimum at all.
+/// Says whether it can have its minimum at all.
 fn is_served(view: &View<'_>, app: &App) -> bool {
     app.has_its_minimum(view.capacity, view.capacity)
 }
 
-/// Processors that nobody else gets.
+/// Number of processors that are kept for it.
 fn reserved(record: &Record, app: &App) -> u32 {
     record.count.min(app.turn)
 }
 
-/// Where more is to be had than there is: those with most are cut to a level at which it fits;
-/// nobody below its minimum, the latest are left out.
+/// Where the counts sum up to more than there is, cuts those with most to a level that fits. None
+/// goes below its minimum; the latest are left out.
 fn cut(view: &View<'_>, shares: &mut Shares) {
     let mut left = view.capacity;
     for &slot in view.order {
@@ -302,7 +304,8 @@ impl Share for Pdpa {
         let free = self.divide_silent(view, free);
         for &slot in view.order {
             let app = view.app(slot);
-            // What it does not ask for just now stays with it, but is not given anew.
+            // It keeps processors that it does not ask for just now, but is not given such ones
+            // anew.
             let kept = app.allocation.min(app.turn).min(app.placeable).min(app.max.max(app.min));
             let count = self.records[slot.index()].count.min(app.cap(view.capacity).max(kept));
             if count > 0 && is_served(view, app) {

@@ -1,12 +1,11 @@
-//! Everybody runs everywhere, and each program guesses by itself how many threads the machine can
-//! bear.
+//! Every application runs everywhere, and guesses by itself how many threads the machine can bear.
 //!
 //! **Source**: the SGI-MP library that Martorell et al. 2000, §3.1, §6 compare with; they tell its
 //! effect, not its rule.
 //!
 //! **Terms**: load = the total demand for virtual processors (§1); count = number of threads; P =
-//! `capacity`. With `sees=active` load is what a program can count by itself: the threads that are
-//! there now.
+//! `capacity`. With `sees=active` load is a number that a program can count by itself: the threads
+//! that are there now.
 //!
 //! **Algorithm**
 //! ```text
@@ -15,8 +14,8 @@
 //! a(j) = max(1, min(r(j), r(j) · P / seen(j)))
 //! ```
 //!
-//! With `sees=active` the programs that have made room see a small load, and take back what they
-//! had: views never agree, which is the paper's complaint (§3.1).
+//! With `sees=active` the programs that have made room see a small load, and take their threads
+//! back: views never agree, which is the paper's complaint (§3.1).
 //!
 //! **Differs from the paper**: it gives no numbers. A second is the period of the library's
 //! sampling thread; the error makes the views of applications differ; nobody has measured it.
@@ -30,7 +29,7 @@ use crate::random::Random;
 use crate::shares::Shares;
 use crate::view::{AppId, Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
     info: Info {
         name: "sgi-mp",
@@ -48,11 +47,11 @@ const PERIOD_NS: u64 = 1_000_000_000;
 /// Largest error of a look, thousandths of the load.
 const ERROR_MILLI: u32 = 300;
 
-/// What one application believes.
+/// The load that one application believes in.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     app: AppId,
-    /// When it looks next.
+    /// Time of its next look, nanoseconds.
     due_ns: u64,
     /// The load it has seen, thousandths of a thread; `None` before its first look.
     seen_milli: Option<u64>,
@@ -60,19 +59,19 @@ struct Sample {
     count: u32,
 }
 
-/// State.
+/// The state of the share.
 #[derive(Debug, Clone)]
 pub struct SgiMp {
     random: Random,
-    /// Whether the load that is seen is that of threads there are, not of those asked for.
+    /// Says whether the load is the number of threads that exist, not of those asked for.
     active: bool,
-    /// By slot.
+    /// Samples by slot.
     samples: Vec<Option<Sample>>,
 }
 
 impl SgiMp {
-    /// With the seed of its random stream; `active`: what is seen is the threads that there are,
-    /// not those that are asked for.
+    /// A share with the seed of its random stream. `active`: the load is the number of threads that
+    /// exist, not of those asked for.
     pub fn new(active: bool, seed: u64) -> Self {
         Self { random: Random::new(seed), active, samples: Vec::new() }
     }
@@ -124,13 +123,13 @@ impl SgiMp {
         (sample.app == view.app(slot).id).then_some(sample)
     }
 
-    /// What an application adds to the load that others see.
+    /// Threads that an application adds to the load that others see.
     fn demand(&self, view: &View<'_>, slot: Slot) -> u32 {
         let threads = view.app(slot).threads();
         if self.active { self.sample(view, slot).map_or(threads, |sample| sample.count.min(threads)) } else { threads }
     }
 
-    /// What it believes now; it looks again if it is time to.
+    /// The load that it believes in now; it looks again if it is time to.
     fn look(&mut self, view: &View<'_>, slot: Slot, load: u64) -> Option<u64> {
         let (app, due_ns) = (view.app(slot).id, view.now_ns.saturating_add(PERIOD_NS));
         let mut sample = self.sample(view, slot).unwrap_or(Sample {
@@ -148,7 +147,7 @@ impl SgiMp {
     }
 }
 
-/// r(j) · P / seen(j), within 1 and r(j).
+/// Threads: r(j) · P / seen(j), within 1 and r(j).
 fn active(threads: u32, capacity: u32, seen_milli: Option<u64>) -> u32 {
     let Some(seen_milli) = seen_milli else { return threads };
     let quota = u64::from(threads) * u64::from(capacity) * 1000 / seen_milli.max(1);
@@ -206,7 +205,7 @@ mod tests {
         at(&mut share, &case, 0);
         let small = at(&mut share, &case, PERIOD_NS);
         assert!(small.iter().all(|count| (16..=30).contains(count)), "{small:?}");
-        // What they have left now is about what fits, so that each believes it can have nearly all.
+        // Their threads are now about as many as fit, so each believes it can have nearly all.
         let large = at(&mut share, &case, 2 * PERIOD_NS);
         assert!(large.iter().all(|count| (38..=64).contains(count)), "{large:?}");
     }

@@ -1,4 +1,4 @@
-//! Everybody runs all the time, side by side.
+//! All applications run all the time, side by side.
 //!
 //! **Source**: space sharing; Martorell et al. 2000, §1.
 //!
@@ -19,7 +19,7 @@ use crate::part::{Info, Turns};
 use crate::turn::Turn;
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "always",

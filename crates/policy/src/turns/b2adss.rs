@@ -13,8 +13,8 @@
 //! ```
 //!
 //! **Differs from the paper**: as `turns=chunks`: slots that could not be used later are used
-//! first. DSS gives everybody at least one slot while there are enough; if not, those that have
-//! waited longest.
+//! first. DSS gives every application at least one slot while there are enough; if not, it gives
+//! one to those that have waited longest.
 //!
 //! **Use when** applications are to have their shares and bandwidth is short. **Avoid when** all
 //! applications have one thread: then DSS decides nothing and `b2arr` is as fair.
@@ -25,7 +25,7 @@ use crate::answer::Answer;
 use crate::part::{Info, Turns};
 use crate::share::dss::Dss;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "b2adss",

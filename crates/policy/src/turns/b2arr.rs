@@ -28,7 +28,7 @@ use super::machinery::quantum::QUANTUM_NS;
 use crate::answer::Answer;
 use crate::part::{Info, Turns};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "b2arr",

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! **Differs from the paper**: it has no must(j), without which slots are lost at the epoch's end.
-//! Several buses as `turns=fitness`. A new epoch begins at once where nobody could run otherwise.
+//! Several buses as `turns=fitness`. A new epoch begins at once where no thread could run
+//! otherwise.
 //!
 //! **Use when** applications are to have fair numbers of processors and bandwidth is short. **Avoid
 //! when** programs change faster than an epoch.
@@ -39,7 +40,7 @@ use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "chunks",
@@ -63,19 +64,19 @@ pub struct Chunks {
     epoch: Epoch,
 }
 
-/// What is left of an epoch.
+/// The rest of an epoch.
 #[derive(Debug, Clone, Default)]
 struct Epoch {
-    /// Quanta that are left after this one.
+    /// Number of quanta after this one.
     after: u32,
     /// a(j), by slot.
     left: Vec<u32>,
     /// must(j), by slot.
     must: Vec<u32>,
     musts: u32,
-    /// n(j) of those that were there when it began, by slot.
+    /// n(j) of the applications that were there when it began, by slot.
     members: Vec<u32>,
-    /// must(j) holds nobody back any more: those that must cannot.
+    /// must(j) holds no application back any more: those that must run cannot.
     lifted: bool,
 }
 
@@ -91,7 +92,7 @@ impl Chunks {
         Self::new(mult, parameters.share(&share)?, parameters.duration("quantum")?.unwrap_or(QUANTUM_NS))
     }
 
-    /// With the share that divides an epoch and its length in quanta.
+    /// A turns part with the share that divides an epoch, and the epoch's length in quanta.
     ///
     /// # Errors
     /// If the share depends on more than requests, or the epoch is too long.
@@ -154,7 +155,7 @@ impl Chunks {
 }
 
 impl Epoch {
-    /// Finds what must run now, with the threads there are now.
+    /// Finds must(j), with the present threads.
     fn look(&mut self, ready: &Ready, slots: usize) {
         self.members.clear();
         self.members.resize(slots, 0);
@@ -164,7 +165,7 @@ impl Epoch {
         self.left.resize(slots, 0);
         self.must.clear();
         for (slot, left) in self.left.iter_mut().enumerate() {
-            // Of those that run in this quantum already, none can run again in it.
+            // A thread that runs in this quantum already cannot run again in it.
             let waiting = self.members[slot].saturating_sub(ready.count[slot]);
             let later = self.members[slot] * self.after;
             *left = (*left).min(waiting + later);
@@ -270,7 +271,7 @@ mod tests {
             let mut case = Case::with_threads(processors, &threads, 1000);
             let mut turns = over_dss(mult);
             let all: u32 = threads.iter().map(|&n| n.min(processors)).sum();
-            // Requests are what a machine can give.
+            // Requests are no more than the machine can give.
             case.apps.iter_mut().for_each(|app| app.request = app.request.min(processors));
             case.lay_out();
             for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! A conventional policy gives out a part of the processors; the rest go to the threads that fit
+//! A conventional policy gives out a part of the processors. The rest go to the threads that fit
 //! best into the remaining bandwidth.
 //!
 //! **Source**: the first general method of Antonopoulos et al. 2004, §4; a part of the bandwidth
@@ -40,7 +40,7 @@ use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "fitness",
@@ -134,7 +134,7 @@ impl Fitness {
 }
 
 impl Line {
-    /// Whether this thread's transactions fit into so many percent of the bus's.
+    /// Says whether this thread's transactions fit into so many percent of the bus's.
     fn fits(&self, entry: &Entry, percent: u32) -> bool {
         let rate = u64::from(entry.measured().unwrap_or(self.unmeasured));
         100 * u128::from(self.demand + rate) <= u128::from(self.saturation) * u128::from(percent)
@@ -191,7 +191,7 @@ pub(super) fn first_of(parameters: &mut Parameters) -> Result<(u32, Of), Rejecte
     Ok((first, of.unwrap_or_default()))
 }
 
-/// Phase 2: all of the bus's transactions, everybody in the list.
+/// Phase 2: all of the bus's transactions, all threads in the list.
 struct Fittest;
 
 impl Rule for Fittest {
@@ -224,7 +224,8 @@ mod tests {
         Fitness::new(Fitness::FIRST, Of::Processors, None, QUANTUM).unwrap()
     }
 
-    /// The paper's B2ARR, everybody looked at in every round. The queue is what it is afterwards.
+    /// The paper's B2ARR, which looks at every thread in every round. Leaves the queue as it is
+    /// afterwards.
     fn naive(queue: &mut Vec<Id>, processors: u32, saturation: i64, rate: impl Fn(Id) -> i64) -> Vec<Id> {
         let first = ((processors / 2).max(1) as usize).min(queue.len());
         let mut left: Vec<Id> = queue[first..].to_vec();
@@ -364,8 +365,7 @@ mod tests {
 
     #[test]
     fn survives_whatever_happens() {
-        // Threads may change their bus while they wait, so that a place in the list is not quite a
-        // promise.
+        // Threads may change their bus while they wait, so a place in the list promises less.
         let bound = |case: &Case| 2 * case.thread_total() + 1;
         survives(&|| Box::new(b2arr()), &work_conserving, &bound);
         let bandwidth = || Fitness::new(30, Of::Bandwidth, None, QUANTUM).unwrap();

@@ -1,4 +1,4 @@
-//! When applications run. One answer a file.
+//! Turns parts decide when applications run. One answer a file.
 
 mod always;
 mod b2adss;

@@ -22,7 +22,7 @@ use crate::answer::Answer;
 use crate::part::{Info, Turns};
 use crate::rejected::Rejected;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "qwg",
@@ -39,5 +39,5 @@ pub const ANSWER: Answer<dyn Turns> = Answer {
     },
 };
 
-/// Quanta of the window where a policy text says nothing.
+/// Default length of the window, quanta.
 const WINDOW: u32 = 5;

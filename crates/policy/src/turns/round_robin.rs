@@ -13,10 +13,10 @@
 //! all of the quantum have gone: those at the pointer have what is left of it, and then a quantum of their own
 //! ```
 //!
-//! **Differs from the paper**: it says no more than the name. One whose minimum is more than what
-//! is left is not cut to it.
+//! **Differs from the paper**: it says no more than the name. An application is not cut below its
+//! minimum.
 //!
-//! **Progress**: everybody runs within n quanta.
+//! **Progress**: every application runs within n quanta.
 //!
 //! **Use when** programs cannot use fewer processors than they ask for. **Avoid when** they can:
 //! `sw-dss` lets more of them run at once.
@@ -28,7 +28,7 @@ use crate::part::{Info, Needs, Turns};
 use crate::turn::Turn;
 use crate::view::{AppId, View};
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "round-robin",
@@ -42,7 +42,7 @@ pub const ANSWER: Answer<dyn Turns> = Answer {
 #[derive(Debug, Clone)]
 pub struct RoundRobin {
     quantum: Quantum,
-    /// Where the next quantum begins.
+    /// The place where the next quantum begins.
     pointer: AppId,
     /// The applications of this quantum, in the order of the list, and their processors.
     served: Vec<(AppId, u32)>,
@@ -75,7 +75,7 @@ impl RoundRobin {
         pointer
     }
 
-    /// What has come free since goes to those that want more.
+    /// Gives processors that have come free since to applications that want more.
     fn share_released(&mut self, view: &View<'_>) {
         for (app, count) in &mut self.served {
             *count = self.ring.find(view, *app).map_or(0, |slot| request(view, slot).min(*count));
@@ -139,7 +139,7 @@ impl Turns for RoundRobin {
         } else {
             self.share_released(view);
             if self.served.is_empty() {
-                // The pointer stays: what is left of this quantum is a gift.
+                // The pointer stays: the rest of this quantum is a gift.
                 self.serve(view);
             }
         }

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! **Differs from the paper**: it does not say what happens to a processor that becomes free within
-//! a quantum. An application with a minimum takes that many threads at once. Nobody asks for the
-//! next quantum while all threads run.
+//! a quantum. An application with a minimum takes that many threads at once. No next quantum is
+//! asked for while all threads run.
 //!
 //! **Use when** the policies of bandwidth are to be compared with it, or there are no counters.
 //! **Avoid when** a program suffers from having few of its threads at a time: then `tick` or a
@@ -27,7 +27,7 @@ use crate::part::{Info, Needs, Turns};
 use crate::turn::Turn;
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "rr",

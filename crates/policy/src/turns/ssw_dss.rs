@@ -16,7 +16,8 @@
 //!
 //! **Differs from the paper**: as `sw-dss`.
 //!
-//! **Progress**: everybody runs within n quanta, and all but one of a window run again in the next.
+//! **Progress**: every application runs within n quanta, and all but one of a window run again in
+//! the next.
 //!
 //! **Use when** caches matter and applications ask for parts of the machine. **Avoid when** each
 //! asks for the whole: then it is `sw-dss`.
@@ -30,7 +31,7 @@ use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "ssw-dss",

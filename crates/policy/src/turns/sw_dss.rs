@@ -16,11 +16,11 @@
 //! all of the window has gone: the next one has what is left of the quantum, and then one of its own
 //! ```
 //!
-//! **Differs from the paper**: it says neither k (1 here) nor what follows when a window has gone.
+//! **Differs from the paper**: it gives neither k (1 here) nor a rule for a window that has gone.
 //! Minimums count, each of them at least 1, so that no window has more applications than
 //! processors: those beyond would never run.
 //!
-//! **Progress**: everybody runs within n quanta.
+//! **Progress**: every application runs within n quanta.
 //!
 //! **Use when** applications ask for a few processors each and there are too many for the machine
 //! at once. **Avoid when** they all ask for the whole machine: then each runs alone, and `always`
@@ -35,7 +35,7 @@ use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "sw-dss",
@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(case.ask(&mut turns), (ids(&[]), None, ids(&[])), "nobody there, nothing to wait for");
     }
 
-    /// Whatever happens: a window is a run of the list within k·P, and everybody runs within n
-    /// quanta.
+    /// After every event a window is a run of the list within k·P, and every application runs
+    /// within n quanta.
     #[test]
     fn everybody_runs_within_n_quanta() {
         let mut random = Random::new(7);

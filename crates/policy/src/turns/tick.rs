@@ -1,9 +1,9 @@
-//! Everybody runs, and counts are decided anew when a quantum is over.
+//! All applications run, and the share part divides anew when a quantum is over.
 //!
 //! **Source**: Martorell et al. 2000, §3.4: the scheduler thread of the CPU manager, figure 2.
 //!
-//! **Terms**: a *quantum* is the time between two decisions; the *work-list* has those that want
-//! more than they have.
+//! **Terms**: a *quantum* is the time between two decisions; the *work-list* has the applications
+//! that want more than they have.
 //!
 //! **Algorithm**
 //! ```text
@@ -25,7 +25,7 @@ use crate::part::{Info, Needs, Turns};
 use crate::turn::Turn;
 use crate::view::View;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "tick",
@@ -43,7 +43,7 @@ pub struct Tick {
 }
 
 impl Tick {
-    /// As in the paper.
+    /// Default length of a quantum, nanoseconds, as in the paper.
     pub const QUANTUM_NS: u64 = 100_000_000;
 
     /// With a quantum of this length.
@@ -84,7 +84,7 @@ impl Turns for Tick {
                 return None;
             }
             Some(end) if view.now_ns < end => return self.ends,
-            // At the beat that it began with, however late this is asked.
+            // The quantum keeps its beat, however late this is asked.
             Some(end) => view.now_ns - (view.now_ns - end) % self.quantum_ns,
             None => view.now_ns,
         };

@@ -20,18 +20,18 @@
 //!        until the gang ends; then it is last in the repository; if there is none, those that were cut get more
 //! gang over: q(j) = clamp(Q0 · min a / a(j) + (mean c − c(j)) / a(j), `min`, Q0)
 //! ```
-//! Members keep their counts in the gang while holes are filled. Who comes, or asks for more, is
-//! considered when the next gang is formed, or in the repository at once.
+//! Members keep their counts in the gang while holes are filled. An application that comes, or asks
+//! for more, counts when the next gang is formed, or in the repository at once.
 //!
 //! **Differs from the paper**: it prints no rule for the quanta and none for the choice from the
 //! repository. There its applications may wait for ever; here they are a gang of their own at the
 //! end of a round in which one of them did not run. Minimums count, as in `sw-dss`.
 //!
-//! **Progress**: everybody runs within two rounds of gangs.
+//! **Progress**: every application runs within two rounds of gangs.
 //!
-//! **Use when** everybody is to have the same processor time, whatever it asks for, and there are
-//! enough narrow applications for the holes. **Avoid when** there are none: who has had its time is
-//! stopped though nobody else can use its processors.
+//! **Use when** all applications are to have the same processor time, with small and large
+//! requests, and there are enough narrow applications for the holes. **Avoid when** there are none:
+//! an application that has had its time is stopped though no other can use its processors.
 
 use super::machinery::quantum::QUANTUM_NS;
 use super::machinery::ring::{self, K_MILLI, Ring, Room, behind, request};
@@ -43,7 +43,7 @@ use crate::turn::Turn;
 use crate::view::{AppId, View};
 use std::ops::Range;
 
-/// How it is named and made.
+/// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
     info: Info {
         name: "vtq-dss",
@@ -53,22 +53,22 @@ pub const ANSWER: Answer<dyn Turns> = Answer {
     build: |given| Ok(Box::new(VtqDss::read(given)?)),
 };
 
-/// Shortest quantum of an application where nothing else is said, nanoseconds.
+/// Default of the shortest quantum of an application, nanoseconds.
 const SHORTEST_NS: u64 = 10_000_000;
 
-/// What an application does in the present gang.
+/// The role of an application in the present gang.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Role {
-    /// Nothing.
+    /// It waits.
     #[default]
     Waits,
     /// It is one of the gang.
     Member,
-    /// It is in a hole.
+    /// It fills a hole.
     Fills,
 }
 
-/// What is kept of an application.
+/// The record of an application.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Record {
     pub app: AppId,
@@ -77,7 +77,7 @@ pub(super) struct Record {
     pub quantum_ns: u64,
     /// c: processor time in the gang, nanoseconds.
     pub cpu_ns: u64,
-    /// a, or its part of a hole; 0: not known yet, or none.
+    /// a, or its processors in a hole; 0: not known yet, or none.
     pub count: u32,
     /// It has run in this round.
     ran: bool,
@@ -92,15 +92,15 @@ pub struct VtqDss {
     quantum_ns: u64,
     shortest_ns: u64,
     ring: Ring,
-    /// In order of arrival.
+    /// The records, in order of arrival.
     pub(super) records: Vec<Record>,
-    /// Those that may fill holes, and do; the next one first.
+    /// Applications that may fill holes, or do; the next one first.
     pub(super) repository: Vec<AppId>,
     /// The place behind the gang.
     place: AppId,
-    /// When the gang began.
+    /// Time when the gang began, nanoseconds.
     began: Option<u64>,
-    /// When it was last asked.
+    /// Time when it was last asked, nanoseconds.
     asked_ns: u64,
 }
 
@@ -158,20 +158,20 @@ impl VtqDss {
         }
     }
 
-    /// The longest run of the list from an index on, and whether nobody else can be taken in.
+    /// The longest run of the list from an index on; true if no other application can be taken in.
     fn run(&self, view: &View<'_>, from: usize) -> (Range<usize>, bool) {
         let (slots, mut room) = (self.ring.slots(), Room::new(view, self.k_milli));
         let len = slots[from..].iter().take_while(|&&slot| room.take(view, slot)).count();
         (from..from + len, room.is_full())
     }
 
-    /// Where the place behind the gang is in the list.
+    /// Index in the list of the place behind the gang.
     fn index(&self, view: &View<'_>) -> usize {
         self.ring.slots().partition_point(|&slot| view.app(slot).id < self.place)
     }
 
-    /// The present gang is over: quanta for the next time, and those in holes are last in the
-    /// repository.
+    /// Ends the present gang: computes quanta for the next time, and puts the applications in holes
+    /// last in the repository.
     fn finish(&mut self) {
         let members = || self.records.iter().filter(|record| record.role == Role::Member && record.count > 0);
         let (number, least) = (members().count() as u64, members().map(|record| record.count).min().unwrap_or(1));
@@ -185,7 +185,7 @@ impl VtqDss {
                 record.quantum_ns = u64::try_from(quantum).unwrap_or(self.quantum_ns);
             }
         }
-        // Those in holes move behind the others, in their order.
+        // The applications in holes move behind the others, in their order.
         let mut at = 0;
         for _ in 0..self.repository.len() {
             let app = self.repository[at];
@@ -201,7 +201,7 @@ impl VtqDss {
         }
     }
 
-    /// The next gang begins. Somebody is there.
+    /// Begins the next gang. There is at least one application.
     fn form(&mut self, view: &View<'_>) {
         let (len, from) = (self.ring.slots().len(), self.index(view));
         let (mut run, full) = self.run(view, from);
@@ -219,14 +219,14 @@ impl VtqDss {
                 (record.gang, record.cpu_ns) = (gang, 0);
             }
             (record.role, record.ran) = (Role::Member, true);
-            // Where all requests fit these are the counts; else the share part says.
+            // Where all requests fit they are the counts; else the share part divides.
             record.count = if requests <= u64::from(view.capacity) { request(view, slot) } else { 0 };
         }
         (self.place, self.began) = (behind(gang.1), Some(view.now_ns));
     }
 
-    /// The applications that may fill holes: those at the end of the list that do not complete a
-    /// gang.
+    /// Lists the applications that may fill holes: those at the end of the list that do not
+    /// complete a gang.
     fn sync_repository(&mut self, view: &View<'_>) {
         let len = self.ring.slots().len();
         let (mut tail, mut full) = self.run(view, self.index(view));
@@ -242,12 +242,12 @@ impl VtqDss {
         }
     }
 
-    /// When the quantum of a member is over.
+    /// Time when the quantum of a member is over, nanoseconds.
     fn expiry(&self, record: &Record) -> u64 {
         self.began.unwrap_or(0).saturating_add(record.quantum_ns)
     }
 
-    /// Whether it runs now.
+    /// Says whether it runs now.
     fn runs(&self, record: &Record, now: u64) -> bool {
         match record.role {
             Role::Waits => false,
@@ -256,7 +256,7 @@ impl VtqDss {
         }
     }
 
-    /// Gives what no member uses to the repository.
+    /// Gives the processors that no member uses to the repository.
     fn fill(&mut self, view: &View<'_>) {
         let mut hole = view.capacity;
         for at in 0..self.records.len() {
@@ -273,7 +273,7 @@ impl VtqDss {
             hole -= count;
             let record = &mut self.records[at];
             (record.role, record.ran, record.count) = (Role::Fills, true, record.count + count);
-            // What somebody did not ask for has been given away.
+            // Processors that an application did not ask for were given away.
             for at in 0..self.records.len() {
                 self.records[at].count = self.records[at].count.min(self.wanted(view, at));
             }

@@ -1,4 +1,4 @@
-//! Levels to PUs: each level's count multiplies those before it.
+//! Expands levels to PUs: each level's count multiplies the counts before it.
 
 use super::syntax::{Attributes, Kind, Term};
 use crate::assembly::{Raw, RawLlc, RawPu, limit};
@@ -6,10 +6,10 @@ use crate::error::TopologyError;
 use crate::machine::{CoreKind, NUMA_NODES_MAX, PUS_MAX};
 use std::cmp::Reverse;
 
-/// Memory of a node that is given none, as in hwloc.
+/// Memory of a node without `memory=`, bytes, as in hwloc.
 pub(super) const MEMORY_DEFAULT: u64 = 1 << 30;
 
-/// A level with how many of it there are in the whole machine.
+/// A level with the number of its objects in the whole machine.
 #[derive(Debug, Clone, Copy)]
 struct Placed<'a> {
     term: &'a Term,
@@ -19,7 +19,7 @@ struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    /// Which object of this level holds this PU.
+    /// The object of this level that holds this PU.
     fn of(&self, pu: u32, pus: u32) -> u32 {
         pu / (pus / self.total)
     }
@@ -62,7 +62,7 @@ pub(super) fn raw(terms: &[Term]) -> Result<Raw, TopologyError> {
     Ok(raw)
 }
 
-/// Running products; an attached node is as many as the level before it.
+/// Running products; there are as many attached nodes as objects of the level before.
 fn place(terms: &[Term]) -> Result<Vec<Placed<'_>>, TopologyError> {
     let mut total: u64 = 1;
     let mut depth = 0;
@@ -92,7 +92,7 @@ fn place(terms: &[Term]) -> Result<Vec<Placed<'_>>, TopologyError> {
     Ok(levels)
 }
 
-/// The last level must be the PUs; gives how many there are.
+/// The last level must be the PUs; returns their number.
 fn check_last(terms: &[Term], levels: &[Placed<'_>]) -> Result<u32, TopologyError> {
     match levels.last() {
         Some(last) if last.term.kind == Kind::Pu => Ok(last.total),
@@ -146,13 +146,13 @@ fn add_nodes<'a, 'b>(
     Ok(local)
 }
 
-/// hwloc's numbering of nodes: depth first, what is deeper before what it is in, several at one
-/// place in their order.
+/// hwloc's numbering of nodes: depth first, inner nodes before outer ones, several at one place in
+/// their order.
 fn postorder(nodes: &[&Placed<'_>]) -> Vec<Vec<u32>> {
     let most = nodes.iter().map(|level| level.total).max().unwrap_or(1);
     let mut order = Vec::new();
     for (position, level) in nodes.iter().enumerate() {
-        // Totals divide each other: where an object ends can be said in objects of the smallest
+        // Totals divide each other, so the end of an object can be given in objects of the smallest
         // level.
         let size = most / level.total;
         order.extend((0..level.total).map(|number| ((number + 1) * size, Reverse(level.depth), position)));

@@ -1,10 +1,10 @@
-//! A regular machine back to a synthetic description.
+//! Writes a regular machine as a synthetic description.
 
 use crate::machine::{Llc, Machine, NumaNode};
 use crate::set::PuSet;
 use std::fmt::Write;
 
-/// A kind of level: its word, and how many there are.
+/// A kind of level: its word, and the number of its objects.
 struct Level {
     word: String,
     total: usize,
@@ -13,7 +13,7 @@ struct Level {
 
 impl Machine {
     /// hwloc's synthetic description, or `None` if the machine is not regular: a level whose parts
-    /// differ in size, are not nested, or differ in memory; memory-only nodes; several sorts of
+    /// differ in size, are not nested, or differ in memory; memory-only nodes; several kinds of
     /// core; cores of several packages; caches beyond level 5.
     ///
     /// Distances, cpuset, isolated and offline processors cannot be said in it and are lost.
@@ -44,7 +44,7 @@ impl Machine {
         Some(out)
     }
 
-    /// How many there are, if they all have the same size and stand in order.
+    /// The number of objects, if they all have the same size and stand in order.
     fn regular<'a>(&self, sets: impl ExactSizeIterator<Item = &'a PuSet>) -> Option<usize> {
         let total = sets.len();
         let size = self.pus.len().is_multiple_of(total).then(|| self.pus.len() / total)?;
@@ -75,7 +75,7 @@ impl Machine {
         Some(out)
     }
 
-    /// One level, or none if nothing is known of caches.
+    /// One level, or none if no cache is known.
     fn llc_levels(&self) -> Option<Vec<Level>> {
         let first = self.llcs.first()?;
         let Some(number) = first.cache_level else {

@@ -1,9 +1,9 @@
-//! Text to levels. Knows the grammar; what the levels mean together is `expansion`'s.
+//! Reads levels from text. This file has the grammar; `expansion` gives the levels their meaning.
 
 use crate::error::TopologyError;
 use crate::machine::PUS_MAX;
 
-/// What a level is made of.
+/// The kind of a level's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Package,
@@ -12,17 +12,17 @@ pub(super) enum Kind {
     Cache(u8, bool),
     Core,
     Pu,
-    /// Multiplies and is nothing to us.
+    /// A level that only multiplies.
     Other,
 }
 
-/// In parentheses after a level.
+/// The attributes in parentheses after a level.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Attributes {
     pub memory: Option<u64>,
     pub size: Option<u64>,
     pub indexes: Option<Vec<u32>>,
-    /// Where `indexes=` stands.
+    /// Column of `indexes=`.
     pub indexes_column: usize,
 }
 
@@ -167,7 +167,7 @@ fn known(attribute: &str, kind: Kind) -> bool {
     }
 }
 
-/// What was read, or what stands there instead.
+/// The name that was read, or the text that stands there instead.
 fn name_or<'a>(name: &'a str, rest: &'a str) -> &'a str {
     if name.is_empty() { rest.split_whitespace().next().unwrap_or("") } else { name }
 }

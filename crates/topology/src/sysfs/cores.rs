@@ -1,4 +1,4 @@
-//! A processor's place: core, last-level cache, package; and what sort of core it is.
+//! Reads a processor's place (core, last-level cache, package) and the kind of its core.
 
 use super::Sort;
 use super::source::{CPU, Source};
@@ -8,7 +8,7 @@ use crate::machine::CoreKind;
 use crate::set::CpuSet;
 use std::collections::BTreeMap;
 
-/// Where a processor is. Keys are the lowest online processor that shares the object.
+/// The place of a processor. Keys are the lowest online processor that shares the object.
 #[derive(Debug)]
 pub(super) struct Place {
     pub core: u32,
@@ -57,7 +57,7 @@ pub(super) fn place(
     Ok(Place { core, package, package_id, llc: llc(source, cpu, online)? })
 }
 
-/// Key of the package of processors that say nothing of packages.
+/// Key of the package of processors whose files name no package.
 const ONE_PACKAGE: u32 = u32::MAX;
 
 /// The lowest online processor of the first of these lists (or masks) that is there.
@@ -86,7 +86,7 @@ fn first_of(mut set: CpuSet, cpu: u32, online: &CpuSet, path: String) -> Result<
     Ok(set.first().unwrap_or(cpu))
 }
 
-/// The highest cache level that holds data and says who shares it.
+/// The highest cache level that holds data and lists the processors that share it.
 fn llc(source: &Source<'_>, cpu: u32, online: &CpuSet) -> Result<Option<(u32, RawLlc)>, TopologyError> {
     let directory = format!("{CPU}/cpu{cpu}/cache");
     let mut best: Option<(u32, RawLlc)> = None;
@@ -145,7 +145,7 @@ pub(super) fn kinds(source: &Source<'_>, online: &CpuSet) -> Result<Vec<Sort>, T
     Ok(online.iter().zip(capacities).map(|(cpu, capacity)| (kind(cpu, capacity), capacity)).collect())
 }
 
-/// Where there are three sorts (Intel's P, E and low-power E) the plain E-core is the middle one.
+/// Where there are three kinds (Intel's P, E and low-power E) the plain E-core is the middle one.
 fn device_kind(cpu: u32, fast: &CpuSet, slow: &CpuSet, low: &CpuSet) -> CoreKind {
     if fast.contains(cpu) {
         CoreKind::Performance

@@ -1,4 +1,4 @@
-//! NUMA nodes: which processors are local, how much memory, how far.
+//! Reads NUMA nodes: local processors, memory and distances.
 
 use super::source::{NODE, Source};
 use crate::assembly::{Raw, limit, nearest_is_itself};

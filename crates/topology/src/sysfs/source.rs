@@ -1,4 +1,4 @@
-//! Typed reading of single files: missing is `None`, garbage is an error with the path.
+//! Reads single files as typed values: missing is `None`, garbage is an error with the path.
 
 use crate::error::TopologyError;
 use crate::set::CpuSet;

@@ -1,4 +1,4 @@
-//! Distances between NUMA nodes: `<distances2>` of version 2, `<distances>` of version 1.
+//! Reads distances between NUMA nodes: `<distances2>` of version 2, `<distances>` of version 1.
 
 use super::objects::{element, path_of};
 use crate::assembly::nearest_is_itself;

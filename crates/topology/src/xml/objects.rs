@@ -1,4 +1,4 @@
-//! `<object>` elements: PUs with what is above them, NUMA nodes, kinds of cores.
+//! Reads `<object>` elements: PUs with the objects above them, NUMA nodes, kinds of cores.
 
 use crate::assembly::{Raw, RawLlc, RawPu};
 use crate::error::TopologyError;
@@ -129,8 +129,8 @@ pub(super) fn pu(pu: Node<'_, '_>, node_of: &BTreeMap<u32, u32>, raw: &mut Raw) 
     Ok(())
 }
 
-/// `L3Cache` of version 2 or `Cache` with `depth` of version 1; `None` for what is no cache or
-/// holds instructions only.
+/// `L3Cache` of version 2 or `Cache` with `depth` of version 1; `None` for an object that is no
+/// cache or holds instructions only.
 fn cache_level(object: Node<'_, '_>, kind: &str) -> Result<Option<u8>, TopologyError> {
     let is_cache = kind == "Cache" || (kind.starts_with('L') && kind.ends_with("Cache"));
     if !is_cache || object.attribute("cache_type") == Some("2") {
@@ -158,7 +158,7 @@ pub(super) fn kinds(root: Node<'_, '_>, raw: &mut Raw) -> Result<(), TopologyErr
     Ok(())
 }
 
-/// What Linux's `cpu_capacity` said.
+/// The value of Linux's `cpu_capacity`.
 fn capacity(kind: Node<'_, '_>) -> Result<Option<u32>, TopologyError> {
     let is_capacity = |child: &Node<'_, '_>| child.attribute("name") == Some("LinuxCapacity");
     kind.children().find(is_capacity).map_or(Ok(None), |info| element::number(info, "value"))

@@ -1,3 +1,3 @@
-//! Parts that shells and answers about pages are built from.
+//! Code that shells and pages parts are built from.
 
 pub mod worth;

@@ -1,13 +1,13 @@
-//! Whether pages should follow their application: the time that remote accesses cost, against the
-//! time that a move costs. Integers only.
+//! Decides whether pages should follow their application: the time that remote accesses cost,
+//! against the time that a move costs. Integers only.
 //!
-//! Ours: the papers leave pages where they are (Koita et al. §2.3) or the question open (Brecht
-//! 1997 §5.3).
+//! The rule is this project's: the papers leave pages where they are (Koita et al. §2.3) or the
+//! question open (Brecht 1997 §5.3).
 //!
 //! **Terms**
 //! * *stay*: how long the application will likely be where it is now: as long as it has been, but
-//!   no longer than [`STAYS`] times as long as it has been *there*. The life of programs is such
-//!   that what has run for t runs for about t more (Harchol-Balter and Downey 1997).
+//!   no longer than [`STAYS`] times as long as it has been *there*. A program that has run for t
+//!   runs for about t more (Harchol-Balter and Downey 1997).
 //! * *excess* of a page: how much longer an access to it takes than to a local one, by the
 //!   machine's distances: (d − 10) / 10.
 //! * *busy*: the part of their time in which the application's threads wait for memory,
@@ -23,37 +23,36 @@
 
 /// An application may stay this many times as long as it has been where it is.
 pub const STAYS: u64 = 4;
-/// The part of their time in which threads wait for memory where nothing is known of them,
+/// The part of their time in which threads are taken to wait for memory if it was not measured,
 /// thousandths.
 pub const BUSY_PERMILLE: u64 = 250;
 /// Picoseconds of processor time to move a byte: of the copying thread, and of the application's
 /// threads that meanwhile find the page gone. On machines of today a page of 4 KiB takes 2 to 4 µs,
 /// with the interrupts that the other processors' address translations need.
 pub const COPY_PS: u64 = 1000;
-/// What moving must bring over what it costs.
+/// Gain of a move over its cost, at least.
 pub const MARGIN: u64 = 2;
-/// Less than this is never moved, bytes: it may be pages that several share, or that are about to
-/// go.
+/// Least bytes that are moved: fewer may be pages that several share, or that are about to go.
 pub const LEAST_BYTES: u64 = 256 * 1024;
 
 /// Distance of a node to itself.
 const LOCAL: u64 = 10;
 
-/// What is known of one application and of where its pages could be.
+/// One application: its pages, and the gain if they moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Situation {
-    /// All its bytes.
+    /// Bytes of all its pages.
     pub bytes: u64,
-    /// Those that would move.
+    /// Bytes that would move.
     pub moves: u64,
     /// Sum over those of bytes × (distance now − distance then), distances as
     /// [`numaestro_topology::Machine::node_distance`] has them (10 is local).
     pub excess: u64,
-    /// Its processors.
+    /// Number of its processors.
     pub threads: u64,
     /// Nanoseconds since it arrived.
     pub age_ns: u64,
-    /// Nanoseconds since the nodes changed where it is or where its pages should be.
+    /// Nanoseconds since the nodes of its processors or the nodes meant for its pages changed.
     pub there_ns: u64,
     /// Part of their time in which its threads wait for memory, thousandths; `None`: not known.
     pub busy_permille: Option<u64>,
@@ -61,8 +60,8 @@ pub struct Situation {
     pub rate: u64,
 }
 
-/// Whether they should move now. More excess, more threads and a longer stay never make it worse; a
-/// smaller rate never makes it better.
+/// Says whether the pages should move now. More excess, more threads and a longer stay never make
+/// it worse; a smaller rate never makes it better.
 pub fn is_worth(situation: &Situation) -> bool {
     let Situation { bytes, moves, rate, .. } = *situation;
     if moves < LEAST_BYTES || rate == 0 || bytes == 0 {
@@ -71,8 +70,8 @@ pub fn is_worth(situation: &Situation) -> bool {
     loss_ns(situation) > u128::from(MARGIN) * cost_ns(moves)
 }
 
-/// Processor time lost in the rest of the stay if nothing moves, nanoseconds; that during the move
-/// is not counted, it is lost anyway.
+/// Processor time lost in the rest of the stay if nothing moves, nanoseconds. Time during the move
+/// does not count: it is lost anyway.
 fn loss_ns(situation: &Situation) -> u128 {
     let stay = situation.age_ns.min(situation.there_ns.saturating_mul(STAYS));
     let moving = u128::from(situation.moves) * 1_000_000_000 / u128::from(situation.rate.max(1));
@@ -96,7 +95,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
     const SECOND: u64 = 1_000_000_000;
 
-    /// `mib` on a node at distance 20 from four threads, for so long.
+    /// `mib` MiB on a node at distance 20 from four threads, for so long.
     fn remote(mib: u64, age_ns: u64) -> Situation {
         let bytes = mib * MIB;
         Situation {

@@ -1,4 +1,4 @@
-//! How well an application knows a processor: whether it is still there, or has been there.
+//! Ranks processors by an application's past on them: it is still there, or has been there.
 //!
 //! Caches and pages that it has left behind are worth going back to, and a processor that it has
 //! not left yet costs no move at all.

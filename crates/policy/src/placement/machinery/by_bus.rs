@@ -1,5 +1,5 @@
-//! Which processors an application gives back, and how many it lacks on which bus, when the turns
-//! part chooses buses. Knows nothing of which processor of a bus it gets.
+//! Decides which processors an application gives back, and how many it lacks on each bus, when the
+//! turns part chooses buses. The placement itself chooses among the processors of a bus.
 //!
 //! Source: Antonopoulos et al. 2004, §5, asks for balanced buses; the wishes are those of
 //! [`crate::Turn::prefer`].
@@ -9,11 +9,11 @@ use crate::shares::Shares;
 use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 
-/// What is wanted: (application, bus, processors).
+/// The wishes: (application, bus, processors).
 #[derive(Debug, Clone, Default)]
 pub struct ByBus {
     wanted: Vec<(Slot, u32, u32)>,
-    /// Processors of one application that it has too many of their bus.
+    /// Processors of one application on buses where it has too many.
     excess: Vec<PuId>,
 }
 
@@ -30,8 +30,8 @@ impl ByBus {
         self.wanted.len()
     }
 
-    /// The application and the bus of a wish, and how many processors are lacking of what it wishes
-    /// and may have.
+    /// The application and the bus of a wish, and the number of processors it lacks there, as far
+    /// as it may have them.
     pub fn lacking(&self, number: usize, view: &View<'_>, shares: &Shares, plan: &Plan) -> (Slot, usize, u32) {
         let (slot, bus, wanted) = self.wanted[number];
         let bus = bus as usize;
@@ -42,8 +42,8 @@ impl ByBus {
         (slot, bus, wanted.saturating_sub(there).min(room))
     }
 
-    /// Takes from every application what it has too many of on a bus: all of it if its wishes add
-    /// up to its count, so that it moves; else only what it has above its count.
+    /// Takes from every application the processors that it has too many of on a bus: all of them if
+    /// its wishes add up to its count, so that it moves; else only those above its count.
     pub fn release(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         let mut from = 0;
         while let Some(&(slot, ..)) = self.wanted.get(from) {
@@ -62,7 +62,7 @@ impl ByBus {
         for (bus, line) in view.buses.iter().enumerate() {
             let wanted = wishes.iter().find(|&&(_, on, _)| on as usize == bus).map_or(0, |&(_, _, wanted)| wanted);
             let mine = view.app(slot).own.iter().filter(|&pu| line.pus.contains(pu) && plan.next(pu) == Some(slot));
-            // The lowest stay, so that the same ones stay each time.
+            // The lowest processors stay, so that the same ones stay each time.
             self.excess.extend(mine.skip(wanted as usize));
         }
         let most = if sum == shares.count(slot) { self.excess.len() } else { surplus.min(self.excess.len()) };
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn counts_come_first() {
-        // The share has given fewer than the turns part wanted, and more.
+        // The share has given fewer processors than the turns part wanted, and more.
         let mut case = two_buses().wants(&[8, 8]).holds(&[4]);
         assert_eq!(case.place(&mut affinity(&[(Slot(0), 1, 4)]), &[2, 6]), ["0-1", "2-7"]);
     }

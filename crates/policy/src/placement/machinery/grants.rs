@@ -1,4 +1,5 @@
-//! The processor that a request is granted: the base priority, for all placements that follow it.
+//! Chooses the processor that a request is granted: the base priority, for all placements that
+//! follow it.
 //!
 //! Source: Koita et al. §2.2 (base priority). They leave two orders open. Of several applications,
 //! those without processors are served first here, one processor at a time. Of several
@@ -20,14 +21,14 @@ use crate::view::{PuState, Slot, View};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
 use std::cmp::Reverse;
 
-/// Where an application may be given processors.
+/// The processors that an application may be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Where {
-    /// Everywhere, and if need be also where somebody has still to leave.
+    /// Any, and if need be also one that its owner has still to leave.
     Anywhere,
-    /// In its home first, then in nodes that are nobody else's home.
+    /// Processors of its home first, then those of nodes that are no other application's home.
     HomeFirst,
-    /// In its home only.
+    /// Processors of its home only.
     HomeOnly,
 }
 
@@ -37,26 +38,27 @@ pub struct Grants {
     tie: Tie,
     seed: u64,
     random: Random,
-    /// Processors that nobody is on.
+    /// Processors that no application is on.
     free: PuSet,
-    /// How many of them, by node.
+    /// Number of them, by node.
     free_in: Vec<u32>,
-    /// Processors that their owner has been told to leave, in this plan or before, by application.
+    /// Number of processors that an application was told to leave, in this plan or before, by
+    /// application.
     vacating: Vec<u32>,
-    /// Whose home a node is, as planned.
+    /// The application whose home a node is, as planned, by node.
     reserved_by: Vec<Option<Slot>>,
-    /// Where the application that is being served may be given processors.
+    /// Processors that may be given to the application that is being served.
     eligible: PuSet,
-    /// What it has, by node.
+    /// Number of its processors, by node.
     own_in: Vec<u32>,
-    /// Those that lack processors.
+    /// Applications that lack processors.
     lacking: Vec<Slot>,
-    /// What one could lose.
+    /// Processors that an application could lose, with their keys.
     losses: Vec<((bool, u32, u64, u32), PuId)>,
 }
 
-/// A class for [`Grants::release_surplus`]: idle ones outside the home go first, then used ones
-/// outside, then idle ones at home.
+/// A class for [`Grants::release_surplus`]: idle processors outside the home go first, then used
+/// ones outside, then idle ones at home.
 pub fn outside_first(view: &View<'_>, slot: Slot, pu: PuId) -> u32 {
     let at_home = view.app(slot).home == Some(view.machine.pu(pu).node);
     2 * u32::from(at_home) + u32::from(!view.pu(pu).idle)
@@ -85,8 +87,8 @@ impl Grants {
         if self.tie == Tie::Random { String::new() } else { "tie=lowest".into() }
     }
 
-    /// Takes what each has above its count: what others have still to leave for it first, then the
-    /// smallest class, of equals what it has had longest.
+    /// Takes the processors that each application has above its count: first those that others have
+    /// still to leave for it, then the smallest class, of equals those it has had longest.
     pub fn release_surplus(
         &mut self,
         view: &View<'_>,
@@ -142,8 +144,8 @@ impl Grants {
             let slot = Slot(index as u32);
             if let Some(home) = plan.home(slot) {
                 let owner = &mut self.reserved_by[home.index()];
-                // Another placement may have let several be at home in one node: it is the earliest
-                // one's.
+                // Another placement may have let several applications be at home in one node: the
+                // earliest keeps it.
                 if owner.is_none_or(|other| view.app(slot).id < view.app(other).id) {
                     *owner = Some(slot);
                 }
@@ -151,9 +153,9 @@ impl Grants {
         }
     }
 
-    /// The node that a new application is best at home in: where it has most processors, then where
-    /// most are free, then by tie; none without either, and if `alone` none that is somebody's
-    /// home. Two decisions about the same application break ties alike.
+    /// The best home of a new application: the node with most of its processors, then the one with
+    /// most free ones, then by tie. A node with neither is none; with `alone` nor is a node that is
+    /// another's home. Two decisions about the same application break ties alike.
     pub fn choose_home(&mut self, view: &View<'_>, plan: &Plan, slot: Slot, alone: bool) -> Option<NumaNodeId> {
         if alone && self.reserved_by.iter().all(Option::is_some) {
             return None;
@@ -170,23 +172,23 @@ impl Grants {
         best.map(|node| NumaNodeId(node as u32))
     }
 
-    /// Makes a node somebody's home, in the plan and for the grants that follow.
+    /// Makes a node the application's home, in the plan and for the grants that follow.
     pub fn settle(&mut self, plan: &mut Plan, slot: Slot, home: NumaNodeId) {
         plan.set_home(slot, Some(home));
         self.reserved_by[home.index()] = Some(slot);
     }
 
-    /// Whose home a node is.
+    /// The application whose home a node is.
     pub fn home_of(&self, node: NumaNodeId) -> Option<Slot> {
         self.reserved_by[node.index()]
     }
 
-    /// Whose home the node of a processor is.
+    /// The application whose home the node of a processor is.
     pub fn reserved_by(&self, view: &View<'_>, pu: PuId) -> Option<Slot> {
         self.reserved_by[view.machine.pu(pu).node.index()]
     }
 
-    /// Takes a processor from its owner because it stands in somebody else's home.
+    /// Takes a processor from its owner because it is in another application's home.
     pub fn evict(&mut self, view: &View<'_>, plan: &mut Plan, slot: Slot, pu: PuId) {
         plan.release(pu);
         if is_free_now(view, pu) {
@@ -197,8 +199,8 @@ impl Grants {
         }
     }
 
-    /// Takes idle processors that could only be for threads which still run on what they have to
-    /// vacate: those end where they are.
+    /// Takes idle processors that only threads on processors to be vacated could use: those threads
+    /// end where they are.
     pub fn release_unneeded(&mut self, view: &View<'_>, plan: &mut Plan, may_lose: impl Fn(Slot, PuId) -> bool) {
         for &slot in view.order {
             if self.vacating[slot.index()] == 0 {
@@ -243,8 +245,8 @@ impl Grants {
                 return true;
             }
         }
-        // What it has still to leave keeps a thread of it busy meanwhile; another processor would
-        // be one too many.
+        // A processor that it has still to leave keeps a thread of it busy meanwhile; another one
+        // would be too many.
         if allowed != Where::Anywhere && plan.count(slot) + self.vacating[slot.index()] >= useful(view, slot) {
             return false;
         }
@@ -286,7 +288,7 @@ impl Grants {
         }
     }
 
-    /// Rules 1 to 4.
+    /// Chooses by rules 1 to 4.
     fn choose(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) -> PuId {
         if let Some(pu) = self.before_processor(view, slot) {
             return pu;
@@ -301,7 +303,7 @@ impl Grants {
         there.nth(nth as usize).expect("a node is only chosen if one of its processors is eligible")
     }
 
-    /// Rule 1.
+    /// The best processor by rule 1.
     fn before_processor(&self, view: &View<'_>, slot: Slot) -> Option<PuId> {
         let held = &view.app(slot).held;
         if !held.intersects(&self.eligible) {
@@ -311,7 +313,7 @@ impl Grants {
         before.max_by_key(|&pu| (view.former(pu) == Some(slot), view.pu(pu).since_ns, Reverse(pu)))
     }
 
-    /// Rules 2 to 4, of equals by tie.
+    /// The best node by rules 2 to 4, of equals by tie.
     fn best_node(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) -> usize {
         self.count_own(view, plan, slot);
         let held = &view.app(slot).held;
@@ -359,13 +361,13 @@ impl Grants {
     }
 }
 
-/// Nobody is on it, or only an owner that has nothing to run there.
+/// Says whether no application is on it, or only an owner that has nothing to run there.
 fn is_free_now(view: &View<'_>, pu: PuId) -> bool {
     let entry = view.pu(pu);
     entry.owner.is_none() || entry.state == PuState::Owned && entry.idle
 }
 
-/// Processors that it has threads for, within its own limits.
+/// Number of processors that it has threads for, within its own limits.
 fn useful(view: &View<'_>, slot: Slot) -> u32 {
     let app = view.app(slot);
     app.request.clamp(app.min, app.max.max(app.min))

@@ -1,5 +1,5 @@
-//! Parts that several placements are built from: pools, the base priority, and the order in which
-//! an application loses processors.
+//! Code that several placements are built from: pools, the base priority, and the order in which an
+//! application loses processors.
 
 pub mod acquaintance;
 pub mod by_bus;

@@ -6,19 +6,19 @@ use crate::random::Tie;
 use crate::rejected::Rejected;
 use numaestro_topology::{Formation, GroupTree, Level, Machine, PuSet};
 
-/// Which free processor of a pool is taken.
+/// The free processor of a pool that is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InPool {
     /// Any (Brecht 1997, §5.4).
     Random,
     /// The first in hardware order.
     Lowest,
-    /// One it has not left yet, then one that it had before, the latest first; then as ties are
-    /// decided.
+    /// A processor that the application has not left yet, then one that it had before, the latest
+    /// first; then by the rule for ties.
     Affinity,
 }
 
-/// What happens when an application that may only start in an empty pool outgrows it.
+/// The rule for an application that starts in an empty pool and outgrows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
     /// It goes on in the pool with most free processors.
@@ -33,11 +33,12 @@ pub struct PoolConfig {
     /// Rules of formation, outermost first; several make pools of pools. Default: by architecture
     /// (Brecht 1997, §5.4, §8).
     pub levels: Vec<Formation>,
-    /// What decides among equal pools. Default: random (§5.4).
+    /// The rule for ties among equal pools. Default: random (§5.4).
     pub tie: Tie,
-    /// Which processor of a pool. Default: random (§5.4), the lowest if ties go to the lowest.
+    /// The processor of a pool that is taken. Default: random (§5.4), the lowest if ties go to the
+    /// lowest.
     pub in_pool: InPool,
-    /// For `empty-pool`. Default: worst-fit (the paper does not say).
+    /// The overflow of `empty-pool`. Default: worst-fit (the paper does not say).
     pub overflow: Overflow,
 }
 
@@ -60,7 +61,7 @@ impl PoolConfig {
         Self::with(Tie::Lowest)
     }
 
-    /// With pools formed so.
+    /// This config with pools formed so.
     #[cfg(test)]
     #[must_use]
     pub fn formed(self, levels: Vec<Formation>) -> Self {
@@ -103,7 +104,7 @@ impl PoolConfig {
         out.join(",")
     }
 
-    /// Whether such pools can be formed.
+    /// Says whether such pools can be formed.
     pub(crate) fn fits(&self, machine: &Machine, usable: &PuSet) -> Result<(), Rejected> {
         let formed = GroupTree::form(machine, &self.levels, usable);
         formed.map(|_| ()).map_err(|error| Rejected::new(format!("pools cannot be formed: {error}")))

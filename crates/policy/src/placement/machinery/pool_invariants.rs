@@ -1,5 +1,5 @@
-//! What Brecht 1997 promises of pools, on random sequences of arrivals, creations and ends of
-//! threads, one at a time.
+//! Tests the promises of Brecht 1997 about pools, on random sequences of arrivals, creations and
+//! ends of threads, one at a time.
 //!
 //! * I1 an application goes to a pool it is not in only if every pool it is in is full;
 //! * I2 first-fit never skips a lower-numbered pool with a free processor;
@@ -202,7 +202,7 @@ fn pools_of_pools_climb_to_the_nearest_room() {
     // only then the other side.
     assert_eq!(case.place(&mut worst_fit, &[4, 1, 0])[0], "0-3");
     assert_eq!(case.place(&mut worst_fit, &[5, 1, 0])[0], "0-4");
-    // Halves have 3 and 7 free: the third goes to the second half, there to the four nobody is in.
+    // Halves have 3 and 7 free: the third goes to the second half, there to the empty pool of four.
     assert_eq!(case.place(&mut worst_fit, &[5, 1, 1])[2], "12");
     assert_eq!(case.place(&mut worst_fit, &[9, 1, 1])[0], "0-7,10");
 }
@@ -217,8 +217,8 @@ fn one_level_of_nested_pools_is_the_plain_family() {
             let mut case = Case::on("numa:3 core:4 pu:1").wants(&[12, 12, 12]);
             [[1, 1, 1], [3, 1, 1], [3, 2, 4], [1, 2, 6]].map(|counts| case.place(&mut placement, &counts))
         };
-        // One pool around all others: the same free processors, the same draws but for the one that
-        // chooses among one.
+        // One pool around all others: the same free processors, and the same draws but for the
+        // choice of that one pool.
         assert_eq!(run(plain), run(nested), "seed {seed}");
     }
 }

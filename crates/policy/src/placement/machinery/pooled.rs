@@ -27,19 +27,19 @@ use numaestro_topology::{Machine, PuId, PuSet};
 use std::cmp::Reverse;
 use std::fmt::Debug;
 
-/// A rule of initial placement: which pool, when all are equally strange to the application.
+/// A rule of initial placement: it chooses the pool when the application has been in none of them.
 pub trait Rule: Debug + Clone + Send + Default + 'static {
     /// For people.
     const INFO: Info;
-    /// Whether the rule's order of pools is total, so that there are no ties.
+    /// Says whether the rule's order of pools is total, so that there are no ties.
     const TOTAL: bool = false;
-    /// Whether an application may find no pool although processors are free.
+    /// Says whether an application may find no pool although processors are free.
     const SELECTIVE: bool = false;
 
     /// Smaller is better. The pool has at least one free processor.
     fn rank(pools: &PoolLevel, pool: usize) -> (u32, u32);
 
-    /// Whether an application may start here at all.
+    /// Says whether an application may start here at all.
     fn starts_in(pools: &PoolLevel, pool: usize) -> bool {
         let _ = (pools, pool);
         true
@@ -49,7 +49,7 @@ pub trait Rule: Debug + Clone + Send + Default + 'static {
 /// A placement over pools by a [`Rule`].
 #[derive(Debug, Clone)]
 pub struct Pooled<R> {
-    /// How pools are formed and filled.
+    /// Rules for forming and filling pools.
     config: PoolConfig,
     random: Random,
     pools: Option<Pools>,
@@ -99,7 +99,7 @@ impl<R: Rule> Placement for Pooled<R> {
     }
 }
 
-/// As the policy's text says.
+/// Makes a placement from the policy's text.
 pub fn build<R: Rule>(given: &mut Parameters) -> Result<Box<dyn Placement>, Rejected> {
     Ok(Box::new(Pooled::<R>::new(PoolConfig::read(given, R::SELECTIVE)?, given.seed())))
 }
@@ -153,7 +153,7 @@ impl<R: Rule> Pooled<R> {
         chosen.expect("the pool's free processors were counted")
     }
 
-    /// What has the smallest key; of equals the first, or any one with the same probability.
+    /// The item with the smallest key; of equals the first, or any one with the same probability.
     fn least<K: Ord, T>(&mut self, ranked: impl Iterator<Item = (K, T)>, tie: Tie) -> Option<T> {
         let mut best: Option<(K, T)> = None;
         let mut equals = 0;

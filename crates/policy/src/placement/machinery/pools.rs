@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::view::{PuState, Slot, View};
 use numaestro_topology::{Formation, GroupTree, PuId, PuSet};
 
-/// What is in the pools of one level.
+/// The counts of the pools of one level.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PoolLevel {
     free: Vec<u32>,
@@ -34,7 +34,7 @@ impl PoolLevel {
         self.jobs[pool]
     }
 
-    /// cnt(j,q): processors of a pool that the application has that is being served.
+    /// cnt(j,q): processors of a pool that belong to the application being served.
     pub fn mine(&self, pool: usize) -> u32 {
         self.mine[pool]
     }
@@ -52,11 +52,11 @@ impl PoolLevel {
     }
 }
 
-/// Pools, pools of pools, and what is in each.
+/// Pools, pools of pools, and the counts of each.
 #[derive(Debug, Clone)]
 pub struct Pools {
     tree: GroupTree,
-    /// What they were formed of.
+    /// The processors they were formed of.
     of: PuSet,
     levels: Vec<PoolLevel>,
 }
@@ -65,8 +65,8 @@ impl Pools {
     /// Pools of the processors that are not reserved.
     pub fn form(view: &View<'_>, config: &PoolConfig) -> Self {
         let of: PuSet = all_not_reserved(view).collect();
-        // Whether the rule can be followed was asked when the policy was set. Should it not fit any
-        // more, it is one pool of all.
+        // The rule fitted the machine when the policy was set. If it does not any more, all
+        // processors are one pool.
         let tree = GroupTree::form(view.machine, &config.levels, &of)
             .or_else(|_| GroupTree::form(view.machine, &[Formation::Unequal(Vec::new())], &of))
             .expect("one group of all can always be formed");
@@ -74,7 +74,7 @@ impl Pools {
         Self { tree, of, levels }
     }
 
-    /// Whether they are still made of the processors that are not reserved. (One outside the
+    /// Says whether they are still made of the processors that are not reserved. (One outside the
     /// allowed ones may come in later.)
     pub fn is_current(&self, view: &View<'_>) -> bool {
         let mut count = 0;
@@ -86,7 +86,7 @@ impl Pools {
         self.levels.len()
     }
 
-    /// What is in the pools of a level; 0 = the outermost.
+    /// The counts of the pools of a level; 0 = the outermost.
     pub fn level(&self, level: usize) -> &PoolLevel {
         &self.levels[level]
     }
@@ -127,7 +127,7 @@ impl Pools {
         }
     }
 
-    /// Counts what the plan leaves to the application that is served next.
+    /// Counts the processors that the plan leaves to the application that is served next.
     pub fn count_mine(&mut self, view: &View<'_>, plan: &Plan, slot: Slot) {
         for (number, level) in self.levels.iter_mut().enumerate() {
             level.mine.fill(0);

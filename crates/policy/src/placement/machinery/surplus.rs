@@ -1,9 +1,10 @@
-//! The processors that a shrinking application loses, for all placements.
+//! Chooses the processors that a shrinking application loses, for all placements.
 //!
-//! Source: Martorell et al. 2000 leave the order open. Here idle ones go first. Then those go that
-//! their former owner wants back, the latest first: lent processors go home. Then those of the node
-//! with fewest of the application, there of the cache with fewest, there of the core with fewest:
-//! so the rest is compact. Of equals the one that it has had longest goes, then the highest index.
+//! Source: Martorell et al. 2000 leave the order open. Here idle ones go first. Next are processors
+//! that their former owner wants back, the latest first: lent processors go home. Next are those of
+//! the node with fewest of the application, there of the cache with fewest, there of the core with
+//! fewest: so the rest is compact. Of equals the one that it has had longest goes, then the highest
+//! index.
 
 use crate::plan::Plan;
 use crate::shares::Shares;
@@ -11,7 +12,7 @@ use crate::view::{Slot, View};
 use numaestro_topology::{Level, PuId};
 use std::cmp::Reverse;
 
-/// Smallest is lost first.
+/// The order of loss: the smallest key goes first.
 type Key = (bool, Reverse<u64>, u32, Reverse<u32>, u32, Reverse<u32>, u32, Reverse<u32>, u64, Reverse<u32>);
 
 /// Buffers for choosing.
@@ -22,7 +23,7 @@ pub struct Surplus {
 }
 
 impl Surplus {
-    /// Takes from every application in `view.order` what it has above its count.
+    /// Takes from every application in `view.order` the processors above its count.
     pub fn release(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         for &slot in view.order {
             let surplus = plan.count(slot).saturating_sub(shares.count(slot));
@@ -32,7 +33,7 @@ impl Surplus {
         }
     }
 
-    /// Takes so many from one application, of those that `may_go`.
+    /// Takes so many processors from one application, of those that `may_go`.
     pub fn release_from(
         &mut self,
         view: &View<'_>,
@@ -100,14 +101,14 @@ impl GroupCounts {
         }
     }
 
-    /// One more.
+    /// Counts one more.
     pub fn add(&mut self, view: &View<'_>, pu: PuId) {
         for (counts, level) in self.by_level.iter_mut().zip(LEVELS) {
             counts[view.machine.object(level, pu) as usize] += 1;
         }
     }
 
-    /// How many are in the core, the cache and the node of a PU.
+    /// Number of members in the core, the cache and the node of a PU.
     pub fn around(&self, view: &View<'_>, pu: PuId) -> [u32; 3] {
         let mut out = [0; 3];
         for ((out, counts), level) in out.iter_mut().zip(&self.by_level).zip(LEVELS) {

@@ -1,4 +1,4 @@
-//! The choice of groups for all programs together. It counts processors by group and names none.
+//! Chooses groups for all programs together. It counts processors by group and names none.
 //!
 //! ```text
 //! 1. a program with too many keeps those nearest together, and loses the others, the farthest first
@@ -19,11 +19,11 @@ use std::cmp::Reverse;
 /// State and buffers. Fill in [`Self::board`] and [`Self::memory`], then [`Self::arrange`].
 #[derive(Debug, Clone)]
 pub struct Arranger {
-    /// How much each part of the cost counts.
+    /// The weights of the parts of the cost.
     pub weights: Weights,
     /// The processors of each program in each group.
     pub board: Board,
-    /// Where pages are.
+    /// Distances from pages.
     pub memory: Distances,
     tie: Tie,
     random: Random,
@@ -50,7 +50,7 @@ impl Arranger {
         self.tie
     }
 
-    /// Arranges everybody. Afterwards everybody has what it wants, as far as there is room.
+    /// Arranges all programs. Afterwards each has the processors it wants, as far as there is room.
     pub fn arrange(&mut self, ground: &Ground) {
         let costs = Costs { ground, memory: &self.memory, weights: self.weights };
         let board = &mut self.board;
@@ -79,7 +79,7 @@ impl Arranger {
     }
 }
 
-/// Leaves what is above its count.
+/// Leaves the processors above a program's count.
 fn shrink(board: &mut Board, costs: &Costs<'_>, program: usize) {
     let wanted = board.seat(program).wanted;
     let kept = |main: usize| {

@@ -1,9 +1,9 @@
 //! The number of processors of each program in each group, while they are arranged. It names no
-//! processor and judges nothing.
+//! processor.
 
 use std::ops::Range;
 
-/// What a program wants, for [`Board::enter`].
+/// The wish of a program, for [`Board::enter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     /// Processors it shall have.
@@ -17,7 +17,7 @@ pub struct Seat {
 pub struct Board {
     groups: usize,
     seats: Vec<Seat>,
-    /// By program and group: what it has in the arrangement, and what it had before.
+    /// By program and group: processors it has in the arrangement, and processors it had before.
     have: Vec<u16>,
     held: Vec<u16>,
     /// By program: the groups it is in, as bits.
@@ -29,7 +29,7 @@ pub struct Board {
     crowd: Vec<u16>,
     /// By program: sum of `have`.
     total: Vec<u16>,
-    /// By group: processors that nobody has.
+    /// By group: processors that no program has.
     room: Vec<u16>,
     /// Sum of `room`.
     free: u32,
@@ -78,13 +78,13 @@ impl Board {
         self.was_in[program * self.groups.div_ceil(WORD) + group / WORD] |= 1 << (group % WORD);
     }
 
-    /// A processor that nobody has.
+    /// Adds processors that no program has.
     pub fn add_room(&mut self, group: usize, processors: u16) {
         self.room[group] += processors;
         self.free += u32::from(processors);
     }
 
-    /// Whether there is room in any group.
+    /// Says whether there is room in any group.
     pub fn has_room(&self) -> bool {
         self.free > 0
     }
@@ -99,29 +99,29 @@ impl Board {
         self.groups
     }
 
-    /// What a program wants.
+    /// The wish of a program.
     pub fn seat(&self, program: usize) -> Seat {
         self.seats[program]
     }
 
-    /// What a program has in a group.
+    /// Processors that a program has in a group.
     #[inline]
     pub fn have(&self, program: usize, group: usize) -> u16 {
         self.have[program * self.groups + group]
     }
 
-    /// What it had there before.
+    /// Processors that it had there before.
     #[inline]
     pub fn held(&self, program: usize, group: usize) -> u16 {
         self.held[program * self.groups + group]
     }
 
-    /// What it has in all.
+    /// Processors that it has in all.
     pub fn total(&self, program: usize) -> u16 {
         self.total[program]
     }
 
-    /// What nobody has, by group.
+    /// Processors that no program has, by group.
     pub fn room(&self) -> &[u16] {
         &self.room
     }
@@ -156,7 +156,7 @@ impl Board {
         Bits::new(&self.members[group * words..][..words])
     }
 
-    /// How many programs are in a group.
+    /// Number of programs in a group.
     #[inline]
     pub fn crowd(&self, group: usize) -> u32 {
         u32::from(self.crowd[group])
@@ -228,7 +228,7 @@ impl Board {
         row.extend_from_slice(&self.have[self.row(program)]);
     }
 
-    /// Everything of a program is room.
+    /// Makes all processors of a program room.
     pub fn take_up(&mut self, program: usize) {
         for group in 0..self.groups {
             let processors = self.have(program, group);
@@ -238,7 +238,7 @@ impl Board {
         }
     }
 
-    /// A program that has nothing has again what it had.
+    /// Gives a program that has none its former processors back.
     pub fn put_back(&mut self, program: usize, row: &[u16]) {
         for (group, &processors) in row.iter().enumerate().filter(|&(_, &processors)| processors > 0) {
             self.take(program, group, processors);

@@ -14,7 +14,7 @@ use super::board::Board;
 use super::ground::Ground;
 use super::memory::Distances;
 
-/// How much each part of the cost counts.
+/// The weights of the parts of the cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
     /// Distance of a program's processors from each other.
@@ -38,42 +38,44 @@ impl Default for Weights {
 pub struct Costs<'a> {
     /// Groups and distances.
     pub ground: &'a Ground,
-    /// Where pages are.
+    /// Distances from pages.
     pub memory: &'a Distances,
     /// Weights.
     pub weights: Weights,
 }
 
-/// Processors of a program go from one group to another: what that changes for each of them.
+/// The change in cost of each processor of a program that goes from one group to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Way {
     program: usize,
     from: usize,
     to: usize,
-    /// By how much each is farther, measured from the main group.
+    /// Distance by which each is farther from the main group.
     from_main: i64,
-    /// By how much all are farther before anything goes, if `to` becomes the main group; and then
-    /// each that goes.
+    /// Distance by which all are farther before any goes, if `to` becomes the main group; and then
+    /// for each that goes.
     new: i64,
     from_new: i64,
-    /// By how much each costs more because of where pages are.
+    /// Cost that each has in addition by its distance from pages.
     remote: i64,
 }
 
 impl Costs<'_> {
-    /// Of one processor of a program in a group, measured from a main group: spread and memory.
+    /// Cost of one processor of a program in a group, measured from a main group: spread and
+    /// memory.
     #[inline]
     pub fn unit(&self, program: usize, group: usize, main: usize) -> i64 {
         i64::from(self.weights.spread) * i64::from(self.ground.far(group, main)) + self.remote(program, group)
     }
 
-    /// Of one processor: memory alone.
+    /// Cost of one processor: memory alone.
     #[inline]
     pub fn remote(&self, program: usize, group: usize) -> i64 {
         i64::from(self.weights.memory) * i64::from(self.memory.of(program, group))
     }
 
-    /// Of processors that come into a group besides what the program has there: moves alone.
+    /// Cost of processors that come into a group besides those that the program has there: moves
+    /// alone.
     #[inline]
     pub fn moves(&self, board: &Board, program: usize, group: usize, processors: u16) -> i64 {
         let (have, held) = (board.have(program, group), board.held(program, group));
@@ -81,7 +83,7 @@ impl Costs<'_> {
         i64::from(self.weights.moves) * i64::from(gained)
     }
 
-    /// What is saved in moves by processors that leave a group.
+    /// Cost of moves that is saved by processors that leave a group.
     #[inline]
     fn unmoves(&self, board: &Board, program: usize, group: usize, processors: u16) -> i64 {
         let (have, held) = (board.have(program, group), board.held(program, group));
@@ -89,7 +91,7 @@ impl Costs<'_> {
         i64::from(self.weights.moves) * i64::from(lost)
     }
 
-    /// Of so many programs in one group.
+    /// Cost of so many programs in one group.
     #[inline]
     pub fn crowd(&self, programs: i64) -> i64 {
         i64::from(self.weights.isolation) * (programs * (programs - 1) / 2)
@@ -108,15 +110,15 @@ impl Costs<'_> {
         measured.min().map_or((now, 0), |(spread, _, main)| (main, spread))
     }
 
-    /// How far a program's processors are from a group in all, without weight.
+    /// Sum of the distances of a program's processors from a group, without weight.
     #[inline]
     pub fn distance(&self, board: &Board, program: usize, main: usize) -> i64 {
         let far = |group: usize| i64::from(board.have(program, group)) * i64::from(self.ground.far(group, main));
         board.places(program).map(far).sum()
     }
 
-    /// The way of processors of a program from one group to another, however many go; `now` is its
-    /// [`Self::distance`] from its main group.
+    /// The way of processors of a program from one group to another, for any number of them; `now`
+    /// is its [`Self::distance`] from its main group.
     pub fn way(&self, board: &Board, program: usize, (from, to): (usize, usize), now: i64) -> Way {
         let mut way = self.shortest_way(board, program, (from, to), now);
         self.measure(board, &mut way);
@@ -145,13 +147,13 @@ impl Costs<'_> {
         way.from_new = self.farther((way.from, way.to), way.to);
     }
 
-    /// By how much one group is farther than another from a main group.
+    /// Distance by which one group is farther than another from a main group.
     #[inline]
     fn farther(&self, (from, to): (usize, usize), main: usize) -> i64 {
         i64::from(self.ground.far(to, main)) - i64::from(self.ground.far(from, main))
     }
 
-    /// What changes for a program if so many of its processors go that way: spread, memory and
+    /// Change in cost for a program if so many of its processors go that way: spread, memory and
     /// moves, from its main group or, if that is better, from the new one.
     #[inline]
     pub fn shift(&self, board: &Board, way: &Way, processors: u16) -> i64 {

@@ -6,15 +6,15 @@ use crate::rejected::Rejected;
 use crate::view::{PuState, View};
 use numaestro_topology::{Formation, GroupTree, Machine, NumaNodeId, PuId, PuSet};
 
-/// What one step outwards in the tree of groups costs, in the firmware's units of distance (10 =
-/// the whole way to local memory).
+/// Cost of one step outwards in the tree of groups, in the firmware's units of distance (10 = the
+/// whole way to local memory).
 const STEP: u32 = 2;
 
 /// Groups of processors and their distances.
 #[derive(Debug, Clone)]
 pub struct Ground {
     tree: GroupTree,
-    /// What they were formed of.
+    /// The processors they were formed of.
     of: PuSet,
     /// By group: the node that most of its members are in.
     node: Vec<u16>,
@@ -26,7 +26,7 @@ pub struct Ground {
     reach: Vec<u16>,
     /// By node: all nodes, those nearest to its processors first.
     near_nodes: Vec<u16>,
-    /// Whether cores have several processors.
+    /// Says whether cores have several processors.
     is_smt: bool,
 }
 
@@ -72,10 +72,10 @@ impl Ground {
         Self { tree, of, node, far, near, reach, near_nodes, is_smt: machine.smt_width() > 1 }
     }
 
-    /// Whether it can be formed.
+    /// Says whether it can be formed.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub fn fits(machine: &Machine, levels: &PoolLevels, usable: &PuSet) -> Result<(), Rejected> {
         let formed = GroupTree::form(machine, &levels.on(machine, usable), usable);
         let tree = formed.map_err(|error| Rejected::new(format!("pools cannot be formed: {error}")))?;
@@ -87,7 +87,7 @@ impl Ground {
         }
     }
 
-    /// Whether it is still made of the processors that are not reserved.
+    /// Says whether it is still made of the processors that are not reserved.
     pub fn is_current(&self, view: &View<'_>) -> bool {
         let mut count = 0;
         let is_member = |(index, pu): (usize, &crate::view::Processor)| {
@@ -98,7 +98,7 @@ impl Ground {
         view.pus.iter().enumerate().all(is_member) && count == self.of.len()
     }
 
-    /// Whether cores have several processors.
+    /// Says whether cores have several processors.
     pub fn is_smt(&self) -> bool {
         self.is_smt
     }
@@ -128,7 +128,8 @@ impl Ground {
         NumaNodeId(u32::from(self.node[group]))
     }
 
-    /// How much farther than its own group a processor of `at` is from data in the group `data`.
+    /// Distance by which a processor of `at` is farther from data in the group `data` than from
+    /// data in its own.
     #[inline]
     pub fn far(&self, at: usize, data: usize) -> u32 {
         u32::from(self.far[at * self.groups() + data])
@@ -140,7 +141,8 @@ impl Ground {
         &self.near[data * self.groups()..][..self.groups()]
     }
 
-    /// How much farther than their own memory the processors of all groups are from a node's.
+    /// Distances by which the processors of all groups are farther from a node's memory than from
+    /// their own.
     pub fn reach(&self, node: NumaNodeId) -> &[u16] {
         &self.reach[node.index() * self.groups()..][..self.groups()]
     }
@@ -151,7 +153,7 @@ impl Ground {
         &self.near_nodes[usize::from(self.node[group]) * nodes..][..nodes]
     }
 
-    /// What is free in the groups of groups around a group, the outermost first, as one number to
+    /// The room in the groups of groups around a group, the outermost first, as one number to
     /// compare.
     pub fn room_around(&self, room: &[u16], group: usize) -> u64 {
         let (mut weight, mut at) = (0, group);
@@ -175,7 +177,8 @@ impl Ground {
     }
 }
 
-/// By how much the way from one node's processors to another's memory is longer than to their own.
+/// Distance by which the way from one node's processors to another's memory is longer than to their
+/// own.
 fn extra(machine: &Machine, at: u16, data: u16) -> u32 {
     let (at, data) = (NumaNodeId(u32::from(at)), NumaNodeId(u32::from(data)));
     machine.node_distance(at, data).saturating_sub(machine.node_distance(at, at))

@@ -1,4 +1,4 @@
-//! Small changes to an arrangement, as long as they pay.
+//! Makes small changes to an arrangement, as long as they pay.
 //!
 //! ```text
 //! until nothing changes, the budget is used up or some sweeps are over:
@@ -37,8 +37,7 @@ pub(super) struct Improve {
     budget: u32,
 }
 
-/// How far each program is from its main group in all, as far as it has been asked for since it
-/// last changed.
+/// Sum of each program's distances from its main group, if it was asked for since it last changed.
 #[derive(Debug, Clone, Default)]
 struct MainDistances {
     known: Vec<Option<i64>>,
@@ -59,7 +58,7 @@ impl MainDistances {
     }
 }
 
-/// A change and what it saves.
+/// A change and its saving.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     delta: i64,
@@ -70,7 +69,7 @@ struct Change {
 }
 
 impl Improve {
-    /// Improves.
+    /// Improves the arrangement.
     pub(super) fn run(&mut self, board: &mut Board, costs: &Costs<'_>) {
         self.budget = BUDGET;
         for _ in 0..SWEEPS {
@@ -82,7 +81,7 @@ impl Improve {
         }
     }
 
-    /// Tries those that are farthest away. True if something has changed.
+    /// Tries the processors that are farthest away. True if something has changed.
     fn sweep(&mut self, board: &mut Board, costs: &Costs<'_>) -> bool {
         let mut strays = std::mem::take(&mut self.strays);
         strays.clear();
@@ -149,15 +148,15 @@ impl Improve {
         true
     }
 
-    /// A group in which a processor is as near as can be to what is known of a program's pages.
+    /// A group in which a processor is as near as can be to the known pages of a program.
     fn nearest_to_pages(&mut self, costs: &Costs<'_>, program: usize) -> Option<usize> {
         let nearest = costs.memory.nearest(program)?;
         self.spend(costs.ground.groups() as u32 / 8);
         Some(nearest)
     }
 
-    /// All ways of getting processors of a program from one group to another. It is in so many
-    /// places, and `now` so far from its main group.
+    /// Tries all ways of getting processors of a program from one group to another. It is in so
+    /// many places, and `now` is its distance from its main group.
     fn consider(
         &mut self,
         board: &Board,
@@ -185,7 +184,7 @@ impl Improve {
         let alone =
             |group: usize| costs.crowd(i64::from(board.crowd(group)) - 1) - costs.crowd(i64::from(board.crowd(group)));
         let least_crowds = alone(from) + alone(to);
-        // What changes for this program, if so many go: nearly always the same.
+        // Change for this program if so many go: nearly always the same number.
         let mut known = (0, 0);
         for other in board.members(to).filter(|&other| other != program) {
             let theirs = board.have(other, to);
@@ -196,7 +195,7 @@ impl Improve {
                 }
                 let mut its = costs.shortest_way(board, other, (to, goes), theirs_now);
                 let mine = known.1;
-                // Most are not worth it even at best.
+                // Most groups are not worth it even at best.
                 let most = best.map_or(0, |best| best.delta) - mine;
                 if costs.shift(board, &its, processors) + least_crowds >= most {
                     return;
@@ -221,8 +220,8 @@ impl Improve {
         }
     }
 
-    /// Tries the programs that are farthest from what they could have at best somewhere else as a
-    /// whole. True if one has moved.
+    /// Tries the programs that are farthest from their best arrangement somewhere else as a whole.
+    /// True if one has moved.
     fn resettle(&mut self, board: &mut Board, costs: &Costs<'_>) -> bool {
         let mut homeless = std::mem::take(&mut self.homeless);
         homeless.clear();
@@ -271,8 +270,8 @@ impl Improve {
     }
 }
 
-/// What changes in isolation when processors of a program go from one group to another, and those
-/// of another one in the opposite direction or somewhere else.
+/// Change in isolation when processors of a program go from one group to another, and those of
+/// another one in the opposite direction or somewhere else.
 fn crowding(
     board: &Board,
     costs: &Costs<'_>,
@@ -302,7 +301,7 @@ fn crowding(
     pairs(from, here) + pairs(to, there) + elsewhere
 }
 
-/// All that a program costs, its part of isolation included.
+/// Whole cost of a program, its part of isolation included.
 fn whole(board: &Board, costs: &Costs<'_>, program: usize) -> i64 {
     let place = |group: usize| {
         let crowd = i64::from(board.crowd(group));
@@ -314,7 +313,7 @@ fn whole(board: &Board, costs: &Costs<'_>, program: usize) -> i64 {
         + i64::from(costs.weights.moves) * i64::from(board.gained(program))
 }
 
-/// By how much spread and memory are above what the program would have if nobody else were there.
+/// Cost of spread and memory above that of the program if it were alone.
 fn excess(board: &Board, costs: &Costs<'_>, program: usize) -> i64 {
     let main = board.main(program);
     let (mut left, mut ideal) = (board.total(program), 0);

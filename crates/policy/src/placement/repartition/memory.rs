@@ -3,8 +3,8 @@
 use super::ground::Ground;
 use crate::view::{App, AppId, Slot, View};
 
-/// By program of one decision and group: distance from its pages, weighted by bytes. What has not
-/// changed since the last decision is kept.
+/// By program of one decision and group: distance from its pages, weighted by bytes. Rows that have
+/// not changed since the last decision are kept.
 #[derive(Debug, Clone, Default)]
 pub struct Distances {
     groups: usize,
@@ -12,15 +12,14 @@ pub struct Distances {
     rows: Vec<u16>,
     /// By row: its smallest entry, and the first group that has it.
     least: Vec<(u16, u16)>,
-    /// By program: where its row begins, and whether it is anything but zeros.
+    /// By program: index where its row begins, and whether it is anything but zeros.
     at: Vec<u32>,
     /// By slot: the application that its row was made for, and the pages that it then had.
     known: Vec<Option<(AppId, u64)>>,
     nodes: usize,
 }
 
-/// Where nothing is known of pages they may be at home: that counts this many times less than what
-/// is known.
+/// Unknown pages may be at home: that guess counts this many times less than known pages.
 const GUESS: u16 = 4;
 /// Bytes are weighed in this many parts.
 const PARTS: u64 = 1 << 10;
@@ -41,7 +40,7 @@ impl Distances {
         self.least.extend(self.rows.chunks_exact(self.groups).map(least));
     }
 
-    /// Forgets which programs there were.
+    /// Forgets the programs of the last decision.
     pub fn begin(&mut self) {
         self.at.clear();
     }
@@ -94,7 +93,7 @@ impl Distances {
         (at > 0).then(|| &self.rows[at..at + self.groups])
     }
 
-    /// The row of a slot, made anew if it was made of something else.
+    /// The row of a slot, made anew if its application or pages have changed.
     fn kept(&mut self, slot: Slot, app: &App, sum: u64, make: impl FnOnce(&mut [u16])) -> usize {
         let row = 1 + self.nodes + slot.index();
         if self.known.len() <= slot.index() {
@@ -150,7 +149,7 @@ fn of_room(ground: &Ground, free: &[u64], needs: u64, row: &mut [u16]) {
                 break;
             }
         }
-        // What fits nowhere is as far as the farthest.
+        // Pages that fit nowhere count as far as the farthest.
         sum += u128::from(left) * u128::from(far);
         *out = (sum / u128::from(needs.max(1))).min(u128::from(u16::MAX)) as u16;
     }

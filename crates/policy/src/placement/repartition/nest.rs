@@ -1,14 +1,14 @@
-//! Where a program settles: the main group of one that has nothing, and the processors that one
-//! takes from its main group outwards.
+//! Settles a program: chooses the main group of one that has no processors, and takes processors
+//! from a main group outwards.
 
 use super::board::Board;
 use super::cost::Costs;
 use crate::random::{Random, Tie};
 use std::cmp::Reverse;
 
-/// The main group from which all that a program wants is cheapest, if it takes what is free there
-/// and then what is nearest; none without room. With the cost: spread, memory, moves and isolation.
-/// The program has nothing.
+/// The main group from which all processors that a program wants are cheapest, if it takes those
+/// free there and then the nearest; none without room. With the cost: spread, memory, moves and
+/// isolation. The program has no processors.
 pub(super) fn nest(
     board: &Board,
     costs: &Costs<'_>,
@@ -40,8 +40,8 @@ pub(super) fn nest(
     best
 }
 
-/// The cost of all that a program wants from a main group outwards; more than `most` is not worth
-/// knowing exactly.
+/// The cost of all processors that a program wants from a main group outwards; above `most` the
+/// exact cost is not needed.
 fn cost_from(board: &Board, costs: &Costs<'_>, program: usize, main: usize, most: i64) -> i64 {
     let (mut left, mut sum) = (board.seat(program).wanted, 0);
     for &group in costs.ground.near(main) {
@@ -62,8 +62,9 @@ fn cost_from(board: &Board, costs: &Costs<'_>, program: usize, main: usize, most
     sum
 }
 
-/// Takes what a program lacks: always the nearest to its main group and its pages, what it had
-/// before rather than other, where fewest are.
+/// Takes the processors that a program lacks, the cheapest first: by distance from its main group
+/// and its pages, and by the cost of a move unless it had them before; of equals those of the group
+/// with fewest programs.
 pub(super) fn fill(board: &mut Board, costs: &Costs<'_>, program: usize) {
     let main = board.main(program);
     while board.total(program) < board.seat(program).wanted {

@@ -1,5 +1,5 @@
-//! The best arrangement there is, by looking at all of them: for measuring how far from it the
-//! quick one stays. Only for small cases.
+//! Finds the best arrangement by trying all of them, to measure how far from it the quick one
+//! stays. Only for small cases.
 
 use super::board::Board;
 use super::cost::Costs;
@@ -11,23 +11,23 @@ struct Way {
     by_group: Vec<u16>,
 }
 
-/// What is left to choose, and what has been.
+/// The open choices, and those made.
 struct Search<'a> {
     costs: &'a Costs<'a>,
     ways: Vec<Vec<Way>>,
-    /// By program: the least that it and all after it cost.
+    /// By program: the least cost of it and all after it.
     least: Vec<i64>,
     room: Vec<u16>,
     crowd: Vec<i64>,
     best: i64,
 }
 
-/// The least cost of an arrangement in which everybody has what it wants, from a board as it is
-/// before anything has been arranged. Takes time exponential in programs and groups: up to five of
-/// the former and four of the latter it is milliseconds.
+/// The least cost of an arrangement in which each program has the processors it wants, from a board
+/// before anything is arranged. Takes time exponential in programs and groups: up to five of the
+/// former and four of the latter it is milliseconds.
 ///
 /// # Panics
-/// If there is not room for what all want.
+/// If there is not room for all.
 pub fn optimum(costs: &Costs<'_>, board: &Board) -> i64 {
     let mut room: Vec<u16> = board.room().to_vec();
     for program in 0..board.programs() {
@@ -80,7 +80,7 @@ impl Search<'_> {
     }
 }
 
-/// All ways of having what a program wants, the cheapest first.
+/// All ways of giving a program the processors it wants, the cheapest first.
 fn ways(costs: &Costs<'_>, board: &Board, program: usize, room: &[u16]) -> Vec<Way> {
     let mut out = Vec::new();
     let mut by_group = vec![0; room.len()];

@@ -1,4 +1,4 @@
-//! From numbers by group to processors by name.
+//! Turns numbers by group into processors.
 
 use super::board::Board;
 use super::ground::Ground;
@@ -10,8 +10,8 @@ use crate::view::{Slot, View};
 use numaestro_topology::PuId;
 use std::cmp::Reverse;
 
-/// Smallest is taken first: what it knows (it has not left it yet, it had it before), then cores
-/// with nobody else, fewest cores, the first.
+/// The smallest key is taken first: processors it knows (it has not left them yet, it had them
+/// before), then cores without another application, fewest cores, the first.
 type Key = (u8, Reverse<u64>, bool, u32, Reverse<u32>, PuId);
 
 /// Buffers.
@@ -22,7 +22,7 @@ pub(super) struct Seats {
 }
 
 impl Seats {
-    /// Takes idle processors of those that have too many.
+    /// Takes idle processors from programs that have too many.
     pub(super) fn release_idle(&mut self, view: &View<'_>, shares: &Shares, plan: &mut Plan) {
         for &slot in view.order {
             let surplus = plan.count(slot).saturating_sub(shares.count(slot)) as usize;
@@ -35,7 +35,7 @@ impl Seats {
         }
     }
 
-    /// Writes what has changed on the board into the plan: releases first.
+    /// Writes the changes on the board into the plan: releases first.
     pub(super) fn write(
         &mut self,
         view: &View<'_>,
@@ -78,12 +78,12 @@ impl Seats {
                     None => first &= sibling >= pu || !plan.free().contains(sibling),
                 }
             }
-            // One of each core that nobody is on, if those are enough; else whole cores.
+            // One of each empty core, if those are enough; else whole cores.
             let second = if spread { mine + taken > 0 || !first } else { taken > 0 };
             self.candidates.push(((rule, recent, second, taken, Reverse(mine), pu), pu));
         }
         if spread {
-            // What it knows is no reason to sit beside somebody.
+            // A known processor does not outweigh an empty core.
             self.candidates.sort_unstable_by_key(|&((rule, recent, second, ..), pu)| (second, rule, recent, pu));
         } else {
             self.candidates.sort_unstable();

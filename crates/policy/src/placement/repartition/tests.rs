@@ -10,8 +10,8 @@ fn repartition() -> Repartition {
     Repartition::new(PoolLevels::default(), Weights::default(), Tie::Lowest, 0)
 }
 
-/// Four nodes of four: each of the first three has three of a node of its own, the fourth has the
-/// one that is left in each, the last a whole node.
+/// Four nodes of 4 processors: each of the first three has 3 of a node of its own, the fourth has
+/// the one that is left in each, the last a whole node.
 fn one_scattered(wants: &[u32]) -> Case {
     let mut case = Case::on("numa:4 core:4 pu:1").wants(wants);
     for node in 0..3 {
@@ -55,7 +55,8 @@ fn the_scattered_one_is_made_local_when_room_appears() {
 
 #[test]
 fn what_is_freed_goes_to_the_scattered_one_and_not_to_neighbours() {
-    // The others want more too: they get what the scattered one leaves in their nodes.
+    // The others want more too: they get the processors that the scattered one leaves in their
+    // nodes.
     let mut case = one_scattered(&[4, 4, 4, 4, 4]);
     assert_eq!(case.place(&mut repartition(), &[4, 4, 4, 4, 0]), ["0-3", "4-7", "8-11", "12-15", ""]);
 }
@@ -182,7 +183,7 @@ fn never_better_than_the_best_and_seldom_much_worse() {
 
 #[test]
 fn moves_pay() {
-    // Whatever was there before: what changes hands without need costs less than what it saves.
+    // In every situation the processors that change hands without need cost less than they save.
     let mut random = Random::new(0x40FE);
     for round in 0..300 {
         let (ground, mut arranger) = small(&mut random);

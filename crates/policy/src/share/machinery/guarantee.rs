@@ -1,5 +1,5 @@
-//! The user's minimum, for policies whose papers know none: it corrects counts that a rule has
-//! found.
+//! Keeps the user's minimum, for policies whose papers have none: it corrects counts that a rule
+//! has found.
 
 use crate::shares::Shares;
 use crate::view::{Slot, View};
@@ -20,8 +20,9 @@ pub fn served(view: &View<'_>, out: &mut Vec<Slot>) {
     }
 }
 
-/// Raises every application of `served` that has processors to its minimum: from what is left over,
-/// then one by one from the one with most above its own minimum, of equals the latest.
+/// Raises every application of `served` that has processors to its minimum. The processors are
+/// those left over, then one by one those of the application with most above its own minimum, of
+/// equals the latest.
 pub fn guarantee(view: &View<'_>, served: &[Slot], shares: &mut Shares) {
     let mut left = view.capacity - shares.total();
     for &slot in served {

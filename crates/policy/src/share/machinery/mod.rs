@@ -1,3 +1,3 @@
-//! Parts that several answers about shares are built from.
+//! Code that several shares are built from.
 
 pub mod guarantee;

@@ -1,15 +1,15 @@
-//! The search for the number of processors of one application: PDPA's five states. Of other
-//! applications it knows only the number of free processors.
+//! Searches the number of processors of one application: PDPA's five states. Other applications
+//! count only by the number of free processors.
 
 use crate::view::{AppId, Search};
 
 /// Bad reports in a row after which a stable application is searched again.
 const BAD_REPORTS: u32 = 3;
-/// Quanta that a stable application is left alone before a test; twice as many after each test that
-/// failed.
+/// Number of quanta that a stable application is left alone before a test; twice as many after each
+/// test that failed.
 const REST: u64 = 10;
-/// On a small machine nobody starts with more than this part of it, so that as many as the usual
-/// first level of multiprogramming can start.
+/// On a small machine no application starts with more than one in so many processors, so that as
+/// many as the usual first level of multiprogramming can start.
 const START_PART: u32 = 4;
 /// Speedup with one processor, by definition, thousandths.
 const ONE: u32 = 1000;
@@ -23,13 +23,13 @@ pub struct Config {
     pub step: u32,
     /// Efficiency below which it has too many (`MIN_EFFICIENCY`), thousandths.
     pub efficiency_milli: u32,
-    /// Efficiency from which on it may have more; at least `efficiency_milli`.
+    /// Efficiency from which on it may have more, thousandths; at least `efficiency_milli`.
     pub high_milli: u32,
     /// Tests that may fail before a stable application is left alone.
     pub tests: u32,
     /// Time between two looks where nothing happens, nanoseconds.
     pub quantum_ns: u64,
-    /// Time without a report after which it is not waited for any longer, nanoseconds.
+    /// Time after which the search waits for a report no longer, nanoseconds.
     pub patience_ns: u64,
 }
 
@@ -59,10 +59,10 @@ pub fn start(base: u32, capacity: u32) -> u32 {
     base.min(capacity / START_PART).max(1)
 }
 
-/// Where the search is.
+/// The state of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
-    /// Nothing is known (`NO_REF`).
+    /// No speedup is known (`NO_REF`).
     #[default]
     NoRef,
     /// It does well and has been given more (`P_INC`).
@@ -75,28 +75,28 @@ pub enum State {
     Test,
 }
 
-/// What bounds the search now.
+/// The bounds of the search now.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Never fewer; at least 1.
+    /// Fewest processors; at least 1.
     pub floor: u32,
-    /// r: never more.
+    /// r: most processors.
     pub cap: u32,
-    /// Processors that are nobody's.
+    /// Processors without an owner.
     pub free: u32,
     /// Processors it would start with.
     pub start: u32,
-    /// Nanoseconds.
+    /// Time, nanoseconds.
     pub now: u64,
 }
 
 /// The search for one application.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Record {
-    /// Whose; `None`: nobody's.
+    /// The application; `None`: the record is vacant.
     pub app: Option<AppId>,
     pub state: State,
-    /// a: the number it is to have; 0 before there was one for it.
+    /// a: the number of processors it is to have; 0 before there was one for it.
     pub count: u32,
     /// The latest speedup with `count`, thousandths; 0: not known.
     speedup_milli: u32,
@@ -108,20 +108,20 @@ pub struct Record {
     bad: u32,
     /// It became stable because nothing was free, not because more did not pay.
     wanting: bool,
-    /// What it has it uses badly, and it cannot have fewer.
+    /// It uses its processors badly, and cannot have fewer.
     inefficient: bool,
-    /// It has been waited for in vain: it is treated as by `equi`.
+    /// The search has waited for its reports in vain: it is treated as by `equi`.
     pub silent: bool,
-    /// Reports that have been looked at.
+    /// Number of reports that the search has read.
     pub seen: u32,
-    /// When its number or state last changed, nanoseconds.
+    /// Time when its number or state last changed, nanoseconds.
     since: u64,
-    /// Since when it has had another number than it should have.
+    /// Time since which it has had another number than it should have, nanoseconds.
     apart: Option<u64>,
 }
 
 impl Record {
-    /// At the beginning, with what it has.
+    /// The record of an application at the beginning, with the processors it has.
     pub fn new(app: AppId, allocation: u32, now: u64) -> Self {
         Self { app: Some(app), count: allocation, since: now, ..Self::default() }
     }
@@ -134,7 +134,7 @@ impl Record {
         }
     }
 
-    /// It comes back and finds only so many free.
+    /// It comes back and finds only `count` processors free.
     pub fn come_back(&mut self, count: u32, now: u64) {
         (self.count, self.wanting) = (count, true);
         self.settle(now);
@@ -144,7 +144,7 @@ impl Record {
     pub fn report(&mut self, config: &Config, bounds: &Bounds, speedup_milli: u32) {
         self.silent = false;
         if self.count <= 1 {
-            // By definition 1, whatever was measured.
+            // The speedup is 1 by definition, and needs no measurement.
             return;
         }
         self.speedup_milli = speedup_milli;
@@ -176,11 +176,12 @@ impl Record {
         }
     }
 
-    /// What follows from nothing having been reported. `reports`: all there have ever been.
+    /// Follows the passing of time without a report. `reports`: the number that there has ever
+    /// been.
     pub fn pass_time(&mut self, config: &Config, bounds: &Bounds, allocation: u32, reports: u32) {
         let Bounds { now, cap, .. } = *bounds;
         if self.is_apart(config, allocation, now) || cap < self.count {
-            // What it has now cannot be measured.
+            // Its present number cannot be measured.
             self.since = now;
             return;
         }
@@ -196,7 +197,7 @@ impl Record {
                 self.accept(config, bounds);
             }
             State::NoRef => self.silent = true,
-            // What has never been measured never will be.
+            // An application that has never reported never will.
             State::Inc | State::Test if reports == 0 => {
                 (self.state, self.silent, self.since) = (State::NoRef, true, now);
             }
@@ -210,7 +211,7 @@ impl Record {
         }
     }
 
-    /// When [`Self::pass_time`] is wanted, if it is.
+    /// Time when [`Self::pass_time`] is wanted, if it is.
     pub fn due(&self, config: &Config, bounds: &Bounds) -> Option<u64> {
         let after = |time: u64| Some(self.since.saturating_add(time));
         match self.state {
@@ -224,7 +225,7 @@ impl Record {
         }
     }
 
-    /// What the admission part is told.
+    /// The state that the admission part is told.
     pub fn search(&self, config: &Config, cap: u32) -> Search {
         match self.state {
             State::NoRef if self.silent || self.count == 1 && cap == 1 => Search::Settled { grows: false },
@@ -235,8 +236,8 @@ impl Record {
         }
     }
 
-    /// Whether it has another number than it should have. If that lasts, it should have what it
-    /// has.
+    /// Says whether it has another number than it should have. If that lasts, its present number
+    /// becomes the one it should have.
     fn is_apart(&mut self, config: &Config, allocation: u32, now: u64) -> bool {
         if allocation == self.count {
             self.apart = None;
@@ -250,12 +251,12 @@ impl Record {
         true
     }
 
-    /// min(r, a + STEP, a + free).
+    /// The number to grow to: min(r, a + STEP, a + free).
     fn grown(&self, config: &Config, bounds: &Bounds) -> u32 {
         self.count.saturating_add(config.step.min(bounds.free)).min(bounds.cap).max(self.count)
     }
 
-    /// It does well with what it has: more, if there is more.
+    /// It does well with its processors: it gets more, if there are more.
     fn accept(&mut self, config: &Config, bounds: &Bounds) {
         self.good = (self.count, self.speedup_milli);
         let grown = self.grown(config, bounds);
@@ -267,8 +268,8 @@ impl Record {
         }
     }
 
-    /// It does badly with what it has: fewer. With one its efficiency is 1, so nothing is left to
-    /// find.
+    /// It does badly with its processors: it gets fewer. With 1 its efficiency is 1, so nothing is
+    /// left to find.
     fn shrink(&mut self, config: &Config, bounds: &Bounds) {
         let fewer = self.count.saturating_sub(config.step).max(bounds.floor).min(self.count);
         if fewer == self.count {

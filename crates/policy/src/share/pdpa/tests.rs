@@ -137,8 +137,8 @@ fn growth_for_which_nothing_was_free_goes_on_when_something_is() {
     assert_eq!(world.counts[0], 16);
 }
 
-/// Two processors: each starts with one, nobody can grow until somebody ends; then one that scales
-/// has both, one that does not has one.
+/// Two processors: each starts with one, neither can grow until one ends; then one that scales has
+/// both, one that does not has one.
 #[test]
 fn two_processors() {
     for (curve, alone) in [(linear as Curve, 2), (flat, 1)] {
@@ -195,8 +195,8 @@ fn who_never_reports_keeps_its_start_and_is_then_treated_as_by_equi() {
     assert_eq!(alone.counts, [2]);
 }
 
-/// However many there are and whatever they ask for, those that say nothing come to rest: nobody
-/// wants to be asked again.
+/// Applications that report nothing come to rest, with every number of them and every request: the
+/// share asks for no further decision.
 #[test]
 fn silence_comes_to_rest() {
     let mut random = Random::new(12);
@@ -222,7 +222,7 @@ fn who_stops_reporting_goes_back_to_what_was_measured() {
     assert_eq!((world.state(0), world.counts[0]), (State::Stable, 4));
 }
 
-/// It takes what is free, but nothing from anybody.
+/// It takes free processors, but none from others.
 #[test]
 fn a_liar_hurts_nobody() {
     let mut world = World::new(16, &[(4, linear), (16, |processors| 4000 * processors), (2, linear)]);
@@ -247,7 +247,7 @@ fn processors_that_go_are_cut_from_who_has_most() {
     assert_eq!(world.counts, [10, 4, 2], "they come back");
 }
 
-/// Whatever is reported and asked for: 1 ≤ a ≤ r, and a changes by at most STEP with a report.
+/// With all reports and requests: 1 ≤ a ≤ r, and a changes by at most STEP with a report.
 #[test]
 fn steps_are_small_whatever_is_reported() {
     let mut random = Random::new(11);

@@ -61,7 +61,7 @@ impl World {
         Self { case, pdpa: Pdpa { config, ..Pdpa::default() }, curves, counts, changes: 0 }
     }
 
-    /// Divides and carries it out.
+    /// Divides and carries the decision out.
     pub fn decide(&mut self) {
         let mut shares = Shares::new();
         shares.reset(self.case.apps.len());
@@ -106,7 +106,7 @@ impl World {
         app.reports += 1;
     }
 
-    /// One program after the other says its speedup, then time passes; as often as this.
+    /// One program after the other says its speedup, then a quantum passes; `quanta` times.
     pub fn run(&mut self, quanta: u32) {
         for _ in 0..quanta {
             self.decide();
@@ -133,7 +133,7 @@ impl World {
         self.pdpa.records[slot].state
     }
 
-    /// Divides, one report, divides: state and count.
+    /// Divides, reports a speedup, and divides again. Returns state and count.
     pub fn after(&mut self, slot: usize, speedup_milli: u32) -> (State, u32) {
         self.report(slot, speedup_milli);
         self.decide();

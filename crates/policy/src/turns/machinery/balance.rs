@@ -1,4 +1,4 @@
-//! The threads that change their bus, so that buses have the same load.
+//! Moves threads between buses, so that buses have the same load.
 //!
 //! Source: Antonopoulos et al. 2004, §5, asks for it; the rule is taken here:
 //! ```text
@@ -13,7 +13,7 @@ use super::buses::Line;
 use super::ready::Ready;
 use std::cmp::Reverse;
 
-/// Moves threads between buses where that is worth more than their caches.
+/// Moves threads between buses where that gains more than their caches are worth.
 pub fn balance(ready: &mut Ready) {
     if ready.buses.lines.len() < 2 {
         return;
@@ -36,8 +36,7 @@ fn level_counts(ready: &mut Ready) {
         if !lines.iter().any(crowded) {
             return;
         }
-        // Threads that have been passed over were not on a crowded bus, and buses only become less
-        // crowded.
+        // The threads passed over were not on a crowded bus, and buses only become less crowded.
         let Some(index) = (0..from_tail).rev().find(|&index| crowded(&lines[ready.list[index].bus as usize])) else {
             return;
         };
@@ -66,7 +65,7 @@ fn swap(ready: &Ready) -> Option<[(usize, u32); 2]> {
     let on = |bus: u32| (0..list.len()).filter(move |&index| list[index].bus == bus);
     let rate = |index: usize| u64::from(ready.rate(&list[index]));
     let light = on(to).min_by_key(|&index| (rate(index), Reverse(index)))?;
-    // What the swap takes off one bus and puts on the other is best half of the difference, and
+    // The demand that the swap moves from one bus to the other is best half of the difference, and
     // must be less than all of it.
     let gap = turn_demand(high).saturating_sub(turn_demand(low)) * u64::from(high.threads) / high.at_once().max(1);
     let moved = |index: usize| rate(index).saturating_sub(rate(light));
@@ -79,7 +78,7 @@ fn swap(ready: &Ready) -> Option<[(usize, u32); 2]> {
 const FULL: u64 = 1000;
 
 impl Line {
-    /// Threads of it that can run at the same time.
+    /// Number of its threads that can run at the same time.
     fn at_once(&self) -> u64 {
         u64::from(self.threads.min(self.processors))
     }
@@ -152,7 +151,7 @@ mod tests {
         let mut turns = b2arr();
         let decided = case.decide(&mut turns);
         case.run(&decided, |_, _| 10);
-        // Those on the second bus go: two of the four others follow.
+        // The applications on the second bus go: two of the four others follow.
         let gone: Vec<_> = decided.preferred.iter().filter(|&&(_, bus, _)| bus == 1).map(|&(slot, ..)| slot).collect();
         case.order.retain(|slot| !gone.contains(slot));
         case.lay_out();

@@ -18,24 +18,24 @@ pub struct Line {
     pub saturation: u32,
     /// BTR of a thread that has not been measured: SBTR / P.
     pub unmeasured: u32,
-    /// Processors that have been given threads.
+    /// Number of processors that have been given threads.
     pub chosen: u32,
-    /// Sum of the BTR of these.
+    /// Sum of their BTR, transactions per millisecond.
     pub demand: u64,
-    /// Threads that belong to it.
+    /// Number of threads that belong to it.
     pub threads: u32,
-    /// Sum of the BTR of these.
+    /// Sum of their BTR, transactions per millisecond.
     pub wanted: u64,
 }
 
 impl Line {
-    /// Processors without a thread.
+    /// Number of processors without a thread.
     pub fn free(&self) -> u32 {
         self.processors.saturating_sub(self.chosen)
     }
 
-    /// `ABTR_proc` as numerator and denominator: what is left of `budget` for each processor that
-    /// is left.
+    /// `ABTR_proc` as numerator and denominator: the rest of `budget` for each processor that is
+    /// left.
     pub fn left_of(&self, budget: u64) -> (i128, i128) {
         (i128::from(budget) - i128::from(self.demand), i128::from(self.free()))
     }
@@ -45,16 +45,16 @@ impl Line {
 #[derive(Debug, Clone, Default)]
 pub struct Buses {
     pub lines: Vec<Line>,
-    /// By [`PuId`].
+    /// The bus of each processor, by [`PuId`].
     bus_of: Vec<u32>,
-    /// Processors of each bus that can be used at all.
+    /// Number of processors of each bus that can be used at all.
     room: Vec<u32>,
 }
 
 impl Buses {
-    /// Looks which processors there are. With `apart` false all are one bus whose saturation does
-    /// not matter. `present`: applications by slot that take part; processors of the others are not
-    /// ours.
+    /// Counts the processors of each bus. With `apart` false all are one bus whose saturation does
+    /// not matter. `present`: applications by slot that take part; processors of the others do not
+    /// count.
     pub fn survey(&mut self, view: &View<'_>, apart: bool, present: &[bool]) {
         let apart = apart && !view.buses.is_empty();
         self.lines.clear();
@@ -87,8 +87,8 @@ impl Buses {
         }
     }
 
-    /// Makes the sum of processors `capacity`: processors may be kept from us without anybody
-    /// having said which.
+    /// Lowers the sum of processors to `capacity`: some may be kept from applications without being
+    /// named.
     fn fit(&mut self, capacity: u32) {
         let mut sum: u32 = self.lines.iter().map(|line| line.processors).sum();
         while sum > capacity {
@@ -138,28 +138,28 @@ impl Buses {
     }
 }
 
-/// How many processors of each bus each application is to have, written to the turn.
+/// Number of processors of each bus that each application is to have, written to the turn.
 #[derive(Debug, Clone, Default)]
 pub struct Preferences {
-    /// By slot, then by bus.
+    /// Processors by slot, then by bus.
     count: Vec<u32>,
     buses: usize,
 }
 
 impl Preferences {
-    /// None.
+    /// Begins with no preferences.
     pub fn reset(&mut self, slots: usize, buses: usize) {
         self.buses = buses;
         self.count.clear();
         self.count.resize(slots * buses, 0);
     }
 
-    /// So many more.
+    /// Adds so many processors.
     pub fn add(&mut self, slot: Slot, bus: u32, processors: u32) {
         self.count[slot.index() * self.buses + bus as usize] += processors;
     }
 
-    /// Says it, if there is more than one bus.
+    /// Writes the preferences, if there is more than one bus.
     pub fn write(&self, turn: &mut crate::turn::Turn) {
         if self.buses < 2 {
             return;
@@ -176,7 +176,7 @@ impl Preferences {
     }
 }
 
-/// Refuses where nobody knows the buses.
+/// Refuses the policy where the buses are not known.
 pub fn needs_buses(buses: &[Bus]) -> Result<(), Rejected> {
     if buses.is_empty() {
         return Err(Rejected::new(

@@ -1,5 +1,5 @@
-//! A share part as the conventional policy inside a policy of bandwidth: how many threads of each
-//! application, before rates matter.
+//! A share part as the conventional policy inside a policy of bandwidth: it decides how many
+//! threads of each application run, before rates matter.
 //!
 //! Source: Antonopoulos et al. 2004, §4, the two general methods.
 
@@ -23,11 +23,11 @@ pub struct Division {
 }
 
 impl Division {
-    /// With this share.
+    /// A division by this share.
     ///
     /// # Errors
-    /// If what it gives depends on processors held before, on homes or on speedups: here everything
-    /// is divided afresh, and on paper.
+    /// If its counts depend on processors held before, on homes or on speedups: this division
+    /// starts afresh each time, on copies of the applications.
     pub fn new(share: Box<dyn Share>) -> Result<Self, Rejected> {
         if !share.space_shares() || share.needs_homes() || share.retains() || share.preempts() || share.needs().speedup
         {
@@ -39,7 +39,7 @@ impl Division {
         Ok(Self { share, shares: Shares::new(), order: Vec::new(), listed: Vec::new(), apps: Vec::new() })
     }
 
-    /// As in policy texts.
+    /// The share as in policy texts.
     pub fn name(&self) -> String {
         crate::parameters::write_answer(self.share.info(), &self.share.parameters())
     }
@@ -74,7 +74,7 @@ impl Division {
     }
 }
 
-/// What a share needs to know of an application; it has nothing yet.
+/// A copy of an application for the share; it has no processors yet.
 fn multiplied(app: &App, times: u32) -> App {
     App {
         id: app.id,

@@ -21,16 +21,16 @@ pub trait Rule {
     /// Decides ties: the lower is chosen; of equals the one nearest to the head. Below 256.
     fn turns(&self, entry: &Entry) -> u32;
 
-    /// Whether this thread may run. `free`: processors left of all buses; `need`: threads that its
-    /// application must take at once.
+    /// Says whether this thread may run. `free`: processors left of all buses; `need`: threads that
+    /// its application must take at once.
     fn admits(&self, entry: &Entry, free: u32, need: u32) -> bool;
 
-    /// So many threads of this application have been chosen.
+    /// Records that so many threads of this application were chosen.
     fn chosen(&mut self, slot: Slot, threads: u32);
 }
 
 /// Fills each bus with threads that belong to it; then, if processors are left, with threads of
-/// other buses: what a bus cannot use is worth more than an affinity.
+/// other buses: a processor in use is worth more than an affinity.
 pub fn fill(ready: &mut Ready, selection: &mut Selection, rule: &mut impl Rule) {
     for anywhere in [false, true] {
         for bus in 0..ready.buses.lines.len() as u32 {

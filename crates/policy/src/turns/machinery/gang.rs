@@ -1,5 +1,5 @@
-//! Gangs chosen by bandwidth: LQG and QWG. They differ in one number, the quanta that a rate is the
-//! mean of.
+//! Gangs chosen by bandwidth: LQG and QWG. They differ in one number: the quanta over which a rate
+//! is the mean.
 //!
 //! Source: Antonopoulos et al. 2004, §4, which describes them in a few sentences and refers to the
 //! ICPP 2003 paper of the same authors.
@@ -20,11 +20,11 @@ pub const WINDOW_MAX: u32 = 32;
 struct Gang {
     app: AppId,
     slot: Slot,
-    /// Threads that run together in this turn; those it has, folded to the machine.
+    /// Number of threads that run together in this turn: all it has, folded to the machine.
     size: u32,
     /// It runs in this turn.
     chosen: bool,
-    /// The number of the latest sample that has been seen.
+    /// Number of the latest sample that was read.
     samples: u32,
     /// Mean BTR of its threads in the latest quanta it ran; `quanta` of them, the next goes to
     /// `at`.
@@ -53,11 +53,11 @@ pub struct Gangs {
     /// The answer that a policy text names.
     info: Info,
     quantum: Quantum,
-    /// Config: quanta that a rate is the mean of, 1 to [`WINDOW_MAX`].
+    /// Config: quanta over which a rate is the mean, 1 to [`WINDOW_MAX`].
     window: u32,
-    /// The `window` of the answer where a policy text says nothing.
+    /// The default of `window`, quanta.
     usual: u32,
-    /// Circular: head first.
+    /// The circular list, head first.
     list: Vec<Gang>,
     executed: Vec<Gang>,
     present: Vec<bool>,
@@ -104,7 +104,8 @@ impl Turns for Gangs {
 }
 
 impl Gangs {
-    /// Of this answer, with its usual window in quanta and the length of a quantum in nanoseconds.
+    /// Gangs of this answer, with its usual window in quanta and the length of a quantum in
+    /// nanoseconds.
     pub fn new(info: Info, window: u32, quantum_ns: u64) -> Self {
         Self {
             info,
@@ -120,12 +121,13 @@ impl Gangs {
         }
     }
 
-    /// Over a window of so many quanta, 1 to [`WINDOW_MAX`].
+    /// The same over a window of so many quanta, 1 to [`WINDOW_MAX`].
     pub fn over(self, window: u32) -> Self {
         Self { window, ..self }
     }
 
-    /// Those that have gone leave the list, new ones join its tail, rates are the latest.
+    /// Follows the view: applications that have gone leave the list, new ones join its tail, rates
+    /// are the latest.
     fn sync(&mut self, view: &View<'_>) {
         self.present.clear();
         self.present.resize(view.apps.len(), false);
@@ -156,7 +158,7 @@ impl Gangs {
         self.buses.survey(view, true, &self.present);
     }
 
-    /// The head, then the fittest that have room.
+    /// Chooses the head, then the fittest that have room.
     fn choose(&mut self, view: &View<'_>) {
         self.executed.clear();
         self.executed.extend(self.list.iter().filter(|gang| gang.chosen));
@@ -176,8 +178,8 @@ impl Gangs {
             let has_room =
                 |gang: &Gang| !gang.chosen && (1..=free).contains(&gang.size) && view.app(gang.slot).min <= free;
             let candidates = || self.list.iter().enumerate().filter(|(_, gang)| has_room(gang));
-            // The head is always taken, so that everybody gets on; equation 1 for the others, with
-            // the mean rate of one thread.
+            // The head is always taken, so that every application makes progress; equation 1
+            // chooses the others, with the mean rate of one thread.
             let distance = |gang: &Gang| (left - i128::from(rate(gang)) * i128::from(free)).abs();
             let next = if free == processors {
                 candidates().next()
@@ -196,7 +198,7 @@ impl Gangs {
         self.buses.lines.iter().map(|line| u64::from(line.saturation)).sum()
     }
 
-    /// Leaves in `turn` those that were chosen, with the sizes they had then, folded if processors
+    /// Leaves in `turn` the chosen applications, with the sizes they had then, folded if processors
     /// have gone away since.
     fn write(&mut self, view: &View<'_>, turn: &mut Turn) {
         self.present.fill(false);
@@ -216,8 +218,8 @@ impl Gangs {
         self.preferences.write(turn);
     }
 
-    /// Each thread on the bus where it ran last, while there is room; the others, and those of a
-    /// new gang, where most is free.
+    /// Prefers for each thread the bus where it ran last, while there is room; for the others, and
+    /// those of a new gang, the bus with most free processors.
     fn prefer(&mut self, view: &View<'_>, slot: Slot, size: u32) {
         let most = (0..self.buses.lines.len()).rev().max_by_key(|&bus| self.buses.lines[bus].free()).unwrap_or(0);
         for thread in view.threads_of(slot).iter().take(size as usize) {

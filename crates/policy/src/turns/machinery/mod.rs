@@ -1,5 +1,5 @@
-//! Parts that several turns are built from: quanta, windows over applications, lists of threads,
-//! and the choice by bandwidth.
+//! Code that several turns are built from: quanta, windows over applications, lists of threads, and
+//! the choice by bandwidth.
 
 pub mod balance;
 pub mod buses;

@@ -1,7 +1,7 @@
 //! The end of a turn of fixed length.
 
-/// Length of a quantum where nothing else is said, nanoseconds (Antonopoulos et al. 2004, §4: as
-/// long as the standard Linux scheduler's).
+/// Default length of a quantum, nanoseconds (Antonopoulos et al. 2004, §4: as long as the standard
+/// Linux scheduler's).
 pub const QUANTUM_NS: u64 = 100_000_000;
 
 /// Config and state.
@@ -13,27 +13,28 @@ pub struct Quantum {
 }
 
 impl Quantum {
-    /// None has begun.
+    /// A quantum that has not begun.
     pub const fn new(length_ns: u64) -> Self {
         Self { length_ns, began: None }
     }
 
-    /// Whether the latest one is over, or none has begun. A clock that was set back ends it too.
+    /// Says whether the latest quantum is over, or none has begun. A clock that was set back ends
+    /// it too.
     pub fn is_over(&self, now_ns: u64) -> bool {
         self.began.is_none_or(|began| now_ns < began || now_ns - began >= self.length_ns)
     }
 
-    /// A new one begins.
+    /// Begins a new quantum.
     pub fn begin(&mut self, now_ns: u64) {
         self.began = Some(now_ns);
     }
 
-    /// When it ends.
+    /// Time when it ends, nanoseconds.
     pub fn end(&self) -> u64 {
         self.began.unwrap_or(0).saturating_add(self.length_ns)
     }
 
-    /// As a parameter in policy texts, if it is not the default.
+    /// Its length as a parameter in policy texts, if it is not the default.
     pub fn parameter(&self) -> Option<String> {
         (self.length_ns != QUANTUM_NS).then(|| format!("quantum={}", crate::parameters::write_duration(self.length_ns)))
     }

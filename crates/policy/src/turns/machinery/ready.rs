@@ -1,5 +1,5 @@
-//! The list of threads that are ready, and the choice of those that run in this turn, by a rule
-//! that is given.
+//! Keeps the list of threads that are ready, and chooses the threads that run in this turn, by a
+//! given rule.
 //!
 //! Source: Antonopoulos et al. 2004, §4: "ready to execute threads are conceptually organized as a
 //! linked list". A thread keeps its place while it runs; when the turn is over, those that ran go
@@ -20,15 +20,15 @@ pub struct Entry {
     /// Its application's slot.
     pub slot: Slot,
     vp: u32,
-    /// BTR, if it has been measured.
+    /// BTR, transactions per millisecond, if it has been measured.
     rate: Option<u32>,
-    /// Where it belongs.
+    /// The bus it belongs to.
     pub bus: u32,
     /// It runs in this turn.
     pub chosen: bool,
     /// It was there when the epoch began.
     pub member: bool,
-    /// Turns of this epoch it was chosen for.
+    /// Number of turns of this epoch it was chosen for.
     pub runs: u32,
 }
 
@@ -39,27 +39,27 @@ impl Entry {
     }
 }
 
-/// What a rule says of a thread when the list is gone through.
+/// The verdict of a rule on a thread, as it goes through the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It runs.
     Take,
-    /// Not this one.
+    /// It does not run.
     Skip,
-    /// Nobody more on this bus.
+    /// No further thread runs on this bus.
     Close,
 }
 
 /// The list.
 #[derive(Debug, Clone, Default)]
 pub struct Ready {
-    /// Head first.
+    /// The threads, head first.
     pub list: Vec<Entry>,
-    /// Where they run.
+    /// The buses they run on.
     pub buses: Buses,
-    /// Threads that have been chosen, by slot.
+    /// Number of threads that have been chosen, by slot.
     pub count: Vec<u32>,
-    /// Whether buses are looked at one by one.
+    /// Says whether each bus is scheduled by itself.
     apart: bool,
     /// The user's minimum, at least 1, by slot.
     min: Vec<u32>,
@@ -69,19 +69,20 @@ pub struct Ready {
     executed: Vec<Entry>,
     /// Processors by slot, then by bus.
     places: Vec<u32>,
-    /// Those that ran where they do not belong.
+    /// Threads that ran on a bus where they do not belong.
     elsewhere: Vec<u32>,
     preferences: Preferences,
 }
 
 impl Ready {
-    /// Empty. With `apart` each bus has its own processors and transactions.
+    /// An empty list. With `apart` each bus has its own processors and transactions.
     pub fn new(apart: bool) -> Self {
         Self { apart, ..Self::default() }
     }
 
     /// Follows the view: threads that have gone leave the list, new ones join its tail, rates are
-    /// the latest. `over`: the turn is over, so those that ran belong where they ran.
+    /// the latest. `over`: the turn is over, so the threads that ran belong to the buses on which
+    /// they ran.
     pub fn sync(&mut self, view: &View<'_>, over: bool) {
         self.present.clear();
         self.present.resize(view.apps.len(), false);
@@ -118,8 +119,8 @@ impl Ready {
         }
     }
 
-    /// Those that ran belong to the buses where their applications had processors. Which thread was
-    /// on which is not known, so that nobody moves who may have been where it belongs.
+    /// Threads that ran belong to the buses where their applications had processors. The bus of
+    /// each thread is not known, so a thread that may have been where it belongs stays.
     fn follow_places(&mut self, view: &View<'_>) {
         let buses = self.buses.lines.len();
         if buses < 2 {
@@ -195,8 +196,8 @@ impl Ready {
         }
     }
 
-    /// Where processors have gone away within a turn, those chosen that are nearest to the tail do
-    /// not run; they keep their places.
+    /// Where processors have gone away within a turn, the chosen threads nearest to the tail do not
+    /// run; they keep their places.
     fn shrink(&mut self) {
         let over = |line: &Line| line.chosen > line.processors;
         if !self.buses.lines.iter().any(over) {
@@ -215,18 +216,17 @@ impl Ready {
         }
     }
 
-    /// BTR, or what counts as such before it has been measured, on the bus where the thread
-    /// belongs.
+    /// BTR, or the value that counts before it was measured, on the bus where the thread belongs.
     pub fn rate(&self, entry: &Entry) -> u32 {
         entry.rate.unwrap_or(self.buses.lines[entry.bus as usize].unmeasured)
     }
 
-    /// Whether nobody runs.
+    /// Says whether no thread runs.
     pub fn is_idle(&self) -> bool {
         self.buses.lines.iter().all(|line| line.chosen == 0)
     }
 
-    /// Those that ran go to the tail in the order they had, and nobody is chosen.
+    /// Moves the threads that ran to the tail in the order they had, and chooses none.
     pub fn rotate(&mut self) {
         self.executed.clear();
         self.executed.extend(self.list.iter().filter(|entry| entry.chosen));
@@ -238,7 +238,7 @@ impl Ready {
         self.count.iter_mut().for_each(|count| *count = 0);
     }
 
-    /// A thread belongs to another bus from now on.
+    /// Moves a thread to another bus, to which it belongs from now on.
     pub fn move_to(&mut self, index: usize, bus: u32) {
         let before = self.list[index];
         let rate = u64::from(self.rate(&before));
@@ -252,7 +252,7 @@ impl Ready {
         to.wanted += rate;
     }
 
-    /// One thread runs, on a bus that has a processor for it.
+    /// Chooses one thread, on a bus that has a processor for it.
     fn choose(&mut self, index: usize, bus: u32) {
         if self.list[index].bus != bus {
             self.move_to(index, bus);
@@ -267,13 +267,13 @@ impl Ready {
         self.count[entry.slot.index()] += 1;
     }
 
-    /// Threads of its application that must run at once if this one does.
+    /// Number of threads of its application that must run at once if this one does.
     pub fn need(&self, entry: &Entry) -> u32 {
         if self.count[entry.slot.index()] > 0 { 1 } else { self.min[entry.slot.index()] }
     }
 
-    /// One thread runs on this bus, and with it, if its application would stay below its minimum,
-    /// as many others of it as that takes. Gives how many; 0 if there is no room for the minimum.
+    /// Runs one thread on this bus, and with it as many others of its application as its minimum
+    /// takes. Returns their number; 0 if there is no room for the minimum.
     pub fn run(&mut self, index: usize, bus: u32) -> u32 {
         let (slot, min) = (self.list[index].slot, self.need(&self.list[index]));
         if min > self.buses.free() {
@@ -297,8 +297,9 @@ impl Ready {
         count
     }
 
-    /// Goes through the list from its head: who runs on the bus where it belongs, as the rule says,
-    /// given that bus, the thread and how many of its application run.
+    /// Goes through the list from its head and runs threads on the buses where they belong, as the
+    /// rule says. The rule is given the bus, the thread and the number of threads of its
+    /// application that run.
     pub fn in_order(&mut self, mut rule: impl FnMut(&Line, &Entry, u32) -> Verdict) {
         self.closed.clear();
         self.closed.resize(self.buses.lines.len(), false);

@@ -1,13 +1,14 @@
 //! The applications as a circular list in order of arrival, and the part of it that fits into one
 //! turn.
 //!
-//! Places in the list are numbers of applications, so that a place stays what it is when the
-//! application there has gone: the next one after it is meant.
+//! Places in the list are numbers of applications, so a place stays valid when the application
+//! there has gone: it means the next one after it.
 
 use crate::part::Needs;
 use crate::view::{AppId, Slot, View};
 
-/// What every policy of this family needs: requests, and that those that do not run can be stopped.
+/// The needs of every policy of this family: requests, and stopping of applications that do not
+/// run.
 pub const NEEDS: Needs = Needs { preemption: true, ..Needs::REQUESTS };
 
 /// The list; a buffer that is used again.
@@ -17,14 +18,14 @@ pub struct Ring {
 }
 
 impl Ring {
-    /// Everybody there is now. One whose minimum is more than the whole machine has now is not on
-    /// the list.
+    /// Lists all present applications, but those whose minimum is more than the whole machine has
+    /// now.
     pub fn sync(&mut self, view: &View<'_>) {
         self.slots.clear();
         self.slots.extend(view.order.iter().copied().filter(|&slot| view.app(slot).min <= view.capacity));
     }
 
-    /// In order of arrival.
+    /// The applications, in order of arrival.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
@@ -35,7 +36,8 @@ impl Ring {
         Some(self.slots[at])
     }
 
-    /// Everybody once, from `place` on: the first is the one there, or the next one after it.
+    /// All applications once, from `place` on: the first is the one there, or the next one after
+    /// it.
     pub fn from(&self, view: &View<'_>, place: AppId) -> impl Iterator<Item = Slot> {
         let (before, after) = self.slots.split_at(self.slots.partition_point(|&slot| view.app(slot).id < place));
         after.iter().chain(before).copied()
@@ -47,12 +49,12 @@ pub fn behind(app: AppId) -> AppId {
     AppId(app.0 + 1)
 }
 
-/// r(j): what it asks for within its own limits, and no more than there is.
+/// r(j): processors it asks for within its own limits, and no more than there are.
 pub fn request(view: &View<'_>, slot: Slot) -> u32 {
     view.app(slot).threads().min(view.capacity)
 }
 
-/// What still fits into a window or gang.
+/// The room that a window or gang still has.
 #[derive(Debug, Clone, Copy)]
 pub struct Room {
     requests: u64,
@@ -68,7 +70,7 @@ impl Room {
         Self { requests, minimums: view.capacity, empty: true }
     }
 
-    /// Takes one in if it fits; the first always does.
+    /// Takes an application in if it fits; the first always does.
     pub fn take(&mut self, view: &View<'_>, slot: Slot) -> bool {
         let (requests, min) = (u64::from(request(view, slot)), view.app(slot).min);
         let fits = requests <= self.requests && min <= self.minimums;
@@ -80,13 +82,13 @@ impl Room {
         true
     }
 
-    /// Whether nobody else can be taken in.
+    /// Says whether no other application can be taken in.
     pub fn is_full(&self) -> bool {
         self.requests == 0 || self.minimums == 0
     }
 }
 
-/// Factor k where nothing else is said, thousandths.
+/// Default of the factor k, thousandths.
 pub const K_MILLI: u32 = 1000;
 
 /// k as a parameter in policy texts, if it is not the default.

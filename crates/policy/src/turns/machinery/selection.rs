@@ -1,9 +1,9 @@
-//! The candidate that fits best into the remaining bandwidth: equation 1 in integers, and an
+//! Finds the candidate that fits best into the remaining bandwidth: equation 1 in integers, and an
 //! ordered structure to find its maximum.
 //!
-//! Source: Antonopoulos et al. 2004, §4, equation 1; §5 names the cost of scanning everybody in
-//! every round, O(N²), and priority queues as the way out. Taken here: candidates sorted by rate,
-//! with links over those that have been taken: O(N log N) for all rounds together.
+//! Source: Antonopoulos et al. 2004, §4, equation 1; §5 names the cost of scanning all candidates
+//! in every round, O(N²), and priority queues as the way out. Taken here: candidates sorted by
+//! rate, with links over those that have been taken: O(N log N) for all rounds together.
 //!
 //! A target is a fraction (`numerator / denominator`) and may be negative. Fitness falls with the
 //! distance |target - rate|, so the fittest is the nearest; distances of two candidates from one
@@ -18,7 +18,7 @@ pub fn fitness(distance_per_ms: u64) -> u64 {
     BEST * PER_MICROSECOND / distance_per_ms.saturating_add(PER_MICROSECOND)
 }
 
-/// Candidates, those that have been taken left out.
+/// The candidates that have not been taken.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Rate and rank of each in one number, sorted: by rate, then by rank.
@@ -40,17 +40,17 @@ const fn rank_of(candidate: u64) -> u32 {
 }
 
 impl Selection {
-    /// Nobody.
+    /// Removes all candidates.
     pub fn clear(&mut self) {
         self.candidates.clear();
     }
 
-    /// One more, before [`Self::prepare`]. The lower rank wins ties; ranks differ.
+    /// Adds a candidate, before [`Self::prepare`]. The lower rank wins ties; ranks differ.
     pub fn push(&mut self, rate: u32, rank: u32) {
         self.candidates.push(u64::from(rate) << 32 | u64::from(rank));
     }
 
-    /// Everybody has been pushed.
+    /// Sorts the candidates, after all have been pushed.
     pub fn prepare(&mut self) {
         self.candidates.sort_unstable();
         let count = self.candidates.len() as u32;
@@ -68,9 +68,8 @@ impl Selection {
         }
     }
 
-    /// Takes the one whose rate is nearest to `numerator / denominator` of those that are admitted,
-    /// and gives its rank; none if nobody is left. A candidate that was not admitted once is not
-    /// offered again.
+    /// Takes the admitted candidate whose rate is nearest to `numerator / denominator`, and returns
+    /// its rank; none if none is left. A candidate that was not admitted once is not offered again.
     pub fn take(
         &mut self,
         (numerator, denominator): (i128, i128),
@@ -89,7 +88,7 @@ impl Selection {
         }
     }
 
-    /// The nearest that is left, given the first that is not below the target.
+    /// The nearest candidate that is left, given the first that is not below the target.
     fn nearest(&mut self, split: usize, numerator: i128, denominator: i128) -> Option<usize> {
         let above = follow(&mut self.next, split);
         let below = follow(&mut self.previous, split);
@@ -112,7 +111,7 @@ impl Selection {
 /// The lowest whole rate that is not below `numerator / denominator`; far outside of all rates it
 /// does not matter where.
 fn round_up(numerator: i128, denominator: i128) -> i64 {
-    // Nearly always, and several times faster.
+    // This is the case nearly always, and several times faster.
     if let (Ok(numerator), Ok(denominator)) = (i64::try_from(numerator), i64::try_from(denominator)) {
         return numerator.div_euclid(denominator) + i64::from(numerator.rem_euclid(denominator) > 0);
     }
@@ -121,7 +120,7 @@ fn round_up(numerator: i128, denominator: i128) -> i64 {
     quotient + i64::from(numerator.rem_euclid(denominator) > 0)
 }
 
-/// Where the links lead, shortened on the way.
+/// Follows the links to their end, and shortens them.
 fn follow(links: &mut [u32], from: usize) -> usize {
     let mut at = from;
     while links[at] as usize != at {
@@ -136,7 +135,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Equation 1 as the paper does it: everybody is looked at in every round.
+    /// Equation 1 as the paper does it: every round looks at all candidates.
     fn naive(left: &mut Vec<(u32, u32)>, numerator: i128, denominator: i128) -> Option<u32> {
         let nearest = left
             .iter()

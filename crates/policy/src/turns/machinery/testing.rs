@@ -1,4 +1,4 @@
-//! For tests of turns: quanta one after another, random situations, and how long applications wait.
+//! For tests of turns: quanta one after another, random situations, and the waits of applications.
 
 use super::ring::request;
 use crate::conformance::{Case, app};
@@ -53,7 +53,7 @@ pub fn random_case(random: &mut Random) -> Case {
     case
 }
 
-/// Somebody comes, goes or changes its request, at a time of its own.
+/// An application comes, goes or changes its request, at a time of its own.
 pub fn random_change(case: &mut Case, random: &mut Random) {
     match random.below(6) {
         0 => {
@@ -72,8 +72,8 @@ pub fn random_change(case: &mut Case, random: &mut Random) {
     }
 }
 
-/// A window fits into k·P and into the machine's minimums, or is one application; nobody in it has
-/// to be without a processor.
+/// Checks that a window fits into k·P and into the machine's minimums, or is one application; each
+/// in it can have a processor.
 pub fn check_window(case: &Case, running: &[AppId], k_milli: u32) {
     case.with_view(|view| {
         let slots: Vec<Slot> =
@@ -90,13 +90,13 @@ pub fn check_window(case: &Case, running: &[AppId], k_milli: u32) {
     });
 }
 
-/// How many quanta everybody has waited.
+/// The number of quanta that each application has waited.
 #[derive(Debug, Default)]
 pub struct Sliding {
     waits: Vec<Wait>,
 }
 
-/// One that waits.
+/// An application that waits.
 #[derive(Debug, Clone, Copy)]
 struct Wait {
     app: AppId,
@@ -106,8 +106,9 @@ struct Wait {
 }
 
 impl Sliding {
-    /// A quantum is over in which these ran; so many were there before the latest change. Nobody
-    /// has waited for more quanta than there were applications that could run before it.
+    /// Ends a quantum in which these applications ran; `before`: the number before the latest
+    /// change. Checks that none has waited for more quanta than there were applications that could
+    /// run before it.
     pub fn ran(&mut self, case: &Case, running: &[AppId], before: usize) {
         let come = case.order.len().saturating_sub(before);
         let slots = case.order.iter().filter(|slot| case.apps[slot.index()].min <= case.pus.len() as u32);

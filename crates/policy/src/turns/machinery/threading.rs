@@ -44,7 +44,7 @@ impl Case {
         self
     }
 
-    /// Threads as applications have them now; what is known of those that remain stays.
+    /// Lists the present threads of applications; remaining ones keep their rates.
     pub fn lay_out(&mut self) {
         let before = std::mem::take(&mut self.threads);
         let old: Vec<_> = self.apps.iter().map(|app| (app.first_thread, app.thread_count)).collect();
@@ -75,7 +75,7 @@ impl Case {
         }
     }
 
-    /// Asks twice, and looks whether the answer is a possible one.
+    /// Asks twice, and checks that the answer is a possible one.
     pub fn decide(&self, turns: &mut dyn Turns) -> Decided {
         let first = self.decide_once(turns);
         assert_eq!(first, self.decide_once(turns), "another answer when asked again");
@@ -103,7 +103,7 @@ impl Case {
         decided
     }
 
-    /// Nobody is wanted where there is no room, and everybody somewhere.
+    /// Checks that each processor is preferred on a bus, and on one with room.
     fn check_buses(&self, decided: &Decided) {
         if self.buses.len() < 2 || decided.preferred.is_empty() {
             return;
@@ -119,8 +119,8 @@ impl Case {
         }
     }
 
-    /// As the engine does it: those that are to run do, on the buses where they are wanted, and are
-    /// measured at `rate(application, number)`.
+    /// Carries a decision out like the engine: the chosen threads run, on the buses preferred for
+    /// them, and are measured at `rate(application, number)`.
     pub fn run(&mut self, decided: &Decided, rate: impl Fn(AppId, u32) -> u32) {
         let mut free: Vec<Vec<PuId>> = self.buses.iter().map(|bus| bus.pus.iter().collect()).collect();
         for pus in &mut free {
@@ -145,8 +145,8 @@ impl Case {
         self.now_ns = decided.end.unwrap_or(self.now_ns + QUANTUM);
     }
 
-    /// Somebody comes, goes, wants another number, is measured or no longer, or a processor goes or
-    /// comes back.
+    /// An application comes, goes, wants another number, or is measured or no longer; or a
+    /// processor goes or comes back.
     pub fn something_happens(&mut self, random: &mut Random) {
         let some = |random: &mut Random, of: usize| random.below(of.max(1) as u32) as usize;
         match random.below(7) {
@@ -187,18 +187,18 @@ impl Case {
         self.lay_out();
     }
 
-    /// Threads of those that take part.
+    /// Number of threads of the applications that take part.
     pub fn thread_total(&self) -> u32 {
         self.threads.len() as u32
     }
 
-    /// Processors there are.
+    /// Number of processors.
     pub fn capacity(&self) -> u32 {
         self.with_view(|view| view.capacity)
     }
 }
 
-/// Whatever happens on one to three buses: answers are possible, `check` holds for each, and every
+/// Random events on one to three buses: answers are possible, `check` holds for each, and every
 /// application that stays runs again within `bound` quanta (G7).
 pub fn survives(make: &dyn Fn() -> Box<dyn Turns>, check: &dyn Fn(&Case, &Decided), bound: &dyn Fn(&Case) -> u32) {
     let mut random = Random::new(0xB05);

@@ -1,4 +1,4 @@
-//! A window over the applications: those that run together in one quantum. Policies decide how it
+//! A window over the applications: the members run together in one quantum. Policies decide how it
 //! slides.
 
 use super::quantum::Quantum;
@@ -13,18 +13,18 @@ pub struct Window {
     pub k_milli: u32,
     /// Config and state: its length, and when the present one began.
     pub quantum: Quantum,
-    /// Where it begins.
+    /// The place where it begins.
     pub first: AppId,
     /// Its applications, in the order of the list.
     pub members: Vec<AppId>,
-    /// The present window came up in the middle of a quantum, when all of the one before had gone:
-    /// what is left of the quantum is a gift.
+    /// The present window began in the middle of a quantum, when all of the one before had gone:
+    /// the rest of the quantum is a gift.
     pub gift: bool,
     ring: Ring,
 }
 
 impl Window {
-    /// Nobody in it.
+    /// An empty window.
     pub fn new(k_milli: u32, quantum_ns: u64) -> Self {
         let quantum = Quantum::new(quantum_ns);
         Self { k_milli, quantum, first: AppId(0), members: Vec::new(), gift: false, ring: Ring::default() }
@@ -38,7 +38,7 @@ impl Window {
         !self.ring.slots().is_empty()
     }
 
-    /// Nobody is there, and no quantum is going on.
+    /// Empties the window and the turn, and ends the quantum.
     pub fn empty(&mut self, turn: &mut Turn) {
         turn.running.clear();
         self.quantum = Quantum::new(self.quantum.length_ns);
@@ -54,7 +54,7 @@ impl Window {
         !std::mem::take(&mut self.gift)
     }
 
-    /// Sends those at the end away that do not fit any more.
+    /// Removes members from the end until the rest fits.
     pub fn shrink(&mut self, view: &View<'_>) {
         let (ring, mut room) = (&self.ring, Room::new(view, self.k_milli));
         let mut fits = |app: AppId| ring.find(view, app).is_some_and(|slot| room.take(view, slot));
@@ -62,7 +62,8 @@ impl Window {
         self.members.truncate(fitting);
     }
 
-    /// Takes in those behind its members, or from `first` on if it has none, as long as they fit.
+    /// Takes in the applications behind its members, or from `first` on if it has none, as long as
+    /// they fit.
     pub fn fill(&mut self, view: &View<'_>) {
         let mut room = Room::new(view, self.k_milli);
         for &app in &self.members {

@@ -1,5 +1,5 @@
-//! Tests of VTQ-DSS: gangs, holes, quanta; and on random cases that no hole is idle, that everybody
-//! runs and that processor times draw near.
+//! Tests of VTQ-DSS: gangs, holes, quanta; and on random cases that no hole is idle, that every
+//! application runs and that processor times draw near.
 
 use super::*;
 use crate::conformance::Case;
@@ -53,7 +53,8 @@ fn gangs_follow_each_other_and_the_end_of_the_list_fills_holes() {
     let mut turns = policy(1000);
     assert_eq!(pass(&mut case, &mut turns), [(1, 5), (2, 3)]);
     assert_eq!(turns.repository, ids(&[4]));
-    // The first has had more than its part: 3/5 of the quantum next time, less what it is ahead by.
+    // The first has had more than its part: next time it gets 3/5 of the quantum, less the time it
+    // is ahead by.
     assert_eq!(pass(&mut case, &mut turns), [(3, 6), (4, 2)], "cut to the hole");
     assert_eq!(pass(&mut case, &mut turns), [(1, 5), (2, 3)], "the fourth has run");
     assert_eq!(pass(&mut case, &mut turns), [(2, 3), (4, 4)], "and runs where the first is stopped");
@@ -119,8 +120,8 @@ fn more_than_the_machine_in_a_gang_is_divided_and_then_kept() {
     assert_eq!(running(&mut case, &mut turns), [(2, 4), (3, 4)], "the hole is the repository's");
 }
 
-/// Members of a gang get the same processor time, if their counts differ by less than the quanta
-/// may.
+/// Members of a gang get the same processor time, if their counts differ by less than quanta may
+/// differ.
 #[test]
 fn processor_times_draw_near() {
     let mut random = Random::new(21);
@@ -142,14 +143,14 @@ fn processor_times_draw_near() {
             }
             spreads.push(spread(&turns));
         }
-        // The first is before anybody has run.
+        // The first spread is from before any has run.
         assert!(spreads[1..].windows(2).all(|pair| pair[1] <= pair[0] + 5), "{requests:?}: {spreads:?}");
         assert!(spreads[79] * 4 <= spreads[1], "{requests:?}: {spreads:?}");
     }
 }
 
-/// Whatever happens: gangs fit, no hole is idle that somebody in the repository could use, and
-/// everybody runs within two rounds.
+/// After every event gangs fit, no hole is idle that an application of the repository could use,
+/// and every application runs within two rounds.
 #[test]
 fn holes_are_filled_and_everybody_runs() {
     let mut random = Random::new(22);
@@ -202,8 +203,8 @@ fn check_holes(case: &Case, turns: &VtqDss, running: &[(AppId, u32)]) {
     }
 }
 
-/// What a gang has had with other requests is not made up for: while one asks for next to nothing
-/// nobody can be short enough, and would pay for that for ever.
+/// The time that a gang has had with other requests is not made up for: beside a member that asks
+/// for next to nothing no quantum is short enough, and the others would pay for that for ever.
 #[test]
 fn another_request_is_another_gang() {
     let mut case = Case::new(64).wants(&[32, 2]);
@@ -222,7 +223,7 @@ fn another_request_is_another_gang() {
     gangs(&mut case, &mut turns, 5);
     let [first, second] = [0, 1].map(|at: usize| turns.records[at].cpu_ns);
     assert!(first.abs_diff(second) <= 32 * FIRST, "{first} and {second}");
-    // Eight for the whole, thirty-two for a quarter of it.
+    // 8 processors for the whole gang, 32 for a quarter of it.
     gangs(&mut case, &mut turns, 20);
     assert!(turns.records[0].quantum_ns > 2 * SHORTEST, "{:?}", turns.records);
 }
