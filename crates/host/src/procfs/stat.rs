@@ -1,9 +1,9 @@
-//! One line of `/proc/PID/stat` (proc(5)).
+//! Parses the line of `/proc/PID/stat` (proc(5)).
 
 /// `linux/sched.h`.
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// What is used of it.
+/// The fields that are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
     /// Process (or thread) id.
