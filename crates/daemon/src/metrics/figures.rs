@@ -13,7 +13,7 @@ use super::format::{Histogram, Kind, Page};
 const APP_STATES: [&str; 6] = ["waiting", "running", "sequential", "blocked", "stopped", "wrapper"];
 const PU_STATES: [&str; 6] = ["free", "owned", "leaving", "reserved", "unmanaged", "offline"];
 
-/// What the page tells.
+/// The values that the page shows.
 #[derive(Debug)]
 pub(crate) struct Figures<'a> {
     pub(crate) ledger: &'a Snapshot,
@@ -26,7 +26,7 @@ pub(crate) struct Figures<'a> {
     pub(crate) connections: usize,
     /// Processors of each user that has applications, by name.
     pub(crate) users: BTreeMap<String, usize>,
-    /// Of every application with a page.
+    /// The folding of every application with a page.
     pub(crate) folded: Vec<Folding>,
 }
 

@@ -7,16 +7,16 @@
 //! manager dies, the kernel lets go of everything by itself. The freezer of cgroup v2 would be as
 //! quiet, but would leave programs frozen for ever if the manager died: not used.
 //!
-//! **Visible to a program** could be a system call that fails with `EINTR` where it would have gone
-//! on (signal(7), "Interruption of system calls by stop signals"). `calls.rs` knows them: a call
-//! whose time limit would begin anew is left asleep, which costs nobody a processor, and looked at
-//! again now and then; every other one is told to restart by itself while the thread is stopped. A
-//! call that may have moved a part of its bytes, which it would return, is left asleep too. Two
-//! things are left: if a process gets a signal that it ignores by default (`SIGCHLD`, `SIGWINCH`)
-//! while it is stopped, the kernel does not drop it but wakes a thread for it, and if one was left
-//! asleep, its call fails with `EINTR` or returns a part; and a thread that is just running in a
-//! blocking `write` when it is to be stopped, and would fall asleep in it, returns a part (as after
-//! `SIGSTOP`).
+//! **Side effects.** A program could notice a system call that fails with `EINTR` where it would
+//! have gone on (signal(7), "Interruption of system calls by stop signals"). `calls.rs` lists these
+//! calls: a call whose time limit would begin anew is left asleep, which costs nobody a processor,
+//! and looked at again now and then; every other one is told to restart by itself while the thread
+//! is stopped. A call that may have moved a part of its bytes, which it would return, is left
+//! asleep too. Two things are left: if a process gets a signal that it ignores by default
+//! (`SIGCHLD`, `SIGWINCH`) while it is stopped, the kernel does not drop it but wakes a thread for
+//! it, and if one was left asleep, its call fails with `EINTR` or returns a part; and a thread that
+//! is just running in a blocking `write` when it is to be stopped, and would fall asleep in it,
+//! returns a part (as after `SIGSTOP`).
 //!
 //! **One thread.** Only the thread that took a tracee may let it go, so one thread does it all
 //! (`worker.rs`); [`Stopper`] is its remote control. It has a lease: if nobody has spoken to it for
