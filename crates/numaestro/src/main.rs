@@ -44,7 +44,7 @@ use std::ffi::OsString;
 use std::ffi::{c_char, c_int};
 use std::process::ExitCode;
 
-/// Where the C library enters.
+/// The entry point that the C library calls.
 #[cfg(not(test))]
 #[allow(unsafe_code)]
 // SAFETY: no other `main` exists in this binary (`no_main`), and the signature is C's.

@@ -155,7 +155,7 @@ fn programs(mixes: &[Mix]) -> Vec<Program> {
     set.into_iter().collect()
 }
 
-/// Splits the mixes in those whose programs are all here, and the others with the reason.
+/// Splits the mixes into those with all their programs here, and the others with the reason.
 fn runnable(mixes: Vec<Mix>, places: &Places) -> (Vec<Mix>, Vec<(String, String)>) {
     let (_, missing): (_, BTreeMap<Program, String>) = places.sort(&programs(&mixes));
     let mut skipped = Vec::new();

@@ -1,5 +1,4 @@
-//! What is kept of one run: the numbers that tables, files and plots show. Knows nothing of how
-//! they are shown.
+//! The summary of one run: the numbers that tables, files and plots show.
 
 use numaestro_sim::outcome::{JobRecord, Outcome};
 use numaestro_sim::stats::moments::{percentile, sorted};
@@ -30,7 +29,7 @@ pub struct Summary {
     pub slowdown: f64,
     /// Processor time of an application, mean.
     pub cpu_s: f64,
-    /// When the last event was.
+    /// Time of the last event, seconds.
     pub makespan_s: f64,
     /// Share of the managed processors' time that was not idle.
     pub utilisation: f64,
@@ -67,7 +66,7 @@ pub struct Summary {
     /// Times that applications were stopped.
     #[serde(default)]
     pub stops: u64,
-    /// How long an application's number of processors was searched for (PDPA): mean.
+    /// Time of the search for an application's number of processors (PDPA), seconds: mean.
     #[serde(default)]
     pub search_s: f64,
     /// Processor time of an application that went to the system: mean.
@@ -108,8 +107,8 @@ pub struct ProgramSummary {
 const SLOWDOWN_BOUND_NS: f64 = 10e9;
 
 impl Summary {
-    /// Of an outcome. The first `warmup` (a share) of the applications, in order of arrival, are
-    /// left out; `managed` are the processors that applications may have.
+    /// The summary of an outcome. The first `warmup` (a share) of the applications, in order of
+    /// arrival, are left out; `managed` are the processors that applications may have.
     pub fn of(outcome: &Outcome, seed: u64, warmup: f64, managed: &PuSet) -> Self {
         let mut jobs: Vec<&JobRecord> = outcome.jobs.iter().collect();
         jobs.sort_by_key(|job| (job.arrived, job.job));
@@ -180,7 +179,7 @@ impl Shares {
         }
         let all = sums.iter().sum();
         let [work, spin, reload, overhead, idle] = sums.map(|sum| share(sum, all));
-        // Of no time at all everything is idle.
+        // A time of zero counts as all idle.
         Self { work, spin, reload, overhead, idle: if all == 0 { 1.0 } else { idle } }
     }
 }
