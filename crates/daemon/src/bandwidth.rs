@@ -32,7 +32,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) times: Vec<(u32, u64)>,
     /// Its rate as its user says, transactions per millisecond.
     pub(crate) declared: Option<u32>,
-    /// By how much it is slower than alone, as it says itself, thousandths; 0: it does not say.
+    /// The factor by which it is slower than alone, by its own report, thousandths; 0: it does not
+    /// report.
     pub(crate) stretch_milli: u32,
     pub(crate) pus: &'a PuSet,
     /// Processors it asked for: so many virtual processors it has.

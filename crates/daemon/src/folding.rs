@@ -1,6 +1,4 @@
 //! The folding of a program's team in words: each reason against user space, and its remedy.
-//!
-//! This file knows no way to fold a team.
 
 use numaestro_abi::control::FoldStatus;
 use numaestro_abi::page::{fold, why};

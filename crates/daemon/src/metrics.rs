@@ -199,8 +199,8 @@ impl Endpoint {
         }
     }
 
-    /// Lets scrapers in, up to the first that asks for the page: it is answered before others come,
-    /// who could push it out.
+    /// Lets scrapers in, up to the first that asks for the page: it is answered before others come
+    /// and could push it out.
     fn accept(&mut self, wakeups: &mut Wakeups) -> Option<u64> {
         for _ in 0..BUDGET {
             let Some(listener) = &self.listener else { break };

@@ -22,7 +22,7 @@ const SOMEBODY_ELSES: u64 = 0;
 pub(crate) enum Role {
     /// Everything.
     Admin,
-    /// May do what concerns their own programs.
+    /// May see and steer their own programs.
     User,
     /// Nothing: it is another user's manager.
     Stranger,

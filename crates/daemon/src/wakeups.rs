@@ -1,8 +1,8 @@
 //! Everything that wakes the manager: descriptors that become ready, and times that come. The
 //! manager has one epoll instance and one kernel timer, and sleeps until the earliest of both.
 //!
-//! A component says here what it watches, by a token or a [`Due`]; the manager's loop passes what
-//! has happened back to it.
+//! A component says here what it watches, by a token or a [`Due`]; the manager's loop passes the
+//! events back to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;

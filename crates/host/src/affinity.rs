@@ -9,7 +9,7 @@ use crate::cgroup::Hierarchies;
 use crate::error::{self, HostError};
 use crate::procfs;
 
-/// Room for 65 536 processors, twice what Linux can be built for.
+/// Room for 65 536 processors, twice the most that Linux can be built for.
 const MASK_WORDS_MAX: usize = 1024;
 /// Words tried first: 1024 processors, as glibc.
 const MASK_WORDS: usize = 16;

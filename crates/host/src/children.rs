@@ -12,7 +12,7 @@ use crate::error::{self, HostError};
 /// The operation that errors of [`wait_with_usage`] name.
 const WAIT: &str = "wait for the end";
 
-/// How a child ended.
+/// The end of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// It ended by itself with exit code 0.

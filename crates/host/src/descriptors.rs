@@ -1,5 +1,5 @@
 //! Puts the descriptors of this process in order at its start: none missing below 3, none inherited
-//! above. It must not know what they are for.
+//! above.
 
 use std::os::fd::{AsRawFd, IntoRawFd};
 

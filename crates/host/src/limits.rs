@@ -1,4 +1,4 @@
-//! How many descriptors the manager may hold, and how much stack there is.
+//! Reads the limit of open descriptors, and runs commands with enough stack.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -12,7 +12,7 @@ pub fn raise_descriptors() -> u64 {
     limit.unwrap_or(u64::MAX)
 }
 
-/// How many descriptors may be open now.
+/// Number of descriptors that may be open now.
 pub fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

@@ -1,6 +1,4 @@
 //! The means that this machine offers to programs that switch between their threads by themselves.
-//!
-//! This file does not know the purpose of the switching.
 
 use std::fs;
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const RUN_MAX: Duration = Duration::from_secs(20);
 /// No further rounds are begun after this; the whole is to stay under a minute.
 const BUDGET: Duration = Duration::from_secs(35);
-/// Time of each program alone, seconds: plain Linux may take fifty times as long.
+/// Length of each program alone, seconds: plain Linux may take fifty times as long.
 const ALONE_S: f64 = 0.15;
 /// Directory of the compiler, its runtime, the program, and its kind of work.
 const PAIRS: [(&str, &str, &str, &str); 4] = [

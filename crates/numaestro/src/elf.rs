@@ -70,7 +70,7 @@ pub fn inspect(file: &mut (impl Read + Seek)) -> io::Result<Image> {
         return Ok(Image::Other);
     }
     if head[4] != 2 || head[5] != 1 {
-        // 32-bit or big-endian. A static program is treated alike: no library of ours fits.
+        // 32-bit or big-endian. A static program is no different: no library of ours fits.
         return Ok(Image::Elf { native: false, loader: Some(String::new()) });
     }
     let native = u16_at(&head, 18) == MACHINE;

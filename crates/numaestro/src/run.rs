@@ -1,4 +1,4 @@
-//! `numaestro run`: ask for processors, then become the program.
+//! `numaestro run`: asks for processors, then becomes the program.
 //!
 //! If anything goes wrong with the manager, the program still runs: with one warning, and as it
 //! would have run without us.

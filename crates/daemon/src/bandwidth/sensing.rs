@@ -67,8 +67,8 @@ impl Way {
         }
     }
 
-    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt
-    /// lately.
+    /// The factor by which a thread that only streams is slower than alone, thousandths, if that
+    /// was felt lately.
     fn stretch_milli(&self, now_ns: u64) -> Option<u32> {
         self.felt.filter(|(_, then)| now_ns.saturating_sub(*then) <= FELT_NS).map(|(stretch, _)| stretch)
     }

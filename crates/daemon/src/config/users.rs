@@ -1,4 +1,4 @@
-//! `[default]`, `[users]` and `[groups]`, checked.
+//! Checks `[default]`, `[users]` and `[groups]`.
 
 use numaestro_host::accounts::Accounts;
 

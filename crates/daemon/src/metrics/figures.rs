@@ -1,5 +1,5 @@
-//! The text of the OpenMetrics page: numbers, and the names of users; no program's name and no
-//! number of a process, because every user of the machine can read it.
+//! Fills the OpenMetrics page: numbers, and the names of users; no program's name and no number of
+//! a process, because every user of the machine can read it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The text of an OpenMetrics page (OpenMetrics 1.0, November 2020).
+//! Writes the text of an OpenMetrics page (OpenMetrics 1.0, November 2020).
 //!
 //! Written here because a page is a few lines of text made from values that the manager has anyway;
 //! a library would bring a registry of counters of its own, to be kept equal to the manager's.

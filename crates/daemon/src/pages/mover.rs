@@ -216,7 +216,7 @@ impl Worker {
         }
     }
 
-    /// Looks at one application, reports what has changed, and goes on from there if it is watched.
+    /// Looks at one application, reports the changes, and goes on from there if it is watched.
     fn look(&mut self, subject: &Subject, always: bool) {
         let app = subject.app;
         let sample = match sample(subject, &self.places) {

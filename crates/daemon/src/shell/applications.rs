@@ -248,7 +248,7 @@ impl Shell {
         manages(&self.programs, &self.actuators, pid)
     }
 
-    /// Why the system does not let us move an application, if it does not.
+    /// The reason why the system does not let us move an application, if it does not.
     pub(crate) fn denied(&self, app: u64) -> Option<String> {
         self.actuators.denied(app).map(str::to_owned)
     }

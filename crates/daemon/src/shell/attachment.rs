@@ -105,8 +105,8 @@ impl Shell {
         }
     }
 
-    /// An application could use as many processors as its largest team has threads, within what the
-    /// user allows.
+    /// An application could use as many processors as its largest team has threads, within the
+    /// limit that the user sets.
     fn limit_to_team(&mut self, app: u64, threads_max: u32) {
         let Some(entry) = self.programs.get_mut(app) else { return };
         let threads = if threads_max == 0 { u32::MAX } else { threads_max };

@@ -166,7 +166,7 @@ impl Shell {
         }
     }
 
-    /// Every processor of the machine, also those that are offline.
+    /// Every processor of the machine, offline ones included.
     fn every_processor(&self) -> CpuSet {
         let mut all = self.site.machine.os_cpuset(&self.site.machine.all());
         all.or_with(self.site.machine.offline());

@@ -1,4 +1,4 @@
-//! One program's group: its processors, its memory, its processes.
+//! One program's group: sets its processors and its memory, and moves processes into it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! Finds the mounted hierarchies of cgroups, and the groups of a process in them. It must not know
-//! what groups are good for.
+//! Finds the mounted hierarchies of cgroups, and the groups of a process in them.
 
 use std::fs;
 use std::path::PathBuf;

@@ -7,8 +7,8 @@
 //!   to this process.
 //! * [`Subtree`], [`Group`]: that subtree, and one program's group in it. Affinity is the usual
 //!   way; a cpuset is one write for any number of threads, and programs cannot leave it.
-//! * [`Limits`]: the limits that the groups above a process set, and those that it would lose by a
-//!   move.
+//! * [`Limits`]: the limits that the groups above a process set, and the limits that it would lose
+//!   by a move.
 //!
 //! Every path is below a root that tests choose.
 

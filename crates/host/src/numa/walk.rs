@@ -1,5 +1,4 @@
-//! Moves pages of another process between nodes, a batch at a time: `move_pages(2)`. It must not
-//! know why they should be elsewhere.
+//! Moves pages of another process between nodes, a batch at a time: `move_pages(2)`.
 //!
 //! It touches only memory that is the process's own: no shared memory, no files, no special areas,
 //! and no areas for which the process has set a policy of its own. The process goes on meanwhile; a

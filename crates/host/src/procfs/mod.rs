@@ -40,8 +40,8 @@ pub fn threads(pid: u32) -> Result<Vec<u32>, HostError> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Processor time of `pid` since it started, all its threads, also those that have ended, in
-/// nanoseconds; in whole ticks where the kernel refuses the process's clock.
+/// Processor time of `pid` since it started, all its threads, ended ones included, in nanoseconds;
+/// in whole ticks where the kernel refuses the process's clock.
 pub fn cpu_time_ns(pid: u32) -> Result<u64, HostError> {
     match cpu_clock_ns(pid) {
         Some(time) => Ok(time),

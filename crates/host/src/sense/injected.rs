@@ -5,7 +5,7 @@
 //! {"app": 3, "rates": [11000, null, "NaN"]}     by the manager's number, by virtual processor
 //! {"name": "cg", "rates": [11000]}              by name; the last rate is that of all further threads
 //! {"name": "cg", "rates": null}                 nothing is known of it any more
-//! {"bus": 0, "saturation": 29000}               what a bus carries
+//! {"bus": 0, "saturation": 29000}               the most that a bus carries
 //! {"end": true}                                 the source vanishes
 //! ```
 //!

@@ -138,8 +138,8 @@ impl Subject<'_> {
 pub struct Moment {
     /// `CLOCK_MONOTONIC`.
     pub now_ns: u64,
-    /// How much slower a thread that only streams is than alone, thousandths; `None`: not known
-    /// lately.
+    /// The factor by which a thread that only streams is slower than alone, thousandths; `None`:
+    /// not known lately.
     pub stream_stretch_milli: Option<u32>,
     /// Rate of one thread that only streams, alone on the machine; 0 is unknown.
     pub stream_rate: u32,

@@ -71,7 +71,7 @@ impl Perf {
     /// Tries a counter on the calling thread. There are never more than `most` open at a time.
     ///
     /// # Errors
-    /// Why there are none, one clause.
+    /// The reason why there are none, one clause.
     pub fn new(mut counters: Box<dyn Counters>, most: usize) -> Result<Self, String> {
         let mut tried = counters.open(0).map_err(|cause| refusal(&cause))?;
         tried.read().map_err(|cause| format!("a counter cannot be read: {cause}"))?;
@@ -81,7 +81,7 @@ impl Perf {
     /// The machine's own counters.
     ///
     /// # Errors
-    /// Why there are none, one clause.
+    /// The reason why there are none, one clause.
     pub fn here() -> Result<Self, String> {
         // Each takes a descriptor, and connections to the manager need some too.
         let most = usize::try_from(limits::descriptors() / 2).unwrap_or(usize::MAX);

@@ -3,8 +3,7 @@
 //! than it was on an idle machine and computing is not, the way to memory is full. Both together
 //! cost a thousandth of one processor at most ([`Probe::pause_ns`]).
 //!
-//! A measurement during which the thread lost its processor says nothing and is dropped. It must
-//! not know what is done about a full bus.
+//! A measurement during which the thread lost its processor says nothing and is dropped.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -40,7 +40,7 @@ impl Resctrl {
     /// left, and that nobody is in, are removed.
     ///
     /// # Errors
-    /// Why it cannot be used, one clause.
+    /// The reason why it cannot be used, one clause.
     pub fn open(root: &Path) -> Result<Self, String> {
         let mount = root.join("sys/fs/resctrl");
         let Ok(features) = fs::read_to_string(mount.join("info/L3_MON/mon_features")) else {

@@ -53,7 +53,7 @@ pub(super) struct Group {
     look_after_ns: u64,
 }
 
-/// How taking one thread ended.
+/// The outcome of taking one thread.
 enum Take {
     Taken,
     Asleep,
@@ -108,7 +108,7 @@ impl Group {
                     }
                     match member.take(*tid, shared, lingering)? {
                         Take::Taken => again = true,
-                        // Whether or not there is time for another look now, there will be one.
+                        // There will be another look, even if there is no time for it now.
                         Take::Becoming => {
                             again = true;
                             member.asleep.insert(*tid);
@@ -162,7 +162,7 @@ impl Group {
     }
 
     /// Somebody must look again if threads are asleep or late, or cannot be watched; not otherwise.
-    /// `cost_ns`: what the latest look took.
+    /// `cost_ns`: duration of the latest look, nanoseconds.
     fn plan_look(&mut self, cost_ns: u64) {
         let open = self.members.values().any(|member| {
             !member.asleep.is_empty()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Group, Outcome, Stopper};
 
-/// Whether and how far programs can be stopped.
+/// Says whether and how far programs can be stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rung {
     /// Programs can be stopped, at least if `numaestro run` starts them or they attach by

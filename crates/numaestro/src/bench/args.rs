@@ -1,4 +1,4 @@
-//! The words of `numaestro bench`, and nothing that acts on them.
+//! The words of `numaestro bench`.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

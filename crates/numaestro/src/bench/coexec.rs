@@ -1,4 +1,4 @@
-//! `numaestro bench coexec`: from the command line to the tables. Measures nothing itself.
+//! `numaestro bench coexec`: goes from the command line to the tables. It measures nothing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -73,7 +73,7 @@ pub fn clean_command(executable: &std::path::Path) -> Command {
 
 /// Starts `command` confined to `cpus` (OS indices; `None` = the processors of this command).
 ///
-/// The affinity is set here and inherited, which is what `taskset` does, without its exec.
+/// The affinity is set here and inherited, as with `taskset`, without its exec.
 pub fn start(command: &mut Command, cpus: Option<&[usize]>) -> Result<Started> {
     let output = tempfile::tempfile().context("cannot make a temporary file for the program's output")?;
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);

@@ -1,4 +1,4 @@
-//! `numaestro repro`: the papers' claims, checked on modelled machines.
+//! `numaestro repro`: checks the papers' claims on modelled machines.
 //!
 //! `args` has the words, `choose` finds the claims that were meant, `run` checks them, `table`,
 //! `document` and `page` (with `drawing`) show the findings. The crate `numaestro-repro` states the

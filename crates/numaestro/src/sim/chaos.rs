@@ -1,4 +1,4 @@
-//! `numaestro sim chaos`: many seeds on all processors, or one of them event by event. The
+//! `numaestro sim chaos`: runs many seeds on all processors, or one of them event by event. The
 //! simulator makes the faults, and checks the invariants.
 
 use super::args::ChaosArgs;

@@ -1,4 +1,4 @@
-//! Signals that end the view, turned into a call, so that the terminal is restored first.
+//! Turns signals that end the view into a call, so that the terminal is restored first.
 
 use numaestro_host::HostError;
 use numaestro_host::signals::BlockedSignals;

@@ -61,7 +61,7 @@ fn fold(managed: &Managed, pid: u32) -> Result<(f64, f64)> {
     let Some(_) = until(pause, LIMIT, || threads(pid).len() >= THREADS) else {
         bail!("the program does not start its {THREADS} threads");
     };
-    // It attaches at its region and gets what a program alone gets: everything.
+    // It attaches at its region and gets all processors, as a program alone does.
     std::thread::sleep(Duration::from_millis(50));
     kill_process(launch::number(pid), Signal::STOP)?;
     let tasks = threads(pid);
