@@ -18,14 +18,14 @@ use crate::service::Sockets;
 use crate::wakeups::{Due, Wakeups, token};
 use crate::wire;
 
-/// Longest control line.
+/// Longest control line, bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 /// Most unread bytes of a slow reader before it is dropped: of an administrator, or the manager's
 /// own user. A quarter of it for others.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Reads of one connection, or connections of one listener, before others get their turn.
 pub(crate) const BUDGET: usize = 64;
-/// Connections at once.
+/// Most connections at once.
 const CONNECTIONS_MAX: usize = 4096;
 /// Pause in accepting after descriptors have run out, unless one becomes free earlier.
 const PAUSE_NS: u64 = 100_000_000;

@@ -20,7 +20,7 @@ use crate::wakeups::{Wakeups, token};
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     pub(crate) machine: Machine,
-    /// OS indices.
+    /// The processors that may be given out, OS indices.
     pub(crate) usable: CpuSet,
 }
 

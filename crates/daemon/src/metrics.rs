@@ -29,13 +29,13 @@ pub(crate) use figures::Figures;
 pub(crate) use format::Histogram;
 use http::{Asked, response, understand};
 
-/// Scrapers at once.
+/// Most scrapers at once.
 const PEERS_MAX: usize = 16;
 /// Time that a scraper has for its request and the answer.
 const PATIENCE_NS: u64 = 5_000_000_000;
 /// Scrapers that are accepted before others get their turn.
 const BUDGET: usize = 64;
-/// Longest request head.
+/// Longest request head, bytes.
 const REQUEST_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Debug)]

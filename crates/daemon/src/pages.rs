@@ -66,7 +66,7 @@ struct AppMemory {
     /// The latest look, and when it was, nanoseconds.
     seen: Option<(Sample, Verdict, u64)>,
     moving: bool,
-    /// Bytes.
+    /// Bytes moved.
     moved: u64,
     /// A remark for people.
     note: String,

@@ -20,7 +20,7 @@ pub(crate) struct App {
     pub(crate) party: u32,
     pub(crate) name: String,
     pub(crate) options: Options,
-    /// Nanoseconds.
+    /// Its arrival, nanoseconds.
     pub(crate) arrived_ns: u64,
     /// Bits of the runtimes in it.
     pub(crate) runtimes: u32,

@@ -20,7 +20,7 @@ const SOMEBODY_ELSES: u64 = 0;
 /// The rights of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Everything.
+    /// May do everything.
     Admin,
     /// May see and steer their own programs.
     User,

@@ -63,7 +63,7 @@ impl Candidate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Everybody,
-    /// Number.
+    /// The user with this id.
     User(u32),
     /// It names a user that does not exist.
     Nobody,

@@ -119,7 +119,7 @@ impl Wakeups {
         let _ = self.poller.remove(source.as_fd());
     }
 
-    /// Sets, or moves.
+    /// Sets the time of a task, or moves it.
     pub(crate) fn set(&mut self, due: Due, at_ns: u64) {
         self.clear(due);
         self.order.insert((at_ns, due));

@@ -56,7 +56,7 @@ impl std::fmt::Debug for Poller {
 }
 
 impl Poller {
-    /// An empty one.
+    /// Makes a poller without descriptors.
     pub fn new() -> Result<Self, HostError> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(error::call("open epoll"))?;
         Ok(Self { fd, events: Vec::with_capacity(128) })
@@ -108,7 +108,7 @@ pub struct Wake {
 }
 
 impl Wake {
-    /// Nobody has called.
+    /// Makes one that nobody has called.
     pub fn new() -> Result<Self, HostError> {
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
         Ok(Self { fd: rustix::event::eventfd(0, flags).map_err(error::call("make a wake-up call"))? })
@@ -141,7 +141,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Not armed.
+    /// Makes a timer that is not armed.
     pub fn new() -> Result<Self, HostError> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags).map_err(error::call("make a timer"))?;

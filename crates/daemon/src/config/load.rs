@@ -39,7 +39,7 @@ pub struct Source {
 /// A configuration and how it came about.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// Merged and checked.
+    /// The configuration, merged and checked.
     pub config: Config,
     /// Files that were read, in order.
     pub files: Vec<PathBuf>,

@@ -100,7 +100,7 @@ const BOUNDS: [(u64, &str); 10] = [
 ];
 
 impl Histogram {
-    /// One more.
+    /// Counts one duration, nanoseconds.
     pub(crate) fn count(&mut self, ns: u64) {
         let place = BOUNDS.iter().position(|(bound, _)| ns <= *bound).unwrap_or(BOUNDS.len());
         self.counts[place] += 1;

@@ -6,7 +6,7 @@
 pub(super) enum Asked<'a> {
     /// The page; without its body for `HEAD`.
     Page { body: bool },
-    /// No.
+    /// A refusal.
     Wrong { status: &'a str, hint: &'a str },
 }
 

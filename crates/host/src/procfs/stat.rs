@@ -12,7 +12,7 @@ pub struct Stat {
     pub name: String,
     /// `R` running, `S` sleeping, `D` in a device, `Z` ended, …
     pub state: char,
-    /// Parent.
+    /// Process id of the parent.
     pub parent: u32,
     /// The session: the process that began it.
     pub session: u32,
@@ -22,7 +22,7 @@ pub struct Stat {
     pub cpu_ticks: u64,
     /// The same of children that have been waited for.
     pub children_ticks: u64,
-    /// Threads.
+    /// Number of its threads.
     pub threads: u32,
     /// Clock ticks after boot.
     pub start_time: u64,

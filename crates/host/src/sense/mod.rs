@@ -74,7 +74,7 @@ impl Rung {
         }
     }
 
-    /// The error assumed for a rate of this rung, thousandths of the rate. For [`Self::Injected`],
+    /// The error to expect in a rate of this rung, thousandths of the rate. For [`Self::Injected`],
     /// [`Self::Declared`] and [`Self::Estimate`] this is an assumption; see [`Self::caveat`].
     pub const fn error_permille(self) -> u32 {
         match self {

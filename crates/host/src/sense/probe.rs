@@ -83,7 +83,7 @@ pub(super) fn per_second((rounds, wall_ns): (u64, u64)) -> u32 {
 /// processor time that it took in either case, nanoseconds.
 pub(super) fn feel(buffer: &mut Buffer) -> (Option<Probe>, u64) {
     let begun_cpu_ns = own_time_ns();
-    // The first round brings back the memory that other threads have put out of the caches since.
+    // The first round warms up the caches that other threads have used since.
     buffer.read();
     kernel::compute();
     let stream = rounds_until(monotonic_ns() + HALF_NS, || buffer.read()).map(lines_per_ms);

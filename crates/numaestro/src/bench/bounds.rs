@@ -34,15 +34,15 @@ pub enum Limit {
 /// One promise: the ratio `above` / `below` of medians over `mixes`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bound {
-    /// For people.
+    /// The promise in words.
     pub what: &'static str,
     /// The mixes; `*` stands for any text.
     pub mixes: &'static [&'static str],
     /// The compared time.
     pub metric: Metric,
-    /// Numerator.
+    /// Set-up in the numerator.
     pub above: Setup,
-    /// Denominator.
+    /// Set-up in the denominator.
     pub below: Setup,
     /// The limit of the ratio.
     pub limit: Limit,

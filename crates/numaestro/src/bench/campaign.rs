@@ -19,7 +19,7 @@ use super::stats;
 /// All runs of one mix under one set-up.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
-    /// Under which.
+    /// The set-up.
     pub setup: Setup,
     /// Every run, also the rejected ones.
     pub runs: Vec<Run>,

@@ -57,7 +57,7 @@ pub struct Bench {
     pub reps_per_s: BTreeMap<Program, f64>,
     /// Length of an ideal run in seconds.
     pub target_s: f64,
-    /// Longest run.
+    /// Time limit of a run.
     pub limit: Duration,
 }
 

@@ -32,11 +32,11 @@ pub struct Record<'a> {
 /// See [`Record::settings`].
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Settings {
-    /// Seconds.
+    /// Length of an ideal run, seconds.
     pub length_s: f64,
-    /// Seconds.
+    /// Longest run, seconds.
     pub time_limit_s: f64,
-    /// 0 to 1.
+    /// Share of foreign load, 0 to 1.
     pub foreign: f64,
     /// Counted runs of each cell.
     pub runs: usize,
@@ -47,7 +47,7 @@ pub struct Settings {
 pub struct Rival {
     /// The set-up.
     pub setup: Setup,
-    /// Mixes.
+    /// Number of mixes.
     pub mixes: usize,
     /// Geometric mean of the ratios of the makespans.
     pub makespan: f64,

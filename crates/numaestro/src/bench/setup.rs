@@ -25,7 +25,7 @@ pub enum Setup {
 }
 
 impl Setup {
-    /// All.
+    /// All set-ups.
     pub const ALL: [Self; 7] =
         [Self::Ideal, Self::Plain, Self::Dynamic, Self::Static, Self::Passive, Self::Numaestro, Self::NumaestroFifo];
     /// The set-ups where programs run side by side all the time.

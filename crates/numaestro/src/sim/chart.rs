@@ -18,7 +18,7 @@ const NAMED: usize = 16;
 pub struct Band<'a> {
     /// First processor, logical index.
     pub first: usize,
-    /// Last one.
+    /// Last processor, logical index.
     pub last: usize,
     /// Its node.
     pub node: usize,

@@ -14,20 +14,20 @@ pub struct Summary {
     pub jobs: u64,
     /// Applications that ended and were left out as warm-up.
     pub warmup_jobs: u64,
-    /// From arrival to end: mean.
+    /// Response time, from arrival to end, seconds: mean.
     pub response_s: f64,
-    /// Median.
+    /// Median of the response time, seconds.
     pub response_p50_s: f64,
-    /// 95th percentile.
+    /// 95th percentile of the response time, seconds.
     pub response_p95_s: f64,
-    /// Longest.
+    /// Longest response time, seconds.
     pub response_max_s: f64,
     /// From arrival to start: mean.
     pub wait_s: f64,
     /// Response time over run time, at least 10 s of it and at least 1: the bounded slowdown of
     /// Feitelson et al. 1997, mean.
     pub slowdown: f64,
-    /// Processor time of an application, mean.
+    /// Processor time of an application, seconds: mean.
     pub cpu_s: f64,
     /// Time of the last event, seconds.
     pub makespan_s: f64,
@@ -35,17 +35,17 @@ pub struct Summary {
     pub utilisation: f64,
     /// Share of it that was work.
     pub work: f64,
-    /// Waiting on the processor.
+    /// Share of waiting on the processor.
     pub spin: f64,
-    /// Refilling caches.
+    /// Share of refilling caches.
     pub reload: f64,
-    /// Changing and moving threads, page faults.
+    /// Share of changing and moving threads, and of page faults.
     pub overhead: f64,
-    /// Nothing.
+    /// Idle share.
     pub idle: f64,
     /// References to the nearest class of memory.
     pub local_refs: u64,
-    /// All others.
+    /// References to all other classes.
     pub remote_refs: u64,
     /// Share of all references that were remote; 0 without any.
     pub remote_share: f64,
@@ -91,7 +91,7 @@ pub struct ProgramSummary {
     pub program: String,
     /// Applications that count.
     pub jobs: u64,
-    /// From arrival to end: mean.
+    /// Response time, from arrival to end, seconds: mean.
     pub response_s: f64,
     /// From arrival to start: mean.
     pub wait_s: f64,
