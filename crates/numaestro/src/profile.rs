@@ -1,4 +1,4 @@
-//! Profiles: keep how a program is to be run, by its path or name, in
+//! Keeps profiles: how a program is to be run, by its path or name, in
 //! `$XDG_CONFIG_HOME/numaestro/profiles.toml`.
 //!
 //! A file that cannot be read never keeps a program from running.

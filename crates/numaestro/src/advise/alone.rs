@@ -1,5 +1,5 @@
-//! Gives advice where no manager runs: divides the processors that this process may use and that
-//! are idle now. The advice is no promise.
+//! Gives advice where no manager runs, on the processors that this process may use and that are
+//! idle now. The advice is no promise.
 //!
 //! A fresh engine divides the processors that are not busy, so that the answer is that of a manager
 //! which begins now.

@@ -1,6 +1,6 @@
 //! The numbers numaestro promises, as data; decides whether the measured ones hold.
 //!
-//! The input is results of mixes only.
+//! It uses only the results of mixes.
 
 use serde::Serialize;
 
