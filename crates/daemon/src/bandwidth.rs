@@ -1,9 +1,9 @@
 //! The sensor of bus-transaction rates, while the policy in force needs them: it samples at the end
-//! of every turn, before the engine decides about the next one. It measures what a bus carries when
-//! that begins, and again now and then: a virtual machine may move to other hardware. While nobody
-//! needs rates, nothing of this is there, not even a thread.
+//! of every turn, before the engine decides about the next one. It measures the saturation rate of
+//! a bus when sensing begins, and again now and then: a virtual machine may move to other hardware.
+//! While no policy needs rates, nothing of this exists, not even a thread.
 //!
-//! How rates are known is `numaestro_host::sense`'s affair.
+//! `numaestro_host::sense` reads the rates.
 
 mod sensing;
 
@@ -32,7 +32,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) times: Vec<(u32, u64)>,
     /// Its rate as its user says, transactions per millisecond.
     pub(crate) declared: Option<u32>,
-    /// By how much it is slower than alone, as it says itself, thousandths; 0: it does not say.
+    /// The factor by which it is slower than alone, by its own report, thousandths; 0: it does not
+    /// report.
     pub(crate) stretch_milli: u32,
     pub(crate) pus: &'a PuSet,
     /// Processors it asked for: so many virtual processors it has.
@@ -57,14 +58,14 @@ pub(crate) fn buses(machine: &Machine) -> Vec<Bus> {
     buses
 }
 
-/// Whether this host has a way to know rates.
+/// Says whether this host has a way to know rates.
 pub(crate) fn is_offered(config: &Config) -> bool {
     sensing::ladder(config).best().is_some()
 }
 
 impl Bandwidth {
-    /// Begins or ends sensing, as the policy in force makes it necessary, and gives what has been
-    /// measured of buses since.
+    /// Begins or ends sensing, as the policy in force needs it, and gives the events of buses
+    /// measured since.
     pub(crate) fn watch(&mut self, needed: bool, config: &Config, site: &Site) -> Vec<Event> {
         if !needed {
             self.sensing = None;
@@ -120,17 +121,17 @@ impl Bandwidth {
         }
     }
 
-    /// The machine is another one: what was measured on the former is forgotten.
+    /// The machine is another one: measurements of the former one are forgotten.
     pub(crate) fn renew(&mut self) {
         self.sensing = None;
     }
 
-    /// Whether the pace of programs is wanted, because nothing counts what they move.
+    /// Says whether the pace of programs is wanted, because nothing counts their transactions.
     pub(crate) fn needs_pace(&self) -> bool {
         self.sensing.as_ref().is_some_and(|sensing| sensing.needs_pace())
     }
 
-    /// What people are shown; `None` while rates are not needed.
+    /// The status shown to people; `None` while rates are not needed.
     pub(crate) fn status(&self) -> Option<SensingStatus> {
         Some(self.sensing.as_ref()?.status(monotonic_ns()))
     }

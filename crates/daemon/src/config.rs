@@ -1,4 +1,4 @@
-//! What the manager can be told, with its defaults. It must not know where the text came from.
+//! The settings of the manager, with their defaults.
 
 mod load;
 mod reload;
@@ -40,27 +40,27 @@ pub struct Config {
     pub seed: u64,
     /// Look for load that is not managed, and leave processors to it.
     pub unmanaged: bool,
-    /// What to log, as `NUMAESTRO_LOG`, which goes before it; empty: warnings, and for the system's
-    /// manager what it does.
+    /// The messages to log, in the form of `NUMAESTRO_LOG`, which goes before it; empty: warnings,
+    /// and for the system's manager its actions.
     pub log: String,
-    /// For tests: a file or pipe of transaction rates that is believed before everything that is
-    /// measured.
+    /// For tests: a file or pipe of transaction rates that go before all measured rates.
     pub inject_rates: Option<PathBuf>,
-    /// Whether this is the manager of all users of the machine.
+    /// This is the manager of all users of the machine.
     #[serde(skip)]
     pub system: bool,
-    /// Where it came from, so that it can be read again.
+    /// Its source, so that it can be read again.
     #[serde(skip)]
     pub source: Source,
-    /// Whether cpusets are used.
+    /// The use of cpusets.
     pub cgroups: Cgroups,
     /// See [`Memory`].
     pub memory: Memory,
-    /// What users are entitled to that are not named.
+    /// The entitlement of each user that is not named.
     pub default: Entitlement,
     /// By name of the user. Only for the system's manager, as `groups`, `default` and `service`.
     pub users: BTreeMap<String, Entitlement>,
-    /// By name of the group: those of its members that are not named themselves, together.
+    /// By name of the group: the entitlement of its members together, without the members that are
+    /// named themselves.
     pub groups: BTreeMap<String, Entitlement>,
     /// The first that matches counts.
     pub rules: Vec<Rule>,
@@ -101,11 +101,11 @@ impl Default for Config {
 /// A setting that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
-    /// Which file it came from, as given to [`Config::from_toml`]; empty if from none.
+    /// The file that it came from, as given to [`Config::from_toml`]; empty if from none.
     pub file: String,
-    /// Which field; empty if the text itself does not parse.
+    /// The field; empty if the text itself does not parse.
     pub field: &'static str,
-    /// What was expected and what was found.
+    /// The expected and the found value.
     pub problem: String,
 }
 

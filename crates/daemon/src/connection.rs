@@ -1,8 +1,8 @@
-//! Connections: accepting them, their limits, their buffers. One bad peer costs itself its
-//! connection and nobody anything else.
+//! Accepts connections, and keeps their limits and buffers. A bad peer loses its own connection and
+//! costs the other peers nothing.
 //!
-//! A connection gives whole messages, packets or lines, and takes bytes to send. When one ends that
-//! has asked for a program and has not been answered, its application is *abandoned*.
+//! A connection gives whole messages, packets or lines, and takes bytes to send. If a connection
+//! ends that has asked for a program and has not been answered, its application is *abandoned*.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,16 +18,16 @@ use crate::service::Sockets;
 use crate::wakeups::{Due, Wakeups, token};
 use crate::wire;
 
-/// Longest control line.
+/// Longest control line, bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// What a slow reader may owe before it is dropped: an administrator, or the manager's own user.
-/// Others a quarter of it.
+/// Most unread bytes of a slow reader before it is dropped: of an administrator, or the manager's
+/// own user. A quarter of it for others.
 const OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Reads of one connection, or connections of one listener, before others get their turn.
 pub(crate) const BUDGET: usize = 64;
-/// Connections at once.
+/// Most connections at once.
 const CONNECTIONS_MAX: usize = 4096;
-/// When descriptors have run out: how long not to accept, unless one becomes free earlier.
+/// Pause in accepting after descriptors have run out, unless one becomes free earlier.
 const PAUSE_NS: u64 = 100_000_000;
 
 /// One peer.
@@ -46,7 +46,7 @@ struct Connection {
     closing: bool,
 }
 
-/// What one read has brought.
+/// The result of one read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Heard {
     /// Whole messages, in order.
@@ -195,7 +195,7 @@ impl Connections {
             Sort::Stream => &mut bytes[..],
         };
         match socket::receive(connection.fd.as_fd(), room) {
-            // What it still says does not matter; its end does.
+            // Its further messages do not matter; its end does.
             Ok(Received::Packet(..) | Received::Nothing) if connection.closing => None,
             Ok(Received::Packet(length, _)) => Some(connection.take_in(&bytes[..length])),
             Ok(Received::Nothing) => None,
@@ -326,7 +326,7 @@ impl Connections {
         self.open.values().any(|connection| connection.watching)
     }
 
-    /// Those that watch and have taken the last status already.
+    /// Connections that watch and have taken the last status already.
     pub(crate) fn ready_watchers(&self) -> Vec<u64> {
         let ready = |connection: &Connection| connection.watching && connection.output.is_empty();
         self.open.iter().filter(|(_, connection)| ready(connection)).map(|(number, _)| *number).collect()

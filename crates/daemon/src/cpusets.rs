@@ -1,7 +1,6 @@
 //! The actuator of cpusets of cgroup v2, where a subtree has been delegated to the manager: each
-//! program's processes are in a group of their own, which says where they may run and, with
-//! `memory.strict`, where their memory may be. How groups are made is `numaestro_host::cgroup`'s
-//! affair.
+//! program's processes are in a group of their own, which bounds the processors they may run on
+//! and, with `memory.strict`, the nodes of their memory. `numaestro_host::cgroup` makes the groups.
 //!
 //! A program comes into its group a moment after its arrival: many programs are over by then,
 //! moving one costs the whole system some milliseconds without `fork`, and a runtime that counts
@@ -31,7 +30,7 @@ const SETTLE_NS: u64 = 300_000_000;
 /// that, and so on.
 const SWEEP_NS_MIN: u64 = 20_000_000;
 const SWEEP_NS_MAX: u64 = 5_000_000_000;
-/// How often the memory of programs that are bound to nodes is looked at.
+/// Time between two looks at the memory of programs that are bound to nodes.
 const LOOK_NS: u64 = 250_000_000;
 
 /// See the file's header.
@@ -39,7 +38,7 @@ const LOOK_NS: u64 = 250_000_000;
 pub(crate) struct Cpusets {
     subtree: Option<Subtree>,
     confined: BTreeMap<u64, Confined>,
-    /// Why programs are in no group though there are groups.
+    /// The reasons why programs are in no group though there are groups.
     stays: BTreeMap<u64, String>,
     /// Groups that are to be removed once they have no process.
     emptied: Vec<Group>,
@@ -114,7 +113,7 @@ impl Cpusets {
         self.confined.get(&app).map(|confined| confined.origin().to_owned())
     }
 
-    /// Why it is in no group though there are groups.
+    /// The reason why it is in no group though there are groups.
     pub(crate) fn stays(&self, app: u64) -> Option<&str> {
         self.stays.get(&app).map(String::as_str)
     }
@@ -126,7 +125,8 @@ impl Cpusets {
         }
     }
 
-    /// That moment has come. True if the program is in a group now.
+    /// The moment after the program's arrival has passed: it enters its group. True if it is in a
+    /// group now.
     pub(crate) fn enter(&mut self, entrant: Entrant<'_>, wakeups: &mut Wakeups) -> bool {
         let Entrant { app, root, others, cpus, mask } = entrant;
         let Some(subtree) = self.subtree.clone().filter(|_| !self.has(app)) else { return false };
@@ -182,7 +182,7 @@ impl Cpusets {
             return;
         }
         self.stays.insert(app, "the manager may not move it into a cpuset".to_owned());
-        // The number of the process is in the reason: what is logged once is the kind.
+        // The number of the process is in the reason: each kind is logged once.
         let kind = format!("{:?}", cause.errno());
         if self.logged != kind {
             let reason = cause.to_string();
@@ -222,8 +222,8 @@ impl Cpusets {
         }
     }
 
-    /// A program is let go, or has ended: what is left in its group gets this affinity and goes
-    /// back to where it came from. `is_root`: the process is an application's.
+    /// A program is let go, or has ended: the processes left in its group get this affinity and go
+    /// back to their group of origin. `is_root`: the process is an application's.
     pub(crate) fn leave(&mut self, app: u64, original: &CpuSet, is_root: &dyn Fn(u32) -> bool, wakeups: &mut Wakeups) {
         wakeups.clear(Due::Cpuset(app));
         self.stays.remove(&app);
@@ -272,7 +272,7 @@ impl Cpusets {
     }
 
     /// Dissolves groups that a former manager left and that are no program's any more. `origins`:
-    /// where their processes came from, as far as is known.
+    /// the groups of origin of their processes, as far as they are known.
     pub(crate) fn clear(&mut self, origins: &BTreeMap<u64, String>, usable: &CpuSet, wakeups: &mut Wakeups) {
         let Some(subtree) = self.subtree.clone() else { return };
         for (app, group) in subtree.groups() {
@@ -288,10 +288,10 @@ impl Cpusets {
         }
     }
 
-    /// Binds programs to the memory of their homes, and widens what is nearly full, because a
-    /// program whose memory is used up is killed. `strict`: the configuration asks for it; where it
-    /// does not any more, those that are bound are let loose. `home`: OS index of an application's
-    /// home.
+    /// Binds programs to the memory of their homes, and adds a node where memory is nearly full,
+    /// because a program whose memory is used up is killed. `strict`: the configuration asks for
+    /// it; where it does not any more, bound programs are let loose. `home`: OS index of an
+    /// application's home.
     pub(crate) fn bind_memory(
         &mut self,
         strict: bool,
@@ -330,7 +330,7 @@ impl Cpusets {
     }
 }
 
-/// Why a program is not moved.
+/// The reason why a program is not moved.
 enum Stays {
     Gone,
     Because(String),

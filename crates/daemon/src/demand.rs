@@ -1,5 +1,5 @@
-//! The sensor of what programs without a page can use, from what their threads do. It looks only
-//! after a reason to look, and while a program is held below its wish.
+//! The sensor of demand of programs without a page: it counts the processors that their threads can
+//! use. It looks only after a reason to look, and while a program is held below its wish.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ const LOOK_AGAIN_NS: u64 = 3_200_000_000;
 /// look.
 const ACTIVE_DIVISOR: u64 = 100;
 
-/// What is known of one program.
+/// The observations of one program.
 #[derive(Debug, Default)]
 struct Activity {
     /// Processor time of every thread at the latest look, nanoseconds.
     times: BTreeMap<u32, u64>,
-    /// When the latest look was, nanoseconds.
+    /// Time of the latest look, nanoseconds.
     looked_ns: Option<u64>,
     /// Looks since the latest reason to look.
     looks: usize,
@@ -85,7 +85,7 @@ impl Demands {
         }
     }
 
-    /// It says by itself what it can use.
+    /// The program says by itself how many processors it can use.
     pub(crate) fn end(app: u64, wakeups: &mut Wakeups) {
         wakeups.clear(Due::Demand(app));
     }

@@ -1,6 +1,5 @@
-//! The engine behind a wall: a policy that panics is caught here, and the simplest one takes its
-//! place. The journal is written here too, because it holds each event with the actions that follow
-//! from it.
+//! The engine behind a wall: catches a policy that panics, and puts the simplest one in its place.
+//! It writes the journal too, because that holds each event with the actions that follow from it.
 
 use std::any::Any;
 use std::fs::File;
@@ -21,8 +20,8 @@ use crate::metrics::Histogram;
 /// The policy that takes over when another one has failed.
 pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
 
-/// After a renewal everybody is there to claim what they have, at once: there is nobody to wait
-/// for.
+/// After a renewal all applications are there to claim their processors at once: there is nobody to
+/// wait for.
 const RENEWAL_NS: Nanos = 1_000_000;
 
 /// Failures until the manager gives up: programs are better off without one that cannot decide.
@@ -34,7 +33,7 @@ struct Journal {
     path: PathBuf,
     /// `None` once it could not be written.
     file: Option<File>,
-    /// How many files it has: one for each machine.
+    /// Number of its files: one for each machine.
     files: u32,
 }
 
@@ -70,7 +69,7 @@ fn open(path: &Path) -> Result<File> {
     File::create(path).with_context(|| format!("cannot write the journal {}", path.display()))
 }
 
-/// How long the engine takes for an event.
+/// The times that the engine takes for an event.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StepTimes {
     /// Nanoseconds of the latest step.
@@ -80,7 +79,7 @@ pub(crate) struct StepTimes {
     pub(crate) all: Histogram,
 }
 
-/// The engine, its measurements, and what is needed to begin anew.
+/// The engine, its measurements, and the settings needed to begin anew.
 pub(crate) struct ContainedEngine {
     engine: Engine,
     settings: Settings,
@@ -98,7 +97,7 @@ pub(crate) struct ContainedEngine {
 /// The policy has failed at an event; [`ContainedEngine::fall_back`] has to follow.
 #[derive(Debug)]
 pub(crate) struct Failed {
-    /// What it said.
+    /// The message of its panic.
     pub(crate) message: String,
 }
 
@@ -186,7 +185,7 @@ impl ContainedEngine {
         Ok(())
     }
 
-    /// One event; what follows from it is appended to `actions`.
+    /// Steps the engine by one event; the actions that follow from it are appended to `actions`.
     pub(crate) fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) -> Result<(), Failed> {
         if let Event::Parties { parties } = event {
             // An engine that begins anew has them too.
@@ -214,8 +213,8 @@ impl ContainedEngine {
         self.arriving = self.journal.is_some().then(|| name.to_owned());
     }
 
-    /// What an application with this wish would get if it came now, or why it would be refused.
-    /// Nothing changes, even if the policy fails at it.
+    /// Says what an application with this wish would get if it came now, or why it would be
+    /// refused. Nothing changes, even if the policy fails at it.
     pub(crate) fn advise(&self, now: Nanos, wish: &Wish, free_memory: &[u64]) -> Result<Advice, String> {
         let asked = catch_unwind(AssertUnwindSafe(|| self.engine.advise(now, wish, free_memory)));
         match asked {
@@ -233,17 +232,17 @@ impl ContainedEngine {
         &self.times
     }
 
-    /// When the engine wants [`Event::Timer`].
+    /// The time at which the engine wants [`Event::Timer`].
     pub(crate) fn deadline(&self) -> Option<Nanos> {
         self.engine.deadline()
     }
 
-    /// When the present turn ends, if turns end.
+    /// The end of the present turn, if turns end.
     pub(crate) fn turn_ends(&self) -> Option<Nanos> {
         self.engine.turn_ends()
     }
 
-    /// What the present policy needs of its host.
+    /// The needs of the present policy from its host.
     pub(crate) fn needs(&self) -> Needs {
         self.engine.policy().needs()
     }
@@ -253,7 +252,7 @@ impl ContainedEngine {
         self.engine.home(app)
     }
 
-    /// Whether pages can be placed and moved here.
+    /// Says whether pages can be placed and moved here.
     pub(crate) fn controls_pages(&self) -> bool {
         self.settings.host.page_control
     }

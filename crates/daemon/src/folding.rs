@@ -1,6 +1,4 @@
 //! The folding of a program's team in words: each reason against user space, and its remedy.
-//!
-//! This file knows no way to fold a team.
 
 use numaestro_abi::control::FoldStatus;
 use numaestro_abi::page::{fold, why};
@@ -34,7 +32,7 @@ pub(crate) fn shown(folding: &Folding) -> Option<FoldStatus> {
     })
 }
 
-/// A reason against user space, and what to do about it; both are one clause.
+/// A reason against user space, and its remedy; both are one clause.
 fn words(reason: u32) -> (&'static str, &'static str) {
     const NOTHING: &str = "nothing to do: its results are right, only its barriers take longer";
     match reason {

@@ -2,8 +2,8 @@
 //! from their processor time over a window.
 //!
 //! It opens a window when a program arrives and when the kernel reports pressure; while such load
-//! is there, every quarter of a second. Without pressure reports a slow timer stands in for them,
-//! while it could matter.
+//! is there, it opens one every quarter of a second. Without pressure reports a slow timer stands
+//! in for them, while such load could matter.
 
 use std::collections::BTreeMap;
 
@@ -37,17 +37,17 @@ const COUNTS_STILL_PERMILLE: u64 = 250;
 /// One process below this is noise, however many there are: the system's own work.
 const NOISE_PERMILLE: u64 = 30;
 
-/// What the sensor is told of the applications.
+/// The facts of the applications that the sensor needs.
 pub(crate) struct Managed<'a> {
     /// Processors that may be given out.
     pub(crate) usable: &'a CpuSet,
     /// The most processors that an application has.
     pub(crate) most: u32,
-    /// Whether a process is the manager or belongs to an application.
+    /// Says whether a process is the manager or belongs to an application.
     pub(crate) contains: &'a dyn Fn(u32) -> bool,
 }
 
-/// What a look has shown.
+/// The result of a look.
 #[derive(Debug, Default)]
 pub(crate) struct Load {
     pub(crate) event: Option<Event>,

@@ -1,8 +1,8 @@
-//! The manager's front: the connections of programs and people, whose programs they are, what they
-//! may do, and what is shown to them and to the service manager.
+//! The manager's front: the connections of programs and people, their users, their rights, and the
+//! pictures shown to them and to the service manager.
 //!
-//! A message or a request becomes calls of the [`Shell`]; what comes out of those,
-//! [`Front::deliver`] sends to the connections that wait for it.
+//! A message or a request becomes calls of the [`Shell`]; [`Front::deliver`] sends their outcome to
+//! the connections that wait for it.
 
 mod advice;
 mod attach;
@@ -42,7 +42,7 @@ const WATCH_DELAY_NS: u64 = 50_000_000;
 const SAVE_DELAY_NS: u64 = 50_000_000;
 /// The same while turns are taken: allocations change all the time then.
 const SAVE_DELAY_TURNS_NS: u64 = 1_000_000_000;
-/// Up to so many applications the state file is written before somebody is told what is in it.
+/// Up to so many applications the state file is written before a reply tells its contents.
 const APPS_AT_ONCE: usize = 64;
 
 /// See the file's header.
@@ -59,16 +59,16 @@ pub(crate) struct Front {
     /// Applications that waited in the queue of a former manager, and whose commands have not come
     /// to this one yet.
     expected: BTreeSet<u64>,
-    /// When the manager has started, nanoseconds.
+    /// Start of the manager, nanoseconds.
     started_ns: u64,
     /// The manager is to end.
     ending: bool,
-    /// Connections that are told what the end has come to.
+    /// Connections that wait for the outcome of the end.
     askers_of_end: Vec<u64>,
 }
 
 impl Front {
-    /// Opens the sockets, and takes over what a former manager left.
+    /// Opens the sockets, and takes over the applications that a former manager left.
     pub(crate) fn new(
         config: Rc<Config>,
         directory: Directory,
@@ -203,8 +203,8 @@ impl Front {
         self.reply(number, &Reply::Refused { reason: reason.to_owned(), hint: hint.to_owned() }, shell);
     }
 
-    /// Sends what has come out of the shell to the connections that wait for it, and to everybody
-    /// who watches. Programs whose commands have gone depart.
+    /// Sends the shell's outcome to the connections that wait for it, and to all that watch.
+    /// Programs whose commands have gone depart.
     pub(crate) fn deliver(&mut self, shell: &mut Shell) {
         loop {
             let outcome = shell.take_outcome();
@@ -297,8 +297,8 @@ impl Front {
         info!("ended");
     }
 
-    /// Writes the state file before somebody is told what is in it; not while so many applications
-    /// run that this would hold everybody up.
+    /// Writes the state file before a reply tells its contents; not while so many applications run
+    /// that this would hold everybody up.
     fn save_soon_enough(&mut self, shell: &Shell) {
         if shell.programs().len() <= APPS_AT_ONCE {
             self.directory.save(&shell.state());

@@ -1,14 +1,14 @@
-//! The manager's guard: a copy of its process that sleeps until the manager ends, and pays what a
-//! killed one owes. It must not know what a decision is.
+//! The manager's guard: a copy of its process that sleeps until the manager ends, and gives back
+//! the affinities that a killed one owes.
 //!
 //! Programs with a page notice by themselves that their manager is gone. A program without one (a
 //! shell, Python, Go, a static binary) has nobody inside: it would keep an affinity of ours for
 //! ever. So the manager makes a copy of itself before it does anything else. The copy holds the
 //! reading end of a pipe and nothing more, and costs nothing while it sleeps. When the pipe ends,
-//! the state file says what is owed: an orderly end removes it. First the guard waits, because
-//! another manager may be on its way and take over; then it gives every affinity back, as an
-//! orderly end does, and leaves the file to the next manager. Where the guard was killed too
-//! (`killall -9`), the next manager or `numaestro stop` pays.
+//! the state file lists the affinities that are owed: an orderly end removes it. First the guard
+//! waits, because another manager may be on its way and take over; then it gives every affinity
+//! back, as an orderly end does, and leaves the file to the next manager. Where the guard was
+//! killed too (`killall -9`), the next manager or `numaestro stop` pays.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::time::Duration;
@@ -25,7 +25,7 @@ use crate::whole::Debts;
 /// Time for the next manager. A service manager needs a fraction of it, a waiting `run`
 /// milliseconds.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long the guard tries with what does not let itself be given back.
+/// Most time for which the guard tries affinities that it cannot give back at once.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The manager lives and has the directory.
 const ARMED: u8 = b'a';
@@ -69,8 +69,8 @@ fn watch(dir: &RuntimeDir, mut pipe: PipeReader) {
     }
 }
 
-/// Gives back what a killed manager owes. `None` if it owes nothing, or if another manager lives
-/// there, which has taken that over.
+/// Gives back the affinities that a killed manager owes. `None` if it owes nothing, or if another
+/// manager lives there and has taken the debts over.
 fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
     let _cleaning = dir.lock_cleaning()?;
     let Some(_lock) = dir.lock_manager()? else { return Ok(None) };
@@ -80,7 +80,7 @@ fn pay_for_former(dir: &RuntimeDir) -> anyhow::Result<Option<Whole>> {
     Ok(Some(Debts { owed: &owed, managed: &managed, attach: &attach }.pay(PATIENCE, || true)))
 }
 
-/// Where the manager that was killed wrote its own last words.
+/// Adds the result to the log that holds the killed manager's last words.
 fn record(dir: &RuntimeDir, whole: &Whole) -> anyhow::Result<()> {
     let mut log = dir.log_file("daemon.log")?;
     let Whole { processes, threads, left } = whole;
@@ -91,8 +91,8 @@ fn record(dir: &RuntimeDir, whole: &Whole) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// For `stop` without a manager: pays what the last one owed if it was killed, and forgets about
-/// it.
+/// For `stop` without a manager: gives back the affinities that the last one owed if it was killed,
+/// and forgets about it.
 pub fn restore_left(dir: &std::path::Path) -> anyhow::Result<Option<Whole>> {
     let dir = RuntimeDir::open(dir)?;
     if dir.is_shared() && numaestro_host::own_uid() != 0 {

@@ -1,4 +1,4 @@
-//! Names of programs and users, made fit to be shown: a name comes from outside and could hold
+//! Makes names of programs and users fit to be shown: a name comes from outside and could hold
 //! characters that disturb a terminal.
 
 /// Longest name that is shown, characters.

@@ -1,9 +1,9 @@
 //! The manager: the engine's shell on Linux.
 //!
-//! `manager.rs` is the place to start: the loop. `shell.rs` tells the engine what the sensors saw
-//! and has the actuators do what the engine says; `front.rs` speaks with programs and people. What
-//! a shell owes the engine stands in `obligations.rs`. How Linux is spoken to is `numaestro-host`'s
-//! affair.
+//! `manager.rs` is the place to start: the loop. `shell.rs` tells the engine the sensors' events
+//! and has the actuators carry out its actions; `front.rs` speaks with programs and people.
+//! `obligations.rs` states the duties of a shell towards the engine. `numaestro-host` speaks to
+//! Linux.
 
 mod bandwidth;
 mod config;

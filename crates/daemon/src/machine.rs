@@ -20,7 +20,7 @@ use crate::wakeups::{Wakeups, token};
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     pub(crate) machine: Machine,
-    /// OS indices.
+    /// The processors that may be given out, OS indices.
     pub(crate) usable: CpuSet,
 }
 
@@ -40,8 +40,8 @@ impl Site {
     }
 }
 
-/// The processors that may be given out: the manager's own, which its cpuset bounds, among those
-/// that are configured. Offline ones are not among them.
+/// The processors that may be given out: the manager's own, which its cpuset bounds, among the
+/// configured ones. Offline ones are not among them.
 pub(crate) fn usable(config: &Config) -> Result<CpuSet> {
     let own = affinity::get(0).context("cannot tell which processors may be used")?;
     let wanted: CpuSet = config.cpus.parse()?;
@@ -79,7 +79,7 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Listens. Where that cannot be had, changes are found when something else happens.
+    /// Listens. Where listening is impossible, changes are found at the next event.
     pub(crate) fn listen(wakeups: &Wakeups) -> Self {
         let mut changes = Self::default();
         match ProcessorEvents::listen() {

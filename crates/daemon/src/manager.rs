@@ -22,8 +22,8 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
-    /// Takes the directory, opens the sockets, takes over what a former manager left. `None` if
-    /// another manager lives there.
+    /// Takes the directory, opens the sockets, takes over the applications that a former manager
+    /// left. `None` if another manager lives there.
     pub(crate) fn new(config: Config) -> Result<Option<Self>> {
         config.validate()?;
         let inherited = listen::inherited();
@@ -48,7 +48,8 @@ impl Manager {
         while !self.front.is_ending() {
             let deadline = self.shell.deadline();
             self.shell.wakeups().wait(deadline, &mut ready)?;
-            // Deaths first: what the dead had can be given to those who ask in the same moment.
+            // Deaths first: the processors of the dead can be given to applications that ask in the
+            // same moment.
             ready.sort_by_key(|event| event.token < token::PROCESS);
             for event in &ready {
                 self.happened(*event);

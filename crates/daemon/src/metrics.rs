@@ -1,9 +1,9 @@
 //! `[metrics]`: an OpenMetrics page over HTTP, on loopback or a Unix socket, served by the
 //! manager's one thread.
 //!
-//! A scraper costs at most one page and [`PATIENCE_NS`]: one that has not sent a whole request or
-//! taken the whole answer by then is cut off. Of more than [`PEERS_MAX`] at once, the oldest that
-//! has not asked for anything is. Nothing here ever waits.
+//! A scraper costs at most one page and [`PATIENCE_NS`]: a scraper that has not sent a whole
+//! request or taken the whole answer by then is cut off. If more than [`PEERS_MAX`] come at once,
+//! the oldest that has not asked for anything is cut off. Nothing here ever waits.
 
 mod figures;
 mod format;
@@ -29,13 +29,13 @@ pub(crate) use figures::Figures;
 pub(crate) use format::Histogram;
 use http::{Asked, response, understand};
 
-/// Scrapers at once.
+/// Most scrapers at once.
 const PEERS_MAX: usize = 16;
-/// How long one has for everything.
+/// Time that a scraper has for its request and the answer.
 const PATIENCE_NS: u64 = 5_000_000_000;
 /// Scrapers that are accepted before others get their turn.
 const BUDGET: usize = 64;
-/// Longest request head.
+/// Longest request head, bytes.
 const REQUEST_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Debug)]
@@ -171,14 +171,13 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     /// Opens the endpoint that the configuration asks for, closes one that it does not ask for any
-    /// more, and leaves alone one that stays. That it cannot be opened is no reason to be without a
-    /// manager.
+    /// more, and leaves alone one that stays. The manager goes on if the endpoint cannot be opened.
     pub(crate) fn configure(&mut self, settings: &Settings, wakeups: &mut Wakeups) {
         let wanted = settings.place().and_then(Result::ok);
         if wanted == self.place && wanted.is_some() == self.listener.is_some() {
             return;
         }
-        // What was open ends with its descriptors; the poller forgets those by itself.
+        // Open connections end with their descriptors; the poller forgets these by itself.
         *self = Self { next: self.next, ..Self::default() };
         wakeups.clear(Due::Metrics);
         let Some(place) = wanted else { return };
@@ -200,8 +199,8 @@ impl Endpoint {
         }
     }
 
-    /// Lets scrapers in, up to the first that asks for the page: it is answered before others come,
-    /// who could push it out.
+    /// Lets scrapers in, up to the first that asks for the page: it is answered before others come
+    /// and could push it out.
     fn accept(&mut self, wakeups: &mut Wakeups) -> Option<u64> {
         for _ in 0..BUDGET {
             let Some(listener) = &self.listener else { break };
@@ -244,7 +243,7 @@ impl Endpoint {
         self.serve(number, wakeups)
     }
 
-    /// Cuts off those whose time is over.
+    /// Cuts off the scrapers whose time is over.
     pub(crate) fn end_slow_scrapers(&mut self, wakeups: &mut Wakeups) {
         let now = monotonic_ns();
         // Closing takes them out of the poller.
@@ -277,11 +276,11 @@ impl Endpoint {
         }
     }
 
-    /// Writes what there is room for, and waits for more of the request or more room.
+    /// Writes as much as there is room for, and waits for more of the request or more room.
     fn go_on(&mut self, number: u64, wakeups: &Wakeups) {
         let Some(mut peer) = self.peers.remove(&number) else { return };
-        // One that has ended gets what its socket has room for: its end would be reported again and
-        // again.
+        // A peer that has ended gets as much as its socket has room for: its end would be reported
+        // again and again.
         if peer.write_answer() && !peer.ended {
             let writes = peer.answer.as_ref().is_some_and(|rest| !rest.is_empty());
             let interest = if writes { Interest::ReadWrite } else { Interest::Read };
@@ -292,7 +291,7 @@ impl Endpoint {
     }
 }
 
-/// How far the request of a scraper has come.
+/// The progress of a scraper's request.
 enum Progress {
     /// It has gone without one.
     Gone,
@@ -303,7 +302,7 @@ enum Progress {
 }
 
 impl Peer {
-    /// Reads what has come. A request that is none is answered when its head is complete.
+    /// Reads the bytes that have come. An invalid request is answered when its head is complete.
     fn read_request(&mut self) -> Progress {
         let mut bytes = [0; 4096];
         // Each time a bounded amount: the rest is reported again.
@@ -313,7 +312,7 @@ impl Peer {
                     self.ended = true;
                     break;
                 }
-                // After the request, whatever comes is thrown away until the peer has seen the end.
+                // After the request, further bytes are thrown away until the peer has seen the end.
                 Ok(_) if self.answer.is_some() => {}
                 Ok(length) => self.request.extend_from_slice(&bytes[..length]),
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => break,
@@ -345,7 +344,7 @@ impl Peer {
         }
     }
 
-    /// Writes what there is room for. False: it has gone.
+    /// Writes as much as there is room for. False: the peer has gone.
     fn write_answer(&mut self) -> bool {
         let Some(rest) = &mut self.answer else { return true };
         while !rest.is_empty() {

@@ -1,28 +1,29 @@
-//! What the manager owes the engine beside what `numaestro-contract` says for every shell, as pure
-//! rules: how many processors are asked for, and when a target counts as adopted. Nothing here
-//! knows Linux, a clock or a component.
+//! The manager's duties towards the engine, beside those that `numaestro-contract` states for every
+//! shell, as pure rules: how many processors are asked for, and when a target counts as adopted.
+//! The rules use no Linux, no clock and no component.
 
 use numaestro_topology::{CpuSet, Machine, PuSet};
 
 /// Processors to ask for on behalf of a program without a page. A program that is alone would be
-/// held to what it needed while it was starting, so its activity counts only while others contend.
+/// held to its few active threads at its start, so its activity counts only while others contend.
 pub(crate) fn request_from_activity(active: u32, wish: u32, contended: bool) -> u32 {
     if contended { active.clamp(1, wish) } else { wish }
 }
 
-/// How many processors an application could use, and how many the engine was asked for.
+/// The number of processors that an application could use, and the number that the engine was asked
+/// for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wants {
-    /// On a machine of any size.
+    /// Processors that it could use on a machine of any size.
     could: u32,
-    /// Of the processors that there are.
+    /// Processors that it could use of this machine.
     wish: u32,
-    /// As last asked of the engine.
+    /// Processors last asked of the engine.
     request: u32,
 }
 
 impl Wants {
-    /// Of an application that could use this many, among `processors` that there are.
+    /// The wants of an application that could use this many, on a machine of `processors`.
     pub(crate) fn new(could: u32, processors: u32) -> Self {
         Self { could, wish: could.clamp(1, processors), request: 0 }
     }
@@ -81,7 +82,7 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// Of an application whose page already has decisions up to this number.
+    /// The allocation of an application whose page already has decisions up to this number.
     pub(crate) fn after(page_epoch: u32) -> Self {
         Self { base: page_epoch, ..Self::default() }
     }

@@ -1,7 +1,7 @@
-//! Where the memory of programs goes and whether it follows them: the actuator remembers what the
-//! policy says of an application's pages, and tells it to the mover, which looks and moves; the
-//! sensor says where pages are. How pages are found and moved is `pages/mover.rs`'s affair, whether
-//! it is worth it the policies' ([`numaestro_policy::pages::worth`]).
+//! Directs the memory of programs: the actuator keeps the policy's decision on an application's
+//! pages and passes it to the mover, which looks and moves; the sensor says where pages are.
+//! `pages/mover.rs` finds and moves pages; the policies decide whether moving is worth it
+//! ([`numaestro_policy::pages::worth`]).
 
 mod course;
 mod mover;
@@ -47,13 +47,13 @@ pub(crate) struct Pages {
     moved_bytes: u64,
 }
 
-/// What is known of one application's memory.
+/// The state of one application's memory.
 #[derive(Debug, Default)]
 struct AppMemory {
     name: String,
     arrived_ns: u64,
-    /// Where the policy wants its pages; `None`: it has not said anything, and they go to the node
-    /// of the processor that touches them first.
+    /// The nodes where the policy wants its pages; `None`: the policy has said nothing, and a page
+    /// goes to the node of the processor that touches it first.
     wanted: Option<PageHome>,
     /// The policy that `run` and its page were told.
     told: Option<MemoryPolicy>,
@@ -66,7 +66,7 @@ struct AppMemory {
     /// The latest look, and when it was, nanoseconds.
     seen: Option<(Sample, Verdict, u64)>,
     moving: bool,
-    /// Bytes.
+    /// Bytes moved.
     moved: u64,
     /// A remark for people.
     note: String,
@@ -74,7 +74,7 @@ struct AppMemory {
     spill_logged: bool,
 }
 
-/// What the mover has reported.
+/// The mover's reports.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) events: Vec<Event>,
@@ -233,7 +233,7 @@ impl Pages {
         }
     }
 
-    /// Looks at the memory of all these, for somebody who asks; false if nobody can look.
+    /// Looks at the memory of all these, for the connection that asks; false if no mover can look.
     pub(crate) fn look(&mut self, asker: u64, all: Vec<Subject>, machine: &Machine, wakeups: &Wakeups) -> bool {
         let subjects: Vec<Subject> = all.into_iter().filter_map(|subject| self.with_aim(subject)).collect();
         let look = self.next_look;
@@ -306,7 +306,7 @@ impl Pages {
     }
 }
 
-/// What the mover needs to know of a machine.
+/// The facts of a machine that the mover needs.
 fn places_of(machine: &Machine) -> Arc<Places> {
     let node = |pu: &numaestro_topology::Pu| Some((pu.os_index, os_of(machine, pu.node)?));
     Arc::new(Places { distances: Distances::of(machine), node_of: machine.pus().iter().filter_map(node).collect() })

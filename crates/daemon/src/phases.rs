@@ -1,5 +1,5 @@
 //! The sensor of sequential and blocked phases. While an application lacks processors, it looks at
-//! the pages of those that could lend theirs; while none does, nothing wakes up.
+//! the pages of applications that could lend theirs; while none does, nothing wakes up.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ impl Phases {
         subject.page.is_some() && subject.runs && (owns || self.is_sequential(subject.app))
     }
 
-    /// An application lacks what another one could lend.
+    /// An application lacks processors that another one could lend.
     fn lending_is_of_use(&self, subjects: &[Subject<'_>]) -> bool {
         let mut lenders = subjects.iter().filter(|subject| self.could_lend(subject)).map(|subject| subject.app);
         let Some(first) = lenders.next() else { return false };
@@ -156,8 +156,8 @@ impl Phases {
         }
     }
 
-    /// What was seen of it says nothing any more: it was stopped, or has a new page. The engine is
-    /// told to count on it no more.
+    /// Earlier observations of the application hold no more: it was stopped, or has a new page. The
+    /// event tells the engine to count on them no more.
     pub(crate) fn renew(&mut self, app: u64) -> Option<Event> {
         self.by_app.remove(&app)?.says_parallel(AppId(app))
     }

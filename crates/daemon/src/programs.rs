@@ -1,5 +1,5 @@
-//! The applications that there are, by their numbers and by their processes. What each component
-//! knows of an application, it keeps for itself.
+//! The present applications, by their numbers and by their processes. Each component keeps its own
+//! facts of an application.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use numaestro_host::PidFd;
 
 use crate::obligations::{Allocation, Wants};
 
-/// One application. What it *may* have is the engine's.
+/// One application. The engine decides which processors it may have.
 #[derive(Debug)]
 pub(crate) struct App {
     pub(crate) number: u64,
@@ -20,7 +20,7 @@ pub(crate) struct App {
     pub(crate) party: u32,
     pub(crate) name: String,
     pub(crate) options: Options,
-    /// Nanoseconds.
+    /// Its arrival, nanoseconds.
     pub(crate) arrived_ns: u64,
     /// Bits of the runtimes in it.
     pub(crate) runtimes: u32,

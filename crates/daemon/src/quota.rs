@@ -1,6 +1,6 @@
-//! The sensor of what the cgroups above a program allow it: processor time (`cpu.max`) and
-//! processors (cpusets), whoever has set that up. A program is not told more than it can use there,
-//! and people are told why.
+//! The sensor of the limits that the cgroups above a program set: processor time (`cpu.max`) and
+//! processors (cpusets), set up by anybody. A program is told no more processors than it can use
+//! there, and people are told the reason.
 //!
 //! It reads when a program arrives or attaches, and again when one of the files is written.
 
@@ -11,22 +11,22 @@ use numaestro_host::HostError;
 use numaestro_host::cgroup::{Hierarchies, Limits};
 use numaestro_topology::CpuSet;
 
-/// What one program is allowed.
+/// The processors that one program is allowed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Allowed {
     /// Processors that are of any use; `None`: any number.
     pub(crate) most: Option<u32>,
     /// A clause for people, where there is a limit.
     pub(crate) why: String,
-    /// The processors that others confine it to, if those are not all of ours.
+    /// The processors that others confine it to, if these are not all of ours.
     pub(crate) cpus: Option<CpuSet>,
-    /// Files that say so.
+    /// Files that set these limits.
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl Allowed {
-    /// Of a process, among processors that are ours to give. `confined_by_us`: its cpuset is a
-    /// group that the manager has made.
+    /// Reads the limits of a process, among processors that are ours to give. `confined_by_us`: its
+    /// cpuset is a group that the manager has made.
     pub(crate) fn of_process(pid: u32, usable: &CpuSet, confined_by_us: bool) -> Result<Self, HostError> {
         let hierarchies = Hierarchies::read();
         let limits = Limits::of(&hierarchies, pid, None)?;
@@ -59,7 +59,7 @@ impl Allowed {
         processors.min(self.most.unwrap_or(u32::MAX))
     }
 
-    /// Others keep it away from all of these processors: why.
+    /// The reason, if others keep it away from all of these processors.
     pub(crate) fn keeps_away_from(&self, cpus: &CpuSet) -> Option<String> {
         let allowed = self.cpus.as_ref()?;
         (!cpus.intersects(allowed)).then(|| format!("it cannot be on {cpus}: {}", self.why))
@@ -70,12 +70,12 @@ impl Allowed {
 #[derive(Debug, Default)]
 pub(crate) struct Quotas {
     by_app: BTreeMap<u64, Allowed>,
-    /// What is said of an application that has not been read.
+    /// The answer for an application whose limits have not been read.
     unknown: Allowed,
 }
 
 impl Quotas {
-    /// Reads what an application is allowed. What cannot be read stays as it was.
+    /// Reads the limits of an application. Limits that cannot be read stay as they were.
     pub(crate) fn look(&mut self, app: u64, pid: u32, usable: &CpuSet, confined_by_us: bool) {
         if let Ok(allowed) = Allowed::of_process(pid, usable, confined_by_us) {
             self.by_app.insert(app, allowed);

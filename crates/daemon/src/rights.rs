@@ -1,10 +1,9 @@
-//! What each user may do: the only place where that is decided.
+//! Decides what each user may do; no other file does.
 //!
-//! A user's own manager answers that user only. The system's manager answers everybody: who asks is
-//! what the kernel says of the other end of the socket, never what it says of itself.
-//! Administrators (root, the manager's own user, members of `service.admin_group`) may do
-//! everything. Everybody else sees and steers their own programs, and sees of others' only which
-//! processors are taken.
+//! A user's own manager answers that user only. The system's manager answers everybody: the kernel
+//! names the user at the other end of the socket; the peer's own word never counts. Administrators
+//! (root, the manager's own user, members of `service.admin_group`) may do everything. All other
+//! users see and steer their own programs, and see of others' only the processors that are taken.
 
 use std::os::fd::BorrowedFd;
 
@@ -15,15 +14,15 @@ use numaestro_host::{PidFd, procfs};
 use crate::config::{Config, Service};
 use crate::users::Known;
 
-/// What others' things are called in a user's picture of the queue.
+/// The number that stands for others' applications in a user's picture of the queue.
 const SOMEBODY_ELSES: u64 = 0;
 
 /// The rights of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Everything.
+    /// May do everything.
     Admin,
-    /// What concerns their own programs.
+    /// May see and steer their own programs.
     User,
     /// Nothing: it is another user's manager.
     Stranger,
@@ -36,7 +35,7 @@ pub(crate) struct Who {
     pub(crate) role: Role,
 }
 
-/// No, and what to do about it.
+/// A refusal, with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: String,
@@ -49,7 +48,7 @@ impl Refusal {
     }
 }
 
-/// What one user has of the manager at once.
+/// The connections and programs that one user has at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) connections: u32,
@@ -57,7 +56,7 @@ pub(crate) struct Usage {
     pub(crate) waiting: u32,
 }
 
-/// The role of a peer. `groups`: those of the peer, as the kernel says.
+/// The role of a peer. `groups`: the peer's groups, as the kernel says.
 pub(crate) fn role(system: bool, own_uid: u32, admin_group: Option<u32>, peer: Peer, groups: &[u32]) -> Role {
     let is_admin =
         peer.uid == own_uid || system && (peer.uid == 0 || admin_group.is_some_and(|admins| groups.contains(&admins)));
@@ -68,13 +67,13 @@ pub(crate) fn role(system: bool, own_uid: u32, admin_group: Option<u32>, peer: P
     }
 }
 
-/// What needs an administrator, in words.
+/// The part of a request that needs an administrator, in words.
 fn for_admins(request: &Request) -> Option<&'static str> {
     match request {
         Request::PolicySet { .. } => Some("changing the policy for everybody"),
         Request::Reload => Some("reading the configuration again"),
         Request::Stop => Some("stopping the manager of all users"),
-        // Whose program it is about is looked at where that is known.
+        // The program's owner is checked where the program is known.
         Request::Run(_)
         | Request::Adopt { .. }
         | Request::Release { .. }
@@ -105,7 +104,7 @@ impl Rights {
         Self { system: config.system, own_uid: numaestro_host::own_uid(), admins, limits }
     }
 
-    /// Whether a peer may ask this at all.
+    /// Says whether a peer may ask this at all.
     pub(crate) fn may_ask(&self, who: Who, request: &Request) -> Result<(), Refusal> {
         match (who.role, for_admins(request)) {
             (Role::Stranger, _) => {
@@ -126,7 +125,7 @@ impl Rights {
         }
     }
 
-    /// Whether a peer may adopt a running process. Looked at while the process is held, so that its
+    /// Says whether a peer may adopt a running process. The caller holds the process, so that its
     /// number cannot come to mean another one.
     pub(crate) fn may_adopt(&self, who: Who, process: Option<&PidFd>, pid: u32) -> Result<(), Refusal> {
         let not_yours = || Err(Refusal::new(format!("process {pid} is not one of your programs"), ""));
@@ -150,8 +149,8 @@ impl Rights {
         }
     }
 
-    /// Whether a process is its peer's and nobody else's: the one behind the socket, not one that
-    /// has its number by now, and none with another user's rights.
+    /// Says whether a process is its peer's and nobody else's: the one behind the socket, not one
+    /// that has its number by now, and none with another user's rights.
     pub(crate) fn is_of_peer(&self, peer: Peer, process: &PidFd) -> bool {
         !self.system
             || procfs::identity(process.pid()).is_ok_and(|uids| uids.only() == Some(peer.uid)) && !process.has_ended()
@@ -164,7 +163,7 @@ impl Rights {
         Who { peer, role: role(self.system, self.own_uid, self.admins, peer, &groups) }
     }
 
-    /// Whether these wishes are within a user's entitlement.
+    /// Says whether these wishes are within a user's entitlement.
     pub(crate) fn may_wish(&self, user: &Known, options: &Options) -> Result<(), Refusal> {
         let (Some(min), Some(max)) = (options.min, user.entitled.max) else { return Ok(()) };
         if min <= max {
@@ -176,18 +175,18 @@ impl Rights {
         ))
     }
 
-    /// Whether limits count for a peer.
+    /// Says whether limits count for a peer.
     pub(crate) fn limits(&self, who: Who) -> bool {
         self.system && who.role != Role::Admin
     }
 
-    /// Whether a user who has this may have one more connection.
+    /// Says whether a user who has this may have one more connection.
     pub(crate) fn may_connect(&self, who: Who, usage: Usage) -> Result<(), Refusal> {
         let most = self.limits.connections_per_user;
         self.within(who, usage.connections, most, "connections", "end some of the commands that wait or watch")
     }
 
-    /// Whether a user who has this may have one more program, and perhaps let it wait.
+    /// Says whether a user who has this may have one more program, and perhaps let it wait.
     pub(crate) fn may_start(&self, who: Who, usage: Usage) -> Result<(), Refusal> {
         let Service { programs_per_user, waiting_per_user, .. } = self.limits;
         let hint = "wait until some have ended, or run this one without the manager";
@@ -203,8 +202,8 @@ impl Rights {
     }
 }
 
-/// Whether a peer may steer an application of this owner. The same answer for one that does not
-/// exist: whether it does is nobody else's business.
+/// Says whether a peer may steer an application of this owner. The answer is the same for an
+/// application that does not exist, so that it does not reveal others' applications.
 pub(crate) fn may_steer(who: Who, app: u64, owner: Option<u32>) -> Result<(), Refusal> {
     let hint = "`numaestro status` shows those that there are";
     match (who.role, owner) {
@@ -215,8 +214,8 @@ pub(crate) fn may_steer(who: Who, app: u64, owner: Option<u32>) -> Result<(), Re
     }
 }
 
-/// The picture as a peer may see it: of others' programs only which processors are taken, unless it
-/// is an administrator. `owner`: the user of an application.
+/// The picture as a peer may see it: of others' programs only the processors that are taken, unless
+/// the peer is an administrator. `owner`: the user of an application.
 pub(crate) fn as_seen(who: Who, owner: &dyn Fn(u64) -> Option<u32>, mut status: Status) -> Status {
     if who.role == Role::Admin {
         return status;

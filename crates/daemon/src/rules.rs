@@ -1,12 +1,12 @@
 //! The sensor of programs that no user has started with `run`: it finds them by the kernel's
-//! notices of executed programs, judges them by `[[rules]]`, and gives those that are to be
+//! notices of executed programs, judges them by `[[rules]]`, and gives the programs that are to be
 //! adopted.
 //!
-//! A program is a *candidate* from its `exec` on. It is looked at three times; what it has used of
-//! processors since then decides. So a `grep` in a script is never adopted, and thousands of short
-//! programs cost two system calls each: while they come, the notices are left to gather in the
-//! kernel, and most of their programs have ended when they are read. Nothing in `/proc` is opened
-//! for one that has used little.
+//! A program is a *candidate* from its `exec` on. It is looked at three times; its processor time
+//! since then decides. So a `grep` in a script is never adopted, and thousands of short programs
+//! cost two system calls each: while they come, the notices are left to gather in the kernel, and
+//! most of their programs have ended when they are read. Nothing in `/proc` is opened for a
+//! candidate that has used little.
 //!
 //! Where the kernel gives no notices, everything is looked through when an application arrives and
 //! every few seconds.
@@ -23,12 +23,12 @@ use tracing::{info, warn};
 use crate::config::rules::{Facts, ReadyRule};
 use crate::wakeups::{Due, Wakeups, token};
 
-/// How long notices gather in the kernel after the first one.
+/// Time for which notices gather in the kernel after the first one.
 const GATHER_NS: u64 = 200_000_000;
 /// Looks at a candidate, after it has been noticed. After the last one it is left alone until its
 /// next `exec`.
 const LOOKS_NS: [u64; 3] = [200_000_000, 1_000_000_000, 5_000_000_000];
-/// Candidates that are due this soon are looked at together with those that are.
+/// Candidates that are due this soon are looked at together with the due ones.
 const TOGETHER_NS: u64 = 50_000_000;
 /// Without notices: time between two scans.
 const SCAN_NS: u64 = 10_000_000_000;
@@ -37,7 +37,7 @@ const PROVEN_TEAM_NS: u64 = 50_000_000;
 /// The same for one with a single thread: it is a program that computes, though not a parallel one
 /// yet.
 const PROVEN_ALONE_NS: u64 = 1_000_000_000;
-/// Candidates at most; a system that starts more within seconds is not one whose programs compute.
+/// Candidates at most; the programs of a system that starts more within seconds do not compute.
 const CANDIDATES_MAX: usize = 1 << 16;
 /// The system's own cgroups: their services are no programs of users.
 const SERVICES: [&str; 2] = ["/system.slice", "/init.scope"];
@@ -59,11 +59,11 @@ impl Candidate {
     }
 }
 
-/// Whose programs a rule is about.
+/// The users whose programs a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Everybody,
-    /// Number.
+    /// The user with this id.
     User(u32),
     /// It names a user that does not exist.
     Nobody,
@@ -84,7 +84,7 @@ pub(crate) struct Find {
     pub(crate) options: Options,
 }
 
-/// Whether a process is an application already.
+/// Says whether a process is an application already.
 pub(crate) type IsApplication<'a> = &'a dyn Fn(u32) -> bool;
 
 /// See the file's header.
@@ -96,7 +96,7 @@ pub(crate) struct Rules {
     /// Processes that were let go, or that cannot be managed, with their start times: left alone
     /// until their next `exec`.
     left: BTreeMap<u32, u64>,
-    /// What names the manager's own program.
+    /// Identifies the manager's own program: device and inode.
     own_program: Option<(u64, u64)>,
     /// The only user whose programs may be adopted; `None`: every user's.
     only_user: Option<u32>,
@@ -108,13 +108,14 @@ impl Rules {
         self.judges.iter().any(|judge| judge.rule.adopt)
     }
 
-    /// Whether the kernel says by itself what is executed.
+    /// Says whether the kernel gives notices of executed programs.
     fn is_told(&self) -> bool {
         self.watch.is_some()
     }
 
     /// Takes these rules, at the start and whenever the configuration has changed, and looks
-    /// through what runs already. `only_user`: the only user whose programs may be adopted.
+    /// through the processes that run already. `only_user`: the only user whose programs may be
+    /// adopted.
     pub(crate) fn configure(
         &mut self,
         rules: Vec<ReadyRule>,
@@ -202,7 +203,7 @@ impl Rules {
         }
     }
 
-    /// An application has arrived: where the kernel says nothing, others may have come with it.
+    /// An application has arrived: where the kernel gives no notices, others may have come with it.
     pub(crate) fn arrived(&mut self, wakeups: &mut Wakeups) {
         if self.is_wanted() && !self.is_told() {
             wakeups.set_earlier(Due::Scan, monotonic_ns() + GATHER_NS);
@@ -219,7 +220,7 @@ impl Rules {
 
     /// A process is a candidate from now on.
     fn notice(&mut self, pid: u32, now: u64, scanned: bool, is_application: IsApplication<'_>, wakeups: &mut Wakeups) {
-        // Most of what starts in a storm has ended by now: that costs one system call.
+        // Most programs that start in a storm have ended by now: each costs one system call.
         let Some(before_ns) = procfs::cpu_clock_ns(pid) else {
             self.candidates.remove(&pid);
             return;
@@ -232,7 +233,7 @@ impl Rules {
         wakeups.set_earlier(Due::Candidates, candidate.due_ns());
     }
 
-    /// Looks at all candidates whose time has come, and gives those that a rule adopts.
+    /// Looks at all candidates whose time has come, and gives the programs that a rule adopts.
     pub(crate) fn look(&mut self, wakeups: &mut Wakeups) -> Vec<Find> {
         let soon = monotonic_ns() + TOGETHER_NS;
         let is_due = |(_, candidate): &(&u32, &Candidate)| candidate.due_ns() <= soon;
@@ -335,8 +336,8 @@ fn watch_execs(wakeups: &Wakeups) -> Result<ExecWatch, HostError> {
     Ok(watch)
 }
 
-/// Processes below it have sessions of their own: a terminal, `tmux`, a notebook server. What runs
-/// in these is somebody's program; it is not.
+/// Processes below it have sessions of their own: a terminal, `tmux`, a notebook server. The
+/// processes in these sessions are users' programs; the process itself is not.
 fn hosts_sessions(stat: &Stat) -> bool {
     let tree = procfs::tree(stat.pid, &std::collections::BTreeSet::new()).unwrap_or_default();
     tree.into_iter().any(|pid| procfs::stat(pid).is_ok_and(|found| found.session != stat.session))

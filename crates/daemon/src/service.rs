@@ -1,5 +1,5 @@
-//! Being a service: sockets that were opened before us, signs of life, one line of status. Without
-//! a service manager, nothing here costs more than a look at an option.
+//! The manager as a service: takes sockets that were opened before us, gives signs of life and one
+//! line of status. Without a service manager, nothing here costs more than a look at an option.
 //!
 //! The sign of life comes from the event loop itself: a loop that hangs gives none, and the service
 //! manager ends it and starts another one, which takes over from the state file. Programs do not
@@ -23,7 +23,7 @@ const STATUS_DELAY_NS: u64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Service {
     notifier: Option<Notifier>,
-    /// Half of what the service manager waits for a sign of life at most, nanoseconds.
+    /// Half of the longest time that the service manager waits for a sign of life, nanoseconds.
     alive_ns: Option<u64>,
     /// The line of status that was told last.
     told: String,
@@ -55,7 +55,7 @@ pub(crate) fn directory(config: &Config) -> Result<RuntimeDir, HostError> {
 }
 
 impl Sockets {
-    /// Takes those that were passed, and opens what was not.
+    /// Takes the sockets that were passed, and opens the others.
     pub(crate) fn open(config: &Config, dir: &RuntimeDir, inherited: Inherited) -> Result<Self> {
         for reason in &inherited.refused {
             warn!("a socket of the service manager is of no use: {reason}");

@@ -14,13 +14,13 @@ use tracing::warn;
 
 use crate::obligations::{Allocation, Target};
 
-/// What a page says of an application.
+/// The content of an application's page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Content<'a> {
     pub(crate) allocation: &'a Allocation,
-    /// How its user wants it to be steered.
+    /// The way in which its user wants it to be steered.
     pub(crate) class: Class,
-    /// Where its new memory goes.
+    /// The memory policy of its new pages.
     pub(crate) memory: Option<&'a MemoryPolicy>,
 }
 
@@ -47,7 +47,7 @@ impl SharedPages {
         self.by_app.values()
     }
 
-    /// What a program says of itself; zeros without a page.
+    /// The program's report about itself; zeros without a page.
     pub(crate) fn report(&self, app: u64) -> Report {
         self.by_app.get(&app).map_or_else(Report::default, SharedPage::report)
     }
@@ -62,7 +62,7 @@ impl SharedPages {
         self.attached.insert(app);
     }
 
-    /// A new page that says what the application was told last; it replaces the one that the
+    /// Opens a new page with the application's latest decision; it replaces the page that the
     /// process had before `exec`.
     pub(crate) fn open(&mut self, app: u64, pid: u32, grace_us: u32, content: Content<'_>) -> Result<(), HostError> {
         let page = SharedPage::create(app, pid, grace_us)?;
@@ -120,8 +120,8 @@ impl SharedPages {
         self.by_app.get(&app).is_none_or(adopted)
     }
 
-    /// Whether programs are to measure themselves from now on; true if that is another answer than
-    /// before. Measuring costs a little, so programs are asked first.
+    /// Sets whether programs are to measure themselves from now on; true if this is a change.
+    /// Measuring costs a little, so programs are asked first.
     pub(crate) fn set_measures(&mut self, wanted: bool) -> bool {
         std::mem::replace(&mut self.measures, wanted) != wanted
     }

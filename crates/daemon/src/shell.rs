@@ -1,9 +1,9 @@
-//! The engine's shell on Linux: it tells the engine what the sensors saw, and has the actuators do
-//! what the engine says. It owns all of them, and passes values between them; they know nothing of
-//! each other.
+//! The engine's shell on Linux: it tells the engine the sensors' events, and has the actuators
+//! carry out the engine's actions. It owns all of them, and passes values between them; none of
+//! them calls another.
 //!
-//! An event is told in [`Shell::settle`], one after the other; what follows from it is done at
-//! once, and may be an event again. What people are to be told of it stands in [`Outcome`].
+//! [`Shell::settle`] tells the engine one event after the other. It carries out the actions that
+//! follow at once, and these may cause events again. [`Outcome`] holds the results for people.
 
 mod actions;
 mod actuators;
@@ -38,12 +38,12 @@ use sensors::Sensors;
 
 pub(crate) use applications::Newcomer;
 
-/// What the world outside is to be told since the last time.
+/// The results for programs and people since the last time.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Replies, by the connection that waits for them.
     pub(crate) replies: Vec<(u64, Reply)>,
-    /// Connections that asked where memory is, and can be told now.
+    /// Connections that asked where memory is, and can be answered now.
     pub(crate) looked: Vec<u64>,
     /// Processes that are busy and not managed.
     pub(crate) busy: Vec<u32>,
@@ -60,7 +60,7 @@ pub(crate) struct Shell {
     config: Rc<Config>,
     site: Site,
     engine: ContainedEngine,
-    /// What the engine is told next.
+    /// The next events for the engine.
     events: Feed,
     programs: Programs,
     sensors: Sensors,
@@ -125,12 +125,12 @@ impl Shell {
         self.engine.deadline()
     }
 
-    /// How long the engine takes for an event.
+    /// The times that the engine takes for an event.
     pub(crate) fn step_times(&self) -> &StepTimes {
         self.engine.times()
     }
 
-    /// Whether applications take turns: what each has changes all the time then.
+    /// Says whether applications take turns: the processors of each change all the time then.
     pub(crate) fn takes_turns(&self) -> bool {
         self.engine.needs().preemption
     }
@@ -170,13 +170,14 @@ impl Shell {
         Err((self.refusal.clone(), hint.map(|detail| format!("programs cannot be stopped here: {detail}"))))
     }
 
-    /// What an application with this wish would get if it came now, or why it would be refused.
+    /// Says what an application with this wish would get if it came now, or why it would be
+    /// refused.
     pub(crate) fn advise(&self, wish: &Wish, free_memory: &[u64]) -> Result<Advice, String> {
         self.engine.advise(monotonic_ns(), wish, free_memory)
     }
 
-    /// What the cgroups of a process allow, but for those that the manager has made: a program that
-    /// it starts is in them too.
+    /// The limits of the cgroups of a process, except of the groups that the manager has made: a
+    /// program that the process starts is in them too.
     pub(crate) fn allowed_for(&self, pid: u32) -> Allowed {
         let in_ours = |pid: &u32| self.programs.of_pid(*pid).is_some_and(|app| self.actuators.cpusets.has(app));
         let confined_by_us = in_ours(&pid) || procfs::ancestors(pid).iter().any(in_ours);
@@ -190,8 +191,8 @@ impl Shell {
         self.bind_memory();
     }
 
-    /// Waits a moment for what buses carry, so that it is known before the first program comes, if
-    /// the policy wants to know.
+    /// Waits a moment for the saturation rates of buses, so that they are known before the first
+    /// program comes, if the policy needs them.
     pub(crate) fn start_sensing(&mut self) {
         self.watch();
         self.events.extend(self.sensors.bandwidth.wait());
@@ -204,7 +205,7 @@ impl Shell {
         self.settle();
     }
 
-    /// Tells the engine every event that waits, and has done what it says.
+    /// Tells the engine every event that waits, and has its actions carried out.
     fn settle(&mut self) {
         let mut actions = Vec::new();
         loop {
@@ -245,7 +246,7 @@ impl Shell {
         for app in self.programs.iter().filter(|app| !app.is_wrapper()) {
             let Some(target) = app.allocation.target() else { continue };
             let page = self.actuators.shared_pages.get(app.number);
-            // What a program with a page starts is an application of its own.
+            // A program that a program with a page starts is an application of its own.
             let tree = page.is_none().then(|| procfs::tree(app.pid(), &self.programs.other_roots(app.pid())).ok());
             let pids = tree.flatten().unwrap_or_else(|| vec![app.pid()]);
             subjects.push(bandwidth::Subject {
@@ -272,7 +273,7 @@ impl Shell {
     }
 
     /// Programs measure themselves while the policy wants speedups, or their pace because nothing
-    /// counts what they move.
+    /// counts their transactions.
     fn ask_for_measurements(&mut self) {
         let wanted = self.engine.needs().speedup || self.sensors.bandwidth.needs_pace();
         if !self.actuators.shared_pages.set_measures(wanted) {
@@ -294,7 +295,7 @@ impl Shell {
     }
 
     /// Throws the engine's state away after a failure, and begins anew under the simplest policy,
-    /// with what every application was told last.
+    /// with the latest decision for every application.
     fn begin_anew(&mut self, event: &Event, message: &str) {
         let next = crate::engine::FALLBACK_POLICY;
         warn!(position = self.engine.position(), ?event, message, "the policy failed; going on with {next}");

@@ -1,5 +1,4 @@
-//! Finding the manager of a runtime directory, or starting one: what every command does first.
-//! It must not know what is asked of it afterwards.
+//! Finds the manager of a runtime directory, or starts one: the first step of every command.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,7 +21,7 @@ use crate::manager::Manager;
 
 /// Set by [`ensure_running`] for the manager it starts: a line on standard output is waited for.
 const READY_VARIABLE: &str = "NUMAESTRO_READY";
-/// Managers that end just when somebody comes: how often another try is made.
+/// Attempts to reach a manager: one may end just when a command comes.
 const TRIES: u32 = 5;
 /// A living manager answers a ping in microseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,7 +67,7 @@ impl Connection {
         self.receive()?.context("the manager has ended; try again")
     }
 
-    /// The socket, for those who wait on several things.
+    /// The socket, for callers that wait on several things.
     pub fn stream(&self) -> &UnixStream {
         self.stream.get_ref()
     }
@@ -124,7 +123,7 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
     let log = dir.log_file("daemon.log")?;
     let mut command = Command::new(exe);
     command.arg("daemon").arg("--dir").arg(dir.path()).env(READY_VARIABLE, "1");
-    // What is preloaded into programs has no business in the manager.
+    // A library that is preloaded into programs has no business in the manager.
     command.env_remove("LD_PRELOAD");
     let mut ready = detach::spawn_detached(command, log).context("cannot start the manager")?;
     let mut line = [0; 16];
@@ -134,7 +133,7 @@ fn start(dir: &RuntimeDir, exe: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How the life of a manager has ended.
+/// The end of a manager's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// In an orderly way.
@@ -169,8 +168,8 @@ pub fn main_loop(config: Config) -> Result<End> {
     Ok(End::Orderly)
 }
 
-/// The manager has little to do, but that at once; and what is reported to the thread that stops
-/// programs is not to be taken by another one.
+/// The manager has little to do, but that at once; and another thread must not take the reports to
+/// the thread that stops programs.
 fn prefer_to_react() {
     numaestro_host::stop::prefer_short();
     if let Err(cause) = BlockedSignals::block(&[Signal::CHILD]) {

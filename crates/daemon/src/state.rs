@@ -1,6 +1,7 @@
-//! The runtime directory of the manager and the state file in it: which processes are applications,
-//! and what they have. A manager that is killed leaves it to the next one, which reads it once at
-//! its start; whatever in it is stale or not understood is left out, and never stops the start.
+//! The runtime directory of the manager and the state file in it: the processes that are
+//! applications, and their processors. A manager that is killed leaves it to the next one, which
+//! reads it once at its start; an entry that is stale or not understood is left out, and never
+//! stops the start.
 
 use std::path::{Path, PathBuf};
 
@@ -52,8 +53,8 @@ pub(crate) struct SavedApp {
     /// OS index of its home node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) home: Option<u32>,
-    /// Others run on its processors, or it runs on theirs: where it is says nothing about what it
-    /// owns.
+    /// Others run on its processors, or it runs on theirs: its place says nothing about the
+    /// processors it owns.
     #[serde(default)]
     pub(crate) shared: bool,
     /// Its cgroup before it was moved into one of ours.
@@ -67,8 +68,8 @@ pub(crate) struct SavedApp {
     pub(crate) strays: Vec<(u32, u64)>,
 }
 
-/// What the former manager of a directory owes to processes, and did not pay because it was killed.
-/// `None` if it ended in order.
+/// The affinities that the former manager of a directory owes to processes, and did not give back
+/// because it was killed. `None` if it ended in order.
 pub(crate) fn owed_by_former(dir: &RuntimeDir) -> Option<Vec<Owed>> {
     let text = std::fs::read(dir.file(STATE_FILE)).ok()?;
     let state: State = serde_json::from_slice(&text).ok().filter(|state: &State| state.version == VERSION)?;

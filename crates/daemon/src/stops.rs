@@ -1,8 +1,7 @@
 //! The actuator of stops: an application is stopped at the beginning of other applications' turns,
-//! and continues on the processors of its next one. How a program is stopped is
-//! `numaestro_host::stop`'s affair.
+//! and continues on the processors of its next one. `numaestro_host::stop` stops the programs.
 //!
-//! A program with a page is stopped alone, one without with all that descends from it. Its helper
+//! A program with a page is stopped alone, one without a page with all its descendants. Its helper
 //! thread is stopped with it: left running, it could wait for a lock that a stopped thread holds.
 
 use std::collections::BTreeMap;
@@ -15,12 +14,12 @@ use tracing::{info, warn};
 
 use crate::wakeups::{Due, Wakeups};
 
-/// How often the stopper is told that the manager lives, while something is stopped.
+/// Time between two signs of life to the stopper, while something is stopped.
 const RENEW_NS: u64 = stop::LEASE_NS / 2;
-/// How often a program is tried again that could not be stopped: a debugger may have gone.
+/// Time until a program that could not be stopped is tried again: a debugger may have gone.
 const RETRY_NS: u64 = 2_000_000_000;
 
-/// Why an application does not run in its turns only. One that is not known runs.
+/// The state of an application in its turns; an application without one runs.
 #[derive(Debug, PartialEq, Eq)]
 enum Turn {
     /// It was stopped, or waits unstarted, and has not been told to go on.
@@ -29,7 +28,7 @@ enum Turn {
     Unstoppable(String),
 }
 
-/// What the thread that stops programs has reported.
+/// The reports of the thread that stops programs.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) events: Vec<Event>,
@@ -40,9 +39,9 @@ pub(crate) struct Report {
 /// See the file's header.
 #[derive(Debug)]
 pub(crate) struct Stops {
-    /// Whether it can be done here.
+    /// Says whether programs can be stopped here.
     rung: Rung,
-    /// Programs of several users are managed: what runs with another user's rights is left alone.
+    /// Programs of several users are managed: a process with another user's rights is left alone.
     system: bool,
     /// There from the first stop on.
     stopper: Option<Stopper>,
@@ -55,7 +54,7 @@ impl Stops {
         Self { rung: stop::rung(), system, stopper: None, turns: BTreeMap::new() }
     }
 
-    /// Whether programs can be stopped here; `Err`: what is in the way.
+    /// Says whether programs can be stopped here; `Err`: the obstacle.
     pub(crate) fn works(&self) -> Result<(), &str> {
         if self.rung.works { Ok(()) } else { Err(&self.rung.detail) }
     }
@@ -65,7 +64,7 @@ impl Stops {
         self.turns.get(&app) == Some(&Turn::Stopped)
     }
 
-    /// Why it cannot be stopped, if it cannot.
+    /// The reason why it cannot be stopped, if it cannot.
     pub(crate) fn unstoppable(&self, app: u64) -> Option<&str> {
         match self.turns.get(&app)? {
             Turn::Unstoppable(reason) => Some(reason),
@@ -122,8 +121,8 @@ impl Stops {
         }
     }
 
-    /// Keeps the lease while an application is stopped, and sets the time to try those again that
-    /// could not be stopped. `preemption`: the policy stops programs.
+    /// Keeps the lease while an application is stopped, and sets the time to try programs again
+    /// that could not be stopped. `preemption`: the policy stops programs.
     pub(crate) fn watch(&self, preemption: bool, wakeups: &mut Wakeups) {
         let now = monotonic_ns();
         if self.turns.values().any(|turn| *turn == Turn::Stopped) {

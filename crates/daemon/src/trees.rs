@@ -51,8 +51,8 @@ impl Trees {
         Self { by_app: BTreeMap::new(), attach, sweep_ns: 0 }
     }
 
-    /// Affinity that a process would have without us: below a `run` of ours, what the user gave;
-    /// else what it has now.
+    /// Affinity that a process would have without us: below a `run` of ours, the one that the user
+    /// gave; else its present one.
     pub(crate) fn original_of(&self, pid: u32, usable: &CpuSet) -> CpuSet {
         let given = given_by_user(pid, &self.attach).filter(|cpus| cpus.intersects(usable));
         given.or_else(|| affinity::get(pid).ok()).unwrap_or_else(|| usable.clone())
@@ -98,7 +98,7 @@ impl Trees {
         self.by_app.values().any(|tree| tree.members.contains_key(&pid))
     }
 
-    /// These processes are in the tree now. Those that have left it and still live stay ours.
+    /// These processes are in the tree now. Processes that have left it and still live stay ours.
     pub(crate) fn note_members(&mut self, app: u64, pids: &[u32]) {
         let Some(tree) = self.by_app.get_mut(&app) else { return };
         tree.members.retain(|pid, start_time| start_of(*pid) == Some(*start_time));
@@ -135,8 +135,8 @@ impl Trees {
         wakeups.set_if_unset(Due::Strays, monotonic_ns() + SWEEP_NS.max(self.sweep_ns * SWEEP_SHARE));
     }
 
-    /// Gives those their affinity back that have left every application. `managed`: roots of all
-    /// that is managed.
+    /// Gives processes that have left every application their affinity back. `managed`: roots of
+    /// all managed trees.
     pub(crate) fn sweep(&mut self, managed: &BTreeSet<u32>, usable: &CpuSet) {
         let began = monotonic_ns();
         let whole = Debts { owed: &[], managed, attach: &self.attach }.pay_strays(usable);
@@ -146,7 +146,7 @@ impl Trees {
         }
     }
 
-    /// What is owed to one application and to all that has left it.
+    /// The affinities owed to one application and to all processes that have left it.
     pub(crate) fn owed(&self, app: u64, process: &PidFd) -> Vec<Owed> {
         let original = self.original(app);
         let root = (process.pid(), process.start_time());
@@ -154,8 +154,8 @@ impl Trees {
         std::iter::once(root).chain(self.strays(app)).map(one).collect()
     }
 
-    /// Gives back what is owed, and reads it back from the kernel. `settled`: programs have said
-    /// that they are let go.
+    /// Gives back the owed affinities, and reads them back from the kernel. `settled`: programs
+    /// have said that they are let go.
     pub(crate) fn pay(
         &self,
         owed: &[Owed],
@@ -163,8 +163,8 @@ impl Trees {
         patience: Duration,
         settled: impl Fn() -> bool,
     ) -> Whole {
-        /// How long a program that was let go may take to say that it has carried that out. Its
-        /// threads have been moved from outside already.
+        /// Longest time that a program that was let go may take to say that it has carried this
+        /// out. Its threads have been moved from outside already.
         const ADOPTION: Duration = Duration::from_millis(500);
         for entry in owed {
             managed.remove(&entry.pid);

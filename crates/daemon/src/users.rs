@@ -1,10 +1,10 @@
-//! Whose an application is: users, groups, and the engine's parties.
+//! Finds the user, the group and the engine's party of an application.
 //!
 //! A user that is named in `[users]` is a party. Another one whose groups (the primary one first)
 //! include one that is named in `[groups]` belongs to that group's party, together with all others
-//! in it. Everybody else is a party of their own, with what `[default]` says. Numbers that no
-//! account has are one party together: user namespaces give out thousands of them, and nobody gets
-//! more by using many. In a manager of one user nobody has a name or a party.
+//! in it. Every other user is a party of their own, with the entitlement of `[default]`. Numbers
+//! that no account has are one party together: user namespaces give out thousands of them, and
+//! nobody gets more by using many. In a manager of one user nobody has a name or a party.
 
 use std::collections::BTreeMap;
 
@@ -31,14 +31,14 @@ enum Key {
     Strangers,
 }
 
-/// What is known of one user.
+/// The facts of one user.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Known {
     /// The name to show.
     pub(crate) name: String,
     /// Index of the party.
     pub(crate) party: u32,
-    /// What the party is entitled to.
+    /// The party's entitlement.
     pub(crate) entitled: Entitlement,
     /// The user that limits count for; `None`: all strangers together.
     pub(crate) counted_as: Option<u32>,
@@ -55,7 +55,7 @@ pub(crate) struct Users {
     named: BTreeMap<u32, Entitlement>,
     /// Names of groups that are.
     groups: BTreeMap<u32, String>,
-    /// Entitlements of groups by name, and of everybody who is not named.
+    /// Entitlements of groups by name, and of users who are not named.
     entitlements: BTreeMap<String, Entitlement>,
     default: Entitlement,
     /// The administrators' group.
@@ -146,8 +146,8 @@ impl Users {
     fn entitled(&self, key: &Key) -> Entitlement {
         match key {
             Key::User(uid) => self.named.get(uid).unwrap_or(&self.default).clone(),
-            // One that the configuration does not know any more keeps its number and has what
-            // everybody has.
+            // A group that the configuration does not name any more keeps its number and has the
+            // default entitlement.
             Key::Group(name) => self.entitlements.get(name).unwrap_or(&self.default).clone(),
             Key::Strangers => self.default.clone(),
         }

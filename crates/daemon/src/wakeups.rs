@@ -1,8 +1,8 @@
 //! Everything that wakes the manager: descriptors that become ready, and times that come. The
 //! manager has one epoll instance and one kernel timer, and sleeps until the earliest of both.
 //!
-//! A component says here what it watches, by a token or a [`Due`]; the manager's loop passes what
-//! has happened back to it.
+//! A component says here what it watches, by a token or a [`Due`]; the manager's loop passes the
+//! events back to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use numaestro_host::HostError;
 use numaestro_host::poll::{Interest, Poller, Ready, Timer};
 
-/// What a token of the poller stands for: the upper bits; the lower ones are a number.
+/// The meaning of a poller's token: the upper bits; the lower ones are a number.
 pub(crate) mod token {
     pub(crate) const ATTACH: u64 = 1;
     pub(crate) const CONTROL: u64 = 2;
@@ -30,14 +30,14 @@ pub(crate) mod token {
     pub(crate) const PROCESS: u64 = 1 << 63;
 }
 
-/// What is due.
+/// A task that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
-    /// How many processors a program without a page can use.
+    /// A look how many processors a program without a page can use.
     Demand(u64),
-    /// Whether applications are in sequential phases.
+    /// A look whether applications are in sequential phases.
     Phases,
-    /// Whether load that is not managed is there.
+    /// A look whether load that is not managed is there.
     Foreign,
     /// A status for connections that watch.
     Watch,
@@ -59,7 +59,7 @@ pub(crate) enum Due {
     Cpuset(u64),
     /// Groups that still had processes are removed.
     Sweep,
-    /// Whether memory that programs are bound to is nearly full.
+    /// A look whether memory that programs are bound to is nearly full.
     Nodes,
     /// Notices of executed programs have gathered.
     Execs,
@@ -78,7 +78,7 @@ pub(crate) enum Due {
 pub(crate) struct Wakeups {
     poller: Poller,
     timer: Timer,
-    /// What is due, in order of the times, nanoseconds.
+    /// The tasks that are due, in order of their times, nanoseconds.
     order: BTreeSet<(u64, Due)>,
     /// At most one time for each thing that can be due.
     times: BTreeMap<Due, u64>,
@@ -100,7 +100,7 @@ impl Wakeups {
     }
 
     /// Everything whose time has come. A handler may set itself again for a time that has passed
-    /// meanwhile; that comes the next time.
+    /// meanwhile; this task comes the next time.
     pub(crate) fn take_due(&mut self, now_ns: u64) -> Vec<Due> {
         self.timer.clear();
         std::iter::from_fn(|| self.pop(now_ns)).collect()
@@ -119,7 +119,7 @@ impl Wakeups {
         let _ = self.poller.remove(source.as_fd());
     }
 
-    /// Sets, or moves.
+    /// Sets the time of a task, or moves it.
     pub(crate) fn set(&mut self, due: Due, at_ns: u64) {
         self.clear(due);
         self.order.insert((at_ns, due));

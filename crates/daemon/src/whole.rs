@@ -1,13 +1,13 @@
-//! Making masks whole: every process that was managed gets the affinity that it would have without
-//! us, and that is read back from the kernel before anybody says so. It must not know why the
-//! management ends, nor who asks.
+//! Makes masks whole: gives every process that was managed the affinity that it would have without
+//! us, and reads it back from the kernel before anybody says so.
 //!
-//! Whose mask is ours to give back is known from three sources: the applications with everything
-//! that descends from them; the processes that were seen below them and have left the tree since (a
-//! parent has ended); and the environment that `run` gives, which every process inherits whatever
-//! becomes of its parents: it names our socket, and the affinity that the user gave. One look at
-//! all of them is not enough: a thread in the middle of an older decision may still narrow itself,
-//! and a process may just be born. So looks are repeated until several in a row find nothing to do.
+//! Three sources name the processes whose masks are ours to give back: the applications with
+//! everything that descends from them; the processes that were seen below them and have left the
+//! tree since (a parent has ended); and the environment that `run` gives, which every process
+//! inherits even if its parents end: it names our socket, and the affinity that the user gave. One
+//! look at all of them is not enough: a thread in the middle of an older decision may still narrow
+//! itself, and a process may just be born. So looks are repeated until several in a row find
+//! nothing to do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -33,11 +33,11 @@ pub(crate) struct Owed {
     pub(crate) pid: u32,
     /// Clock ticks after boot: with `pid`, the process.
     pub(crate) start_time: u64,
-    /// What it would have without us.
+    /// The affinity that it would have without us.
     pub(crate) original: CpuSet,
 }
 
-/// What one look found.
+/// The result of one look.
 #[derive(Debug, Default)]
 struct Look {
     processes: u32,
@@ -46,8 +46,8 @@ struct Look {
     refused: BTreeMap<u32, String>,
 }
 
-/// What the environment of a process says: the affinity that it would have without us, if it was
-/// born below a `run` of this manager.
+/// Reads the affinity that a process would have without us from its environment, if it was born
+/// below a `run` of this manager.
 pub(crate) fn given_by_user(pid: u32, attach: &Path) -> Option<CpuSet> {
     let [socket, all] = procfs::variables(pid, [ATTACH, CPUS_ALL]).ok()?;
     let (socket, all) = (socket?, all?);
@@ -61,7 +61,7 @@ fn is_same_place(one: &Path, other: &Path) -> bool {
     one.file_name() == other.file_name() && real(one).is_some_and(|dir| real(other) == Some(dir))
 }
 
-/// Whom something is owed to.
+/// The processes that an affinity is owed to.
 #[derive(Debug)]
 pub(crate) struct Debts<'a> {
     /// Applications whose management ends.
@@ -75,14 +75,14 @@ pub(crate) struct Debts<'a> {
 impl Debts<'_> {
     /// Repeats looks until several in a row find nothing to do and `settled` agrees, or `patience`
     /// is over. Looks at thousands of processes may take longer than that: then there are as many
-    /// as it takes to tell who is narrowed again from who was narrow until now.
+    /// as it takes to tell processes that are narrowed again from those that were narrow until now.
     pub(crate) fn pay(&self, patience: Duration, mut settled: impl FnMut() -> bool) -> Whole {
         let until = Instant::now() + patience;
         let (mut quiet, mut looks, mut before) = (0, 0, BTreeSet::new());
         loop {
             // While others are managed further, their thousands of processes are gone through once
             // only: this is done between their decisions. The sweep after the end of an application
-            // finds who was just being born.
+            // finds a process that was just being born.
             let thorough = looks == 0 || self.managed.is_empty();
             let mut look = self.look(|_| thorough);
             looks += 1;
@@ -97,8 +97,8 @@ impl Debts<'_> {
         }
     }
 
-    /// One quick look, at processes only that have less than `whole`. Those that were narrow until
-    /// now are not named.
+    /// Takes one quick look, at processes only that have less than `whole`. Processes that were
+    /// narrow until now are not named.
     pub(crate) fn pay_strays(&self, whole: &CpuSet) -> Whole {
         let mut look = self.look(|pid| affinity::get(pid).is_ok_and(|present| !whole.is_subset(&present)));
         look.changed.clear();
@@ -125,8 +125,8 @@ impl Debts<'_> {
         look
     }
 
-    /// Every process that something is owed to, and what. `matters`: whether a process that is
-    /// known by its environment only is looked at.
+    /// Every process that an affinity is owed to, with that affinity. `matters` says whether a
+    /// process that is known by its environment only is looked at.
     fn everybody(&self, matters: impl Fn(u32) -> bool) -> BTreeMap<u32, CpuSet> {
         let mut all = BTreeMap::new();
         let roots: BTreeSet<u32> =
@@ -139,8 +139,8 @@ impl Debts<'_> {
         }
         let as_root = numaestro_host::own_uid() == 0;
         for pid in procfs::all().unwrap_or_default() {
-            // What a user runs with another one's rights is not to be moved at the word of an
-            // environment that the user wrote.
+            // A program that a user runs with another user's rights is not to be moved at the word
+            // of an environment that the user wrote.
             if all.contains_key(&pid) || !matters(pid) || (as_root && procfs::has_other_rights(pid)) {
                 continue;
             }
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!((outcome.processes, outcome.threads, outcome.left), (1, 1, Vec::new()));
         assert_eq!(affinity::get(ours.0.id()).unwrap(), all);
         assert_eq!(affinity::get(others.0.id()).unwrap(), one);
-        // One that is managed further is left where it is, and so is what is below it.
+        // A process that is managed further is left where it is, and so are its descendants.
         affinity::set_process(ours.0.id(), &one).unwrap();
         let managed = BTreeSet::from([std::process::id()]);
         Debts { managed: &managed, ..debts(&attach) }.pay(Duration::from_secs(5), || true);

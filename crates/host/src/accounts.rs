@@ -1,6 +1,5 @@
-//! Names and groups of users, as the system's accounts have them (files, LDAP, whatever is
-//! configured there), or as a file says in the form of `passwd` and `group`. It must not know what
-//! a user may do.
+//! Looks up names and groups of users: in the system's accounts (files, LDAP or another configured
+//! source), or in a file in the form of `passwd` and `group`.
 
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
@@ -10,7 +9,7 @@ const ENTRY_BYTES_MAX: usize = 4 << 20;
 /// More groups than this a user has nowhere (`NGROUPS_MAX`).
 const GROUPS_MAX: usize = 65_536;
 
-/// Where accounts are looked up.
+/// The source in which accounts are looked up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Accounts {
     /// The system's.

@@ -1,5 +1,4 @@
-//! Which processors threads may run on: of one thread, of a process, of a tree of processes. It
-//! must not know who should have what.
+//! Reads and sets the affinity masks of one thread, of a process, and of a tree of processes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,14 +9,14 @@ use crate::cgroup::Hierarchies;
 use crate::error::{self, HostError};
 use crate::procfs;
 
-/// Room for 65 536 processors, twice what Linux can be built for.
+/// Room for 65 536 processors, twice the most that Linux can be built for.
 const MASK_WORDS_MAX: usize = 1024;
 /// Words tried first: 1024 processors, as glibc.
 const MASK_WORDS: usize = 16;
 /// Times the threads of a process are listed anew while new ones keep appearing.
 const PASSES_MAX: u32 = 64;
 
-/// What [`set_process`] has done.
+/// The threads that [`set_process`] has seen and changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
     /// Threads seen.
@@ -117,9 +116,9 @@ pub fn keep_process_within(pid: u32, cpus: &CpuSet) -> Result<(), HostError> {
     Ok(())
 }
 
-/// One look at every thread of process `pid`: those that do not have `whole` get it. A thread that
-/// has all of it that its cpuset and the processors that are online allow needs no change: the
-/// kernel gives no more. The first refusal is returned after every thread was tried.
+/// Looks once at every thread of process `pid`, and gives `whole` to each thread that does not have
+/// it. A thread that has all of it that its cpuset and the processors that are online allow needs
+/// no change: the kernel gives no more. The first refusal is returned after every thread was tried.
 pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut refused = None;
@@ -136,19 +135,19 @@ pub fn restore_process(pid: u32, whole: &CpuSet) -> Result<Moved, HostError> {
     refused.map_or(Ok(moved), Err)
 }
 
-/// Whether it had less than it can have.
+/// Says whether the thread had fewer processors than it can have.
 fn restore_thread(pid: u32, tid: u32, whole: &CpuSet) -> Result<bool, HostError> {
     let present = get(tid)?;
     if present == *whole {
         return Ok(false);
     }
-    // Also where it has all that it can have: the kernel keeps what it was asked for, for a time
-    // with more processors.
+    // Also if the thread has all processors that it can have: the kernel keeps the mask that it was
+    // asked for, for a time with more processors.
     set(tid, whole)?;
     Ok(get(tid)? != present || possible(pid, whole)? != present)
 }
 
-/// What of `whole` a process can have.
+/// The processors of `whole` that a process can have.
 fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
     let (allowed, _) = Hierarchies::read().cpuset_of(pid)?;
     let online =

@@ -1,5 +1,4 @@
-//! Children of this process: that they end with it, and what they have used. It must not know what
-//! they are for.
+//! Children of this process: makes them end with it, and counts the processor time they have used.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -10,10 +9,10 @@ use rustix::process::{Pid, Signal};
 
 use crate::error::{self, HostError};
 
-/// What [`wait_with_usage`] says it attempted.
+/// The operation that errors of [`wait_with_usage`] name.
 const WAIT: &str = "wait for the end";
 
-/// How a child ended.
+/// The end of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// It ended by itself with exit code 0.

@@ -1,5 +1,4 @@
-//! The one clock: `CLOCK_MONOTONIC`, as the pages and the engine use it. It must not know
-//! wall-clock time.
+//! The one clock: `CLOCK_MONOTONIC`, as the pages and the engine use it.
 
 use rustix::time::{ClockId, clock_gettime};
 

@@ -1,7 +1,6 @@
-//! Starting a program that outlives us and is nobody's child: not of the program that `run`
-//! becomes, which would find a stranger among its children. And a copy of this process that watches
-//! over it, which is nobody's child either. It must not know which program, nor what is done when
-//! the watched one ends.
+//! Starts a program that outlives us and is a child of init: `run` becomes another program, which
+//! would otherwise find a stranger among its children. Also starts a copy of this process that
+//! watches over it, likewise a child of init.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -24,8 +23,7 @@ pub fn spawn_detached(mut command: Command, log: File) -> Result<std::io::PipeRe
             match libc::fork() {
                 -1 => Err(std::io::Error::last_os_error()),
                 0 => {
-                    // Whoever called us may have had them blocked, and they would stay so over
-                    // exec.
+                    // Our caller may have had them blocked, and they would stay so over exec.
                     let mut none: libc::sigset_t = std::mem::zeroed();
                     libc::sigemptyset(&raw mut none);
                     libc::pthread_sigmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -46,8 +44,8 @@ pub fn spawn_detached(mut command: Command, log: File) -> Result<std::io::PipeRe
 /// of a pipe that it is given. Returns the writing end: the copy sees its end when this process
 /// ends, however it ends.
 ///
-/// To be called while this process has one thread that works: what others held would be held in the
-/// copy for ever.
+/// To be called while this process has one thread that works: locks that other threads held would
+/// be held in the copy for ever.
 pub fn fork_watcher(
     name: &std::ffi::CStr,
     work: impl FnOnce(std::io::PipeReader),
@@ -90,7 +88,7 @@ pub fn fork_watcher(
 fn settle_watcher(name: &std::ffi::CStr, reader: &std::io::PipeReader) {
     let keep = reader.as_raw_fd().cast_unsigned();
     // SAFETY: `name` and the path are C strings, and the descriptors that are closed belong to
-    // nobody who is still there.
+    // nobody in this process.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {

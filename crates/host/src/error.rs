@@ -1,5 +1,5 @@
-//! What can go wrong when Linux is asked for something. It carries what was attempted on what, so
-//! that whoever prints it can say what to do next; it must not know why it was attempted.
+//! Errors of requests to Linux. Each carries the attempted operation and its object, so that the
+//! code that prints it can name the next step.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,9 +10,9 @@ pub enum HostError {
     /// A file or directory.
     #[error("{operation} {}: {source}", path.display())]
     File {
-        /// What was attempted.
+        /// The attempted operation.
         operation: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
         /// The system's answer.
         source: io::Error,
@@ -20,9 +20,9 @@ pub enum HostError {
     /// A process or thread.
     #[error("{operation} of process {pid}: {source}")]
     Process {
-        /// What was attempted.
+        /// The attempted operation.
         operation: &'static str,
-        /// On which process or thread.
+        /// The process or thread.
         pid: u32,
         /// The system's answer.
         source: io::Error,
@@ -30,7 +30,7 @@ pub enum HostError {
     /// Something without a name: a socket, a timer, a piece of memory.
     #[error("{operation}: {source}")]
     Call {
-        /// What was attempted.
+        /// The attempted operation.
         operation: &'static str,
         /// The system's answer.
         source: io::Error,
@@ -38,7 +38,7 @@ pub enum HostError {
     /// A file of the system does not read as documented.
     #[error("{} does not read as expected: `{text}`", path.display())]
     Malformed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// The offending text.
         text: String,
@@ -46,9 +46,9 @@ pub enum HostError {
     /// The runtime directory cannot be used.
     #[error("{} cannot be the runtime directory: {reason}", path.display())]
     RuntimeDir {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
-        /// Why not, one clause.
+        /// The reason, one clause.
         reason: String,
     },
 }

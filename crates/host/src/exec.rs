@@ -1,5 +1,5 @@
-//! Becoming another program: the C strings this process was given, and the one call that replaces
-//! it. It must not know which program, nor change what it hands on.
+//! Becomes another program: hands on unchanged the C strings that this process was given, and makes
+//! the one call that replaces it.
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int};
 use std::io;
@@ -23,7 +23,7 @@ pub unsafe fn arguments(count: c_int, strings: *const *const c_char) -> Vec<OsSt
 pub fn environment() -> Vec<CString> {
     let mut all = Vec::new();
     // SAFETY: `environ` is null or a null-terminated array of C strings. Changing it is unsafe
-    // (`set_var`), and whoever does has promised that nobody reads it meanwhile.
+    // (`set_var`), and code that does has promised that nobody reads it meanwhile.
     unsafe {
         let mut next = environ;
         while !next.is_null() && !(*next).is_null() {

@@ -1,10 +1,9 @@
-//! Which processes become another program (`exec`) or another user's: the kernel's own notices,
-//! over the proc connector.
+//! Reads the kernel's own notices, over the proc connector, of processes that become another
+//! program (`exec`) or another user's.
 //!
 //! The kernel counts no listener by right before Linux 6.6 without `CAP_NET_ADMIN`, and none
-//! outside the first process-id namespace. What is not wanted (forks, ends) is filtered out in the
-//! kernel, so a storm of them costs the reader nothing. It must not know which programs are looked
-//! for.
+//! outside the first process-id namespace. The kernel filters out other notices (forks, ends), so a
+//! storm of them costs the reader nothing.
 //!
 //! Source: `linux/cn_proc.h`, `linux/connector.h`, `drivers/connector/cn_proc.c`.
 
@@ -21,7 +20,7 @@ const EVENT_NONE: u32 = 0;
 const EVENT_EXEC: u32 = 2;
 const EVENT_UID: u32 = 4;
 
-/// `nlmsghdr`, then `cn_msg`, then `proc_event`: where its fields are.
+/// Offset of the fields of `proc_event`, which follows `nlmsghdr` and `cn_msg`, bytes.
 const EVENT_AT: usize = 16 + 20;
 /// `process_tgid` of an exec or uid event; the first word of the data is the error number of an
 /// answer.
@@ -32,7 +31,8 @@ const PROCESS_AT: usize = DATA_AT + 4;
 const MESSAGE_BYTES: usize = 128;
 /// Messages taken with one system call.
 const BATCH: usize = 64;
-/// Some thousands of messages, as the kernel counts them: what a storm leaves between two looks.
+/// Room for some thousands of messages, as the kernel counts them: a storm leaves so many between
+/// two looks.
 const BUFFER_BYTES: libc::c_int = 8 << 20;
 
 /// A subscription. Readable (epoll) while there are notices.
@@ -42,7 +42,7 @@ pub struct ExecWatch {
 }
 
 impl ExecWatch {
-    /// Subscribes. The error says what the kernel did not allow.
+    /// Subscribes. The error names the call that the kernel did not allow.
     pub fn open() -> Result<Self, HostError> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no memory is passed.
@@ -107,7 +107,7 @@ impl ExecWatch {
 
     fn option<T>(&self, level: libc::c_int, name: libc::c_int, value: &T) -> std::io::Result<()> {
         let length = size_of::<T>() as libc::socklen_t;
-        // SAFETY: `value` is valid for reading of `length` bytes; what it points to (the filter)
+        // SAFETY: `value` is valid for reading of `length` bytes; the filter that it points to
         // outlives the call.
         let result =
             unsafe { libc::setsockopt(self.fd.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), length) };
@@ -143,7 +143,7 @@ impl ExecWatch {
         if sent < 0 { Err(failed("ask the proc connector")) } else { Ok(()) }
     }
 
-    /// The kernel answers before the order returns, or never: it is silent to those outside the
+    /// The kernel answers before the order returns, or never: it is silent to processes outside the
     /// first namespaces.
     fn expect_answer(&self) -> Result<(), HostError> {
         let mut answer = None;
@@ -166,7 +166,7 @@ impl ExecWatch {
         }
     }
 
-    /// Takes up to [`BATCH`] messages. `each` gets what the event is, and its process (of an
+    /// Takes up to [`BATCH`] messages. `each` gets the kind of the event and its process (of an
     /// answer: its error number).
     fn receive(&self, mut each: impl FnMut(u32, u32)) -> std::io::Result<usize> {
         let mut room = [[0_u8; MESSAGE_BYTES]; BATCH];
@@ -197,7 +197,7 @@ impl ExecWatch {
         };
         let taken = usize::try_from(taken).map_err(|_| std::io::Error::last_os_error())?;
         for (index, message) in messages.iter().enumerate().take(taken) {
-            // Only what the kernel itself has sent.
+            // Only messages that the kernel itself has sent.
             if senders[index].nl_pid == 0
                 && let Some((event, word)) = parse(&room[index][..(message.msg_len as usize).min(MESSAGE_BYTES)])
             {
@@ -221,7 +221,7 @@ impl AsFd for ExecWatch {
     }
 }
 
-/// What the event is, and its process; of an answer its error number.
+/// The kind of the event and its process; of an answer its error number.
 fn parse(message: &[u8]) -> Option<(u32, u32)> {
     let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
     let event = word(EVENT_AT)?;

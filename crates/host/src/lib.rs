@@ -2,22 +2,21 @@
 //! names files of the system.
 //!
 //! * [`DirTree`]: sysfs, or a recorded copy of it, for the topology readers.
-//! * [`procfs`]: who descends from whom, and who uses how much.
-//! * [`affinity`], [`cgroup`]: where threads may run, and what limits them. [`numa`]: whether pages
-//!   may be placed.
-//! * [`PidFd`], [`poll`], [`signals`], [`uevent`], [`watch`]: what happens, without asking twice.
+//! * [`procfs`]: which process descends from which, and how much processor time each uses.
+//! * [`affinity`], [`cgroup`]: where threads may run, and the limits on them. [`numa`]: whether
+//!   pages may be placed.
+//! * [`PidFd`], [`poll`], [`signals`], [`uevent`], [`watch`]: notices of events, so that nobody has
+//!   to poll.
 //! * [`exec_watch`]: which processes become another program.
 //! * [`exec`], [`descriptors`], [`children`]: becoming a program, and starting one. [`stop`]:
 //!   stopping and continuing programs.
-//! * [`sense`]: how much the threads of a program take of the way to memory, and how much that
-//!   carries.
+//! * [`sense`]: how much bandwidth the threads of a program take of the way to memory, and how much
+//!   the way carries.
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find
 //!   each other.
 //! * [`switching`]: means of programs that switch between their threads by themselves.
 //! * [`accounts`]: names and groups of users.
 //! * [`listen`], [`notify`]: being started and watched by a service manager.
-//!
-//! It must not know what a policy is, nor what the manager is about to decide.
 #![allow(unsafe_code)]
 
 pub mod accounts;

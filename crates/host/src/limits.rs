@@ -1,5 +1,4 @@
-//! How many descriptors the manager may hold, and how much stack there is. It must not know for
-//! what.
+//! Reads the limit of open descriptors, and runs commands with enough stack.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -13,22 +12,22 @@ pub fn raise_descriptors() -> u64 {
     limit.unwrap_or(u64::MAX)
 }
 
-/// How many descriptors may be open now.
+/// Number of descriptors that may be open now.
 pub fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Lowers the limit of open descriptors to `most`; for tests of what happens without any.
+/// Lowers the limit of open descriptors to `most`; for tests without free descriptors.
 pub fn lower_descriptors(most: u64) -> Result<(), HostError> {
     let present = getrlimit(Resource::Nofile);
     let lowered = Rlimit { current: Some(most), maximum: present.maximum };
     setrlimit(Resource::Nofile, lowered).map_err(error::call("lower the limit of descriptors"))
 }
 
-/// Stack of the first thread that is too small for a command that reads files, formats text and
-/// speaks JSON.
+/// A first thread with a smaller stack, bytes, is too small for a command that reads files, formats
+/// text and speaks JSON.
 const STACK_SMALL_BYTES: u64 = 1 << 20;
-/// What the thread gets that works in its place.
+/// Stack of the thread that works in its place, bytes.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Runs `work` with enough stack. Under a tight `ulimit -s` that is another thread, while this one

@@ -1,6 +1,5 @@
-//! The shared page on Linux: a sealed memfd, mapped by the manager. How a decision is written into
-//! it is the protocol's affair ([`numaestro_abi::protocol`]). It must not know why a decision was
-//! taken.
+//! The shared page on Linux: a sealed memfd, mapped by the manager. The protocol
+//! ([`numaestro_abi::protocol`]) says how a decision is written into it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -23,7 +22,7 @@ pub struct SharedPage {
     address: NonNull<Page>,
 }
 
-/// What the manager tells an application.
+/// A decision that the manager writes into the page.
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
     /// Number of the decision; any value but the page's present one.
@@ -34,13 +33,14 @@ pub struct Decision<'a> {
     pub flags: u32,
     /// OS indices.
     pub cpus: &'a CpuSet,
-    /// Where its new pages go; `None`: nothing is said of that.
+    /// The memory policy of its new pages; `None`: the decision says nothing of it.
     pub memory: Option<&'a MemoryPolicy>,
     /// `CLOCK_MONOTONIC` nanoseconds.
     pub decided_ns: u64,
 }
 
-/// What an application says of itself in its page; clamped, and not to be believed beyond itself.
+/// The values that an application writes about itself into its page; clamped, and to be believed of
+/// this application only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
     /// Outermost parallel regions entered so far.
@@ -53,13 +53,13 @@ pub struct Report {
     pub team_max: u32,
     /// Regions that were folded.
     pub held: u32,
-    /// Why its teams keep their size: 0 to 6, see [`page::RootLine::held_by`].
+    /// The reason why its teams keep their size: 0 to 6, see [`page::RootLine::held_by`].
     pub held_by: u32,
     /// The size of its teams follows the allocation.
     pub follows: bool,
     /// Decision carried out latest.
     pub adopted_epoch: u32,
-    /// That was done by folding.
+    /// It was carried out by folding.
     pub folded: bool,
     /// Bits of [`page::runtime`].
     pub runtimes: u32,
@@ -158,7 +158,7 @@ impl SharedPage {
         wake(&self.page().manager.epoch)
     }
 
-    /// What the application says.
+    /// Reads the application's report.
     pub fn report(&self) -> Report {
         let page = self.page();
         let most = CPUSET_WORDS as u32 * 64;

@@ -1,5 +1,5 @@
 //! A handle on a process that cannot come to mean another one, and that becomes readable when the
-//! process ends. It must not know what the process is to anybody.
+//! process ends.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -63,7 +63,7 @@ impl PidFd {
         self.pid
     }
 
-    /// When it started: clock ticks after boot.
+    /// Its start time: clock ticks after boot.
     pub fn start_time(&self) -> u64 {
         self.start_time
     }

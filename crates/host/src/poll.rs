@@ -1,6 +1,5 @@
-//! One place to sleep: epoll over everything that can happen, one timer for everything that is due,
-//! the signals that end the manager, and the kernel's pressure report. It must not know what any of
-//! it means.
+//! One place to sleep: epoll over all descriptors, one timer for all deadlines, the signals that
+//! end the manager, and the kernel's pressure report.
 
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
@@ -10,7 +9,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 
 use crate::error::{self, HostError};
 
-/// What is waited for on a descriptor.
+/// The readiness that a caller waits for on a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Something to read, or the end.
@@ -57,7 +56,7 @@ impl std::fmt::Debug for Poller {
 }
 
 impl Poller {
-    /// An empty one.
+    /// Makes a poller without descriptors.
     pub fn new() -> Result<Self, HostError> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(error::call("open epoll"))?;
         Ok(Self { fd, events: Vec::with_capacity(128) })
@@ -109,7 +108,7 @@ pub struct Wake {
 }
 
 impl Wake {
-    /// Nobody has called.
+    /// Makes one that nobody has called.
     pub fn new() -> Result<Self, HostError> {
         let flags = rustix::event::EventfdFlags::CLOEXEC | rustix::event::EventfdFlags::NONBLOCK;
         Ok(Self { fd: rustix::event::eventfd(0, flags).map_err(error::call("make a wake-up call"))? })
@@ -121,8 +120,8 @@ impl Wake {
         let _ = rustix::io::write(&self.fd, &1_u64.to_ne_bytes());
     }
 
-    /// It has been seen to be readable: makes it unreadable. What callers did before is seen by
-    /// what the caller of this does next.
+    /// Makes it unreadable after it was seen to be readable. All that callers of [`Self::call`] did
+    /// before is visible to the caller of this from now on.
     pub fn clear(&self) {
         let _ = rustix::io::read(&self.fd, &mut [0; 8]);
     }
@@ -142,7 +141,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Not armed.
+    /// Makes a timer that is not armed.
     pub fn new() -> Result<Self, HostError> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let fd = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags).map_err(error::call("make a timer"))?;
@@ -181,7 +180,7 @@ impl AsFd for Timer {
     }
 }
 
-/// What a signal asks of the manager.
+/// The order that a signal gives the manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// `SIGTERM`, `SIGINT`: end in an orderly way.

@@ -1,5 +1,5 @@
-//! The runtime directory: where it is, that it is ours alone or the system's, and that only one
-//! manager lives in it. It must not know what is said over the sockets in it.
+//! The runtime directory: finds it, checks that it is ours alone or the system's, and lets only one
+//! manager live in it.
 
 use std::env;
 use std::ffi::OsStr;
@@ -24,7 +24,7 @@ const SYSTEM_PATH: &str = "/run/numaestro";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeDir {
     path: PathBuf,
-    /// The system's: we may connect to what is in it, and start nothing there.
+    /// It is the system's: we may connect to the sockets in it, and start nothing there.
     shared: bool,
 }
 
@@ -35,9 +35,9 @@ pub struct DirLock {
 }
 
 impl RuntimeDir {
-    /// Where commands look for the manager: as [`Self::default_path`], but the system's manager
-    /// goes before one of our own, if it is there. An error if its directory is not root's alone:
-    /// then whoever owns it could pretend to be the manager.
+    /// The directory where commands look for the manager: as [`Self::default_path`], but the
+    /// system's manager goes before one of our own, if it is there. An error if its directory is
+    /// not root's alone: then its owner could pretend to be the manager.
     pub fn usual_path() -> Result<PathBuf, HostError> {
         let chosen = env::var_os("NUMAESTRO_DIR").is_some_and(|path| !path.is_empty());
         if !chosen && is_of_system(Path::new(SYSTEM_PATH))? {
@@ -46,12 +46,12 @@ impl RuntimeDir {
         Ok(Self::default_path())
     }
 
-    /// Where the system's manager is.
+    /// The directory of the system's manager.
     pub fn system_path() -> PathBuf {
         PathBuf::from(SYSTEM_PATH)
     }
 
-    /// Where our own would be: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else
+    /// The directory of our own manager: `$NUMAESTRO_DIR`, else `$XDG_RUNTIME_DIR/numaestro`, else
     /// `/run/user/UID/numaestro` where that user directory exists, else
     /// `${TMPDIR:-/tmp}/numaestro-UID`.
     pub fn default_path() -> PathBuf {
@@ -83,11 +83,10 @@ impl RuntimeDir {
             let reason = "only root can be the manager of all users".to_owned();
             return Err(HostError::RuntimeDir { path: dir.path, reason });
         }
-        // Whatever the umask was, or the mode of one that was there.
+        // The mode holds for any umask, and for a directory that was there with another mode.
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(&dir.path, mode).map_err(error::file("open to everybody", &dir.path))?;
-        // From now on, what is written is for root's eyes; the sockets say themselves whom they are
-        // for.
+        // From now on only root may read new files; the sockets set their own modes.
         rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
         Ok(dir)
     }
@@ -125,7 +124,8 @@ impl RuntimeDir {
         Ok(Self { path, shared })
     }
 
-    /// It is the system's: we may connect to what is in it, and start no manager of our own there.
+    /// It is the system's: we may connect to the sockets in it, and start no manager of our own
+    /// there.
     pub fn is_shared(&self) -> bool {
         self.shared
     }
@@ -155,13 +155,14 @@ impl RuntimeDir {
         self.lock("lock", FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// The lock of who cleans up after a manager that was killed; waits for others who do.
+    /// Takes the lock of the process that cleans up after a killed manager; waits for other
+    /// cleaners.
     pub fn lock_cleaning(&self) -> Result<DirLock, HostError> {
         let held = self.lock("cleaning.lock", FlockOperation::LockExclusive)?;
         held.ok_or(rustix::io::Errno::AGAIN).map_err(error::file("lock", self.file("cleaning.lock")))
     }
 
-    /// The lock under which a manager is started; waits for others who are starting one.
+    /// Takes the lock under which a manager is started; waits for other starters.
     pub fn lock_start(&self) -> Result<DirLock, HostError> {
         let held = self.lock("start.lock", FlockOperation::LockExclusive)?;
         held.ok_or(rustix::io::Errno::AGAIN).map_err(error::file("lock", self.file("start.lock")))
@@ -201,8 +202,8 @@ impl RuntimeDir {
     }
 }
 
-/// Whether a manager for everybody has been set up in the directory: it is root's alone, and so is
-/// the socket in it.
+/// Decides whether a manager for everybody has been set up in the directory: it is root's alone,
+/// and so is the socket in it.
 fn is_of_system(path: &Path) -> Result<bool, HostError> {
     let look = |path: &Path| match fs::symlink_metadata(path) {
         Ok(found) => Ok(Some(found)),

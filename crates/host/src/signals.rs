@@ -1,6 +1,5 @@
-//! Signals turned into something that is waited for in a thread, and one that is not wanted at all.
-//! For the manager's loop see [`crate::poll::StopSignals`]. It must not know what a signal leads
-//! to.
+//! Turns signals into something that a thread waits for, and blocks one that is not wanted at all.
+//! For the manager's loop see [`crate::poll::StopSignals`].
 
 use std::io;
 
@@ -21,7 +20,7 @@ impl std::fmt::Debug for BlockedSignals {
 }
 
 impl BlockedSignals {
-    /// Blocks `signals` in the calling thread and those it starts from then on.
+    /// Blocks `signals` in the calling thread and in the threads it starts from then on.
     pub fn block(signals: &[Signal]) -> Result<Self, HostError> {
         // SAFETY: a signal set is plain memory that `sigemptyset` initialises; all calls get valid
         // pointers.
@@ -49,7 +48,7 @@ fn refused(operation: &'static str, errno: i32) -> HostError {
     error::call(operation)(io::Error::from_raw_os_error(errno))
 }
 
-/// The calling thread takes no signal any more: those to the process go to its other threads.
+/// The calling thread takes no signal any more: signals to the process go to its other threads.
 pub fn block_all() {
     // SAFETY: a signal set is plain memory that `sigfillset` initialises; all pointers are valid
     // for the calls.

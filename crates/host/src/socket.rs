@@ -1,6 +1,5 @@
-//! Unix sockets: the packet socket `attach` with descriptors in its messages, and who is at the
-//! other end of any of them. Everything is close-on-exec and non-blocking on the manager's side. It
-//! must not know what the bytes mean.
+//! Unix sockets: the packet socket `attach` with descriptors in its messages, and the identity of
+//! the peer of any socket. Everything is close-on-exec and non-blocking on the manager's side.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -17,7 +16,7 @@ use crate::error::{self, HostError};
 /// `SO_PEERGROUPS` of `asm-generic/socket.h`.
 const SO_PEERGROUPS: libc::c_int = 59;
 
-/// Who is at the other end, as the kernel says.
+/// The process at the other end, as the kernel says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     /// Process id at the time it connected; 0 if it is not visible from our pid namespace.
@@ -26,7 +25,7 @@ pub struct Peer {
     pub uid: u32,
 }
 
-/// Asks the kernel who is at the other end (`SO_PEERCRED`).
+/// Asks the kernel for the process at the other end (`SO_PEERCRED`).
 pub fn peer(socket: BorrowedFd<'_>) -> Result<Peer, HostError> {
     let mut credentials = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut length = size_of::<libc::ucred>() as libc::socklen_t;
@@ -87,7 +86,7 @@ pub struct Listener {
     fd: OwnedFd,
 }
 
-/// What kind of socket.
+/// The kind of a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
     /// `SOCK_SEQPACKET`: one message a packet.
@@ -106,8 +105,8 @@ impl Sort {
 }
 
 impl Listener {
-    /// Binds and listens at `path`, replacing whatever socket is there: the caller holds the
-    /// directory's lock.
+    /// Binds and listens at `path`, replacing any socket there: the caller holds the directory's
+    /// lock.
     pub fn bind(path: &Path, sort: Sort) -> Result<Self, HostError> {
         Self::bind_with(path, sort, None)
     }
@@ -203,7 +202,7 @@ pub fn send_waiting(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, HostE
     }
 }
 
-/// What [`receive`] found.
+/// The result of [`receive`].
 #[derive(Debug)]
 pub enum Received {
     /// A packet of this length, with the descriptor that came with it.

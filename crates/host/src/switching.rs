@@ -1,6 +1,4 @@
 //! The means that this machine offers to programs that switch between their threads by themselves.
-//!
-//! This file does not know the purpose of the switching.
 
 use std::fs;
 
@@ -32,7 +30,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of this machine; slices are tried with a thread of its own.
+    /// Finds the means of this machine; a thread of its own tries the slices.
     pub fn of_this_machine() -> Self {
         let (first, second) = rustix::param::linux_hwcap();
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();

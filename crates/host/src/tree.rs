@@ -1,5 +1,5 @@
-//! Directories as the machine readers want them: sysfs, or a recorded copy of it, under any root.
-//! It must not know what the files mean.
+//! Directories in the form that the machine readers need: sysfs, or a recorded copy of it, under
+//! any root.
 
 use std::fs;
 use std::path::{Path, PathBuf};

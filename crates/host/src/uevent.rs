@@ -1,7 +1,6 @@
 //! The kernel's own announcements that processors go offline or come back
-//! (`NETLINK_KOBJECT_UEVENT`). Anybody may listen. Announcements of other devices are thrown away
-//! by the kernel, so that nobody wakes up for a plugged-in mouse. It must not know what is made of
-//! them.
+//! (`NETLINK_KOBJECT_UEVENT`). Any user may listen. The kernel throws announcements of other
+//! devices away, so that a plugged-in mouse wakes nobody up.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -18,8 +17,8 @@ pub struct ProcessorEvents {
     fd: OwnedFd,
 }
 
-/// Lets through what begins with `online@/` or `offline@`, and nothing else: classic BPF over the
-/// bytes of the announcement.
+/// Lets through announcements that begin with `online@/` or `offline@`, and nothing else: classic
+/// BPF over the bytes of the announcement.
 fn filter() -> [libc::sock_filter; 9] {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_EQUAL: u16 = 0x15;
@@ -132,7 +131,7 @@ mod tests {
         assert!(!is_about_processor(b""));
     }
 
-    /// What classic BPF makes of a packet (bpf(4) of BSD): enough of it for the filter above.
+    /// Runs classic BPF on a packet (bpf(4) of BSD): as much of it as the filter above needs.
     fn passes(packet: &[u8]) -> bool {
         let lines = filter();
         let (mut at, mut accumulator) = (0, 0);

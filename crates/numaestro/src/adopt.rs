@@ -1,4 +1,4 @@
-//! `numaestro adopt` and `numaestro release`: taking over a running program, and letting one go.
+//! `numaestro adopt` and `numaestro release`: take over a running program, and let one go.
 
 use crate::cli::{AdoptArgs, ReleaseArgs};
 use crate::manager::{self, Manager};

@@ -1,8 +1,8 @@
-//! The words of the command line: every subcommand, option and help text, and nothing that acts on
-//! them.
+//! Defines the words of the command line: every subcommand, option and help text. No code here acts
+//! on them.
 //!
-//! Must not know: sockets, processes, files. Completions and man pages are made from these types
-//! alone.
+//! Completions and man pages are made from these types alone, so nothing here uses sockets,
+//! processes or files.
 
 mod advise;
 mod fold;

@@ -1,5 +1,4 @@
-//! Colours of policies, series and applications in every picture. Knows nothing of what they stand
-//! for.
+//! Colours of policies, series and applications in every picture.
 
 use plotters::style::RGBColor;
 

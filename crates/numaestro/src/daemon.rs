@@ -1,5 +1,5 @@
-//! `numaestro daemon`: this process is the manager until it ends. Here its settings are put
-//! together; what it does is in the crate `numaestro-daemon`.
+//! `numaestro daemon`: this process is the manager until it ends. This file puts its settings
+//! together; the crate `numaestro-daemon` is the manager itself.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::DaemonArgs;
 use crate::{manager, say};
 
-/// What the system's manager logs unless it is told otherwise.
+/// The log level of the system's manager unless it is told otherwise.
 const SYSTEM_LOG: &str = "info";
 
 /// The subcommand.
@@ -62,7 +62,7 @@ fn wrong(error: &ConfigError) -> anyhow::Error {
     say::Failure::error(say::CONFIG, error.to_string(), next)
 }
 
-/// Which files count, and the options as the last layer over them.
+/// The files that count, and the options as the last layer over them.
 fn source(dir: Option<PathBuf>, args: &DaemonArgs) -> anyhow::Result<Source> {
     let mut source = match &args.config {
         Some(file) => Source::only(std::path::absolute(file)?),

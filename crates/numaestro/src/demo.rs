@@ -1,4 +1,4 @@
-//! `numaestro demo`: what is gained on this machine, with real programs, in under a minute.
+//! `numaestro demo`: shows the gain on this machine, with real programs, in under a minute.
 //!
 //! Pairs of programs that each ask for every processor, under plain Linux and under numaestro, turn
 //! by turn. A taste only: `numaestro bench coexec` measures with care.
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 const RUN_MAX: Duration = Duration::from_secs(20);
 /// No further rounds are begun after this; the whole is to stay under a minute.
 const BUDGET: Duration = Duration::from_secs(35);
-/// How long each program would take alone: plain Linux may take fifty times as long.
+/// Length of each program alone, seconds: plain Linux may take fifty times as long.
 const ALONE_S: f64 = 0.15;
-/// Directory of the compiler, its runtime, program, and what it stands for.
+/// Directory of the compiler, its runtime, the program, and its kind of work.
 const PAIRS: [(&str, &str, &str, &str); 4] = [
     ("gcc", "libgomp", "sor", "grid sweeps"),
     ("gcc", "libgomp", "cg", "many tiny regions"),
@@ -25,7 +25,7 @@ const PAIRS: [(&str, &str, &str, &str); 4] = [
     ("gcc", "libgomp", "ep", "long regions"),
 ];
 
-/// One pair and what was measured, seconds until both programs were done.
+/// One pair and its measurements: seconds until both programs were done.
 struct Pair {
     label: String,
     program: PathBuf,
@@ -114,8 +114,8 @@ fn clean(program: &Path) -> Command {
     command
 }
 
-/// Repetitions that take [`ALONE_S`] alone: the most of three tries, since whatever else runs only
-/// makes them fewer.
+/// Repetitions that take [`ALONE_S`] alone: the most of three tries, since other load only makes
+/// them fewer.
 fn calibrate(program: &Path) -> anyhow::Result<u64> {
     let place = || program.display().to_string();
     let mut most = 1;

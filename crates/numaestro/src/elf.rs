@@ -1,11 +1,11 @@
-//! What an executable's first bytes say about how it is loaded: enough to know whether a preload
+//! Reads from an executable's first bytes how the kernel loads it: enough to know whether a preload
 //! library fits.
 //!
-//! Reads only what it is given. Must not know where programs are or how they are started.
+//! It reads only the bytes that it is given.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// How a file is started by the kernel.
+/// The way in which the kernel starts a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Image {
     /// An ELF program.
@@ -25,7 +25,7 @@ pub enum Image {
 }
 
 impl Image {
-    /// Whether glibc's dynamic loader of our own architecture starts it, so that `LD_PRELOAD`
+    /// Says whether glibc's dynamic loader of our own architecture starts it, so that `LD_PRELOAD`
     /// works; else why not.
     pub fn takes_preload(&self) -> Result<(), &'static str> {
         match self {
@@ -70,7 +70,7 @@ pub fn inspect(file: &mut (impl Read + Seek)) -> io::Result<Image> {
         return Ok(Image::Other);
     }
     if head[4] != 2 || head[5] != 1 {
-        // 32-bit or big-endian. Whether it is static does not matter: no library of ours fits.
+        // 32-bit or big-endian. A static program is no different: no library of ours fits.
         return Ok(Image::Elf { native: false, loader: Some(String::new()) });
     }
     let native = u16_at(&head, 18) == MACHINE;

@@ -1,7 +1,6 @@
-//! The environment a managed program is started with.
+//! Builds the environment that a managed program is started with.
 //!
-//! Works on the raw entries, so that what is not ours stays byte for byte. Must not know the
-//! manager or the program.
+//! It works on the raw entries, so that entries that are not ours stay byte for byte.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,8 +13,8 @@ const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
-/// Wishes of the program's user to the shim. An outer `run` may have set those that are missing
-/// here.
+/// Wishes of the program's user to the shim. An outer `run` may have set the wishes that are
+/// missing here.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told {
     /// The class, by its name.
@@ -31,7 +30,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// From what the process was given.
+    /// Takes the entries that the process was given.
     pub fn new(entries: Vec<CString>) -> Self {
         Self { entries }
     }
@@ -63,14 +62,14 @@ impl Environment {
         self.entries.len() != before
     }
 
-    /// Everything a managed program needs. `all` is the user's own affinity, a Linux list: what the
-    /// program would have without us, and what runtimes that size themselves once are told. Gives a
-    /// sentence for each thing changed.
+    /// Sets every variable that a managed program needs. `all` is the user's own affinity, a Linux
+    /// list: the program would have it without us, and runtimes that size themselves once are told
+    /// it. Gives a sentence for each thing changed.
     pub fn prepare(&mut self, attach: &Path, all: &str, shim: Option<&Path>, told: &Told) -> Vec<String> {
         let mut changes = Vec::new();
         if self.get(CPUS_ALL).is_none() {
-            // Below another `run` the present affinity is only that one's share, and what stands
-            // there is the user's.
+            // Below another `run` the present affinity is only that one's share, and the variable
+            // holds the user's.
             self.set(CPUS_ALL, OsStr::new(all));
             changes.push(format!("{CPUS_ALL}={all}"));
         }

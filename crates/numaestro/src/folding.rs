@@ -56,7 +56,7 @@ pub mod tests {
     use super::*;
     use crate::occupancy::tests::example;
 
-    /// Folding for tests of what is shown.
+    /// Folding for tests of the text.
     pub fn folding(by: &str) -> FoldStatus {
         let mut fold = FoldStatus {
             by: by.into(),

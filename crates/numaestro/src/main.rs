@@ -1,9 +1,10 @@
 //! The one command. This file only enters the process in a way that leaves no trace, and hands over
 //! to the subcommand.
 //!
-//! `run` becomes the user's program, so the program must find what the shell gave it: Rust's own
-//! start-up would set `SIGPIPE` to ignored and open `/dev/null` on closed standard descriptors, and
-//! an exec passes both on. Therefore the C entry point is ours, and Rust's is not used.
+//! `run` becomes the user's program, so the program must find the state that the shell gave it:
+//! Rust's own start-up would set `SIGPIPE` to ignored and open `/dev/null` on closed standard
+//! descriptors, and an exec passes both on. Therefore the C entry point is ours, and Rust's is not
+//! used.
 #![cfg_attr(not(test), no_main)]
 
 mod adopt;
@@ -44,7 +45,7 @@ use std::ffi::OsString;
 use std::ffi::{c_char, c_int};
 use std::process::ExitCode;
 
-/// Where the C library enters.
+/// The entry point that the C library calls.
 #[cfg(not(test))]
 #[allow(unsafe_code)]
 // SAFETY: no other `main` exists in this binary (`no_main`), and the signature is C's.

@@ -1,7 +1,5 @@
-//! Talking with the manager: one JSON line there, one or more back. Knows where its sockets are,
-//! and how to start it.
-//!
-//! Must not know what the answers are for.
+//! Talks with the manager: sends one JSON line, and reads one or more back. Finds its sockets, and
+//! starts it.
 
 use crate::say;
 use numaestro_abi::control::{Reply, Request, Status, Whole};
@@ -84,8 +82,7 @@ impl Manager {
             match rustix::net::send(self.stream.get_ref(), rest, SendFlags::NOSIGNAL) {
                 Ok(sent) => rest = &rest[sent..],
                 Err(rustix::io::Errno::INTR) => {}
-                // It has hung up; what it said before, a refusal perhaps, is still there to be
-                // read.
+                // It has hung up; its earlier answer, a refusal perhaps, is still there to be read.
                 Err(rustix::io::Errno::PIPE) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
@@ -116,8 +113,8 @@ impl Manager {
         }
     }
 
-    /// Who listens is not this process: somebody else holds the sockets, and the next who connects
-    /// starts the manager again.
+    /// Says whether another process than `pid` listens: it holds the sockets, and the next command
+    /// that connects starts the manager again.
     pub fn is_activated(&self, pid: u32) -> bool {
         numaestro_host::socket::peer(self.stream.get_ref().as_fd()).is_ok_and(|peer| peer.pid != pid)
     }
@@ -193,12 +190,12 @@ pub fn directory(dir: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The directory of a manager of one's own, for those who insist on it.
+/// The directory of a manager of one's own, for users who insist on it.
 pub fn own_directory() -> PathBuf {
     RuntimeDir::default_path()
 }
 
-/// Whether the manager there is everybody's.
+/// Says whether the manager there is everybody's.
 pub fn is_of_system(dir: &Path) -> bool {
     dir == RuntimeDir::system_path()
 }
@@ -212,12 +209,12 @@ pub fn unexpected(reply: &Reply) -> anyhow::Error {
     )
 }
 
-/// Whether an answer is missing because the manager has ended, or is about to.
+/// Says whether an answer is missing because the manager has ended, or is about to.
 pub fn has_gone(error: &anyhow::Error) -> bool {
     error.downcast_ref::<say::Failure>().is_some_and(|failure| failure.code == say::UNAVAILABLE)
 }
 
-/// Whether an attempt to reach a manager failed because there is none.
+/// Says whether an attempt to reach a manager failed because there is none.
 pub fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused)
 }

@@ -1,11 +1,9 @@
-//! The strip of processing units: who has each, as one character and one colour index. Shared by
-//! `status` and `top`.
-//!
-//! Must not know terminals.
+//! Draws the strip of processing units: the application of each, as one character and one colour
+//! index. Shared by `status` and `top`.
 
 use numaestro_abi::control::{PuStatus, Status};
 
-/// What stands for one PU.
+/// The sign of one PU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
     /// The owner's sign, or `.` free, `-` reserved, `x` unmanaged, `_` offline.
@@ -25,7 +23,7 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// What each character means, for a legend.
+/// The meaning of each character, for a legend.
 pub const LEGEND: &str = ". free  - reserved  ? others'  x unmanaged load  _ offline  * leaving or shared";
 
 /// The sign of the application at `place`: 0 to 9 are taken by none, so that it is not mistaken for
@@ -66,7 +64,7 @@ pub mod tests {
     use super::*;
     use numaestro_abi::control::{AppStatus, Class};
 
-    /// A machine of two nodes with two applications, for tests of what is shown.
+    /// A machine of two nodes with two applications, for tests of the pictures.
     pub fn example() -> Status {
         let app = |app: u64, name: &str, count: u32, cpus: &str| AppStatus {
             app,

@@ -1,4 +1,4 @@
-//! Shell completions and manual pages, both made from the types in `cli`.
+//! Makes shell completions and manual pages from the types in `cli`.
 
 use crate::cli::Cli;
 use crate::say;

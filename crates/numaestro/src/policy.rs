@@ -1,4 +1,4 @@
-//! `numaestro policy`: which there are, which one decides, and switching it live.
+//! `numaestro policy`: lists the policies, shows which one decides, and switches it live.
 
 use crate::cli::PolicyCommand;
 use crate::manager::{self, Manager};
@@ -46,7 +46,7 @@ fn ask(dir: Option<PathBuf>) -> anyhow::Result<Policies> {
     policies(&mut Manager::started(&dir)?)
 }
 
-/// What the manager says about policies.
+/// The manager's answer about policies.
 pub fn policies(manager: &mut Manager) -> anyhow::Result<Policies> {
     match manager.ask(&Request::PolicyList)? {
         Reply::Policies(policies) => Ok(policies),

@@ -1,7 +1,7 @@
-//! Profiles: how a program is to be run, remembered by its path or name in
+//! Keeps profiles: how a program is to be run, by its path or name, in
 //! `$XDG_CONFIG_HOME/numaestro/profiles.toml`.
 //!
-//! Must not know the manager. A file that cannot be read never keeps a program from running.
+//! A file that cannot be read never keeps a program from running.
 
 use crate::cli::{ClassArg, FoldArg, ProfileCommand, WishArgs};
 use crate::say;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What is remembered of one program.
+/// The profile of one program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
@@ -35,7 +35,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Fills in what the command line left open.
+    /// Fills in the wishes that the command line left open.
     pub fn complete(&self, wish: &mut WishArgs) {
         let class = self.class.as_deref().and_then(|name| ClassArg::from_str(name, false).ok());
         wish.class = wish.class.or(class);

@@ -1,5 +1,4 @@
-//! `numaestro reload`: the manager reads its configuration again. Must not know what a setting
-//! leads to.
+//! `numaestro reload`: has the manager read its configuration again.
 
 use crate::cli::ReloadArgs;
 use crate::manager::{self, Manager};

@@ -1,7 +1,7 @@
-//! `numaestro run`: ask for processors, then become the program.
+//! `numaestro run`: asks for processors, then becomes the program.
 //!
-//! Whatever goes wrong with the manager, the program runs: with one warning, and as it would have
-//! run without us.
+//! If anything goes wrong with the manager, the program still runs: with one warning, and as it
+//! would have run without us.
 
 use crate::cli::{ClassArg, FoldArg, RunArgs, WishArgs};
 use crate::environment::{Environment, Told};
@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 
 /// Managers that may be killed while one program waits.
 const LOSSES_MOST: u32 = 20;
-/// How long the next manager is waited for.
+/// Longest wait for the next manager.
 const NEXT_PATIENCE: Duration = Duration::from_secs(10);
 const NEXT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What is to be started, and how.
+/// The command to start, and its options.
 #[derive(Debug)]
 pub struct Plan {
     /// Program and arguments.
@@ -199,9 +199,9 @@ fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
     }
 }
 
-/// What the manager has come to.
+/// The manager's answer.
 enum Answer {
-    /// The program may start; where its memory should be.
+    /// The program may start; `memory` is its memory policy.
     Start { memory: Option<String> },
     /// None: it has gone while the program waited in its queue.
     Gone,
@@ -263,12 +263,12 @@ fn place_memory(memory: Option<&str>) {
     }
 }
 
-/// What this process may use before anything is changed, a Linux list.
+/// The processors that this process may use before anything is changed, a Linux list.
 fn affinity() -> String {
     numaestro_host::affinity::get(0).map(|set| set.to_string()).unwrap_or_default()
 }
 
-/// Undoes what a manager did that moved this process and then fell silent.
+/// Undoes the move of this process by a manager that fell silent afterwards.
 fn restore(all: &str) {
     if affinity() == all {
         return;
@@ -324,7 +324,7 @@ fn become_program(path: &Path, command: &[OsString], environment: &Environment) 
     say::Failure::error(code, format!("{}: {error}", path.display()), next)
 }
 
-/// `--dry-run`: what would be done; nothing is started, nobody is asked.
+/// `--dry-run`: says what would be done; starts nothing and asks nobody.
 fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
     let mut text = format!("program      {}\n", path.display());
     let wish = &plan.options;

@@ -1,6 +1,4 @@
-//! How the command speaks: messages on stderr, text on stdout, colours, exit codes, the log.
-//!
-//! Must not know what any subcommand does.
+//! Output of the command: messages on stderr, text on stdout, colours, exit codes, the log.
 
 use std::io::{IsTerminal, Write};
 use tracing_subscriber::EnvFilter;
@@ -36,9 +34,9 @@ pub const NOT_FOUND: u8 = 127;
 pub struct Failure {
     /// Exit code.
     pub code: u8,
-    /// What went wrong, one sentence.
+    /// The error, one sentence.
     pub what: String,
-    /// What to do next; may be empty.
+    /// The next step; may be empty.
     pub next: String,
 }
 
@@ -100,7 +98,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a colour means.
+/// The meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
     /// As it should be.
@@ -127,27 +125,27 @@ pub fn paint(text: &str, tone: Tone, colours: bool) -> String {
     if colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
-/// Whether to write colours to `stream`: a terminal that knows them, and `NO_COLOR` not set.
+/// Says whether to write colours to `stream`: a terminal that knows them, and `NO_COLOR` not set.
 pub fn colours(stream: &impl IsTerminal) -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
         || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     !refused && stream.is_terminal()
 }
 
-/// Logs to stderr: warnings by default, more with `-v`, or exactly what `NUMAESTRO_LOG` says.
+/// Logs to stderr: warnings by default, more with `-v`, or exactly as `NUMAESTRO_LOG` says.
 pub fn start_log(verbose: u8) {
     log_to_stderr(filter(verbose, ""));
 }
 
-/// The manager's log: to the system's journal, with fields such as `APP=` and `PID=`, if that is
-/// where stderr goes; else to stderr. `wanted` is what the configuration says; `NUMAESTRO_LOG` and
+/// Starts the manager's log: to the system's journal, with fields such as `APP=` and `PID=`, if
+/// stderr goes there; else to stderr. `wanted` is the configuration's filter; `NUMAESTRO_LOG` and
 /// `-v` go before it.
 pub fn start_daemon_log(verbose: u8, wanted: &str) {
     let filter = filter(verbose, wanted);
     if numaestro_host::notify::error_output_is_the_journal()
         && let Ok(journal) = tracing_journald::layer()
     {
-        // Without the prefix that would set our fields apart: they are what people search for.
+        // Without the prefix that would set our fields apart: people search for these fields.
         let journal = journal.with_field_prefix(None).with_syslog_identifier("numaestro".to_owned());
         let _ = tracing_subscriber::registry().with(filter).with(journal).try_init();
         return;
@@ -155,7 +153,7 @@ pub fn start_daemon_log(verbose: u8, wanted: &str) {
     log_to_stderr(filter);
 }
 
-/// The environment says what to log, else the command line, else the configuration.
+/// The environment chooses the messages to log, else the command line, else the configuration.
 fn filter(verbose: u8, wanted: &str) -> EnvFilter {
     let usual = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
     let usual = if verbose == 0 && !wanted.is_empty() { wanted } else { usual };

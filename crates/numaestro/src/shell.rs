@@ -1,4 +1,4 @@
-//! `numaestro shell`: a shell, or a command, in which every program that is started is managed.
+//! `numaestro shell`: starts a shell, or a command, in which every program is managed.
 //!
 //! The shell is run like any program; programs started in it attach by themselves, and while they
 //! do, the shell holds no processors.
@@ -44,7 +44,7 @@ pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     run::start(dir, &path, &plan)
 }
 
-/// What marks the prompt of an interactive shell.
+/// The variables that mark the prompt of an interactive shell.
 fn prompt() -> Vec<(&'static str, OsString)> {
     let mut marks = Vec::new();
     let mut command = std::env::var_os("PROMPT_COMMAND").unwrap_or_default();

@@ -1,7 +1,5 @@
-//! Where the preload library is, or is put: it travels inside this command, so that one file is the
-//! whole installation.
-//!
-//! Must not know what the library does.
+//! Finds the preload library, or puts it in its place: it travels inside this command, so that one
+//! file is the whole installation.
 
 use crate::say;
 use anyhow::Context;
@@ -30,8 +28,8 @@ pub fn locate(runtime: &Path) -> anyhow::Result<PathBuf> {
         return usable(installed);
     }
     let mut refusals = Vec::new();
-    // The system's directory is not for files of users, also not of root's; whoever has no home has
-    // a directory of their own.
+    // The system's directory is not for files of users, also not of root's; a user without a home
+    // has a directory of their own.
     let shared = RuntimeDir::open(runtime).is_ok_and(|dir| dir.is_shared());
     let own = || RuntimeDir::open(RuntimeDir::default_path()).ok().map(|dir| dir.path().to_owned());
     let places = if shared { [cache(), own()] } else { [Some(runtime.to_owned()), cache()] };

@@ -1,4 +1,5 @@
-//! `numaestro status`: who has which processors, as a table or as JSON, once or after every change.
+//! `numaestro status`: shows which application has which processors, as a table or as JSON, once or
+//! after every change.
 //!
 //! The drawing is a pure function of the snapshot.
 
@@ -14,7 +15,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     /// A manager runs; then the fields of its snapshot follow.
@@ -100,7 +101,7 @@ pub fn class_word(class: Class) -> &'static str {
     }
 }
 
-/// The state, with what the table has no column for.
+/// The state, with the facts that have no column in the table.
 pub fn state_words(app: &AppStatus) -> String {
     let folded = app.folded || folding::present(app).is_some();
     let marks = [(app.shared, "shared"), (folded, "folded"), (app.epoch[0] != app.epoch[1], "moving")];
@@ -159,7 +160,7 @@ fn folded(text: &mut String, status: &Status) {
     }
 }
 
-/// What buses carry and what threads move, while the policy wants to know.
+/// The rates of buses and of threads, while the policy needs them.
 fn rates(text: &mut String, status: &Status) {
     let Some(sensing) = &status.bandwidth else { return };
     for bus in &sensing.buses {

@@ -1,5 +1,5 @@
 //! `numaestro stop`: the manager ends in order, every affinity restored and read back from the
-//! kernel. Without a manager, what a killed one has left is given back.
+//! kernel. Without a manager, the command gives back the affinities that a killed one has left.
 
 use crate::manager::{self, Manager};
 use crate::say;
@@ -46,8 +46,8 @@ fn without_manager(dir: &Path) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// Says what was given back, as the kernel has it; fails with the names of those that keep
-/// something of ours.
+/// Says which affinities were given back, as the kernel has them; fails with the names of the
+/// processes that keep one of ours.
 pub fn report(what: &str, whole: &Whole) -> anyhow::Result<u8> {
     let Whole { processes, threads, left } = whole;
     if left.is_empty() {

@@ -1,6 +1,7 @@
-//! Finding the program that the user named, the way a shell does, and what can be done for it.
+//! Finds the program that the user named, the way a shell does, and decides whether the preload
+//! library reaches it.
 //!
-//! Must not know the manager. Starts nothing.
+//! It starts nothing.
 
 use crate::elf::{self, Image};
 use crate::say;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 const PATH_DEFAULT: &str = "/bin:/usr/bin";
 const SETUID_OR_SETGID: u32 = 0o6000;
 
-/// Where `command` is, or a [`say::Failure`] with 127 (not found) or 126 (found, cannot be
+/// The path of `command`, or a [`say::Failure`] with 127 (not found) or 126 (found, cannot be
 /// executed).
 pub fn find(command: &OsStr, search: Option<OsString>) -> anyhow::Result<PathBuf> {
     let shown = command.to_string_lossy();
@@ -43,7 +44,7 @@ pub fn find(command: &OsStr, search: Option<OsString>) -> anyhow::Result<PathBuf
     Err(first_refused.unwrap_or(Refusal::Missing).failure(&shown))
 }
 
-/// Why a path cannot be executed.
+/// The reason why a path cannot be executed.
 #[derive(Debug, Clone, Copy)]
 enum Refusal {
     Missing,
@@ -87,7 +88,7 @@ fn check(path: &Path) -> Result<(), Refusal> {
     rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS).map_err(|_| Refusal::Forbidden)
 }
 
-/// Whether a preload library reaches the program at `path`; else why not, one clause.
+/// Says whether a preload library reaches the program at `path`; else why not, one clause.
 pub fn takes_preload(path: &Path) -> Result<(), String> {
     let image = inspect(path)?;
     let image = match image {

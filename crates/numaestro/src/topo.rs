@@ -1,4 +1,4 @@
-//! `numaestro topo`: a drawing of the machine in hwloc's words, or of one that is not here.
+//! `numaestro topo`: draws this machine in hwloc's words, or one that is not here.
 
 use crate::cli::TopoArgs;
 use crate::say;
@@ -18,7 +18,7 @@ pub fn topo(args: &TopoArgs) -> anyhow::Result<u8> {
             numaestro_topology::xml::parse(&text).with_context(place)?
         }
         (_, _, Some(root)) => {
-            // Where somebody else's machine is meant, the affinity of this process says nothing.
+            // If another machine is meant, the affinity of this process says nothing.
             numaestro_topology::sysfs::read(&DirTree::new(root), None).with_context(|| root.display().to_string())?
         }
         _ => this_machine()?,
@@ -33,7 +33,7 @@ pub fn this_machine() -> anyhow::Result<Machine> {
     Ok(numaestro_topology::sysfs::read(&DirTree::new(Path::new("/")), Some(&allowed))?)
 }
 
-/// One line: how many of everything, and which PUs may be used.
+/// One line: the number of objects of each kind, and the PUs that may be used.
 pub fn summary(machine: &Machine) -> String {
     let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let mut text = [

@@ -1,5 +1,5 @@
-//! What is kept while rates are needed: the ladder, the buses with what was measured of them, and
-//! when the next measurement is due.
+//! The state that is kept while rates are needed: the ladder, the buses with their measurements,
+//! and the times of the next measurements.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,12 +23,12 @@ const THREADS_MAX: usize = 4096;
 const PROBE_PAUSE_NS: u64 = 2_000_000_000;
 /// Processor time of a probe times this is the least pause after it.
 const PROBE_COST_FACTOR: u64 = 1000;
-/// So long what a probe has felt is true.
+/// The result of a probe holds so long.
 const FELT_NS: u64 = 5_000_000_000;
 /// After a burst that was disturbed, or while a rate is in doubt: the first pause and, doubled each
 /// time, the longest.
 const RETRY_NS: (u64, u64) = (50_000_000, 60_000_000_000);
-/// After a burst that was good: what a bus carries can change.
+/// After a good burst: the saturation rate of a bus can change.
 const REMEASURE_NS: u64 = 300_000_000_000;
 
 /// One bus as it is now.
@@ -40,11 +40,13 @@ struct Way {
     saturation: Saturation,
     /// A source says its rate: it is not measured.
     said: bool,
-    /// How one thread alone fares.
+    /// The rates of one thread alone.
     alone: Option<Probe>,
-    /// By how much a stream is slowed down, thousandths, and when that was felt.
+    /// The factor by which a stream is slowed down, thousandths, and the time of the probe,
+    /// nanoseconds.
     felt: Option<(u32, u64)>,
-    /// What was counted on it in the latest turn, if everything that ran was counted.
+    /// Transactions per millisecond counted on it in the latest turn, if all applications that ran
+    /// were counted.
     carried: Option<u32>,
     burst_at_ns: u64,
     retry_ns: u64,
@@ -65,13 +67,13 @@ impl Way {
         }
     }
 
-    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt
-    /// lately.
+    /// The factor by which a thread that only streams is slower than alone, thousandths, if that
+    /// was felt lately.
     fn stretch_milli(&self, now_ns: u64) -> Option<u32> {
         self.felt.filter(|(_, then)| now_ns.saturating_sub(*then) <= FELT_NS).map(|(stretch, _)| stretch)
     }
 
-    /// A probe has come out. What it contradicts is measured again soon.
+    /// A probe has come out. A rate that it contradicts is measured again soon.
     fn felt(&mut self, probe: &Probe, now_ns: u64) {
         let Some(alone) = &self.alone else { return };
         let stretch = probe.stretch_milli(alone);
@@ -96,12 +98,12 @@ pub(crate) struct Sensing {
     teams: BTreeMap<u64, Team>,
     /// The latest of every application.
     samples: BTreeMap<u64, Sample>,
-    /// When the latest turn was sampled, nanoseconds.
+    /// Time of the latest turn's sample, nanoseconds.
     sampled_ns: u64,
     probe_at_ns: u64,
 }
 
-/// What is summed up while the applications of a turn are sampled.
+/// The sums over the applications of a turn, built up while they are sampled.
 #[derive(Debug)]
 pub(crate) struct Turn {
     now_ns: u64,
@@ -133,7 +135,7 @@ impl Sensing {
         }
     }
 
-    /// Has measured what is due.
+    /// Orders the measurements that are due.
     pub(crate) fn order(&mut self, now_ns: u64) {
         let Some(prober) = self.prober.as_mut().filter(|prober| prober.is_idle()) else { return };
         for (bus, way) in self.ways.iter_mut().enumerate() {
@@ -151,8 +153,8 @@ impl Sensing {
         }
     }
 
-    /// Takes in what has been measured since, and what sources say of buses. Those whose saturation
-    /// rate is another one now.
+    /// Takes in the measurements since, and the sources' saturation rates. Returns the buses whose
+    /// saturation rate is another one now.
     pub(crate) fn changed_buses(&mut self, now_ns: u64) -> Vec<u32> {
         let mut changed = Vec::new();
         while let Some(found) = self.prober.as_mut().and_then(Prober::take) {
@@ -168,7 +170,7 @@ impl Sensing {
         changed
     }
 
-    /// Waits for what has been ordered, but not for long.
+    /// Waits for the ordered measurements, but not for long.
     pub(crate) fn wait(&mut self, patience: Duration, now_ns: u64) -> Vec<u32> {
         let found = self.prober.as_mut().filter(|prober| !prober.is_idle()).and_then(|prober| prober.wait(patience));
         found.and_then(|found| self.found(found, now_ns)).into_iter().collect()
@@ -205,7 +207,7 @@ impl Sensing {
         }
     }
 
-    /// What is known of the machine, for an application on `pus`: of the bus on which most of them
+    /// The state of the machine for an application on `pus`: that of the bus on which most of them
     /// are.
     fn moment(&self, pus: &PuSet, now_ns: u64) -> Moment {
         let most = |way: &&Way| way.pus.intersection(pus).len();
@@ -219,7 +221,7 @@ impl Sensing {
         self.ways.len()
     }
 
-    /// What these buses carry, for the engine.
+    /// The saturation rates of these buses, for the engine.
     pub(crate) fn saturations(&self, buses: Vec<u32>) -> Vec<Event> {
         let event = |bus: u32| Event::Saturation { bus, rate: self.ways[bus as usize].saturation.rate() };
         buses.into_iter().map(event).collect()
@@ -238,7 +240,7 @@ impl Sensing {
         let source = Source { app, name, threads: &threads, declared, stretch_milli };
         let sample = self.ladder.sample(&source, &self.moment(pus, turn.now_ns));
         let rates = fold(&sample.rates, &threads, request as usize);
-        // What it has moved is added to the buses that its processors are on.
+        // Its transactions are added to the buses of its processors.
         let moved = total(&sample, &threads, turn.elapsed_ns);
         for (sum, way) in turn.totals.iter_mut().zip(&self.ways) {
             let here = way.pus.intersection(pus).len() as u64;
@@ -266,12 +268,12 @@ impl Sensing {
         changed
     }
 
-    /// What the ladder has to say to people since the last time.
+    /// The ladder's messages to people since the last time.
     pub(crate) fn take_reports(&mut self) -> Vec<String> {
         self.ladder.news()
     }
 
-    /// What people are shown.
+    /// The status shown to people.
     pub(crate) fn status(&self, now_ns: u64) -> SensingStatus {
         let rung = |state: State| RungStatus {
             name: state.rung.name().to_owned(),
@@ -326,8 +328,8 @@ fn fold(rates: &[Option<u32>], threads: &[Option<ThreadUse>], vps: usize) -> Vec
         let used_ns = threads.get(index).copied().flatten().map_or(0, |thread| thread.used_ns);
         if let Some(rate) = rate {
             let (sum, weight) = &mut folded[index % vps];
-            // Whose time is not known counts as little as possible. A rate times a second in
-            // microseconds is far from the end of 64 bits.
+            // A thread whose time is not known counts as little as possible. A rate times a second
+            // in microseconds is far from the end of 64 bits.
             let time = (used_ns / 1000).clamp(1, 1_000_000);
             (*sum, *weight) = (*sum + u64::from(*rate) * time, *weight + time);
         }
@@ -335,7 +337,7 @@ fn fold(rates: &[Option<u32>], threads: &[Option<ThreadUse>], vps: usize) -> Vec
     folded.into_iter().map(|(sum, weight)| sum.checked_div(weight).and_then(|mean| u32::try_from(mean).ok())).collect()
 }
 
-/// What these threads have moved per millisecond of the last `elapsed_ns`; `None` if they were not
+/// Transactions of these threads per millisecond of the last `elapsed_ns`; `None` if they were not
 /// counted.
 fn total(sample: &Sample, threads: &[Option<ThreadUse>], elapsed_ns: u64) -> Option<u64> {
     if !sample.rung.is_some_and(Rung::counts) {

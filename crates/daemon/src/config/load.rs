@@ -1,5 +1,5 @@
-//! Putting the configuration together: files, drop-ins and options, merged key by key, with a place
-//! for everything that is wrong. It must not know what a setting means.
+//! Puts the configuration together: merges files, drop-ins and options key by key, and names the
+//! place of each mistake.
 //!
 //! Every layer is a table of TOML. A later layer's tables are merged into the earlier one's key by
 //! key, its scalars and lists replace the earlier one's, and its `[[rules]]` come after the earlier
@@ -14,23 +14,23 @@ use toml::{Spanned, Table, Value};
 
 use super::{Config, ConfigError};
 
-/// Where the system's manager finds its settings.
+/// The directory of the system manager's settings.
 const SYSTEM_DIRECTORY: &str = "/etc/numaestro";
 /// Sections that mean nothing for a manager that has one user.
 const SYSTEM_ONLY: [&str; 4] = ["users", "groups", "default", "service"];
 /// Longest settings file: more than that is a mistake.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Which files and options a configuration is made of. Kept, so that it can be made again.
+/// The files and options that make a configuration. Kept, so that it can be made again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Source {
     /// The main file, and whether it must be there.
     pub file: Option<(PathBuf, bool)>,
     /// Directory of drop-ins; none if it is not there.
     pub drop_ins: Option<PathBuf>,
-    /// What was said on the command line: the last layer.
+    /// The options of the command line: the last layer.
     pub options: Table,
-    /// Runtime directory, whatever the files say; empty = as they say.
+    /// Runtime directory, which goes before the files' one; empty = as the files say.
     pub dir: PathBuf,
     /// For the system's manager.
     pub system: bool,
@@ -39,13 +39,13 @@ pub struct Source {
 /// A configuration and how it came about.
 #[derive(Debug, Clone, Default)]
 pub struct Loaded {
-    /// Merged and checked.
+    /// The configuration, merged and checked.
     pub config: Config,
     /// Files that were read, in order.
     pub files: Vec<PathBuf>,
     /// By dotted name: `FILE:LINE`, or `option`.
     pub origins: BTreeMap<String, String>,
-    /// What is worth saying and no reason to refuse.
+    /// Faults that are worth a warning and no reason to refuse.
     pub warnings: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl Source {
     }
 }
 
-/// Editors leave copies beside what they edit.
+/// Editors leave copies beside the edited file.
 fn is_drop_in(path: &Path) -> bool {
     let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     !hidden && path.extension().is_some_and(|extension| extension == "toml") && path.is_file()
@@ -118,7 +118,7 @@ impl Config {
             note_option(key, value, &mut loaded.origins);
         }
         merge(&mut merged, source.options.clone(), true);
-        // Every layer is right by itself, so only what comes from several of them can fail here.
+        // Every layer is right by itself, so only a combination of several can fail here.
         let mut config: Config = merged.try_into().map_err(|cause: toml::de::Error| ConfigError {
             file: "the merged configuration".to_owned(),
             field: "",

@@ -1,11 +1,11 @@
-//! Settings that cannot change while the manager lives. A configuration that is read again keeps
-//! them as they are.
+//! Keeps the settings that cannot change while the manager lives when the configuration is read
+//! again.
 
 use super::Config;
 
 impl Config {
-    /// This configuration read again: with the settings that cannot change while the manager lives
-    /// as they are, and the names of those that differ.
+    /// Gives `after` with the settings of this configuration that cannot change while the manager
+    /// lives, and the names of the settings that differ.
     pub(crate) fn reread(&self, mut after: Self) -> (Self, Vec<&'static str>) {
         let mut names = Vec::new();
         macro_rules! keep {

@@ -1,5 +1,4 @@
-//! `[[rules]]`: what one may say, and what it means for a program. It must not know how programs
-//! are found.
+//! Checks `[[rules]]` and judges programs by them.
 
 use std::path::Path;
 
@@ -15,9 +14,9 @@ pub(crate) struct ReadyRule {
     pub(crate) user: Option<String>,
     cgroup: Option<Glob>,
     command: Option<Command>,
-    /// Whether what matches is taken.
+    /// A matching program is adopted.
     pub(crate) adopt: bool,
-    /// What the program is taken with.
+    /// The options that the program is adopted with.
     pub(crate) options: Options,
 }
 
@@ -29,7 +28,7 @@ enum Command {
     Name(Glob),
 }
 
-/// What a rule looks at.
+/// The facts of a program that a rule looks at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts<'a> {
     /// Path of the program; `None` if it cannot be told.
@@ -76,7 +75,7 @@ impl Rule {
         }
         let weight_milli = match self.weight {
             None => None,
-            // In this range nothing is lost but what is below a thousandth.
+            // In this range nothing is lost but parts below a thousandth.
             #[allow(clippy::cast_sign_loss)]
             Some(weight) if (0.001..=1000.0).contains(&weight) => Some((weight * 1000.0).round() as u32),
             Some(weight) => return Err(format!("weight: expected 0.001 to 1000, found {weight}")),
@@ -105,7 +104,7 @@ impl Rule {
 }
 
 impl ReadyRule {
-    /// Whether the rule is about this program, its user apart.
+    /// Says whether the rule is about this program, its user apart.
     pub(crate) fn is_about(&self, facts: Facts<'_>) -> bool {
         let named = self.cgroup.as_ref();
         if named.is_none() && facts.apart && self.adopt {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfigError;
 
-/// `[memory]`: where pages are put, and whether they follow.
+/// `[memory]`: the nodes for pages, and whether pages follow the processors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Memory {
@@ -32,20 +32,20 @@ impl Default for Memory {
     }
 }
 
-/// Whether programs are kept on their processors by cgroup v2 cpusets instead of affinity.
+/// The use of cgroup v2 cpusets instead of affinity to keep programs on their processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cgroups {
     /// Never.
     Off,
-    /// Where a subtree with the cpuset controller has been delegated to the manager.
+    /// Used if a subtree with the cpuset controller has been delegated to the manager.
     #[default]
     Auto,
     /// The manager does not start without.
     Require,
 }
 
-/// What a user, or a group of users together, is entitled to.
+/// The entitlement of a user, or of a group of users together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Entitlement {
@@ -74,7 +74,7 @@ pub struct Rule {
     pub cgroup: Option<String>,
     /// Glob on the program: its path if there is a slash in it, else its name.
     pub command: Option<String>,
-    /// False: what matches is left alone, and no later rule is looked at.
+    /// False: a matching program is left alone, and no later rule is looked at.
     pub adopt: Option<bool>,
     /// As `--min`.
     pub min: Option<u32>,
@@ -133,11 +133,11 @@ impl Place {
     }
 }
 
-/// `[service]`: what only the system's manager has.
+/// `[service]`: settings of the system's manager only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Service {
-    /// Members of this group may do what root may: see everything, steer everybody's programs,
+    /// Members of this group have root's rights here: see everything, steer everybody's programs,
     /// change the policy, stop the manager.
     pub admin_group: Option<String>,
     /// Connections that one user has at once, at most. Administrators are not limited.

@@ -1,4 +1,4 @@
-//! `[default]`, `[users]` and `[groups]`, checked. It must not know how processors are divided.
+//! Checks `[default]`, `[users]` and `[groups]`.
 
 use numaestro_host::accounts::Accounts;
 
@@ -10,7 +10,7 @@ const WEIGHT_MAX: f64 = 1000.0;
 const WEIGHT_MIN: f64 = 0.001;
 
 impl Entitlement {
-    /// In words, what is wrong with it.
+    /// The mistake in it, in words.
     fn problem(&self) -> Option<String> {
         if !(WEIGHT_MIN..=WEIGHT_MAX).contains(&self.weight) {
             return Some(format!("weight: expected {WEIGHT_MIN} to {WEIGHT_MAX}, found {}", self.weight));
@@ -26,7 +26,7 @@ impl Entitlement {
 }
 
 impl Config {
-    /// Where users are looked up.
+    /// The accounts in which users are looked up.
     pub(crate) fn accounts(&self) -> Accounts {
         self.service.accounts.clone().map_or(Accounts::System, Accounts::File)
     }

@@ -1,4 +1,5 @@
-//! One program's group of processes: what it has now, and how all of a process tree comes into it.
+//! One program's group of processes: keeps its processors and nodes, and moves a whole process tree
+//! into it.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ const PASSES_MAX: u32 = 64;
 #[derive(Debug)]
 pub(super) struct Confined {
     group: Group,
-    /// Where its processes were before.
+    /// The group of its processes before.
     origin: String,
     /// Processors it has now.
     cpus: CpuSet,
@@ -105,12 +106,12 @@ pub(super) fn gather(
                 continue;
             }
             fresh = true;
-            // What is in a group of its own making is left there: see `place_strays`.
+            // A process in a group that the program has made is left there: see `place_strays`.
             if subtree.group_of(pid).is_ok_and(|group| group != from) {
                 continue;
             }
             match group.take(pid) {
-                // A process that has just ended; or that one whose parent waits for it.
+                // A process that has just ended, or has ended and waits for its parent.
                 Err(cause) if cause.is_gone() && pid != root => {}
                 Err(cause) => return Err((Some(group), cause)),
                 Ok(()) => {}

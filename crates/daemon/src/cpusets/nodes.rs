@@ -1,13 +1,13 @@
-//! Which memory nodes a program that is bound to its home may use: its home only, until that is
-//! nearly full; then the next nearest node too.
+//! Decides which memory nodes a program that is bound to its home may use: its home only, until
+//! that is nearly full; then the next nearest node too.
 
 use numaestro_host::numa::NodeMemory;
 use numaestro_topology::{CpuSet, Machine};
 
 use crate::machine::node_of_os;
 
-/// A node with less than this part of it free is nearly full: room for what a program can take
-/// until the next look.
+/// A node with less than this part of it free is nearly full: room for the memory that a program
+/// can take until the next look.
 const MARGIN_DIVISOR: u64 = 8;
 
 /// Nodes for a program at home on `home` that may use `now`: its home, and as many of the next

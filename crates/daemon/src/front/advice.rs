@@ -1,6 +1,6 @@
-//! What a program would get if it came now, for people and for programs: asked of a copy of the
-//! engine, within the rights, the party and the cgroup's limits of the asking process. Nothing is
-//! given.
+//! Answers people and programs which processors and nodes a program would get if it came now: asks
+//! a copy of the engine, within the rights, the party and the cgroup's limits of the asking
+//! process. Nothing is given.
 
 use numaestro_abi::attach::code;
 use numaestro_abi::control::{self, Options};
@@ -54,7 +54,7 @@ impl Front {
         self.connections.send(number, &answer, None);
     }
 
-    /// What `run` with these options would lead to, or why it would be refused.
+    /// Says what `run` with these options would get, or why it would be refused.
     fn advice(&mut self, who: Who, options: &Options, shell: &mut Shell) -> Result<Advice, Refusal> {
         self.may_start(who, options, shell)?;
         let party = self.user(who.peer.uid, shell).party;

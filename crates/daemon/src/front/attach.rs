@@ -1,5 +1,5 @@
-//! What programs say: the attach messages. A message about an application counts only if it comes
-//! from that application's process.
+//! Answers the messages of programs: the attach messages. A message about an application counts
+//! only if it comes from that application's process.
 
 use numaestro_abi::attach::code;
 use numaestro_abi::control::{Options, Request};
@@ -71,8 +71,8 @@ impl Front {
         }
     }
 
-    /// The greeting process is an application with a page afterwards, and the engine knows what it
-    /// found out about itself.
+    /// The greeting process is an application with a page afterwards, and the engine knows the
+    /// process's findings about itself.
     fn attach_process(
         &mut self,
         number: u64,
@@ -97,7 +97,7 @@ impl Front {
             let operation = "manage what runs with another user's rights";
             return Err(failed(operation, std::io::ErrorKind::PermissionDenied));
         }
-        // What was wished for a `run` holds for everything below it.
+        // The wishes of a `run` hold for all processes below it.
         let (wrapper, options) = shell.around(pid, peer.uid).unzip();
         let options = Options { name: String::new(), wait: Some(false), ..options.unwrap_or_default() };
         let newcomer = self.newcomer(process, &greeting.name, options, shell);

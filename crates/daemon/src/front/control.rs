@@ -1,4 +1,4 @@
-//! What people ask: the JSON lines of the control socket.
+//! Answers the requests of people: the JSON lines of the control socket.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl Front {
         self.refuse(number, &refusal.reason, &refusal.hint, shell);
     }
 
-    /// Whether a user may have one more program, with these wishes.
+    /// Says whether a user may have one more program, with these wishes.
     pub(super) fn may_start(&mut self, who: Who, options: &Options, shell: &mut Shell) -> Result<(), Refusal> {
         let usage = self.usage(who, shell);
         self.rights.may_start(who, usage)?;
@@ -126,7 +126,7 @@ impl Front {
         Ok(None)
     }
 
-    /// Takes over a running process and what descends from it.
+    /// Takes over a running process and its descendants.
     fn adopt(&mut self, who: Who, pid: u32, options: Options, shell: &mut Shell) -> Result<Reply, Refusal> {
         let process = PidFd::open(pid).ok();
         self.rights.may_adopt(who, process.as_ref(), pid)?;
@@ -165,7 +165,7 @@ impl Front {
         let whole = shell.pay_back(&[app], PATIENCE_AT_RELEASE);
         let process = shell.programs().get(app).map(|entry| (entry.pid(), entry.process.start_time()));
         shell.depart(app);
-        // Neither a rule nor its own helper thread takes back what a user has let go.
+        // Neither a rule nor its own helper thread takes a program back that a user has let go.
         if let Some((pid, start_time)) = process {
             self.rules.leave_alone(pid, start_time);
             self.released.insert(pid, start_time);

@@ -1,5 +1,5 @@
-//! The pictures that the front shows: to people, to those who watch, to scrapers and to the service
-//! manager.
+//! The pictures that the front shows: to people, to connections that watch, to scrapers and to the
+//! service manager.
 
 use numaestro_abi::control::{Reply, Status};
 use numaestro_host::monotonic_ns;
@@ -44,7 +44,8 @@ impl Front {
         Box::new(rights::as_seen(who, &owner, status))
     }
 
-    /// Sends the picture to those who watch; not to those who have not taken the last one yet.
+    /// Sends the picture to connections that watch, except those that have not taken the last one
+    /// yet.
     pub(super) fn show_watchers(&mut self, shell: &mut Shell) {
         let numbers = self.connections.ready_watchers();
         if numbers.is_empty() {
@@ -59,7 +60,7 @@ impl Front {
         }
     }
 
-    /// Where everything is has been looked at, for this connection.
+    /// The look at all memory is done, for this connection.
     pub(super) fn show_memory(&mut self, number: u64, shell: &mut Shell) {
         let Some(who) = self.connections.who(number) else { return };
         let mut status = Self::status_for(who, self.status(shell), shell);

@@ -1,5 +1,5 @@
-//! Reading the configuration again, asked for by a command or by `SIGHUP`. Everything is checked
-//! before anything changes; what cannot change while the manager lives is said.
+//! Reads the configuration again, on a command or `SIGHUP`. Everything is checked before anything
+//! changes; settings that cannot change while the manager lives are named.
 
 use std::rc::Rc;
 
@@ -34,8 +34,8 @@ impl Front {
         warnings.extend(fixed.iter().map(|name| format!("{name}: takes effect when the manager is started again")));
         let unknown = fresh.unknown_names();
         warnings.extend(unknown.into_iter().map(|(place, problem)| format!("{place}: {problem}")));
-        // What somebody has switched to live stays, unless the configured policy is another one
-        // now.
+        // A policy that somebody has switched to live stays, unless the configured policy is
+        // another one now.
         if fresh.policy != self.config.policy {
             let switched = shell.set_policy(fresh.policy.clone());
             switched.map_err(|(reason, _)| Refusal::new(format!("policy: {reason}"), hint))?;

@@ -1,5 +1,5 @@
-//! What a manager takes over from a former one that was killed: its policy, its applications, and
-//! the programs that waited in its queue.
+//! Takes over from a killed manager: its policy, its applications, and the programs that waited in
+//! its queue.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +33,7 @@ impl Front {
             info!(app = saved.app, pid = saved.pid, "taken over");
             let newcomer = self.newcomer(process, &saved.name, saved.options.clone(), shell);
             let wraps = wrappers.contains(&saved.app);
-            // Those that have nothing must not be given what somebody after them will claim.
+            // Applications without processors must not be given those that a later one will claim.
             if shell.take_over(newcomer, saved, wraps) && !wraps {
                 without.push(saved.app);
             }
@@ -42,7 +42,7 @@ impl Front {
             let wish = shell.programs().get(app).map_or(1, |entry| entry.wants.wish());
             shell.ask_for(app, wish);
         }
-        // In the order of their arrival, behind everybody who runs.
+        // In the order of their arrival, behind all that run.
         for saved in queue {
             self.queue_again(&saved, shell);
         }

@@ -1,4 +1,5 @@
-//! Whose programs the front brings in: users and their usage, and programs that a rule adopts.
+//! The users of the programs that the front brings in, their usage, and the programs that a rule
+//! adopts.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +38,8 @@ impl Front {
         }
     }
 
-    /// What a user has of the manager at this moment. All that have no account count as one.
+    /// The connections and programs of a user at this moment. All users without an account count as
+    /// one.
     pub(super) fn usage(&mut self, who: Who, shell: &mut Shell) -> Usage {
         if !self.rights.limits(who) {
             return Usage::default();

@@ -1,5 +1,5 @@
-//! The text of the OpenMetrics page: numbers, and the names of users; no program's name and no
-//! number of a process, because every user of the machine can read it.
+//! Fills the OpenMetrics page: numbers, and the names of users; no program's name and no number of
+//! a process, because every user of the machine can read it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::format::{Histogram, Kind, Page};
 const APP_STATES: [&str; 6] = ["waiting", "running", "sequential", "blocked", "stopped", "wrapper"];
 const PU_STATES: [&str; 6] = ["free", "owned", "leaving", "reserved", "unmanaged", "offline"];
 
-/// What the page tells.
+/// The values that the page shows.
 #[derive(Debug)]
 pub(crate) struct Figures<'a> {
     pub(crate) ledger: &'a Snapshot,
@@ -26,7 +26,7 @@ pub(crate) struct Figures<'a> {
     pub(crate) connections: usize,
     /// Processors of each user that has applications, by name.
     pub(crate) users: BTreeMap<String, usize>,
-    /// Of every application with a page.
+    /// The folding of every application with a page.
     pub(crate) folded: Vec<Folding>,
 }
 

@@ -1,12 +1,11 @@
-//! The text of an OpenMetrics page (OpenMetrics 1.0, November 2020). It must not know what is
-//! counted.
+//! Writes the text of an OpenMetrics page (OpenMetrics 1.0, November 2020).
 //!
-//! Written here because a page is a few lines of text made from what the manager knows anyway; a
-//! library would bring a registry of counters of its own, to be kept equal to the manager's.
+//! Written here because a page is a few lines of text made from values that the manager has anyway;
+//! a library would bring a registry of counters of its own, to be kept equal to the manager's.
 
 use std::fmt::{Display, Write};
 
-/// What scrapers are told the page is.
+/// The content type that scrapers are told.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The kind of a family.
@@ -78,7 +77,7 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// How often something took how long, in fixed steps. Counting neither allocates nor divides.
+/// A histogram of durations, in fixed steps. Counting neither allocates nor divides.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram {
     /// Counts of each step alone, the last one for everything longer.
@@ -101,7 +100,7 @@ const BOUNDS: [(u64, &str); 10] = [
 ];
 
 impl Histogram {
-    /// One more.
+    /// Counts one duration, nanoseconds.
     pub(crate) fn count(&mut self, ns: u64) {
         let place = BOUNDS.iter().position(|(bound, _)| ns <= *bound).unwrap_or(BOUNDS.len());
         self.counts[place] += 1;

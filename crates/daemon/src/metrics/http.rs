@@ -1,12 +1,12 @@
-//! As much of HTTP/1.1 as a scraper needs: one request, one answer, and the connection ends. It
-//! must not know sockets.
+//! Speaks as much of HTTP/1.1 as a scraper needs: one request, one answer, and the connection ends.
+//! Works on bytes, without sockets.
 
-/// What a request comes to.
+/// The result of reading a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Asked<'a> {
     /// The page; without its body for `HEAD`.
     Page { body: bool },
-    /// No.
+    /// A refusal.
     Wrong { status: &'a str, hint: &'a str },
 }
 

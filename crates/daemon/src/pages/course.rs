@@ -1,5 +1,5 @@
-//! What follows from a look at an application's memory: whether pages move, how many, and when to
-//! look again. It must not know how one looks, nor what time it is.
+//! Decides after a look at an application's memory whether pages move, how many, and when to look
+//! again. The caller looks and gives the time.
 
 use std::collections::BTreeMap;
 
@@ -37,16 +37,17 @@ impl Distances {
     }
 }
 
-/// Where an application is, and where its pages should be. Nodes are OS indices.
+/// The nodes of an application's processors, and the nodes where its pages should be. Nodes are OS
+/// indices.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Aim {
-    /// Nodes of its processors, with the number of those.
+    /// Nodes of its processors, with the number of processors on each.
     pub(crate) processors: Vec<(u32, u64)>,
-    /// Nodes whose pages stay; none: nothing is known of where they should be.
+    /// Nodes whose pages stay; none: the right nodes are not known.
     pub(crate) stay: Vec<u32>,
-    /// Since when the application is there.
+    /// Arrival of the application, nanoseconds.
     pub(crate) arrived_ns: u64,
-    /// Since when all that is as it is.
+    /// Time of the latest change of these fields, nanoseconds.
     pub(crate) since_ns: u64,
     /// The part of their time in which its threads wait for memory, thousandths, if that is known.
     pub(crate) busy_permille: Option<u64>,
@@ -65,7 +66,7 @@ impl Aim {
     }
 }
 
-/// What a look has shown; bytes by OS index of the node.
+/// The result of a look; bytes by OS index of the node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// Its own pages.
@@ -76,7 +77,7 @@ pub(crate) struct Sample {
     pub(crate) movable: BTreeMap<u32, u64>,
     /// Threads by the node they ran on last.
     pub(crate) threads: BTreeMap<u32, u64>,
-    /// What the look has taken, nanoseconds.
+    /// Duration of the look, nanoseconds.
     pub(crate) took_ns: u64,
 }
 
@@ -112,12 +113,12 @@ impl Sample {
     }
 }
 
-/// What a look means.
+/// The verdict after a look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Everything is where it should be, or so little is not that it does not matter.
     Settled,
-    /// Moving what is elsewhere would cost more than it brings, so far.
+    /// Moving the pages that are elsewhere would cost more than it brings, so far.
     NotWorth,
     /// So many bytes are elsewhere because there is no room where they should be.
     Spilled(u64),
@@ -125,7 +126,7 @@ pub(crate) enum Verdict {
     Move(u64),
 }
 
-/// What follows from a look. `rate`: bytes that may be moved in a second.
+/// Judges a look. `rate`: bytes that may be moved in a second.
 pub(crate) fn judge(
     aim: &Aim,
     sample: &Sample,
@@ -164,7 +165,7 @@ pub(crate) fn judge(
     if worth::is_worth(&situation) { Verdict::Move(situation.moves) } else { Verdict::NotWorth }
 }
 
-/// When an application is looked at.
+/// The times at which an application is looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Schedule {
     looks: usize,
@@ -180,8 +181,8 @@ impl Schedule {
     }
 
     /// It has been looked at. An application that is as it should be is left alone after some
-    /// looks; any other is looked at again when it has been there twice as long, because then what
-    /// was not worth it may be.
+    /// looks; any other is looked at again when it has been there twice as long, because then a
+    /// move that was not worth it may be.
     pub(crate) fn looked(&mut self, aim: &Aim, verdict: Verdict, took_ns: u64, now_ns: u64) {
         self.looks += 1;
         let settled = verdict == Verdict::Settled && !aim.runs_outside();
@@ -197,7 +198,7 @@ impl Schedule {
 pub(crate) struct Bucket {
     /// Bytes a second; 0: nothing is ever moved.
     rate: u64,
-    /// What may be moved at once, bytes; below 0 after a batch that was larger.
+    /// Bytes that may be moved at once; below 0 after a batch that was larger.
     level: i64,
     at_ns: u64,
 }
@@ -230,7 +231,7 @@ impl Bucket {
         self.level = self.level.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
-    /// When a batch of this size may be moved.
+    /// The time at which a batch of this size may be moved, nanoseconds.
     pub(crate) fn ready_ns(&self, bytes: u64) -> u64 {
         let lacking = i64::try_from(bytes).unwrap_or(i64::MAX).min(BURST_BYTES).saturating_sub(self.level).max(0);
         let wait = lacking.unsigned_abs().saturating_mul(1_000_000_000).div_ceil(self.rate.max(1));

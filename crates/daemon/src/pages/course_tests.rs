@@ -1,4 +1,4 @@
-//! Looks that are made up, and what follows from them.
+//! Tests of verdicts on looks that are made up.
 
 use super::*;
 
@@ -125,7 +125,7 @@ fn the_rate_holds_over_every_stretch_of_time() {
         now = bucket.ready_ns(MIB).max(now);
         let allowed = bucket.allows(now);
         assert!(allowed >= MIB - 1, "ready means ready: {allowed}");
-        // A huge page may be more than what is left.
+        // A huge page may be larger than the rest.
         let batch = allowed.max(2 * MIB);
         bucket.spend(batch);
         moved += batch;

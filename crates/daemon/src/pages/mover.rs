@@ -1,6 +1,6 @@
-//! The mover: a thread of its own that looks where the memory of programs is and moves what is
-//! worth it, a batch at a time, all programs together under one rate. It never holds up the
-//! manager. When there is nothing to look at and nothing to move, it sleeps.
+//! The mover: a thread of its own that looks where the memory of programs is and moves the pages
+//! that are worth it, a batch at a time, all programs together under one rate. It never holds up
+//! the manager. When there is nothing to look at and nothing to move, it sleeps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::residency::{Places, Subject, pids, sample};
 const STEP_LOOKS: usize = 8192;
 /// Bytes moved in one step, as far as there are so many.
 const STEP_BYTES: u64 = 1 << 20;
-/// A move that brings less than this part of what it should was in vain.
+/// A move that moves less than this part of the pages it should was in vain.
 const BARREN: u64 = 8;
 
-/// What the mover is told.
+/// An order to the mover.
 #[derive(Debug)]
 pub(crate) enum Order {
     /// An application is new, or has changed: look at it.
@@ -37,7 +37,7 @@ pub(crate) enum Order {
     Machine(Arc<Places>),
 }
 
-/// What the mover says.
+/// A report of the mover.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// An application has been looked at.
@@ -101,10 +101,11 @@ struct Watched {
     moved: u64,
     unmoved: u64,
     to_move: u64,
-    /// Hardly anything of what should have moved could be: not tried again before something has
-    /// changed.
+    /// Hardly any of the pages that should move could be moved: not tried again before something
+    /// has changed.
     barren: bool,
-    /// The node where they should be has had no room in the end, whatever its free memory says.
+    /// The node where they should be has had no room in the end, although its free memory may say
+    /// otherwise.
     full: bool,
 }
 
@@ -140,7 +141,7 @@ impl Worker {
         }
     }
 
-    /// When there is something to do.
+    /// The time of the next task, nanoseconds, if there is one.
     fn next_ns(&self) -> Option<u64> {
         let moving = self.watched.values().any(|watched| !watched.walks.is_empty());
         let step = moving.then(|| self.bucket.ready_ns(STEP_BYTES));
@@ -158,7 +159,7 @@ impl Worker {
             Order::Watch(subject) => self.watch(*subject),
             Order::Forget(app) => {
                 self.watched.remove(&app);
-                // There may be room now for those that had none.
+                // There may be room now for applications that had none.
                 let now = monotonic_ns();
                 let lack = |watched: &&mut Watched| matches!(watched.told, Some((_, Verdict::Spilled(_))));
                 for watched in self.watched.values_mut().filter(lack) {
@@ -215,7 +216,7 @@ impl Worker {
         }
     }
 
-    /// Looks at one application, reports what has changed, and goes on from there if it is watched.
+    /// Looks at one application, reports the changes, and goes on from there if it is watched.
     fn look(&mut self, subject: &Subject, always: bool) {
         let app = subject.app;
         let sample = match sample(subject, &self.places) {
@@ -230,7 +231,7 @@ impl Worker {
                 return;
             }
         };
-        // What has been moved since is free no more.
+        // Memory that has been moved there since is free no more.
         let nodes = if always { self.nodes.clone() } else { numa::node_memory().unwrap_or_default() };
         let (rate, now) = (self.bucket.rate(), monotonic_ns());
         let verdict = judge(&subject.aim, &sample, &nodes, &self.places.distances, rate, now);
@@ -259,7 +260,7 @@ impl Worker {
         }
     }
 
-    /// One step for every application whose pages are being moved.
+    /// Moves one step for every application whose pages are being moved.
     fn move_some(&mut self) {
         let apps: Vec<u64> = self.watched.iter().filter(|(_, it)| !it.walks.is_empty()).map(|(app, _)| *app).collect();
         for app in apps {
@@ -274,7 +275,7 @@ impl Worker {
                 let (bytes, left) = (watched.moved, watched.unmoved);
                 watched.walks.clear();
                 watched.barren = bytes < watched.to_move / BARREN;
-                // What is there now is looked at soon; nothing has changed for the application.
+                // The pages are looked at again soon; nothing has changed for the application.
                 let now = monotonic_ns();
                 let soon = now + 100_000_000;
                 watched.schedule.next_ns = Some(watched.schedule.next_ns.map_or(soon, |at| at.min(soon)));

@@ -1,5 +1,5 @@
-//! The thread itself, on real processes. On a machine of one node nothing moves; what does is
-//! tested in guests with several.
+//! Tests of the thread itself, on real processes. On a machine of one node nothing moves; guests
+//! with several nodes test the moves.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command};

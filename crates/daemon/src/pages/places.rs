@@ -1,4 +1,4 @@
-//! Where the pages of an application should be: the nodes with memory that are nearest to its
+//! Chooses the nodes for the pages of an application: the nodes with memory that are nearest to its
 //! processors or to its home, and the memory policy that puts new pages there.
 
 use numaestro_engine::PageHome;
@@ -13,7 +13,7 @@ pub(super) fn memory_nodes(machine: &Machine) -> impl Iterator<Item = NumaNodeId
     machine.numa_nodes().iter().enumerate().filter(has_memory).map(|(at, _)| NumaNodeId(at as u32))
 }
 
-/// Nodes of these processors, with the number of those.
+/// Nodes of these processors, with the number of processors on each.
 pub(super) fn nodes_of(machine: &Machine, pus: &PuSet) -> Vec<(NumaNodeId, u64)> {
     let mut counts = vec![0; machine.numa_nodes().len()];
     for pu in pus {
@@ -55,7 +55,7 @@ pub(super) fn policy_for(wanted: Option<PageHome>, places: &[u32]) -> Option<Mem
     Some(MemoryPolicy { mode, nodes })
 }
 
-/// The same nodes, whatever the number of processors on each.
+/// Says whether the nodes are the same, with any number of processors on each.
 pub(super) fn are_same_nodes(before: &[(u32, u64)], now: &[(u32, u64)]) -> bool {
     before.len() == now.len() && before.iter().zip(now).all(|(before, now)| before.0 == now.0)
 }

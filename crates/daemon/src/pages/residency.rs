@@ -1,4 +1,4 @@
-//! Where the memory of an application is: its residency by node, read from `numa_maps`.
+//! Reads the residency of an application, its bytes on each node, from `numa_maps`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ pub(crate) struct Subject {
     pub(crate) pid: u32,
     /// Clock ticks after boot: with `pid`, the process.
     pub(crate) start_time: u64,
-    /// All that descends from it without the subtrees of these; `None`: that process alone.
+    /// All its descendants without the subtrees of these; `None`: that process alone.
     pub(crate) tree: Option<BTreeSet<u32>>,
     /// Set by [`super::Pages`].
     pub(super) aim: Aim,

@@ -1,4 +1,4 @@
-//! The picture of memory that people see. It changes nothing.
+//! Gives the picture of memory that people see. It changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use numaestro_topology::{CpuSet, Machine, NumaNode};
 use super::{Pages, Verdict};
 
 impl Pages {
-    /// Where an application's memory was at the latest look; `None` before the first.
+    /// The residency of an application at the latest look; `None` before the first.
     pub(crate) fn status(&self, app: u64) -> Option<MemoryStatus> {
         let memory = self.by_app.get(&app)?;
         let (sample, verdict, at_ns) = memory.seen.as_ref()?;

@@ -1,5 +1,5 @@
-//! What the engine says, done: pages written, threads moved, programs stopped, waiting commands
-//! answered.
+//! Carries out the engine's actions: writes pages, moves threads, stops programs, answers waiting
+//! commands.
 
 use numaestro_abi::control::Reply;
 use numaestro_engine::{Action, Event, PageHome};
@@ -130,7 +130,7 @@ impl Shell {
     /// and find their caches again.
     fn go_on(&mut self, app: u64) {
         let Some(entry) = self.programs.get(app) else { return };
-        // What it did not do while it was stopped says nothing about it.
+        // Its idleness while it was stopped says nothing about it.
         self.events.extend(self.sensors.phases.renew(app));
         self.actuators.keep_within_target(entry);
         self.actuators.stops.resume(app);
@@ -157,8 +157,8 @@ impl Shell {
         self.actuators.pages.aim(app, &self.site.machine, home, pus)
     }
 
-    /// Tells the mover of an application that is somewhere else, or whose pages should be. After it
-    /// was told itself.
+    /// Tells the mover of an application that has moved, or whose pages should move. The
+    /// application itself is told before.
     fn watch_pages(&mut self, app: u64) {
         if !self.engine.controls_pages() || !self.actuators.pages.has_moved(app) {
             return;

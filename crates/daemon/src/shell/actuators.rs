@@ -1,5 +1,5 @@
-//! The actuators together: which of them carries a decision out for an application, and whether the
-//! system refused it.
+//! The actuators together: decides which of them carries a decision out for an application, and
+//! remembers whether the system refused it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(super) struct Actuators {
     denied: BTreeMap<u64, String>,
 }
 
-/// What the page of an application says.
+/// The content of an application's page.
 fn content<'a>(app: &'a App, pages: &'a Pages) -> Content<'a> {
     Content { allocation: &app.allocation, class: app.options.class, memory: pages.told(app.number) }
 }
@@ -45,7 +45,7 @@ impl Actuators {
         }
     }
 
-    /// Why the system does not let us move an application, if it does not.
+    /// The reason why the system does not let us move an application, if it does not.
     pub(super) fn denied(&self, app: u64) -> Option<&str> {
         self.denied.get(&app).map(String::as_str)
     }
@@ -86,8 +86,8 @@ impl Actuators {
         }
     }
 
-    /// All that descends from an application's root, without other applications; `None` for one
-    /// with a page: what it starts is an application of its own.
+    /// All descendants of an application's root, without other applications; `None` for one with a
+    /// page: a program that it starts is an application of its own.
     fn tree(&self, app: &App, programs: &Programs) -> Option<BTreeSet<u32>> {
         (!self.shared_pages.has(app.number)).then(|| programs.other_roots(app.pid()))
     }

@@ -17,7 +17,7 @@ use crate::obligations::{Allocation, Wants};
 use crate::programs::{App, Programs};
 use crate::wakeups::token;
 
-/// How long the end is held up by what does not let itself be given back. Usually it takes
+/// Longest delay of the end by affinities that cannot be given back at once. Usually it takes
 /// milliseconds.
 const PATIENCE_AT_END: Duration = Duration::from_secs(2);
 
@@ -32,7 +32,7 @@ pub(crate) struct Newcomer {
     pub(crate) options: Options,
 }
 
-/// Whether a process is the manager, an application, or belongs to one.
+/// Says whether a process is the manager, an application, or belongs to one.
 pub(super) fn manages(programs: &Programs, actuators: &Actuators, pid: u32) -> bool {
     let own = std::process::id();
     let ours = |pid: &u32| *pid == own || programs.of_pid(*pid).is_some() || actuators.trees.has_member(*pid);
@@ -143,8 +143,8 @@ impl Shell {
         self.feed(Event::Arrive { app: AppId(app), wish });
     }
 
-    /// The event of an application that a fresh engine is told of; `claim`: the processors it has,
-    /// which is none for one that is not to be given what somebody after it will claim.
+    /// The event of an application that a fresh engine is told of; `claim`: the processors it has;
+    /// none for an application that is not to be given processors that a later one will claim.
     pub(super) fn arrival_again(&self, entry: &App, request: u32, claim: Option<PuSet>) -> Event {
         Event::Arrive { app: AppId(entry.number), wish: self.wish(entry, request, claim) }
     }
@@ -179,14 +179,14 @@ impl Shell {
         }
         self.events.push(Event::Request { app: AppId(app), processors });
         if processors > before {
-            // It may want what others hold without need.
+            // It may want processors that others hold without need.
             for other in self.programs.numbers().into_iter().filter(|other| *other != app) {
                 self.observe_demand_soon(other);
             }
         }
     }
 
-    /// Lets a wrapper's processes run anywhere: they only wait for what is inside.
+    /// Lets a wrapper's processes run anywhere: they only wait for the programs inside.
     pub(super) fn widen(&mut self, app: u64) {
         self.place_on(app, &self.site.usable.clone());
     }
@@ -222,7 +222,7 @@ impl Shell {
         Some(gone)
     }
 
-    /// An application is gone or let go; what it had is free.
+    /// An application is gone or let go; its processors become free.
     pub(crate) fn depart(&mut self, app: u64) {
         self.remove(app);
         self.settle();
@@ -243,12 +243,12 @@ impl Shell {
         self.programs.roots().chain(self.actuators.trees.all_strays()).collect()
     }
 
-    /// Whether a process is the manager, an application, or belongs to one.
+    /// Says whether a process is the manager, an application, or belongs to one.
     pub(crate) fn manages(&self, pid: u32) -> bool {
         manages(&self.programs, &self.actuators, pid)
     }
 
-    /// Why the system does not let us move an application, if it does not.
+    /// The reason why the system does not let us move an application, if it does not.
     pub(crate) fn denied(&self, app: u64) -> Option<String> {
         self.actuators.denied(app).map(str::to_owned)
     }

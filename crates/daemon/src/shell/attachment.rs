@@ -1,9 +1,9 @@
-//! Programs with a page: how they attach, what they say of themselves, and the wrappers around
-//! them.
+//! Programs with a page: attaches them, takes in their reports about themselves, and finds the
+//! wrappers around them.
 //!
-//! What a program says of itself is clamped to what is possible; within that it is believed. One
-//! that exaggerates its speedup keeps processors that others could use better, but never more than
-//! its request.
+//! A program's report about itself is clamped to possible values; within these it is believed. A
+//! program that exaggerates its speedup keeps processors that others could use better, but never
+//! more than its request.
 
 use std::os::fd::BorrowedFd;
 
@@ -19,10 +19,10 @@ use tracing::warn;
 use super::{Newcomer, Shell};
 use crate::demand::Demands;
 
-/// Speedup that a processor can bring at most, thousandths: what is above is no measurement.
+/// Speedup that a processor can bring at most, thousandths: a higher value is no measurement.
 const SPEEDUP_MILLI_MAX: u64 = 1_000_000;
 
-/// How a program with these runtimes is steered.
+/// The class of a program with these runtimes.
 fn class_of(runtimes: u32) -> Class {
     if runtimes & (runtime::GOMP | runtime::KMP | runtime::API) != 0 { Class::Malleable } else { Class::Setter }
 }
@@ -38,10 +38,10 @@ impl Shell {
     }
 
     /// Makes a process an application with a page. `wrapper`: the application around it; `claim`:
-    /// what it had from a former manager.
+    /// its processors from a former manager.
     ///
-    /// The page is there before the engine is told, so that what it decides is in the page when the
-    /// program gets it.
+    /// The page is there before the engine is told, so that the engine's decision is in the page
+    /// when the program gets it.
     pub(crate) fn attach(
         &mut self,
         newcomer: Newcomer,
@@ -69,7 +69,7 @@ impl Shell {
         Ok(app)
     }
 
-    /// A known application attaches: it gets a new page, and says what it found out about itself.
+    /// A known application attaches: it gets a new page, and reports its findings about itself.
     pub(crate) fn attach_again(&mut self, app: u64, runtimes: u32, threads_max: u32) -> Result<(), HostError> {
         self.open_page(app)?;
         self.read_quota(app);
@@ -79,7 +79,7 @@ impl Shell {
         let class = class_of(runtimes);
         let changed = std::mem::replace(&mut entry.class, class) != class;
         let wish = entry.wants.wish();
-        // With a page it is no wrapper, whatever runs below it.
+        // With a page it is no wrapper, even if programs run below it.
         if std::mem::take(&mut entry.wrapped) > 0 {
             for other in self.programs.iter_mut().filter(|other| other.wrapper == Some(app)) {
                 other.wrapper = None;
@@ -105,8 +105,8 @@ impl Shell {
         }
     }
 
-    /// An application could use as many processors as its largest team has threads, within what the
-    /// user allows.
+    /// An application could use as many processors as its largest team has threads, within the
+    /// limit that the user sets.
     fn limit_to_team(&mut self, app: u64, threads_max: u32) {
         let Some(entry) = self.programs.get_mut(app) else { return };
         let threads = if threads_max == 0 { u32::MAX } else { threads_max };
@@ -131,7 +131,7 @@ impl Shell {
         self.feed(Event::Adopted { app: AppId(app), epoch });
     }
 
-    /// Processors that an application may ask for, from what it says; 0 = no wish of its own.
+    /// Processors that an application may ask for, by its own number; 0 = no wish of its own.
     fn wanted(&self, app: u64, processors: u32) -> Option<u32> {
         let entry = self.programs.get(app)?;
         let most = entry.options.max.unwrap_or(u32::MAX);
@@ -147,7 +147,7 @@ impl Shell {
     }
 
     /// The program says how many processors it can use, and in its page which are idle: the engine
-    /// takes only those that are its own, or that it is to vacate.
+    /// takes only idle processors that are its own, or that it is to vacate.
     pub(crate) fn demanded(&mut self, app: u64, processors: u32) {
         let Some(processors) = self.wanted(app, processors) else { return };
         let Some(idle) = self.actuators.shared_pages.get(app).map(SharedPage::idle) else { return };
@@ -160,8 +160,8 @@ impl Shell {
         }
     }
 
-    /// The program has measured its speedup. Only what is possible reaches the engine, which drops
-    /// what was not measured with the present allocation.
+    /// The program has measured its speedup. Only possible values reach the engine, which drops
+    /// values that were not measured with the present allocation.
     pub(crate) fn measured(&mut self, app: u64, processors: u32, speedup_milli: u32) {
         let most = u64::from(processors) * SPEEDUP_MILLI_MAX;
         let possible = speedup_milli > 0 && u64::from(speedup_milli) <= most;
@@ -177,8 +177,9 @@ impl Shell {
         }
     }
 
-    /// An application that attaches below one without a page makes that one a wrapper: which one,
-    /// and its options. What one user starts as another is no part of the program around it.
+    /// An application that attaches below one without a page makes that one a wrapper: returns the
+    /// wrapper and its options. A program that one user starts as another is no part of the program
+    /// around it.
     pub(crate) fn around(&self, pid: u32, uid: u32) -> Option<(u64, Options)> {
         let app = procfs::ancestors(pid).into_iter().find_map(|pid| self.programs.of_pid(pid))?;
         let entry = self.programs.get(app)?;

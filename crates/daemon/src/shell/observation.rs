@@ -1,5 +1,5 @@
-//! The shell's sensors at work: each is looked at when its time has come or its descriptor is
-//! ready, and what it saw becomes events.
+//! The shell's sensors at work: looks at each when its time has come or its descriptor is ready,
+//! and turns its observations into events.
 
 use numaestro_host::poll::Ready;
 use numaestro_host::procfs;
@@ -78,7 +78,8 @@ impl Shell {
         }
     }
 
-    /// Begins a row of looks at one application, if it has no page that says what it can use.
+    /// Begins a row of looks at one application, if it has no page that says how many processors it
+    /// can use.
     pub(super) fn observe_demand_soon(&mut self, app: u64) {
         let unstarted = |app: &App| app.is_wrapper() || app.asker.is_some();
         if self.programs.get(app).is_some_and(|app| !unstarted(app)) && !self.actuators.shared_pages.has(app) {
@@ -153,7 +154,7 @@ impl Shell {
         let Some(entry) = self.programs.get(app).filter(|entry| entry.asker.is_none()) else { return };
         let cpus = match entry.allocation.target() {
             Some(target) if !entry.is_wrapper() && entry.allocation.is_adopted() => target.cpus.clone(),
-            // It may still be on what it had before.
+            // It may still be on its former processors.
             _ => self.site.usable.clone(),
         };
         let mask = (!self.actuators.shared_pages.has(app)).then(|| self.every_processor());
@@ -165,7 +166,7 @@ impl Shell {
         }
     }
 
-    /// Every processor of the machine, also those that are offline.
+    /// Every processor of the machine, offline ones included.
     fn every_processor(&self) -> CpuSet {
         let mut all = self.site.machine.os_cpuset(&self.site.machine.all());
         all.or_with(self.site.machine.offline());
@@ -190,8 +191,8 @@ impl Shell {
         self.actuators.pages.look(connection, all, &self.site.machine, &self.wakeups)
     }
 
-    /// One of the files of cgroups has been written, or may have been: everybody's limits, and what
-    /// follows from them.
+    /// One of the files of cgroups has been written, or may have been: reads all limits anew, and
+    /// applies them.
     fn observe_quotas(&mut self) {
         for app in self.programs.numbers() {
             let before = self.sensors.quotas.of(app).most;

@@ -20,7 +20,7 @@ use crate::state::{SavedApp, State};
 pub(crate) type NameOf<'a> = &'a dyn Fn(u32) -> Option<String>;
 
 impl Shell {
-    /// Everything there is to see, now. `started_ns`: when the manager has started.
+    /// Everything there is to see, now. `started_ns`: start of the manager.
     pub(crate) fn status(&self, name_of: NameOf<'_>, started_ns: u64) -> Status {
         let now = monotonic_ns();
         let ledger = self.engine.snapshot();
@@ -75,7 +75,7 @@ impl Shell {
         }
     }
 
-    /// One sentence: what the engine says, and what the system adds.
+    /// One sentence: the engine's reason, and the system's.
     fn why(&self, app: &App, known: Option<&str>) -> String {
         let number = app.number;
         let allowed = self.sensors.quotas.of(number);

@@ -1,5 +1,6 @@
-//! The machine has changed: processors that go and come become events; a machine that its tree
-//! cannot say any more is read anew, and everybody claims what they have of a fresh engine.
+//! The machine has changed: processors that go and come become events; a machine that its topology
+//! tree does not describe any more is read anew, and all applications claim their processors of a
+//! fresh engine.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +32,7 @@ impl Shell {
         let before = std::mem::replace(&mut self.site.usable, usable);
         if !gone.is_empty() || !back.is_empty() {
             info!(%before, now = %self.site.usable, "processors have gone or come");
-            // Those that come first: the last one cannot go.
+            // Processors that come back first: the last one cannot go.
             self.events.extend(back.into_iter().map(|pu| Event::Online { pu }));
             self.events.extend(gone.into_iter().map(|pu| Event::Offline { pu }));
             self.settle();
@@ -50,8 +51,7 @@ impl Shell {
             let wish = entry.wants.wish();
             let within = self.sensors.quotas.of(app).within(before);
             let asked_for_all = entry.wants.request() >= within && !entry.is_wrapper();
-            // What its cgroup allows is more than all of few processors, and may be less than all
-            // of many.
+            // The limit of its cgroup may be above all of few processors, and below all of many.
             self.read_quota(app);
             if wish > before && asked_for_all {
                 self.ask_for(app, wish);
@@ -60,8 +60,8 @@ impl Shell {
         }
     }
 
-    /// Processors that the engine gives out though they are gone, and those it does not though they
-    /// are back.
+    /// Processors that the engine gives out though they are gone, and processors that it does not
+    /// though they are back.
     fn out_of_step(&self, usable: &CpuSet) -> (Vec<PuId>, Vec<PuId>) {
         let (mut gone, mut back) = (Vec::new(), Vec::new());
         for entry in self.engine.snapshot().pus {
@@ -91,8 +91,8 @@ impl Shell {
         }
     }
 
-    /// There are processors that the tree does not have: it is read again, and everybody claims
-    /// what they have in it.
+    /// There are processors that the tree does not have: it is read again, and all applications
+    /// claim their processors in it.
     fn renew(&mut self, wanted: &CpuSet) {
         let site = match Site::read(&self.config) {
             Ok(found) => found,
@@ -137,8 +137,8 @@ impl Shell {
         owned
     }
 
-    /// Tells a fresh engine of every application, and of the processors that it has: those that it
-    /// owned, where that is known, else those that it was told.
+    /// Tells a fresh engine of every application, and of its processors: those that it owned, where
+    /// these are known, else those that it was told.
     pub(super) fn everybody_claims(&mut self, owned: Option<&BTreeMap<u64, CpuSet>>) {
         self.events = Feed::default();
         self.sensors.phases.begin_anew();
@@ -157,7 +157,7 @@ impl Shell {
             let event = if app.is_wrapper() {
                 self.arrival_again(app, 0, None)
             } else if claim.is_none() && told.is_some() {
-                // It must not be given what an application after it will claim.
+                // It must not be given processors that a later application will claim.
                 later.push(Event::Request { app: AppId(app.number), processors: request });
                 self.arrival_again(app, 0, None)
             } else {

@@ -1,4 +1,4 @@
-//! The sensors together, and the values that they are given of applications.
+//! The sensors together, and the values of applications that they get.
 
 use std::path::PathBuf;
 

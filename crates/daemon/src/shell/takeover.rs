@@ -1,5 +1,4 @@
-//! What the shell takes over from a former manager that was killed: applications, with what they
-//! have.
+//! Takes over the applications of a killed manager, with their processors.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +54,8 @@ impl Shell {
         }
     }
 
-    /// The processors that an application of a former manager has: what was saved, unless the
-    /// kernel knows better. Programs may have been told more since, and have moved.
+    /// The processors that an application of a former manager has: the saved ones, unless the
+    /// kernel knows better. Programs may have got later decisions, and have moved.
     fn claim_of(&self, saved: &SavedApp) -> CpuSet {
         let known: CpuSet = saved.cpus.parse().unwrap_or_default();
         if saved.shared {
@@ -74,7 +73,7 @@ impl Shell {
     }
 
     /// Every application of a former manager is there: groups that it left are dissolved.
-    /// `origins`: where their processes came from.
+    /// `origins`: the groups of origin of their processes.
     pub(crate) fn clear_former_groups(&mut self, origins: &BTreeMap<u64, String>) {
         self.actuators.cpusets.clear(origins, &self.site.usable, &mut self.wakeups);
     }

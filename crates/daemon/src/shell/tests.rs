@@ -1,5 +1,5 @@
-//! The shell without the manager's loop: what it keeps when its policy fails, and when the machine
-//! changes.
+//! Tests of the shell without the manager's loop: of the state it keeps when its policy fails, and
+//! when the machine changes.
 
 use std::process::{Child, Command};
 
@@ -50,7 +50,7 @@ fn a_failed_policy_is_followed_by_the_simplest_one_and_everybody_keeps_what_he_h
 
 #[test]
 fn who_came_when_there_were_few_processors_gets_more_when_there_are() {
-    // The affinity of the thread that is the manager here says what it may give out.
+    // The affinity of the thread that is the manager here sets the processors that it may give out.
     let before = affinity::get(0).unwrap();
     if before.len() < 2 {
         numaestro_skip::skip!("one processor only");
@@ -62,7 +62,7 @@ fn who_came_when_there_were_few_processors_gets_more_when_there_are() {
     let had = cpus(&shell, app);
     affinity::set(0, &before).unwrap();
     shell.observe_machine();
-    // A fresh engine gives everybody a moment to claim what they have.
+    // A fresh engine gives all applications a moment to claim their processors.
     std::thread::sleep(std::time::Duration::from_millis(5));
     shell.feed(Event::Timer);
     let has = cpus(&shell, app);

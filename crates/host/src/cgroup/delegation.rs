@@ -1,6 +1,5 @@
-//! Whether a subtree of cgroup v2 has been given to this process: it may write there, the cpuset
-//! controller is there, nobody else lives in it, and nobody else looks after it. It must not know
-//! what is done with it.
+//! Decides whether a subtree of cgroup v2 has been given to this process: it may write there, the
+//! cpuset controller is there, no other process lives in it, and no other manager looks after it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ pub(super) const OWN_GROUP: &str = "manager";
 /// since 236.
 const MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
 
-/// What the machine offers for cpusets.
+/// The support for cpusets that the machine offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Support {
     /// A subtree that has been delegated to us: the group as `/proc/PID/cgroup` names it, and its
@@ -25,7 +24,7 @@ pub enum Support {
         /// As this process sees it.
         directory: PathBuf,
     },
-    /// cgroup v2, but not ours or without the controller: one clause says what is missing.
+    /// cgroup v2, but not ours or without the controller; the reason, one clause.
     NotDelegated(String),
     /// Only cgroup v1 has the cpuset controller here.
     VersionOne,
@@ -64,7 +63,8 @@ impl Support {
     }
 }
 
-/// Whether a directory is for us, whose only processes are `own`; or what is missing.
+/// Decides whether a directory whose only processes are `own` is for us. The error is the reason
+/// why not.
 fn is_given(directory: &Path, own: &[u32], systemd: bool) -> Result<(), String> {
     let shown = directory.display();
     let read = |file: &str| fs::read_to_string(directory.join(file)).unwrap_or_default();

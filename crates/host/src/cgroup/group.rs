@@ -1,5 +1,4 @@
-//! One program's group: its processors, its memory, its processes. It must not know which program
-//! it is.
+//! One program's group: sets its processors and its memory, and moves processes into it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +21,7 @@ impl Group {
         Self { directory }
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }

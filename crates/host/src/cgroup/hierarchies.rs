@@ -1,5 +1,4 @@
-//! Which hierarchies of cgroups are mounted where, and in which groups a process is. It must not
-//! know what groups are good for.
+//! Finds the mounted hierarchies of cgroups, and the groups of a process in them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +12,7 @@ use crate::error::{self, HostError};
 struct Mount {
     /// The group that is mounted: `/`, unless a container or a bind mount shows a part only.
     group: String,
-    /// Where.
+    /// The mount point.
     point: PathBuf,
 }
 
@@ -21,7 +20,7 @@ impl Mount {
     /// The directory of a group, if this mount shows it.
     fn directory(&self, group: &str) -> Option<PathBuf> {
         let shown = if self.group == "/" { group } else { group.strip_prefix(self.group.as_str())? };
-        // `/../x`: outside of what this process may see (cgroup_namespaces(7)).
+        // `/../x`: outside the part that this process may see (cgroup_namespaces(7)).
         let relative = shown.trim_start_matches('/');
         if (!shown.is_empty() && !shown.starts_with('/')) || relative.split('/').any(|part| part == "..") {
             return None;
@@ -52,12 +51,13 @@ pub struct Place {
 }
 
 impl Hierarchies {
-    /// Those of this system.
+    /// Reads the hierarchies of this system.
     pub fn read() -> Self {
         Self::read_under("/")
     }
 
-    /// Those of a system below another root, which has `proc` and the mount points in it.
+    /// Reads the hierarchies of a system below another root, which has `proc` and the mount points
+    /// in it.
     pub fn read_under(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
         let text = fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default();
@@ -144,8 +144,8 @@ impl Hierarchies {
         self.unified.as_ref()?.directory(group)
     }
 
-    /// Processors that the cpuset of a process lets it have now, whichever version that is in, and
-    /// the files whose writing would change that. `None`: there is no cpuset above it.
+    /// Processors that the cpuset of a process lets it have now, in either version, and the files
+    /// that change them when written. `None`: there is no cpuset above it.
     pub fn cpuset_of(&self, pid: u32) -> Result<(Option<CpuSet>, Vec<PathBuf>), HostError> {
         let place = self.place(pid)?;
         let (chain, effective) = match &place.cpuset {
@@ -161,8 +161,8 @@ impl Hierarchies {
         Ok((cpus, files.filter(|file| file.exists()).collect()))
     }
 
-    /// Directories of a group of version 2 and of those above it, the group's own first, as far as
-    /// they are shown.
+    /// Directories of a group of version 2 and of the groups above it, the group's own first, as
+    /// far as they are shown.
     pub fn unified_chain(&self, group: &str) -> Vec<PathBuf> {
         chain(self.unified.as_ref(), group)
     }

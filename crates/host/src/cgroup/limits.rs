@@ -1,5 +1,5 @@
-//! What the groups above a process allow it: quotas of processor time, and limits it would lose by
-//! being moved to another group. It must not know what is made of them.
+//! Reads the limits that the groups above a process set: quotas of processor time, and the limits
+//! that it would lose by a move to another group.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,11 +34,11 @@ pub struct Limits {
     /// A limit (or share) of a group that the process would not be under any more in a group of
     /// ours; `FILE is VALUE`.
     pub bound: Option<String>,
-    /// Files whose change would change this. For notices; they exist now.
+    /// Files that change these limits when they change. For notices; they exist now.
     pub files: Vec<PathBuf>,
 }
 
-/// Files of version 2, with what they say where nothing is limited.
+/// Files of version 2, with their contents where nothing is limited.
 const UNLIMITED: [(&str, &[&str]); 16] = [
     ("cpu.max", &["max"]),
     ("cpu.weight", &["100"]),
@@ -59,8 +59,8 @@ const UNLIMITED: [(&str, &[&str]); 16] = [
 ];
 
 impl Limits {
-    /// Of process `pid`; `home` is the group of version 2 below which it might be moved, if there
-    /// is one.
+    /// Reads the limits of process `pid`; `home` is the group of version 2 below which it might be
+    /// moved, if there is one.
     pub fn of(hierarchies: &Hierarchies, pid: u32, home: Option<&str>) -> Result<Self, HostError> {
         let place = hierarchies.place(pid)?;
         let mut limits = Self::default();
@@ -111,7 +111,7 @@ fn bound(hierarchies: &Hierarchies, group: &str, home: &str) -> Option<String> {
         if common.contains(&above) {
             return None;
         }
-        // What we have set ourselves.
+        // We have set these limits ourselves.
         if above.strip_prefix(home).is_some_and(|rest| rest.starts_with('/')) {
             continue;
         }
@@ -191,7 +191,7 @@ mod tests {
         check("cg/a/b/cpu.max", "1000 100000\n", Some("cpu.max of its cgroup /a/b is 1000"));
         check("cg/a/b/cpuset.cpus", "0-3\n", Some("cpuset.cpus of its cgroup /a/b is 0-3"));
         check("cg/a/pids.max", "99\n", Some("pids.max of its cgroup /a is 99"));
-        // What holds above both holds after the move too.
+        // A limit above both groups holds after the move too.
         check("cg/memory.max", "5\n", None);
         check("cg/s/memory.max", "5\n", None);
     }

@@ -1,5 +1,4 @@
-//! A delegated subtree in which there is one group for each program, and one for the manager. It
-//! must not know who should have what.
+//! A delegated subtree with one group for each program, and one for the manager.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +9,8 @@ use super::hierarchies::ancestry;
 use super::{Hierarchies, Support};
 use crate::error::{self, HostError};
 
-/// Groups of programs are called so, with their number. What is called otherwise is not ours.
+/// The names of programs' groups begin so; their number follows. A group with another name is not
+/// ours.
 const PREFIX: &str = "app-";
 
 /// See the file's header.
@@ -25,7 +25,7 @@ pub struct Subtree {
     moved: bool,
 }
 
-/// What has become of the processes of a group.
+/// The fate of the processes of a dissolved group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
     /// They are in this group now.
@@ -75,7 +75,7 @@ impl Subtree {
         &self.group
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -109,18 +109,18 @@ impl Subtree {
         Ok(self.hierarchies.place(pid)?.unified.unwrap_or_default())
     }
 
-    /// The program in whose group of ours this is.
+    /// The program whose group contains `group`.
     pub fn app_of(&self, group: &str) -> Option<u64> {
         let inside = group.strip_prefix(self.group.as_str())?.strip_prefix('/')?.strip_prefix(PREFIX)?;
         inside.split('/').next()?.parse().ok()
     }
 
-    /// Takes a group's limits away and moves all that is in it back to where it came from, or to
-    /// the next group above that takes it. Where nothing does they stay, unlimited. Its directory
-    /// stays too: see [`Group::remove`].
+    /// Takes a group's limits away and moves its processes back to their group of origin, or to the
+    /// next group above that takes them. Where no group takes them they stay, unlimited. Its
+    /// directory stays too: see [`Group::remove`].
     pub fn dissolve(&self, group: &Group, origin: &str) -> Left {
         // First of all: groups that a program has made below keep their processes, and go on with
-        // what there is here.
+        // the processors of this group.
         let none = numaestro_topology::CpuSet::default();
         let unlimited = [group.set_cpus(&none), group.set_mems(&none)];
         let refused = unlimited.into_iter().filter_map(Result::err).find(|cause| !cause.is_gone());

@@ -1,5 +1,4 @@
-//! `/proc/PID/numa_maps`: where the pages of a process are, area by area. It must not know where
-//! they should be.
+//! Reads `/proc/PID/numa_maps`: the nodes of a process's pages, area by area.
 //!
 //! The kernel counts by walking the page tables, which takes about 10 ns a page; the process goes
 //! on meanwhile, but cannot map or unmap.
@@ -14,7 +13,7 @@ use crate::error::{self, HostError};
 /// One area of a process's memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Area {
-    /// Where it begins.
+    /// Address of its first byte.
     pub start: u64,
     /// Its policy, or else that of the process's first thread, in the kernel's words: `default`,
     /// `prefer=static:1`, `bind:0-1`.
@@ -26,7 +25,7 @@ pub struct Area {
     pub anonymous: u64,
     /// All its pages that are there, by OS index of the node.
     pub by_node: Vec<(u32, u64)>,
-    /// Bytes of a page: 4096, or what a huge page of this area has. Transparent huge pages are
+    /// Bytes of a page: 4096, or the size of this area's huge pages. Transparent huge pages are
     /// counted in small ones.
     pub page_bytes: u64,
 }
@@ -100,8 +99,8 @@ pub struct Residence {
 }
 
 impl Residence {
-    /// Adds an area. Where own and other pages are mixed, as in a library's data, they count as
-    /// what most of them are.
+    /// Adds an area. Where own and other pages are mixed, as in a library's data, all count as the
+    /// kind of the majority.
     pub fn add(&mut self, area: &Area) {
         let places = if area.is_anonymous() { &mut self.anonymous } else { &mut self.other };
         for (node, pages) in &area.by_node {
@@ -110,7 +109,7 @@ impl Residence {
     }
 }
 
-/// Where the pages of `pid` are.
+/// Counts the pages of `pid` on each node.
 pub fn residence(pid: u32) -> Result<Residence, HostError> {
     let mut sum = Residence::default();
     for area in numa_maps(pid)? {

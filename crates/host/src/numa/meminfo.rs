@@ -1,5 +1,4 @@
-//! What memory a node has, from `/sys/devices/system/node/nodeN/meminfo`. It must not know who uses
-//! it.
+//! Reads the total and free memory of a node from `/sys/devices/system/node/nodeN/meminfo`.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +12,11 @@ pub struct NodeMemory {
     pub node: u32,
     /// All that the kernel manages.
     pub total: u64,
-    /// What nobody uses. Page cache is not counted: a page that finds its preferred node full of it
-    /// goes to another node.
+    /// Bytes that nobody uses. Page cache is not counted: a page that finds its preferred node full
+    /// of it goes to another node.
     pub free: u64,
-    /// What the kernel keeps back of it: below this (the zones' high watermarks) it rather takes
-    /// memory of other nodes.
+    /// Bytes of it that the kernel keeps back: below them (the zones' high watermarks) it rather
+    /// takes memory of other nodes.
     pub reserve: u64,
 }
 

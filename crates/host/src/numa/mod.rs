@@ -1,8 +1,7 @@
-//! Memory of nodes: where pages are, where new ones go, and moving them. It must not know where
-//! pages should be.
+//! Memory of nodes: counts the pages of a process, directs new ones, and moves pages.
 //!
 //! * [`numa_maps`], [`residence`]: where a process's pages are, by the kernel's own count.
-//! * [`node_memory`]: what nodes have and what of it is free.
+//! * [`node_memory`]: the total and free memory of each node.
 //! * [`own_policy`], [`set_own_policy`]: where the calling thread's new pages go.
 //! * [`Walk`]: moves pages of a process, a batch at a time.
 

@@ -1,5 +1,6 @@
-//! Where the calling thread's new pages go: `set_mempolicy(2)`, `get_mempolicy(2)`. A policy is
-//! inherited by new threads and kept across `exec`. It must not know which node is the right one.
+//! Reads and sets the memory policy of the calling thread, which directs its new pages:
+//! `set_mempolicy(2)`, `get_mempolicy(2)`. A policy is inherited by new threads and kept across
+//! `exec`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +10,16 @@ use numaestro_topology::CpuSet;
 use super::{NODE_WORDS, mask_of};
 use crate::error::{self, HostError};
 
-/// Where to. The numbers are the kernel's, as `numaif.h` has them.
+/// The mode of a memory policy. The numbers are the kernel's, as `numaif.h` has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Mode {
     /// To the node of the processor that touches first.
     Default = 0,
-    /// To the node named, and what does not fit to the nearest.
+    /// To the node named; pages that do not fit go to the nearest.
     Preferred = 1,
-    /// To the nodes named and no others: what does not fit is an error or the end of the program.
+    /// To the nodes named and no others: a page that does not fit is an error or the end of the
+    /// program.
     Bind = 2,
     /// To the nodes named in turn.
     Interleave = 3,
@@ -33,12 +35,12 @@ impl Mode {
 }
 
 /// A memory policy, as this project sets it: the nodes named stay as they are when the cpuset
-/// changes (`MPOL_F_STATIC_NODES`). Nobody else does that as a rule, so it also tells whose policy
-/// it is. As text: `default`, `prefer=static:1`, `interleave=static:0-3`, which is how the kernel
-/// writes it in `numa_maps`.
+/// changes (`MPOL_F_STATIC_NODES`). Other programs do not as a rule, so the flag also marks the
+/// policy as ours. As text: `default`, `prefer=static:1`, `interleave=static:0-3`, which is how the
+/// kernel writes it in `numa_maps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryPolicy {
-    /// Where to.
+    /// The mode.
     pub mode: Mode,
     /// OS indices of nodes; none for [`Mode::Default`].
     pub nodes: CpuSet,
@@ -48,7 +50,7 @@ pub struct MemoryPolicy {
 const STATIC_NODES: u32 = 1 << 15;
 
 impl MemoryPolicy {
-    /// What a thread has that nobody has said anything to.
+    /// The policy of a thread for which nobody has set one.
     pub fn none() -> Self {
         Self { mode: Mode::Default, nodes: CpuSet::new() }
     }
@@ -118,8 +120,8 @@ pub fn set_own_policy(policy: &MemoryPolicy) -> Result<(), HostError> {
     if set == 0 { Ok(()) } else { Err(error::call("set the memory policy")(std::io::Error::last_os_error())) }
 }
 
-/// Whether `get_mempolicy`, `set_mempolicy` and `move_pages` exist and are permitted here: asked
-/// for what changes nothing, they answer with success.
+/// Checks that `get_mempolicy`, `set_mempolicy` and `move_pages` exist and are permitted here:
+/// called so that they change nothing, they answer with success.
 ///
 /// Containers often forbid them by a seccomp filter, and kernels without NUMA have none of them.
 pub fn memory_policy_permitted() -> Result<(), HostError> {
@@ -135,8 +137,8 @@ pub fn memory_policy_permitted() -> Result<(), HostError> {
     Ok(())
 }
 
-/// Whether the kernel moves pages to the threads that use them (`kernel.numa_balancing`). It leaves
-/// the pages of threads alone that have a policy.
+/// Says whether the kernel moves pages to the threads that use them (`kernel.numa_balancing`). It
+/// leaves the pages of threads alone that have a policy.
 pub fn kernel_balances() -> bool {
     std::fs::read_to_string("/proc/sys/kernel/numa_balancing").is_ok_and(|text| text.trim() != "0")
 }

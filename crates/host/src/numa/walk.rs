@@ -1,9 +1,8 @@
-//! Moves pages of another process between nodes, a batch at a time: `move_pages(2)`. It must not
-//! know why they should be elsewhere.
+//! Moves pages of another process between nodes, a batch at a time: `move_pages(2)`.
 //!
-//! Only memory that is the process's own is touched: not what it shares with others, not files, not
-//! special areas, and not areas for which it has set a policy of its own. The process goes on
-//! meanwhile; a thread that touches a page in the microseconds in which it moves waits for it.
+//! It touches only memory that is the process's own: no shared memory, no files, no special areas,
+//! and no areas for which the process has set a policy of its own. The process goes on meanwhile; a
+//! thread that touches a page in the microseconds in which it moves waits for it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +12,8 @@ use std::path::Path;
 use super::maps::{Area, numa_maps};
 use crate::error::{self, HostError};
 
-/// Pages named in one system call: those of a huge page of 2 MiB, at whose boundaries calls begin.
+/// Pages named in one system call: the pages of a huge page of 2 MiB. Calls begin at its
+/// boundaries.
 const CALL_PAGES: usize = 512;
 /// Times pages of one call are tried that the kernel has left out because another one could not be
 /// moved.
@@ -21,7 +21,7 @@ const TRIES: u32 = 4;
 /// A status that the kernel has not written.
 const UNTOLD: i32 = i32::MIN;
 
-/// Where pages should be.
+/// The nodes where pages should be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Target {
     /// OS indices of nodes whose pages stay.
@@ -38,7 +38,7 @@ impl Target {
     }
 }
 
-/// What a step has done, in pages of the size that [`page_bytes`] says.
+/// The result of a step, in pages of the size that [`page_bytes`] gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Batch {
     /// Addresses looked at.
@@ -76,8 +76,8 @@ impl OfProcess {
         let nodes = nodes.map_or(std::ptr::null(), <[i32]>::as_ptr);
         let pid = self.0.cast_signed();
         // SAFETY: all three arrays have at least `count` entries, of the sizes that the kernel
-        // wants (pointer, int, int); addresses are only names of pages of another process, and what
-        // they hold stays the same.
+        // wants (pointer, int, int); addresses are only names of pages of another process, and the
+        // contents of those pages stay the same.
         let result = unsafe {
             let (names, told) = (addresses.as_ptr(), status.as_mut_ptr());
             libc::syscall(libc::SYS_move_pages, pid, count, names, nodes, told, MOVE_OWN)
@@ -180,7 +180,7 @@ impl Walk {
         Ok(batch)
     }
 
-    /// One call's worth: those of `addresses` that are elsewhere.
+    /// Makes one call: moves the pages at `addresses` that are elsewhere.
     fn call(&mut self, pages: &mut impl Pages, addresses: &[u64], size: u64, batch: &mut Batch) -> io::Result<()> {
         let mut status = vec![UNTOLD; addresses.len()];
         pages.look(addresses, &mut status)?;
@@ -241,8 +241,8 @@ pub const fn page_bytes() -> u64 {
     4096
 }
 
-/// Where private areas end, by where they begin:
-/// `5581e0a7f000-5581e0aa0000 rw-p 00000000 00:00 0 [heap]`.
+/// Ends of private areas by their beginnings: `5581e0a7f000-5581e0aa0000 rw-p 00000000 00:00 0
+/// [heap]`.
 fn parse_maps(text: &str) -> BTreeMap<u64, u64> {
     text.lines().filter_map(parse_maps_line).collect()
 }

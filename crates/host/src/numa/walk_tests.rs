@@ -1,15 +1,15 @@
-//! A kernel that is played, and the real one as far as one node goes.
+//! Tests on a kernel that is played, and on the real one as far as one node goes.
 
 use super::super::{MemoryPolicy, memory_policy_permitted, parse_numa_maps};
 use super::*;
 
-/// Pages by address, and what the kernel does with some of them.
+/// Pages by address, and the kernel's treatment of some of them.
 #[derive(Default)]
 struct Played {
     nodes: BTreeMap<u64, i32>,
     busy: Vec<u64>,
     shared: Vec<u64>,
-    /// Moving this one stops the call, and nothing is told of those behind it.
+    /// Moving this page stops the call, and the kernel writes no status for the pages behind it.
     stops_at: Option<u64>,
     /// Pages that the target still has room for.
     room: Option<u64>,

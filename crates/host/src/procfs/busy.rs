@@ -1,4 +1,4 @@
-//! How busy the processors have been, from `/proc/stat`.
+//! Reads the busy and idle time of each processor from `/proc/stat`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Who a process is: users, program, cgroup. It must not know who asks.
+//! Reads the identity of a process: users, program, cgroup.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,11 +12,11 @@ use crate::error::{self, HostError};
 /// The user ids of a process, and whether it lives in a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
-    /// Who started it.
+    /// The user id that started it.
     pub real: u32,
-    /// Whose rights it has now.
+    /// The user id whose rights it has now.
     pub effective: u32,
-    /// Whose rights it can take back.
+    /// The user id whose rights it can take back.
     pub saved: u32,
     /// It has another number besides the one it is known by here: its process-id namespace lies
     /// below ours.
@@ -30,7 +30,7 @@ impl Identity {
     }
 }
 
-/// Whose process `pid` is. Nothing more than the right to see the process is needed for it.
+/// Reads the user ids of process `pid`. The right to see the process is enough.
 pub fn identity(pid: u32) -> Result<Identity, HostError> {
     let path = path_of(pid, "status");
     let bytes = fs::read(&path).map_err(error::file("read", &path))?;
@@ -77,8 +77,8 @@ fn parse_cgroup(text: &str) -> String {
 }
 
 /// Values of these variables in the environment that `pid` was started with, by its parent. A
-/// program may have written over it since, and in the middle of `exec` it is empty. For processes
-/// whose memory we may look at.
+/// program may have written over it since, and in the middle of `exec` it is empty. It works for
+/// processes whose memory we may read.
 pub fn variables<const N: usize>(pid: u32, names: [&str; N]) -> Result<[Option<OsString>; N], HostError> {
     let path = path_of(pid, "environ");
     let bytes = fs::read(&path).map_err(error::file("read", &path))?;

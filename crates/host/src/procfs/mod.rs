@@ -1,5 +1,5 @@
-//! What `/proc` tells about processes. Every reader takes text and is tested on text; only the thin
-//! functions on top open files. It must not know which processes are managed.
+//! Reads `/proc`. Every reader takes text and is tested on text; only the thin functions on top
+//! open files.
 
 mod busy;
 mod identity;
@@ -40,8 +40,8 @@ pub fn threads(pid: u32) -> Result<Vec<u32>, HostError> {
     Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Processor time of `pid` since it started, all its threads, also those that have ended, in
-/// nanoseconds; in whole ticks where the kernel refuses the process's clock.
+/// Processor time of `pid` since it started, all its threads, ended ones included, in nanoseconds;
+/// in whole ticks where the kernel refuses the process's clock.
 pub fn cpu_time_ns(pid: u32) -> Result<u64, HostError> {
     match cpu_clock_ns(pid) {
         Some(time) => Ok(time),
@@ -116,9 +116,9 @@ fn children(pid: u32) -> Option<Vec<u32>> {
 }
 
 /// `root` and everything that descends from it, without the subtrees whose roots are in `except`.
-/// If we may touch the processes of all users, without those that are not (or not only) the user's
-/// who started `root`: what a user runs with another one's rights is not that user's to be moved or
-/// stopped.
+/// If we may touch the processes of all users, without the processes that are not (or not only) of
+/// the user who started `root`: a program that a user runs with another user's rights is not that
+/// user's to move or stop.
 pub fn tree(root: u32, except: &BTreeSet<u32>) -> Result<Vec<u32>, HostError> {
     let mut found = whole_tree(root, except)?;
     if crate::own_uid() == 0 {
@@ -133,7 +133,7 @@ pub fn has_other_rights(pid: u32) -> bool {
     identity(pid).is_ok_and(|who| who.real != 0 && who.only().is_none())
 }
 
-/// Keeps what is the same user's as `root`.
+/// Keeps the processes of the same user as `root`.
 fn keep_own(root: u32, pids: &mut Vec<u32>) {
     match identity(root).map(|who| who.real) {
         Ok(0) => {}

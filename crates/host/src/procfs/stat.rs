@@ -1,9 +1,9 @@
-//! One line of `/proc/PID/stat` (proc(5)).
+//! Parses the line of `/proc/PID/stat` (proc(5)).
 
 /// `linux/sched.h`.
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// What is used of it.
+/// The fields that are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
     /// Process (or thread) id.
@@ -12,7 +12,7 @@ pub struct Stat {
     pub name: String,
     /// `R` running, `S` sleeping, `D` in a device, `Z` ended, …
     pub state: char,
-    /// Parent.
+    /// Process id of the parent.
     pub parent: u32,
     /// The session: the process that began it.
     pub session: u32,
@@ -22,7 +22,7 @@ pub struct Stat {
     pub cpu_ticks: u64,
     /// The same of children that have been waited for.
     pub children_ticks: u64,
-    /// Threads.
+    /// Number of its threads.
     pub threads: u32,
     /// Clock ticks after boot.
     pub start_time: u64,

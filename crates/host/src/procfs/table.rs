@@ -1,4 +1,4 @@
-//! All processes at one moment: who descends from whom.
+//! The table of all processes at one moment, with the parent of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

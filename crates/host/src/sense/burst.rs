@@ -1,11 +1,11 @@
-//! What a bus carries at most (SBTR): for some milliseconds one thread on each of its processors
-//! moves lines as fast as it can, first reading, then writing; the better of the two counts. In the
-//! same go one of them reads, and computes, while the others only hold their processors: that is
-//! how a thread alone fares, the base that [`super::probe`] compares with.
+//! Measures the rate at which a bus is saturated (SBTR): for some milliseconds one thread on each
+//! of its processors moves lines as fast as it can, first reading, then writing; the better of the
+//! two counts. In the same go one thread reads, and computes, while the others only hold their
+//! processors. These rates of a thread alone are the base that [`super::probe`] compares with.
 //!
-//! Because all processors of the bus are held, nothing else runs there meanwhile, and what is
-//! measured is right on a busy machine too; it only takes more attempts, because it says nothing if
-//! any thread lost its processor. It must not know when is a good time for that.
+//! Because all processors of the bus are held, nothing else runs there meanwhile, and the
+//! measurement is right on a busy machine too. It only takes more attempts there, because an
+//! attempt in which any thread lost its processor is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -19,19 +19,19 @@ use crate::{affinity, monotonic_ns};
 const SLICE_NS: u64 = 600_000;
 /// From the moment when all threads are ready until the first slice: the news must reach them.
 const START_NS: u64 = 50_000;
-/// Who is ready waits so long for the others.
+/// A thread that is ready waits so long for the others.
 const PATIENCE_NS: u64 = 5_000_000;
 
-/// What a bus carries.
+/// The measured rates of a bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Burst {
     /// All its processors together, transactions per millisecond (SBTR).
     pub saturation: u32,
-    /// How one thread alone fares.
+    /// The rates of one thread alone.
     pub alone: Probe,
 }
 
-/// What a slice is for.
+/// The kind of a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// The first thread reads, the others hold their processors.
@@ -42,18 +42,18 @@ enum Kind {
     Write,
 }
 
-/// Slices, one after the other; of those with all threads the best one counts.
+/// Slices, one after the other; the best of the slices with all threads counts.
 const PLAN: [Kind; 6] = [Kind::AloneRead, Kind::AloneCompute, Kind::Read, Kind::Read, Kind::Write, Kind::Write];
 
 /// Rounds and nanoseconds of one thread in every slice; `None` where it lost its processor.
 type Slices = Vec<Option<(u64, u64)>>;
 
-/// How all begin at the same time.
+/// The common start of all threads.
 #[derive(Debug)]
 struct Start {
     /// Threads that are not ready yet.
     missing: AtomicUsize,
-    /// When the first slice begins; 0 while somebody is missing.
+    /// Start of the first slice, `CLOCK_MONOTONIC` nanoseconds; 0 while a thread is missing.
     at_ns: AtomicU64,
 }
 
@@ -82,7 +82,7 @@ fn worker(cpu: u32, first: bool, start: &Start) -> Slices {
     let Some(start_ns) = start.wait() else { return Slices::new() };
     let slice = |(index, kind): (usize, &Kind)| {
         let begin_ns = start_ns + index as u64 * SLICE_NS;
-        // All at the same time or not at all: who is late does not count.
+        // All at the same time or not at all: a late thread does not count.
         let late = monotonic_ns() > begin_ns + SLICE_NS / 4;
         while monotonic_ns() < begin_ns {
             std::hint::spin_loop();

@@ -1,5 +1,5 @@
-//! What the user has said of a program: one rate for each of its threads, always the same. It must
-//! not know where that is written down.
+//! Gives the rate that the user has declared for a program: the same for each of its threads, at
+//! all times.
 
 use super::{Moment, Outcome, Rung, Source, Subject};
 

@@ -1,4 +1,4 @@
-//! A guess where nothing counts: who is slowed down by a full bus must be using it.
+//! Guesses rates where nothing counts them: a program that a full bus slows down must be using it.
 //!
 //! A thread that spends the part `b` of its time alone on waiting for memory is slowed down by
 //! `s = (1 − b) + b·σ` where one that does nothing but stream is slowed down by `σ`. `σ` is
@@ -13,9 +13,8 @@
 //! ([`Rung::error_permille`]): a thread that waits for memory one access at a time (pointer
 //! chasing) moves fewer lines than `b·R`; a program that has never run alone does not know its
 //! best, so its `s` and with it its rate come out too small; and while the bus is not full (`σ`
-//! below [`FULL_MILLI`]) nothing can be seen at all: then what was seen last holds for
-//! [`REMEMBER_NS`], after which the rate is unknown again. It must not know how `σ`, `s` and `R`
-//! are measured.
+//! below [`FULL_MILLI`]) nothing can be seen at all: then the latest rate holds for
+//! [`REMEMBER_NS`], after which the rate is unknown again.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +23,7 @@ use super::{Moment, Outcome, Rung, Source, Subject};
 /// A bus on which streams are slowed down by less than this is not full: the difference would be
 /// noise. Thousandths.
 pub const FULL_MILLI: u32 = 1200;
-/// So long an application is taken to be what it was when the bus was full.
+/// The rate of an application from a time with a full bus is taken to hold so long.
 pub const REMEMBER_NS: u64 = 60_000_000_000;
 
 /// See the file's header.

@@ -1,17 +1,17 @@
-//! Rates from a file or a pipe, so that a policy that needs them can be driven by a test, whatever
-//! the machine counts. One JSON object a line:
+//! Reads rates from a file or a pipe, so that a test can drive a policy that needs them on any
+//! machine. One JSON object a line:
 //!
 //! ```text
 //! {"app": 3, "rates": [11000, null, "NaN"]}     by the manager's number, by virtual processor
 //! {"name": "cg", "rates": [11000]}              by name; the last rate is that of all further threads
 //! {"name": "cg", "rates": null}                 nothing is known of it any more
-//! {"bus": 0, "saturation": 29000}               what a bus carries
+//! {"bus": 0, "saturation": 29000}               the most that a bus carries
 //! {"end": true}                                 the source vanishes
 //! ```
 //!
-//! A line holds until another one replaces it. What is appended later is read at the next sample.
-//! Nonsense passes through on purpose: `"NaN"`, `"inf"`, negative and huge numbers are what the
-//! rest must withstand. A line that cannot be read at all is skipped.
+//! A line holds until another one replaces it. Lines appended later are read at the next sample.
+//! Nonsense passes through on purpose: the rest must withstand `"NaN"`, `"inf"`, negative and huge
+//! numbers. A line that cannot be read at all is skipped.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,10 +24,10 @@ use serde::Deserialize;
 use super::{Moment, Outcome, Rung, Source, Subject};
 use crate::error::{self, HostError};
 
-/// Most that is kept of a line whose end has not come yet.
+/// Most bytes kept of a line whose end has not come yet.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// A number as JSON has it, or as text for those that JSON does not have.
+/// A number of JSON, or text for the numbers that JSON lacks.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Raw {
@@ -83,7 +83,7 @@ impl Injected {
         })
     }
 
-    /// Takes in whatever has been written since.
+    /// Takes in the lines that have been written since.
     fn catch_up(&mut self) {
         let mut block = [0; 4096];
         // An end is only the end for now; nothing to read, or a writer that breaks off, is no

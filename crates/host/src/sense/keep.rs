@@ -1,7 +1,6 @@
-//! What may pass to those who decide: whole numbers that can be true. A rate that is no number,
-//! negative or beyond what any memory carries is dropped, and the last good one of the same thread
-//! stands in for it for [`HOLD_NS`]; after that the rate is unknown. It must not know where rates
-//! come from.
+//! Lets only whole numbers that can be true pass to the policies. A rate that is no number,
+//! negative or beyond the bandwidth of any memory is dropped, and the last good one of the same
+//! thread stands in for it for [`HOLD_NS`]; after that the rate is unknown.
 
 use std::collections::BTreeMap;
 

@@ -3,8 +3,7 @@
 //! Caches of servers hold hundreds of megabytes, so "a buffer larger than the cache" would be a
 //! nuisance in itself. Where the processor allows it (x86) lines are read and put out of all caches
 //! at once behind the reader, or written past the caches; then a small buffer does, and it leaves
-//! no trace in anybody's cache. Elsewhere a large buffer is walked through. It must not know what
-//! the loops are timed for.
+//! no trace in anybody's cache. Elsewhere a large buffer is walked through.
 
 use std::hint::black_box;
 
@@ -81,7 +80,7 @@ pub(super) fn compute() {
     }
 }
 
-/// How a line is put out of all caches.
+/// The way to put a line out of all caches.
 #[derive(Clone, Copy)]
 enum Flush {
     /// `clflushopt`: in any order with others.
@@ -137,7 +136,7 @@ impl Flush {
 fn store(lines: &mut [Line]) {
     use std::arch::x86_64::{__m128i, _mm_set1_epi8, _mm_sfence, _mm_stream_si128};
     // SAFETY: SSE2 is part of x86-64. A line is 64 bytes, aligned to 64, and ours alone; any bytes
-    // are a valid line. The fence orders these stores before whatever reads the lines next.
+    // are a valid line. The fence orders these stores before the next reads of the lines.
     unsafe {
         let value = _mm_set1_epi8(1);
         for line in lines {

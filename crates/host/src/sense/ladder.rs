@@ -1,6 +1,6 @@
-//! The rungs in order. For each application the best source that can tell is asked; one that can
-//! tell for nobody any more is never asked again. What changes is said once, in words. It must not
-//! know which sources there are.
+//! Asks the rungs in order. Each application's rates come from the best source that can tell them;
+//! a source that can tell no application's rates any more is never asked again. Each change is said
+//! once, in words.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,9 +19,9 @@ const SATURATION_MAX: u32 = 1_000_000_000;
 /// One rung as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// Which.
+    /// The rung.
     pub rung: Rung,
-    /// Why it is not there (any more); empty if it is.
+    /// The reason why it is not there (any more); empty if it is.
     pub lacking: String,
 }
 
@@ -30,8 +30,8 @@ pub struct State {
 pub struct Sample {
     /// By virtual processor, transactions per millisecond; `None`: it has not run, or is not known.
     pub rates: Vec<Option<u32>>,
-    /// Who said so; `None`: nobody can tell, and `rates` are the last good ones as long as they
-    /// hold.
+    /// The rung that gave them; `None`: no source can tell, and `rates` are the last good ones as
+    /// long as they hold.
     pub rung: Option<Rung>,
 }
 
@@ -67,7 +67,7 @@ impl Ladder {
         ladder
     }
 
-    /// Another rung below those there are: a source, or why there is none.
+    /// Adds a rung below the present ones: a source, or the reason why there is none.
     pub fn push(&mut self, rung: Rung, source: Result<Box<dyn Source>, String>) {
         self.steps.push(Step { source, rung, told: BTreeSet::new() });
     }
@@ -96,8 +96,8 @@ impl Ladder {
                 }
                 Outcome::Pending => return Sample { rates: Vec::new(), rung: Some(step.rung) },
                 Outcome::Nothing(why) => {
-                    // That nothing is said or guessed of a program is the usual case; that it is
-                    // not counted where others are is not.
+                    // Usually nothing is said or guessed of a program. A program that is not
+                    // counted where others are is worth a message.
                     if matches!(step.rung, Rung::Perf | Rung::Resctrl) && step.told.insert(subject.app) {
                         let (rung, app, name) = (step.rung.name(), subject.app, subject.name);
                         self.news.push(format!("{rung} cannot tell the rates of application {app} ({name}): {why}"));
@@ -113,7 +113,7 @@ impl Ladder {
         Sample { rates, rung: None }
     }
 
-    /// Saturation rates that a source has said since: `(bus, transactions per millisecond)`. Those
+    /// Saturation rates that a source has said since: `(bus, transactions per millisecond)`. Rates
     /// that cannot be true are dropped.
     pub fn saturations(&mut self) -> Vec<(u32, u32)> {
         let said =
@@ -122,7 +122,7 @@ impl Ladder {
             .collect()
     }
 
-    /// What has changed since, a sentence each.
+    /// The changes since, a sentence each.
     pub fn news(&mut self) -> Vec<String> {
         std::mem::take(&mut self.news)
     }
@@ -155,7 +155,7 @@ mod tests {
     use super::super::{HOLD_NS, ThreadUse};
     use super::*;
 
-    /// Says what it is told to say.
+    /// A source that gives the answers it was given.
     #[derive(Debug, Clone)]
     struct Says(Rung, Arc<Mutex<Outcome>>);
 

@@ -1,24 +1,24 @@
 //! Bus-transaction rates: how many cache lines each thread moves over its way to memory, and how
 //! many that way carries at most.
 //!
-//! There is no one way to know them, so there is a [`Ladder`] of [`Source`]s: whoever is asked and
-//! cannot answer passes on to the next.
+//! No single way to know them works everywhere, so a [`Ladder`] asks [`Source`]s in turn: if one
+//! cannot answer, the next is asked.
 //!
-//! | rung | source | what it counts |
+//! | rung | source | counted events |
 //! |---|---|---|
-//! | [`Rung::Injected`] | [`injected`]: a file or pipe | whatever a test says |
+//! | [`Rung::Injected`] | [`injected`]: a file or pipe | as the test says |
 //! | [`Rung::Perf`] | [`perf`]: counters of each thread | misses of the last cache |
 //! | [`Rung::Resctrl`] | [`resctrl`]: counters of each application | bytes to and from memory |
-//! | [`Rung::Declared`] | [`declared`]: what the user said of the program | nothing |
+//! | [`Rung::Declared`] | [`declared`]: the rate that the user gave | nothing |
 //! | [`Rung::Estimate`] | [`estimate`]: how much it suffers from a full bus | nothing: pace against its own best |
 //!
 //! Units: a **transaction** is one cache line, [`LINE_BYTES`]; a **rate** is transactions per
 //! millisecond *of execution* of one thread (Antonopoulos et al. 2004, §3: bus-transaction rate,
-//! BTR), so 1 GB/s is 15 625. What a bus carries at most (SBTR) is measured by [`burst`], how full
-//! it is now by [`probe`]; [`saturation`] keeps both honest.
+//! BTR), so 1 GB/s is 15 625. [`burst`] measures the rate at which a bus is saturated (SBTR),
+//! [`probe`] how full it is now; [`saturation`] keeps both honest.
 //!
-//! Sources say what they read, however absurd; [`keep`] lets nothing but sensible integers out. It
-//! must not know who uses rates, nor for what.
+//! Sources give the values they read, however absurd; [`keep`] lets nothing but sensible integers
+//! out.
 
 pub mod burst;
 pub mod declared;
@@ -50,7 +50,7 @@ pub const RAN_NS_MIN: u64 = 100_000;
 /// A way to know rates, from the best to the poorest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
-    /// Said by whoever tests a policy.
+    /// Given by the test of a policy.
     Injected,
     /// Counted by the processor for each thread.
     Perf,
@@ -74,9 +74,8 @@ impl Rung {
         }
     }
 
-    /// How wrong a rate of this rung is to be taken to be, thousandths of the rate. For
-    /// [`Self::Injected`], [`Self::Declared`] and [`Self::Estimate`] this is an assumption; see
-    /// [`Self::caveat`].
+    /// The error to expect in a rate of this rung, thousandths of the rate. For [`Self::Injected`],
+    /// [`Self::Declared`] and [`Self::Estimate`] this is an assumption; see [`Self::caveat`].
     pub const fn error_permille(self) -> u32 {
         match self {
             Self::Injected => 0,
@@ -86,7 +85,7 @@ impl Rung {
         }
     }
 
-    /// Where the error comes from, one clause.
+    /// The cause of the error, one clause.
     pub const fn caveat(self) -> &'static str {
         match self {
             Self::Injected => "as good as who says it",
@@ -97,23 +96,24 @@ impl Rung {
         }
     }
 
-    /// Whether transactions are counted, so that rates of several applications may be added up.
+    /// Says whether transactions are counted, so that rates of several applications may be added
+    /// up.
     pub const fn counts(self) -> bool {
         matches!(self, Self::Injected | Self::Perf | Self::Resctrl)
     }
 }
 
-/// One application whose rates are wanted.
+/// An application whose rates are asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// Its number.
     pub app: u64,
     /// Its name.
     pub name: &'a str,
-    /// Its threads and what they have run since the latest sample, by virtual processor; `None`
+    /// Its threads and their processor time since the latest sample, by virtual processor; `None`
     /// where there is no thread.
     pub threads: &'a [Option<ThreadUse>],
-    /// What the user says of one thread's rate.
+    /// The rate of one thread that the user has declared, transactions per millisecond.
     pub declared: Option<u32>,
     /// Pace of its parallel regions against their own best, thousandths (2000: half as fast); 0 is
     /// unknown.
@@ -133,19 +133,19 @@ impl Subject<'_> {
     }
 }
 
-/// What is known of the machine when rates are asked for.
+/// The state of the machine when rates are asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Moment {
     /// `CLOCK_MONOTONIC`.
     pub now_ns: u64,
-    /// How much slower a thread that only streams is than alone, thousandths; `None`: not known
-    /// lately.
+    /// The factor by which a thread that only streams is slower than alone, thousandths; `None`:
+    /// not known lately.
     pub stream_stretch_milli: Option<u32>,
     /// Rate of one thread that only streams, alone on the machine; 0 is unknown.
     pub stream_rate: u32,
 }
 
-/// What a source says of one application.
+/// A source's answer about one application.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// Raw rates by virtual processor; `None`: that thread has not run, or nothing was seen of it.
@@ -160,19 +160,18 @@ pub enum Outcome {
 
 /// One way to know rates.
 pub trait Source: Debug + Send {
-    /// Which.
+    /// The rung of this source.
     fn rung(&self) -> Rung;
 
     /// Rates since it was asked last for this application.
     fn sample(&mut self, subject: &Subject<'_>, moment: &Moment) -> Outcome;
 
-    /// An application has gone; what was kept for it is given back.
+    /// An application has gone; its counters and records are given back.
     fn forget(&mut self, app: u64) {
         let _ = app;
     }
 
-    /// What it says of a bus's saturation rate, if it is a source that says such things:
-    /// `(bus, rate)`, raw.
+    /// Saturation rates of buses, if this source gives them: `(bus, rate)`, raw.
     fn saturations(&mut self) -> Vec<(u32, f64)> {
         Vec::new()
     }

@@ -1,8 +1,8 @@
 //! Counters of the processor, one for each thread (`perf_event_open(2)`): misses of the last cache,
-//! in user mode, which is what an unprivileged user may count of his own programs. A counter that
-//! had to share the hardware with others is scaled by the time it really counted. Counters can be
-//! refused (containers, virtual machines) or vanish in mid-run; both are said once, and the next
-//! rung takes over.
+//! in user mode; an unprivileged user may count these of his own programs. A counter that had to
+//! share the hardware with others is scaled by the time it really counted. Counters can be refused
+//! (containers, virtual machines) or vanish in mid-run; both are said once, and the next rung takes
+//! over.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ use crate::limits;
 /// up.
 const STALLS_MAX: u32 = 3;
 
-/// What a counter shows.
+/// The reading of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {
     /// Events.
@@ -29,11 +29,11 @@ pub struct Count {
 
 /// One open counter of one thread.
 pub trait Counter: Debug + Send {
-    /// What it shows now.
+    /// Reads it now.
     fn read(&mut self) -> io::Result<Count>;
 }
 
-/// Where counters come from.
+/// The source of counters.
 pub trait Counters: Debug + Send {
     /// Begins counting for a thread; 0 is the calling one.
     fn open(&mut self, tid: u32) -> io::Result<Box<dyn Counter>>;
@@ -58,7 +58,7 @@ pub struct Perf {
     stalls: BTreeMap<u64, u32>,
 }
 
-/// What one thread's counter said.
+/// The reading of one thread's counter.
 enum Seen {
     Rate(f64),
     /// The first reading, or the thread has not run.
@@ -71,7 +71,7 @@ impl Perf {
     /// Tries a counter on the calling thread. There are never more than `most` open at a time.
     ///
     /// # Errors
-    /// Why there are none, one clause.
+    /// The reason why there are none, one clause.
     pub fn new(mut counters: Box<dyn Counters>, most: usize) -> Result<Self, String> {
         let mut tried = counters.open(0).map_err(|cause| refusal(&cause))?;
         tried.read().map_err(|cause| format!("a counter cannot be read: {cause}"))?;
@@ -81,9 +81,9 @@ impl Perf {
     /// The machine's own counters.
     ///
     /// # Errors
-    /// Why there are none, one clause.
+    /// The reason why there are none, one clause.
     pub fn here() -> Result<Self, String> {
-        // Each takes a descriptor, and whoever asks for the manager needs some too.
+        // Each takes a descriptor, and connections to the manager need some too.
         let most = usize::try_from(limits::descriptors() / 2).unwrap_or(usize::MAX);
         Self::new(Box::new(Kernel::default()), most)
     }
@@ -179,7 +179,7 @@ impl Source for Perf {
     }
 }
 
-/// Why a counter was refused, for people.
+/// The reason why a counter was refused, for people.
 fn refusal(cause: &io::Error) -> String {
     match cause.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => {

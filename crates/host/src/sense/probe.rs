@@ -1,10 +1,9 @@
-//! How full a bus is, felt by one thread: for some tenths of a millisecond it reads from memory as
-//! fast as it can, and for as long it computes in registers. If reading is slower than it was on an
-//! idle machine and computing is not, the way to memory is full. Both together cost a thousandth of
-//! one processor at most ([`Probe::pause_ns`]).
+//! Measures with one thread how full a bus is: for some tenths of a millisecond the thread reads
+//! from memory as fast as it can, and for as long it computes in registers. If reading is slower
+//! than it was on an idle machine and computing is not, the way to memory is full. Both together
+//! cost a thousandth of one processor at most ([`Probe::pause_ns`]).
 //!
-//! A measurement during which the thread lost its processor says nothing and is dropped. It must
-//! not know what is done about a full bus.
+//! A measurement during which the thread lost its processor says nothing and is dropped.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -18,7 +17,7 @@ const RAN_PERMILLE: u64 = 950;
 /// The part of one processor that probing may take: one of so many.
 const COST_DIVISOR: u64 = 1000;
 
-/// What a probe felt.
+/// The rates that a probe measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     /// Lines read per millisecond.
@@ -35,8 +34,9 @@ impl Probe {
         self.cost_ns.saturating_mul(COST_DIVISOR)
     }
 
-    /// How much slower streaming is than in `base`, thousandths, at least 1000. A processor that
-    /// has become slower by itself (its clock, a sibling) shows in the arithmetic and is taken out.
+    /// The factor by which streaming is slower than in `base`, thousandths, at least 1000. A
+    /// processor that has become slower by itself (its clock, a sibling) shows in the arithmetic
+    /// and is taken out.
     pub fn stretch_milli(&self, base: &Self) -> u32 {
         let (stream, arithmetic) = (u64::from(self.stream.max(1)), u64::from(self.arithmetic));
         let stretch = u64::from(base.stream) * 1000 / stream;
@@ -52,7 +52,7 @@ pub(super) fn own_time_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// Runs `step` again and again until `end_ns`: how often, and in how many nanoseconds; `None` if
+/// Runs `step` again and again until `end_ns`. Returns the rounds and the nanoseconds; `None` if
 /// the thread lost its processor meanwhile.
 pub(super) fn rounds_until(end_ns: u64, mut step: impl FnMut()) -> Option<(u64, u64)> {
     let (begun_ns, begun_cpu_ns) = (monotonic_ns(), own_time_ns());
@@ -79,11 +79,11 @@ pub(super) fn per_second((rounds, wall_ns): (u64, u64)) -> u32 {
     u32::try_from(rounds * 1_000_000_000 / wall_ns.max(1)).unwrap_or(u32::MAX)
 }
 
-/// Feels once, on the calling thread. What it felt, if it was not disturbed, and the processor time
-/// that it took in either case, nanoseconds.
+/// Measures once, on the calling thread. Returns the rates, if it was not disturbed, and the
+/// processor time that it took in either case, nanoseconds.
 pub(super) fn feel(buffer: &mut Buffer) -> (Option<Probe>, u64) {
     let begun_cpu_ns = own_time_ns();
-    // The first round warms up what everybody else has used since.
+    // The first round warms up the caches that other threads have used since.
     buffer.read();
     kernel::compute();
     let stream = rounds_until(monotonic_ns() + HALF_NS, || buffer.read()).map(lines_per_ms);

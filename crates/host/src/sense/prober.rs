@@ -1,6 +1,5 @@
-//! Measurements beside the work of whoever needs them: a thread of its own that probes or bursts
-//! when it is told to and sleeps otherwise. It ends with its owner. It must not know when a
-//! measurement is of use.
+//! Measures beside the work of its owner: a thread of its own probes or bursts when it is told to,
+//! and sleeps otherwise. It ends with its owner.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,22 +15,23 @@ use crate::error::{self, HostError};
 /// A burst that is disturbed is repeated at once so often, all in all.
 const BURSTS_MAX: u32 = 3;
 
-/// What is to be measured.
+/// The measurement to take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// How full the bus of these processors (OS indices) is; the number is the owner's.
+    /// Measure how full the bus of these processors (OS indices) is; the number is the owner's.
     Probe(u32, Vec<u32>),
-    /// What the bus of these processors (OS indices) carries; the number is the owner's.
+    /// Measure the saturation rate of the bus of these processors (OS indices); the number is the
+    /// owner's.
     Burst(u32, Vec<u32>),
 }
 
-/// What was found.
+/// The result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// How full the bus with this number is, if the probe was not disturbed; and the processor time
-    /// it took, nanoseconds.
+    /// The rates that a probe measured on the bus with this number, if the probe was not disturbed;
+    /// and the processor time it took, nanoseconds.
     Probe(u32, Option<Probe>, u64),
-    /// What the bus with this number carries, if the burst was not disturbed.
+    /// The rates that a burst measured on the bus with this number, if the burst was not disturbed.
     Burst(u32, Option<Burst>),
 }
 

@@ -1,6 +1,6 @@
 //! The memory system's own counters (`resctrl`, Intel RDT and AMD QoS): one monitoring group for
-//! each application, whose bytes are divided over its threads. Needs the file system mounted and
-//! write access to it, which usually means root. It must not know who an application is.
+//! each application. The bytes of a group are divided over the application's threads. Needs the
+//! file system mounted and write access to it, which usually means root.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
@@ -28,7 +28,7 @@ pub struct Resctrl {
     groups: BTreeMap<u64, Group>,
 }
 
-/// What the counters of a group show.
+/// The reading of a group's counters.
 enum Bytes {
     Sum(u64),
     /// Just now the hardware has nothing to say.
@@ -40,7 +40,7 @@ impl Resctrl {
     /// left, and that nobody is in, are removed.
     ///
     /// # Errors
-    /// Why it cannot be used, one clause.
+    /// The reason why it cannot be used, one clause.
     pub fn open(root: &Path) -> Result<Self, String> {
         let mount = root.join("sys/fs/resctrl");
         let Ok(features) = fs::read_to_string(mount.join("info/L3_MON/mon_features")) else {
@@ -54,7 +54,7 @@ impl Resctrl {
             return Err("this processor does not monitor bandwidth (mbm_total_bytes)".to_owned());
         }
         let groups_dir = mount.join("mon_groups");
-        // A group can be made and removed by who may write here; trying it is the only sure test.
+        // Making a group and removing it is the only sure test of the right to write here.
         let trial = groups_dir.join(format!("{PREFIX}trial-{}", std::process::id()));
         make(&trial).map_err(|cause| format!("{} cannot be written: {cause}", groups_dir.display()))?;
         let _ = fs::remove_dir(&trial);

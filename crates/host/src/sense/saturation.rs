@@ -1,8 +1,8 @@
-//! What a bus carries at most, kept honest while the machine works: a virtual machine may move to
+//! Keeps the saturation rate of a bus honest while the machine works: a virtual machine may move to
 //! another host, and a burst may have been too short. Three things contradict a measured rate: more
 //! is carried than it says, the bus is full although much less is carried, or it is not full
 //! although as much is carried. The first one corrects it at once, the others ask for a new
-//! measurement. It must not know how anything is measured.
+//! measurement.
 
 /// Streams that are slowed down by this much have a full bus, thousandths.
 const FULL_MILLI: u32 = 1500;
@@ -35,10 +35,10 @@ impl Saturation {
         *self = Self { rate, doubtful: false, contradictions: 0 };
     }
 
-    /// What all threads on the bus together have been counted to move per millisecond. True if the
-    /// rate is another one now.
+    /// Takes in the transactions per millisecond that were counted for all threads on the bus
+    /// together. True if the rate is another one now.
     pub fn carried(&mut self, total: u32) -> bool {
-        // What was measured in a few milliseconds is not exact to a twentieth.
+        // A measurement of a few milliseconds is not exact to a twentieth.
         let beyond = u64::from(total) * 20 > u64::from(self.rate) * 21;
         if beyond && self.rate > 0 {
             self.rate = total;
@@ -46,7 +46,8 @@ impl Saturation {
         beyond && self.rate > 0
     }
 
-    /// What a probe felt while so much was carried.
+    /// Takes in the stretch that a probe measured, thousandths, while the bus carried `total`
+    /// transactions per millisecond.
     pub fn felt(&mut self, stretch_milli: u32, total: u32) {
         let full_too_early = stretch_milli >= FULL_MILLI && total < self.rate / 2;
         let free_too_long = stretch_milli < FREE_MILLI && u64::from(total) * 10 >= u64::from(self.rate) * 9;

@@ -1,11 +1,11 @@
-//! Which thread is which virtual processor. Linux names threads by ids that come and go; rates are
-//! wanted for numbers that stay. A thread gets the lowest free number when it first does work, so a
-//! helper that only sleeps gets none. It must not know what a thread does.
+//! Gives threads the numbers of virtual processors. Linux names threads by ids that come and go;
+//! rates need numbers that stay. A thread gets the lowest free number when it first does work, so a
+//! helper that only sleeps gets none.
 
 /// A thread counts once it has run this long between two looks.
 const WORKS_NS: u64 = 1_000_000;
 
-/// One thread and what it has done lately.
+/// One thread and its processor time since the former look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadUse {
     /// Its id.
@@ -34,8 +34,8 @@ impl Team {
     /// Takes in the threads there are now with their processor times in nanoseconds; there are
     /// never more than `most` numbers.
     ///
-    /// Gives what each has used since the former look, by virtual processor. At the first look
-    /// nothing has been used yet, but whoever has done any work before gets a number.
+    /// Gives the processor time of each since the former look, by virtual processor. At the first
+    /// look nothing has been used yet, but a thread that has done any work before gets a number.
     pub fn look(&mut self, now: impl IntoIterator<Item = (u32, u64)>, most: usize) -> &[Option<ThreadUse>] {
         let mut fresh: Vec<(u32, u64)> = now.into_iter().collect();
         fresh.sort_unstable();
@@ -43,7 +43,7 @@ impl Team {
         let mut members = Vec::with_capacity(fresh.len());
         for (tid, cpu_ns) in fresh {
             let before = self.members.binary_search_by_key(&tid, |member| member.tid).ok().map(|at| self.members[at]);
-            // An id whose time has gone back belongs to another thread now.
+            // If the time of an id has gone back, the id belongs to another thread now.
             let before = before.filter(|before| before.cpu_ns <= cpu_ns);
             let used_ns = before.map_or(0, |before| cpu_ns - before.cpu_ns);
             let vp = before.and_then(|before| before.vp);

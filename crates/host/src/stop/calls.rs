@@ -1,9 +1,8 @@
-//! Which system calls a program could see interrupted by a stop, and what is done about each
-//! (signal(7)). Works on what `/proc/PID/task/TID/syscall` says; it must not know how a thread is
-//! stopped.
+//! Decides from `/proc/PID/task/TID/syscall` whether a thread may be stopped in its system call: a
+//! program could see some calls interrupted (signal(7)).
 //!
 //! The kernel restarts most calls by itself, with the time that is left. The rest fails with
-//! `EINTR`. Of those,
+//! `EINTR`. Of these,
 //! * a call without a time limit can be begun again without any difference ([`is_told`]);
 //! * a call with one would wait the whole time again, after every turn: it is left asleep
 //!   ([`Sleep::Leave`]).
@@ -18,7 +17,7 @@
 #[cfg(target_arch = "x86_64")]
 const IO_PGETEVENTS: i64 = 333;
 
-/// What is to be done with a thread.
+/// The treatment of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sleep {
     /// Stop it.
@@ -36,8 +35,8 @@ pub(super) enum Sleep {
 }
 
 /// Decides by the line of `/proc/PID/task/TID/syscall`: `running`, or the number of the call and
-/// its arguments. Anything else is stopped: whatever the kernel may say there one day, a thread
-/// that does not sleep is no harm.
+/// its arguments. A thread with any other line is stopped: the kernel may one day say something
+/// else there, and stopping a thread that does not sleep does no harm.
 pub(super) fn decide(line: &str) -> Sleep {
     let mut words = line.split_ascii_whitespace();
     let Some(number) = words.next().and_then(|word| word.parse::<i64>().ok()) else { return Sleep::Stop };
@@ -165,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_could_begin_anew_unseen_can_be_put_right() {
-        // Whatever is looked at before must also be mended if it begins after the look.
+        // A call that is looked at before the stop must also be mended if it begins after the look.
         for number in 0..500 {
             let sleep = sleep_in(number, &[1; 6]);
             if !matches!(sleep, Sleep::Stop | Sleep::Becoming) {

@@ -1,5 +1,5 @@
-//! One stopped group: taking its threads, waiting for them, letting them go, burying those that
-//! were killed. Runs in the stopper's thread only. It must not know of other groups, nor of leases.
+//! One stopped group: takes its threads, waits for them, lets them go, and buries the killed ones.
+//! Runs in the stopper's thread only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ pub(super) struct Group {
     look_after_ns: u64,
 }
 
-/// How taking one thread ended.
+/// The outcome of taking one thread.
 enum Take {
     Taken,
     Asleep,
@@ -77,12 +77,12 @@ impl Group {
         self.request
     }
 
-    /// Stops whatever runs of it, and waits for that at most `patience_ns`. `lingering` are threads
-    /// that were let go before they had stopped. An error is the reason why it cannot be stopped;
-    /// the caller lets it go then.
+    /// Stops all of its threads that run, and waits at most `patience_ns` for them. `lingering` are
+    /// threads that were let go before they had stopped. An error is the reason why it cannot be
+    /// stopped; the caller lets it go then.
     ///
-    /// New threads come from threads that run, so when nobody has been taken since the list was
-    /// read, everybody is.
+    /// New threads come from threads that run, so when no thread has been taken since the list was
+    /// read, all are.
     pub(super) fn stop(
         &mut self,
         shared: &Shared,
@@ -108,7 +108,7 @@ impl Group {
                     }
                     match member.take(*tid, shared, lingering)? {
                         Take::Taken => again = true,
-                        // Whether or not there is time for another look now, there will be one.
+                        // There will be another look, even if there is no time for it now.
                         Take::Becoming => {
                             again = true;
                             member.asleep.insert(*tid);
@@ -145,7 +145,7 @@ impl Group {
         }
     }
 
-    /// Waits until those that were taken are stopped, but for those that are deep in the kernel.
+    /// Waits until the taken threads are stopped, except for threads that are deep in the kernel.
     fn settle(&mut self, shared: &Shared, deadline: u64) -> Result<(), String> {
         for member in self.members.values_mut() {
             let waiting: Vec<u32> = member.taken().collect();
@@ -162,7 +162,7 @@ impl Group {
     }
 
     /// Somebody must look again if threads are asleep or late, or cannot be watched; not otherwise.
-    /// `cost_ns`: what the latest look took.
+    /// `cost_ns`: duration of the latest look, nanoseconds.
     fn plan_look(&mut self, cost_ns: u64) {
         let open = self.members.values().any(|member| {
             !member.asleep.is_empty()
@@ -183,7 +183,7 @@ impl Group {
         total
     }
 
-    /// When it is to be looked at, if ever.
+    /// The time of the next look, `CLOCK_MONOTONIC` nanoseconds, if there is to be one.
     pub(super) fn look_at(&self) -> Option<u64> {
         self.look_at_ns
     }
@@ -197,8 +197,8 @@ impl Group {
         }
     }
 
-    /// What [`Self::look_at`] asks for: as [`Self::stop`], without waiting for those that have
-    /// woken or have been born.
+    /// Takes the look that [`Self::look_at`] asks for: as [`Self::stop`], without waiting for
+    /// threads that have woken or have been born.
     pub(super) fn look(&mut self, shared: &Shared, lingering: &mut BTreeSet<u32>) -> Result<(), String> {
         let begun = monotonic_ns();
         self.stop(shared, lingering, 0)?;
@@ -206,7 +206,7 @@ impl Group {
         Ok(())
     }
 
-    /// What to watch for deaths: process, and descriptor.
+    /// The processes to watch for deaths, each with its descriptor.
     pub(super) fn watches(&self) -> impl Iterator<Item = (u32, &OwnedFd)> {
         self.members.iter().filter_map(|(pid, member)| Some((*pid, member.watch.as_ref()?)))
     }
@@ -234,7 +234,7 @@ fn own_tid() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
 }
 
-/// Lets go of a thread that may have stopped meanwhile. Whether it is out of our hands.
+/// Lets go of a thread that may have stopped meanwhile. Says whether it is out of our hands.
 pub(super) fn release_late(tid: u32) -> bool {
     match trace::look(tid) {
         Seen::Running => false,
@@ -294,7 +294,7 @@ impl Member {
         }
     }
 
-    /// Whether a taken thread is out of the way: stopped, or gone.
+    /// Says whether a taken thread is out of the way: stopped, or gone.
     fn seen(&mut self, tid: u32, shared: &Shared) -> Result<bool, String> {
         match trace::look(tid) {
             Seen::Running => return Ok(false),
@@ -333,9 +333,9 @@ impl Member {
         }
     }
 
-    /// Buries its dead, the process itself last, because it cannot be buried before; and finds out
-    /// who runs although it was stopped: the thread that made the process another program has the
-    /// process's number from then on.
+    /// Buries its dead, the process itself last, because it cannot be buried before; and finds the
+    /// thread that runs although it was stopped: the thread that made the process another program
+    /// has the process's number from then on.
     fn recheck(&mut self, pid: u32, shared: &Shared) {
         let all: Vec<u32> = self.held.keys().copied().filter(|tid| *tid != pid).chain([pid]).collect();
         for tid in all {

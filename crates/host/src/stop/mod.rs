@@ -1,36 +1,34 @@
-//! Stopping programs for the length of other programs' turns, and letting them go on, without
-//! anybody noticing.
+//! Stops programs for the length of other programs' turns, and lets them go on, without anybody
+//! noticing.
 //!
-//! **How.** Every thread is taken by `PTRACE_SEIZE` and `PTRACE_INTERRUPT` and let go by
-//! `PTRACE_DETACH` (ptrace(2)). Unlike with `SIGSTOP` the parent is not told, `wait` and a shell's
-//! job control see nothing, and a program that its user has stopped stays so. If the manager dies,
-//! the kernel lets go of everything by itself. The freezer of cgroup v2 would be as quiet, but
-//! would leave programs frozen for ever if the manager died: not used.
+//! **Means.** The stopper takes every thread by `PTRACE_SEIZE` and `PTRACE_INTERRUPT`, and lets it
+//! go by `PTRACE_DETACH` (ptrace(2)). Unlike with `SIGSTOP` the parent is not told, `wait` and a
+//! shell's job control see nothing, and a program that its user has stopped stays so. If the
+//! manager dies, the kernel lets go of everything by itself. The freezer of cgroup v2 would be as
+//! quiet, but would leave programs frozen for ever if the manager died: not used.
 //!
-//! **What a program could notice** is a system call that fails with `EINTR` where it would have
-//! gone on (signal(7), "Interruption of system calls by stop signals"). `calls.rs` knows them: a
-//! call whose time limit would begin anew is left asleep, which costs nobody a processor, and
-//! looked at again now and then; every other one is told to restart by itself while the thread is
-//! stopped. A call that may have moved a part of its bytes, which it would return, is left asleep
-//! too. Two things are left: if a process gets a signal that it ignores by default (`SIGCHLD`,
-//! `SIGWINCH`) while it is stopped, the kernel does not drop it but wakes a thread for it, and if
-//! one was left asleep, its call fails with `EINTR` or returns a part; and a thread that is just
-//! running in a blocking `write` when it is to be stopped, and would fall asleep in it, returns a
-//! part (as after `SIGSTOP`).
+//! **Side effects.** A program could notice a system call that fails with `EINTR` where it would
+//! have gone on (signal(7), "Interruption of system calls by stop signals"). `calls.rs` lists these
+//! calls: a call whose time limit would begin anew is left asleep, which costs nobody a processor,
+//! and looked at again now and then; every other one is told to restart by itself while the thread
+//! is stopped. A call that may have moved a part of its bytes, which it would return, is left
+//! asleep too. Two things are left: if a process gets a signal that it ignores by default
+//! (`SIGCHLD`, `SIGWINCH`) while it is stopped, the kernel does not drop it but wakes a thread for
+//! it, and if one was left asleep, its call fails with `EINTR` or returns a part; and a thread that
+//! is just running in a blocking `write` when it is to be stopped, and would fall asleep in it,
+//! returns a part (as after `SIGSTOP`).
 //!
-//! **Who.** A thread may be let go only by the thread that took it, so one thread does it all
+//! **One thread.** Only the thread that took a tracee may let it go, so one thread does it all
 //! (`worker.rs`); [`Stopper`] is its remote control. It has a lease: if nobody has spoken to it for
 //! [`LEASE_NS`], it lets everything go. A thread that is deep in the kernel (disk, `vfork`) stops
 //! by itself before its next instruction of its own; nobody waits for it ([`Stopped::late`]).
 //!
-//! **What cannot be stopped** — traced by a debugger, of another user, set-user-ID, not allowed by
-//! the system — is left running as a whole, with a reason ([`Outcome::Unstoppable`]). `gdb -p` and
+//! **Unstoppable programs** — traced by a debugger, of another user, set-user-ID, not allowed by
+//! the system — are left running as a whole, with a reason ([`Outcome::Unstoppable`]). `gdb -p` and
 //! `strace -p` are refused while a program is stopped, and work in its next turn, or after
 //! `numaestro release`. Under Yama's usual setting a program is stoppable if it was started by
 //! `numaestro run` or has attached; its children are not. Children of the manager itself must not
-//! be stopped: as their parent it would be told what it is told as their tracer.
-//!
-//! It must not know what turns there are, nor who is to run when.
+//! be stopped: the kernel would report the same stops to it as their parent and as their tracer.
 
 mod calls;
 mod group;
@@ -60,15 +58,16 @@ use crate::error::{self, HostError};
 /// Everything is let go if the stopper has not been spoken to for this long, nanoseconds.
 pub const LEASE_NS: u64 = 2_000_000_000;
 /// A stopper that has been told to end is left to itself after this time, nanoseconds: it may be
-/// waiting for the end of an `execve`, and who drops it may be about to end, which lets everything
-/// go.
+/// waiting for the end of an `execve`, and the process that drops it may be about to end, which
+/// lets everything go.
 const FAREWELL_NS: u64 = 1_000_000_000;
-/// [`Stopper::stop`] returns after this time, nanoseconds, whatever is missing.
+/// [`Stopper::stop`] returns after this time, nanoseconds, even if threads still run.
 const PATIENCE_NS: u64 = 30_000_000;
-/// How often the one who waits for the stopper looks whether it hangs (see [`Shared::taken`]).
+/// Time after which a thread that waits for the stopper looks whether it hangs (see
+/// [`Shared::taken`]).
 const LOOK_AFTER: Duration = Duration::from_millis(2);
 
-/// What is stopped together.
+/// Processes that are stopped together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// The process.
@@ -78,19 +77,19 @@ pub struct Group {
     pub tree: Option<BTreeSet<u32>>,
 }
 
-/// What [`Stopper::stop`] has done.
+/// The result of [`Stopper::stop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stopped {
     /// Threads that do not run any more.
     pub threads: u32,
-    /// Of those: threads in the kernel that stop before they leave it.
+    /// Of these: threads in the kernel that stop before they leave it.
     pub late: u32,
     /// Threads that were left: asleep in a call which would begin anew or return a part, or
     /// becoming another program. They are stopped soon after.
     pub asleep: u32,
 }
 
-/// How an attempt to stop a group ended.
+/// The outcome of an attempt to stop a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It is stopped.
@@ -111,8 +110,8 @@ pub enum News {
     Lapsed,
 }
 
-/// What the stopper is told to do. Groups go by a number of the caller's, requests to stop one by a
-/// number of their own.
+/// An order to the stopper. Groups have a number of the caller's; requests to stop a group have
+/// numbers of their own.
 enum Command {
     Stop(u64, u64, Group),
     Continue(u64),
@@ -120,21 +119,21 @@ enum Command {
     Quit,
 }
 
-/// What the stopper says unasked.
+/// A message that the stopper sends unasked.
 enum Unasked {
-    /// The group of this number runs, although this request was to stop it; why.
+    /// The group of this number runs, although this request was to stop it; the reason.
     Unstoppable(u64, u64, String),
     Lapsed,
 }
 
-/// What both sides see.
+/// The state that both sides see.
 struct Shared {
     wake: OwnedFd,
-    /// When the stopper was last spoken to.
+    /// Time of the latest message to the stopper, `CLOCK_MONOTONIC` nanoseconds.
     spoken_ns: AtomicU64,
-    /// Threads the stopper has taken. Who waits for it buries those that have died: a program that
-    /// replaces itself (`execve`) waits for the death of its other threads, which are ours to bury,
-    /// while `PTRACE_SEIZE` waits for the end of `execve`.
+    /// Threads the stopper has taken. The thread that waits for the stopper buries the dead ones: a
+    /// program that replaces itself (`execve`) waits for the death of its other threads, which are
+    /// ours to bury, while `PTRACE_SEIZE` waits for the end of `execve`.
     taken: Mutex<BTreeSet<u32>>,
 }
 
@@ -146,7 +145,7 @@ impl Shared {
     }
 
     fn taken(&self) -> std::sync::MutexGuard<'_, BTreeSet<u32>> {
-        // What is in it is a set of numbers, good at any moment.
+        // It holds a set of numbers, valid at any moment.
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,8 +161,8 @@ pub struct Stopper {
     commands: Sender<Command>,
     answers: Receiver<(u64, Outcome)>,
     unasked: Receiver<Unasked>,
-    /// The latest request for each group that is stopped, or may yet be. Whatever is said of an
-    /// older one, or of none, is not true any more.
+    /// The latest request for each group that is stopped, or may yet be. A message about an older
+    /// request, or about none, is not true any more.
     requests: RefCell<BTreeMap<u64, u64>>,
     requests_made: Cell<u64>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -176,8 +175,8 @@ impl std::fmt::Debug for Stopper {
 }
 
 impl Stopper {
-    /// Starts the thread. It sleeps until it is told something. Whether it will be of use,
-    /// [`rung()`] says.
+    /// Starts the thread. It sleeps until it gets an order. [`rung()`] says whether it will be of
+    /// use.
     pub fn start() -> Result<Self, HostError> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let shared = Arc::new(Shared {
@@ -244,8 +243,8 @@ impl Stopper {
         let _ = self.tell(Command::ContinueAll);
     }
 
-    /// Renews the lease, to be called about once a second while something is stopped. What has
-    /// happened meanwhile.
+    /// Renews the lease, to be called about once a second while something is stopped. Returns the
+    /// news since the latest call.
     pub fn renew(&self) -> Vec<News> {
         self.shared.spoken_ns.store(monotonic_ns(), Ordering::Relaxed);
         self.shared.bury_dead();

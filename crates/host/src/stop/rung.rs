@@ -1,16 +1,17 @@
-//! Whether programs can be stopped on this machine, and if not, why and what to do about it. It
-//! must not know what it would be good for.
+//! Finds out whether programs can be stopped on this machine, and if not, the reason and the
+//! remedy.
 
 use std::path::Path;
 
 use super::{Group, Outcome, Stopper};
 
-/// Whether and how far programs can be stopped.
+/// Says whether and how far programs can be stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rung {
-    /// They can, at least those that are started by `numaestro run` or attach by themselves.
+    /// Programs can be stopped, at least if `numaestro run` starts them or they attach by
+    /// themselves.
     pub works: bool,
-    /// One sentence: how far, or why not and what to do.
+    /// One sentence: how far, or the reason why not and the remedy.
     pub detail: String,
 }
 
@@ -20,7 +21,7 @@ impl Rung {
     }
 }
 
-/// Tries it on a process of our own, and reads what the system says about others.
+/// Tries it on a process of our own, and reads the system's setting for others.
 pub fn rung() -> Rung {
     if !cfg!(target_arch = "x86_64") {
         return Rung::missing(
@@ -34,7 +35,7 @@ pub fn rung() -> Rung {
     }
 }
 
-/// Whose programs can be stopped, by the setting of Yama (the kernel's
+/// The programs that can be stopped, by the setting of Yama (the kernel's
 /// Documentation/admin-guide/LSM/Yama.rst).
 fn reach(scope: Option<&str>) -> &'static str {
     match scope {

@@ -1,4 +1,4 @@
-//! A thread that reacts at once although others compute. It must not know to what.
+//! Lets a thread react at once although others compute.
 
 /// As the kernel's `sched_attr` (`sched_setattr(2)`), its first version.
 #[repr(C)]

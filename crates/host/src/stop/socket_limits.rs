@@ -1,5 +1,4 @@
-//! Whether a descriptor of another process is a socket with a time limit (`SO_RCVTIMEO`). It must
-//! not know why that is asked.
+//! Finds out whether a descriptor of another process is a socket with a time limit (`SO_RCVTIMEO`).
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
@@ -16,8 +15,8 @@ pub(super) fn has_receive_limit(process: BorrowedFd<'_>, fd: i32) -> bool {
     let copy = unsafe { OwnedFd::from_raw_fd(raw) };
     let mut limit = libc::timeval { tv_sec: 0, tv_usec: 0 };
     let mut length = size_of::<libc::timeval>() as libc::socklen_t;
-    // SAFETY: `limit` and `length` are valid for writing, and `length` says how large `limit` is.
-    // What is no socket gives an error.
+    // SAFETY: `limit` and `length` are valid for writing, and `length` says how large `limit` is. A
+    // descriptor of another kind gives an error.
     let result = unsafe {
         libc::getsockopt(
             copy.as_raw_fd(),

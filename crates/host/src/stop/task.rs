@@ -1,5 +1,5 @@
 //! The threads of one process as `/proc` shows them, read through one open directory, which cannot
-//! come to mean another process. It must not know how a thread is stopped.
+//! come to mean another process.
 
 use std::io;
 
@@ -39,7 +39,7 @@ impl Tasks {
         }
     }
 
-    /// What is to be done with thread `tid` by what it is doing now.
+    /// The treatment of thread `tid` by its present system call.
     pub(super) fn sleep_of(&self, tid: u32) -> Sleep {
         let mut buffer = [0; 256];
         let sleep = self.read(tid, "syscall", &mut buffer).map_or(Sleep::Stop, calls::decide);
@@ -55,9 +55,9 @@ impl Tasks {
         }
     }
 
-    /// Whether a descriptor of thread `tid` is a socket. Asked before anybody takes a copy of it:
-    /// closing a copy of a file can wait for the file system it is on (a network's, or one that a
-    /// program serves).
+    /// Says whether a descriptor of thread `tid` is a socket. Asked before anybody takes a copy of
+    /// it: closing a copy of a file can wait for the file system it is on (a network's, or one that
+    /// a program serves).
     fn is_socket(&self, tid: u32, fd: i32) -> bool {
         let mut name = [0_u8; 16];
         let path = format!("{tid}/fd/{fd}");
@@ -85,7 +85,7 @@ impl Tasks {
         let path = format!("{tid}/{file}");
         let open = rustix::fs::openat(&self.dir, path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
         let length = rustix::io::read(open.ok()?, &mut *buffer).ok()?;
-        // A name is any bytes; what is read here comes before or after it.
+        // A name is any bytes; the fields read here come before or after it.
         buffer[..length].iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b'?');
         std::str::from_utf8(&buffer[..length]).ok()
     }

@@ -1,5 +1,4 @@
-//! The system's calls for taking, stopping and letting go of one thread. It must not know which
-//! threads, nor why.
+//! The system's calls for taking, stopping and letting go of one thread.
 
 use std::io;
 
@@ -7,7 +6,7 @@ use std::io;
 /// whole process.
 const EVENT_STOP: i32 = libc::PTRACE_EVENT_STOP;
 
-/// What has become of a thread that was taken.
+/// The state of a thread that was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     /// It still runs, or is in the kernel.
@@ -68,7 +67,7 @@ pub(super) fn look(tid: u32) -> Seen {
     }
 }
 
-/// Buries the thread if it has died; its real parent gets it then. Whether there is nothing left of
+/// Buries the thread if it has died; its real parent gets it then. Says whether nothing is left of
 /// it for us.
 pub(super) fn bury(tid: u32) -> bool {
     match look(tid) {
@@ -104,7 +103,7 @@ pub(super) fn sleep_until_reported(ns: u64) {
 /// Registers of a stopped thread could not be put right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrong {
-    /// It runs a 32-bit program, whose calls have other numbers.
+    /// It runs a 32-bit program; such programs' calls have other numbers.
     Narrow,
     /// It is gone.
     Gone,

@@ -1,6 +1,6 @@
 //! The thread that stops and lets go: commands in, answers out, and between them deaths, looks and
 //! the lease. All calls of ptrace(2) are made here, because the kernel takes them only from the
-//! thread that took the tracee. It must not know what the groups are.
+//! thread that took the tracee.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Worker {
             Ok(stopped) => Outcome::Stopped(stopped),
             Err(reason) => {
                 self.release(key);
-                // The answer may come too late for who waits for it.
+                // The answer may come too late for the thread that waits for it.
                 let _ = self.tell.send(Unasked::Unstoppable(key, request, reason.clone()));
                 Outcome::Unstoppable(reason)
             }

@@ -1,8 +1,8 @@
-//! Advice where no manager runs: what is idle now of the processors that this process may use. It
-//! is no promise.
+//! Gives advice where no manager runs, on the processors that this process may use and that are
+//! idle now. The advice is no promise.
 //!
-//! A fresh engine divides what is left when busy processors are taken out, so that the answer is
-//! that of a manager which begins now.
+//! A fresh engine divides the processors that are not busy, so that the answer is that of a manager
+//! which begins now.
 
 use crate::{say, topo};
 use anyhow::Context;
@@ -15,13 +15,13 @@ use numaestro_topology::{CpuSet, Machine, NumaNodeId, PuSet};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// How long the processors are watched.
+/// Time for which the processors are watched.
 const WINDOW: Duration = Duration::from_millis(200);
 /// From this part of the window on a processor is somebody's, thousandths: as for the manager, load
 /// that fills 400 of 1000.
 const BUSY_PERMILLE: u64 = 400;
 
-/// The processors, and what is free of everything.
+/// The machine, with its busy processors, free memory and quota.
 struct Seen {
     machine: Machine,
     busy: PuSet,
@@ -59,8 +59,8 @@ fn busy_between(before: &Busy, after: &Busy) -> CpuSet {
     after.processors.iter().map(|(os, ..)| *os).filter(|&os| busy(os)).collect()
 }
 
-/// What a manager would give that begins now. Where everything is busy, the program would share
-/// everything it may use.
+/// The advice of a manager that begins now. Where all processors are busy, the program would share
+/// all that it may use.
 fn divide(seen: Seen, options: &Options) -> anyhow::Result<Advice> {
     let Seen { machine, busy, free_memory, quota } = seen;
     let allowed = machine.allowed().clone();

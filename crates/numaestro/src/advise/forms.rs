@@ -1,5 +1,5 @@
-//! Advice as words before a command, and as lines for a shell. What is printed is right without
-//! numaestro afterwards.
+//! Advice as words before a command, and as lines for a shell. The printed commands and lines work
+//! without numaestro afterwards.
 
 use super::bytes;
 use numaestro_abi::control::Advice;
@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::OsStringExt;
 
-/// They would bind threads elsewhere, whatever the variables of OpenMP say.
+/// They would bind threads elsewhere, against the variables of OpenMP.
 const IN_THE_WAY: [&str; 2] = ["GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
 /// The variables of OpenMP. Threads are bound to places only where these are the program's own: two
@@ -42,7 +42,7 @@ pub fn exports(advice: &Advice, threads: u32) -> String {
     text
 }
 
-/// What a former answer may have left behind.
+/// The variable that a former answer may have left behind.
 fn unwanted(variables: &[(&'static str, String)]) -> Option<&'static str> {
     let has_places = variables.iter().any(|(name, _)| *name == "OMP_PLACES");
     (!has_places).then_some("OMP_PLACES")
@@ -64,8 +64,9 @@ pub fn taskset(advice: &Advice) -> Vec<OsString> {
     vec!["taskset".into(), "-c".into(), advice.cpus.as_str().into()]
 }
 
-/// `numactl --physcpubind=LIST`, and where pages go: a preference, never a bound. Of several nodes
-/// each thread's own is best, and what does not fit there goes to the next nearest by itself.
+/// `numactl --physcpubind=LIST`, and the nodes for pages: a preference, never a bound. Of several
+/// nodes each thread's own is best, and pages that do not fit there go to the next nearest by
+/// themselves.
 pub fn numactl(advice: &Advice) -> Vec<OsString> {
     let mut words = vec!["numactl".into(), format!("--physcpubind={}", advice.cpus).into()];
     match advice.memory_nodes.parse::<CpuSet>() {

@@ -1,6 +1,6 @@
-//! `numaestro advise`: what a program would get now. Asks the manager, or looks at the machine
-//! where there is none, and says it as people, shells, `taskset`, `numactl` or programs like to
-//! hear it. It must not start or change anything.
+//! `numaestro advise`: says which processors and nodes a program would get now. Asks the manager,
+//! or looks at the machine where there is none, and prints the answer for people, shells,
+//! `taskset`, `numactl` or programs. It starts and changes nothing.
 
 mod alone;
 mod forms;
@@ -33,7 +33,7 @@ pub struct Node {
     distances: Vec<u32>,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     /// A manager has answered.
@@ -46,7 +46,7 @@ struct Shown<'a> {
     threads: u32,
     /// By OS index.
     nodes_of_machine: Vec<Node>,
-    /// With a command: its words, with those that put it there.
+    /// With a command: its words, after those that place it.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<Vec<String>>,
 }
@@ -109,7 +109,7 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
     Ok(say::REFUSED)
 }
 
-/// How the answer is to be said.
+/// The form of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     People,
@@ -140,7 +140,7 @@ fn asked(manager: &mut Manager, options: Options) -> anyhow::Result<Advice> {
     }
 }
 
-/// Threads to use: those of the processors that the program can use, its own or shared; 0 if it
+/// Threads to use: as many as the processors that the program can use, its own or shared; 0 if it
 /// would wait.
 fn threads(advice: &Advice, wanted: Option<u32>) -> u32 {
     let on = advice.cpus.parse::<numaestro_topology::CpuSet>().map_or(0, |cpus| cpus.len() as u32);
@@ -148,7 +148,7 @@ fn threads(advice: &Advice, wanted: Option<u32>) -> u32 {
     most.min(wanted.unwrap_or(u32::MAX))
 }
 
-/// The nodes of the machine, with what is free there now.
+/// The nodes of the machine, with their free memory now.
 fn nodes(machine: &Machine) -> Vec<Node> {
     let memory = numaestro_host::numa::node_memory().unwrap_or_default();
     let nodes = machine.numa_nodes();

@@ -6,7 +6,7 @@ use numaestro_abi::control::Advice;
 use numaestro_topology::CpuSet;
 use std::fmt::Write;
 
-/// What it comes to, without why.
+/// The result, without the reason.
 pub fn sentence(advice: &Advice) -> String {
     let on = |cpus: &str| if single(cpus) { format!("processor {cpus}") } else { format!("processors {cpus}") };
     match advice.position {
@@ -53,7 +53,7 @@ pub fn tell(advice: &Advice, managed: bool, nodes: &[Node], colours: bool) -> St
     text
 }
 
-/// One line for each node: what of it would be the program's.
+/// One line for each node: the part of it that would be the program's.
 fn table(advice: &Advice, nodes: &[Node]) -> String {
     let set = |list: &str| list.parse::<CpuSet>().unwrap_or_default();
     let (cpus, free, memory) = (set(&advice.cpus), set(&advice.free), set(&advice.memory_nodes));

@@ -1,4 +1,4 @@
-//! The words of `numaestro bench`, and nothing that acts on them.
+//! The words of `numaestro bench`.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -149,7 +149,7 @@ pub struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// Whether this workload was asked for.
+    /// Says whether this workload was asked for.
     pub fn wants(&self, name: &str) -> bool {
         self.workload.is_empty() || self.workload.iter().any(|wanted| wanted == name)
     }

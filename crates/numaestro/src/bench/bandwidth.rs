@@ -1,10 +1,10 @@
 //! `numaestro bench bandwidth`: policies that look at memory bandwidth against one that does not
-//! (`rr`), beside programs that do nothing but memory accesses; and whether each run's journal can
-//! be repeated.
+//! (`rr`), beside programs that do nothing but memory accesses; checks too that each run's journal
+//! can be repeated.
 //!
 //! First it looks whether programs on this machine slow each other down through memory at all:
-//! where they do not, there is nothing to gain, and what remains is the price. Rates are declared,
-//! so that the policies decide the same whatever the machine can count.
+//! where they do not, there is nothing to gain, and only the price remains. Rates are declared, so
+//! that the policies decide the same on machines with and without counters.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -22,9 +22,9 @@ use super::measure::report_of;
 use super::mix::{Program, Runtime};
 use super::stats;
 
-/// The first is what the others are compared with.
+/// The others are compared with the first.
 const POLICIES: [&str; 4] = ["rr", "b2arr", "b2adss", "lqg"];
-/// What the way to memory is said to carry, lines per millisecond.
+/// Declared saturation rate of the way to memory, lines per millisecond.
 const SATURATION: u32 = 10_000;
 /// Slowdown beside memory accesses from which on it is called contention.
 const CONTENTION: f64 = 1.15;
@@ -135,8 +135,8 @@ fn measure(bench: &Bench, workload: &Workload, managers: &[Managed], runs: u32) 
     })
 }
 
-/// How much slower one that streams is beside one that does nothing but memory accesses, each on a
-/// processor of its own.
+/// The slowdown of a program that streams beside one that does nothing but memory accesses, each on
+/// a processor of its own.
 fn contention(bench: &Bench) -> Result<f64> {
     let [first, second, ..] = bench.processors[..] else { bail!("this needs two processors") };
     let kernel = |name: &str| {
@@ -193,7 +193,8 @@ fn conclude(
     #[derive(Serialize)]
     struct Record<'a> {
         machine: Description,
-        /// Of a program that streams, beside one that does nothing but memory accesses.
+        /// The slowdown of a program that streams, beside one that does nothing but memory
+        /// accesses.
         contention: f64,
         saturation: u32,
         rows: &'a [Row],

@@ -1,6 +1,6 @@
-//! The numbers numaestro promises, as data, and whether the measured ones hold.
+//! The numbers numaestro promises, as data; decides whether the measured ones hold.
 //!
-//! Knows results of mixes, not how they came about.
+//! It uses only the results of mixes.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use super::mix::matches;
 use super::setup::Setup;
 use super::stats;
 
-/// What is compared.
+/// The compared time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
@@ -19,7 +19,7 @@ pub enum Metric {
     Turnaround,
 }
 
-/// How far it may go.
+/// The limit of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
@@ -34,24 +34,24 @@ pub enum Limit {
 /// One promise: the ratio `above` / `below` of medians over `mixes`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bound {
-    /// For people.
+    /// The promise in words.
     pub what: &'static str,
-    /// Which mixes; `*` stands for any text.
+    /// The mixes; `*` stands for any text.
     pub mixes: &'static [&'static str],
-    /// Of what.
+    /// The compared time.
     pub metric: Metric,
-    /// Numerator.
+    /// Set-up in the numerator.
     pub above: Setup,
-    /// Denominator.
+    /// Set-up in the denominator.
     pub below: Setup,
-    /// How far.
+    /// The limit of the ratio.
     pub limit: Limit,
 }
 
-/// What became of a promise.
+/// The outcome of a promise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Which promise.
+    /// The promise.
     pub bound: Bound,
     /// The worst ratio, or the mean; `None` if nothing of it was measured.
     pub value: Option<f64>,
@@ -59,7 +59,7 @@ pub struct Outcome {
     pub error: Option<f64>,
     /// The mix with the worst ratio.
     pub worst_mix: String,
-    /// How many mixes took part.
+    /// Number of mixes that took part.
     pub mixes: usize,
     /// `None` = not measured.
     pub holds: Option<bool>,
@@ -84,7 +84,8 @@ pub const PDPA_RATIO: f64 = 0.8;
 pub const SEARCH_RATIO: f64 = 1.05;
 /// Seconds after a start or an end until PDPA has found the right counts.
 pub const COUNTS_S: f64 = 2.0;
-/// How much longer programs take while the policy is switched every second.
+/// Longest time of programs while the policy is switched every second, as a ratio to their time
+/// without switches.
 pub const SWITCH_RATIO: f64 = 1.02;
 
 const fn of_ideal(what: &'static str, mixes: &'static [&'static str], at_most: f64) -> Bound {

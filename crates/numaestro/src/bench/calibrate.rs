@@ -1,5 +1,5 @@
-//! How many repetitions take a program one second on one processor, so that every mix lasts about
-//! as long as wanted.
+//! Measures the number of repetitions that take a program one second on one processor, so that
+//! every mix lasts about as long as wanted.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::measure::{report_of, says_ok};
 use super::mix::Program;
 use super::places::CommandLine;
 
-/// Runs of which the shortest counts: what disturbs a run makes it longer.
+/// Runs of which the shortest counts: a disturbance makes a run longer.
 const TRIES: usize = 3;
 /// A program that takes longer than this for its default work on one processor is broken.
 const LIMIT: Duration = Duration::from_mins(1);

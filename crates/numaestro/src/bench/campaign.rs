@@ -1,5 +1,5 @@
-//! The campaign: every mix under its set-ups in turn, so that a change of the machine meets all
-//! set-ups alike.
+//! The campaign: runs every mix under its set-ups in turn, so that a change of the machine meets
+//! all set-ups alike.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,14 +19,14 @@ use super::stats;
 /// All runs of one mix under one set-up.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
-    /// Under which.
+    /// The set-up.
     pub setup: Setup,
     /// Every run, also the rejected ones.
     pub runs: Vec<Run>,
     /// Measured as this set-up, because the commands are the very same for this mix; the runs are
     /// the same ones.
     pub same_as: Option<Setup>,
-    /// No quiet run could be had any more: what is counted includes runs beside foreign load.
+    /// No quiet run could be had any more: the counted runs include runs beside foreign load.
     pub noisy: bool,
 }
 
@@ -69,13 +69,13 @@ impl Cell {
         limited > 0 && 2 * limited >= self.kept().count()
     }
 
-    /// What went wrong, if anything.
+    /// The error, if there was one.
     pub fn error(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.error.as_deref())
     }
 
-    /// Nothing is learned from another run: it failed, or the median is a lower bound whatever
-    /// comes.
+    /// Nothing is learned from another run: it failed, or further runs cannot change that the
+    /// median is a lower bound.
     fn finished(&self, runs: usize) -> bool {
         let limited = self.kept().filter(|run| run.limited).count();
         self.error().is_some() || self.kept().count() >= runs || 2 * limited > runs
@@ -111,7 +111,7 @@ impl MixResult {
     }
 }
 
-/// How the campaign is run.
+/// The plan of a campaign.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Counted runs of each cell.
@@ -126,7 +126,7 @@ pub struct Plan {
 #[derive(Debug, Default)]
 pub struct Managers {
     by_policy: BTreeMap<&'static str, Managed>,
-    /// Where their journals go, if they are wanted.
+    /// The directory for their journals, if they are wanted.
     journals: Option<PathBuf>,
 }
 
@@ -162,7 +162,7 @@ pub fn measure(
             cells.push((Cell::new(setup), Gate::new(plan.foreign, plan.tries)));
         }
     }
-    // What is promised of a program alone is a hundredth: that takes more runs to see.
+    // The promise for a program alone is a hundredth: more runs are needed to see it.
     let runs = if mix.parts() == 1 { 2 * plan.runs } else { plan.runs };
     let mut round = 0;
     while cells.iter().any(|(cell, _)| !cell.finished(runs)) {
@@ -211,7 +211,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of `total` mixes.
+    /// The progress over `total` mixes.
     pub fn new(total: usize) -> Self {
         Self { since: Instant::now(), total, done: 0 }
     }

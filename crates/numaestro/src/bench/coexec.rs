@@ -1,4 +1,4 @@
-//! `numaestro bench coexec`: from the command line to the tables. Measures nothing itself.
+//! `numaestro bench coexec`: goes from the command line to the tables. It measures nothing itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -155,7 +155,7 @@ fn programs(mixes: &[Mix]) -> Vec<Program> {
     set.into_iter().collect()
 }
 
-/// Splits the mixes in those whose programs are all here, and the others with the reason.
+/// Splits the mixes into those with all their programs here, and the others with the reason.
 fn runnable(mixes: Vec<Mix>, places: &Places) -> (Vec<Mix>, Vec<(String, String)>) {
     let (_, missing): (_, BTreeMap<Program, String>) = places.sort(&programs(&mixes));
     let mut skipped = Vec::new();

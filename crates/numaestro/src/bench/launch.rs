@@ -1,7 +1,7 @@
-//! Starting a program under the terms of a set-up, and waiting for several at once.
+//! Starts a program under the terms of a set-up, and waits for several at once.
 //!
 //! Every program is the leader of a process group of its own, so that a run that takes too long can
-//! be ended as a whole. It must not know mixes.
+//! be ended as a whole.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -39,7 +39,7 @@ pub struct Started {
     output: File,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone)]
 pub struct Ended {
     /// Seconds from the common start to its end, or to the time limit.
@@ -50,7 +50,7 @@ pub struct Ended {
     pub limited: bool,
     /// It ended by itself with exit code 0.
     pub success: bool,
-    /// What it wrote to stdout and stderr.
+    /// Its output to stdout and stderr.
     pub output: String,
 }
 
@@ -71,9 +71,9 @@ pub fn clean_command(executable: &std::path::Path) -> Command {
     command
 }
 
-/// Starts `command` confined to `cpus` (OS indices; `None` = where this command may run).
+/// Starts `command` confined to `cpus` (OS indices; `None` = the processors of this command).
 ///
-/// The affinity is set here and inherited, which is what `taskset` does, without its exec.
+/// The affinity is set here and inherited, as with `taskset`, without its exec.
 pub fn start(command: &mut Command, cpus: Option<&[usize]>) -> Result<Started> {
     let output = tempfile::tempfile().context("cannot make a temporary file for the program's output")?;
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
@@ -94,8 +94,8 @@ pub fn start(command: &mut Command, cpus: Option<&[usize]>) -> Result<Started> {
     Ok(Started { pid, pidfd, output })
 }
 
-/// Waits until all have ended, or until `limit` after `origin`: then kills what is left, whole
-/// process groups.
+/// Waits until all have ended, or until `limit` after `origin`: then kills the remaining programs,
+/// whole process groups.
 pub fn wait_all(started: Vec<Started>, origin: Instant, limit: Duration) -> Result<Vec<Ended>> {
     let mut turnaround: Vec<Option<f64>> = vec![None; started.len()];
     while turnaround.iter().any(Option::is_none) {
@@ -137,7 +137,7 @@ fn wait_for_one(started: &[Started], ends: &mut [Option<f64>], origin: Instant, 
 fn finish(mut program: Started, end: Option<f64>, limit: Duration) -> Result<Ended> {
     let usage = children::wait_with_usage(program.pid)?;
     if end.is_some() {
-        // What it started and left behind belongs to the run that is over.
+        // Processes that it started and left behind belong to the run that is over.
         let _ = kill_process_group(number(program.pid), Signal::KILL);
     }
     let mut output = Vec::new();

@@ -1,7 +1,5 @@
-//! What the benchmarks of live policies share: kernels with a known amount of work, started under a
-//! manager, and journals that are repeated.
-//!
-//! It must not know which policies are compared, nor what for.
+//! Shared by the benchmarks of live policies: starts kernels with a known amount of work under a
+//! manager, and repeats journals.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -36,7 +34,7 @@ pub struct Job {
 /// The kernels of a benchmark, and how fast they are here.
 #[derive(Debug)]
 pub struct Bench {
-    /// Where everything is.
+    /// The places of the programs.
     pub places: Places,
     /// OS indices of the processors to use.
     pub processors: Vec<usize>,

@@ -1,4 +1,5 @@
-//! How busy the machine was during a run, by whom, and whether the run may count.
+//! Measures how busy the machine was during a run, and through which programs, and decides whether
+//! the run may count.
 //!
 //! The judgement (`Window::foreign`, `Verdict`) is plain arithmetic on figures; reading them is at
 //! the end of the file.
@@ -19,7 +20,7 @@ pub struct MachineTime {
     pub steal_s: f64,
 }
 
-/// What one run cost, and what happened beside it.
+/// The cost of one run, and the load beside it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Window {
     /// Length in seconds.
@@ -49,7 +50,7 @@ impl Window {
     }
 }
 
-/// Whether a run may count.
+/// The verdict whether a run may count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It had the machine for itself.

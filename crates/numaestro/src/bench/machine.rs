@@ -1,4 +1,4 @@
-//! Where a measurement was made: the figures without which its numbers say nothing.
+//! Describes the machine of a measurement: the figures without which its numbers say nothing.
 
 use std::fs;
 use std::process::Command;
@@ -25,7 +25,7 @@ pub struct Description {
     pub numaestro: &'static str,
 }
 
-/// Looks at the machine; what cannot be found out is empty.
+/// Looks at the machine; a figure that cannot be found out is empty.
 pub fn describe(processors: usize) -> Description {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let model = file("/proc/cpuinfo")

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::launch::clean_command;
 use super::load;
 
-/// How long a manager may take to answer for the first time.
+/// Longest time until a manager answers for the first time.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// The manager; ended when dropped.
@@ -38,8 +38,8 @@ impl Managed {
         Self::begin(numaestro, policy, options.unwrap_or_default())
     }
 
-    /// Starts one that gives out every processor whatever else runs: for probes, whose numbers are
-    /// not about other load.
+    /// Starts one that gives out every processor beside any load: for probes, whose numbers are not
+    /// about other load.
     pub fn start_undisturbed(numaestro: &Path) -> Result<Self> {
         Self::begin(numaestro, "default", vec!["--ignore-unmanaged".into()])
     }
@@ -159,8 +159,8 @@ impl Drop for Managed {
 
 fn spawn(numaestro: &Path, dir: &Path, options: &[OsString]) -> Result<Child> {
     let mut command = clean_command(numaestro);
-    // An empty configuration: the settings and profiles of this user and this machine are not what
-    // is measured.
+    // An empty configuration: the settings and profiles of this user and this machine must not
+    // change the measurement.
     let config = dir.join("empty.toml");
     std::fs::write(&config, "").context("cannot write the manager's configuration")?;
     command.env("NUMAESTRO_DIR", dir).env("XDG_CONFIG_HOME", dir);

@@ -1,5 +1,5 @@
-//! One run of one mix under one set-up: everything started at once, everything waited for, every
-//! result checked.
+//! Makes one run of one mix under one set-up: starts all programs at once, waits for all, checks
+//! every result.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::stats;
 /// The unmanaged program has the machine for so long before the others start.
 const HOG_LEAD: Duration = Duration::from_millis(300);
 
-/// What one run gave.
+/// The result of one run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Run {
     /// Seconds from the common start to the end of the last program.
@@ -46,18 +46,18 @@ impl Run {
     }
 }
 
-/// What is needed to run any mix.
+/// The settings and commands needed to run any mix.
 #[derive(Debug)]
 pub struct Bench {
     /// OS indices of the processors to use.
     pub processors: Vec<usize>,
-    /// How each program is called.
+    /// The command line of each program.
     pub commands: BTreeMap<Program, CommandLine>,
     /// Repetitions that take each program one second on one processor.
     pub reps_per_s: BTreeMap<Program, f64>,
     /// Length of an ideal run in seconds.
     pub target_s: f64,
-    /// Longest run.
+    /// Time limit of a run.
     pub limit: Duration,
 }
 
@@ -120,8 +120,8 @@ impl Bench {
         launch::start(&mut command, self.cpus(&terms).as_deref())
     }
 
-    /// Repetitions of a member: its share of what the whole machine can do in the length of an
-    /// ideal run.
+    /// Repetitions of a member: its share of the work that the whole machine can do in the length
+    /// of an ideal run.
     #[allow(clippy::cast_sign_loss)] // A product of positive numbers.
     pub fn reps(&self, mix: &Mix, index: usize) -> u64 {
         let member = &mix.members[index];

@@ -1,11 +1,11 @@
-//! The mixes: which programs run side by side, how much work each has, and under which set-ups it
-//! makes sense to measure them.
+//! The mixes: programs that run side by side, the amount of work of each, and the set-ups under
+//! which it makes sense to measure them.
 //!
-//! Knows names and amounts of work only; how a program is started is said in `launch.rs`.
+//! It holds names and amounts of work only; `launch.rs` starts the programs.
 
 use super::setup::Setup;
 
-/// What a program is built with, and so how its number of threads is told.
+/// The runtime that a program is built with, and so the way to tell it its number of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Runtime {
     /// A C program built by gcc: libgomp.
@@ -35,17 +35,17 @@ impl Runtime {
 pub struct Program {
     /// Kernel, script or example.
     pub name: String,
-    /// What it is built with.
+    /// The runtime that it is built with.
     pub runtime: Runtime,
 }
 
 /// One program in a mix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// Which.
+    /// The program.
     pub program: Program,
-    /// Its work, relative to what keeps its share of the machine busy for the length of an ideal
-    /// run.
+    /// Its work, relative to the work that keeps its share of the machine busy for the length of an
+    /// ideal run.
     pub work: f64,
     /// Seconds after the common start, in lengths of an ideal run.
     pub start: f64,
@@ -62,12 +62,12 @@ pub struct Mix {
     pub members: Vec<Member>,
     /// A sequential program that nobody manages runs beside it.
     pub hog: bool,
-    /// Where it is measured.
+    /// The set-ups under which it is measured.
     pub setups: Vec<Setup>,
 }
 
 impl Mix {
-    /// How many take part in the division of the machine: the programs, and the hog.
+    /// Number of programs that take part in the division of the machine, the hog included.
     pub fn parts(&self) -> usize {
         self.members.len() + usize::from(self.hog)
     }

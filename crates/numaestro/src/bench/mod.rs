@@ -1,11 +1,11 @@
-//! `numaestro bench`: measures on this machine what numaestro promises, with real programs and
-//! through public interfaces only.
+//! `numaestro bench`: checks numaestro's promises on this machine, with real programs and through
+//! public interfaces only.
 //!
-//! `coexec` compares set-ups over mixes of programs: `mix` and `setup` say what is run, `launch`
-//! and `measure` run it once, `load` decides whether the run counts, `campaign` repeats, `stats`,
+//! `coexec` compares set-ups over mixes of programs: `mix` and `setup` define the runs, `launch`
+//! and `measure` make one run, `load` decides whether the run counts, `campaign` repeats, `stats`,
 //! `bounds` and `report` conclude. The probes `shim`, `adopt`, `takeback`, `kill` and `turns` each
 //! measure latencies of one kind. `speedup` and `bandwidth` compare policies on programs that run
-//! (`live`). Nothing here knows how numaestro decides.
+//! (`live`). No benchmark uses the inside of numaestro.
 
 mod args;
 mod bandwidth;

@@ -1,7 +1,7 @@
-//! Where the programs of the mixes are: built kernels, the Python of the user's choice, the Rust
+//! Finds the programs of the mixes: built kernels, the Python of the user's choice, the Rust
 //! examples, the scripts.
 //!
-//! Finds and checks; starts nothing but `python -c "import …"`.
+//! It starts nothing but `python -c "import …"`.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct Places {
     pub programs: Option<PathBuf>,
     /// Has the built Rust examples in it.
     pub examples: PathBuf,
-    /// Pythons that may have what is needed, best first.
+    /// Pythons that may have the needed modules, best first.
     pub pythons: Vec<PathBuf>,
     /// The first of them with `NumPy`, or why there is none; looked for when first needed.
     numpy: OnceCell<Result<PathBuf, String>>,
@@ -34,7 +34,7 @@ pub struct Places {
 pub struct CommandLine {
     /// The executable.
     pub executable: PathBuf,
-    /// Arguments before those of the benchmark.
+    /// Arguments before the benchmark's own.
     pub arguments: Vec<String>,
 }
 
@@ -62,7 +62,8 @@ impl Places {
         }
     }
 
-    /// The command line of `program`, or one sentence why it cannot be run here and what to do.
+    /// The command line of `program`, or one sentence with the reason why it cannot be run here,
+    /// and the remedy.
     pub fn command(&self, program: &Program) -> Result<CommandLine, String> {
         match program.runtime {
             Runtime::Gcc | Runtime::Clang => {
@@ -90,7 +91,7 @@ impl Places {
         existing(programs.join(name), "start it in the source tree").map(|line| line.executable)
     }
 
-    /// What can be run, with its command line, and what cannot, with the reason.
+    /// The programs that can be run, with their command lines, and the others, with the reason.
     pub fn sort(&self, programs: &[Program]) -> (BTreeMap<Program, CommandLine>, BTreeMap<Program, String>) {
         let (mut found, mut missing) = (BTreeMap::new(), BTreeMap::new());
         for program in programs {

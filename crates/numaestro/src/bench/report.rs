@@ -1,5 +1,4 @@
-//! What people and programs read of a campaign: the tables on stdout, the Markdown for the README,
-//! the JSON.
+//! Writes the results of a campaign: the tables on stdout, the Markdown for the README, the JSON.
 
 use std::fmt::Write;
 
@@ -14,9 +13,9 @@ use super::stats;
 /// Everything, for the JSON file.
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
-    /// What the caller wanted noted, such as a date.
+    /// A note of the caller's, such as a date.
     pub note: &'a str,
-    /// Where it was measured.
+    /// The machine of the measurement.
     pub machine: &'a Description,
     /// Length of an ideal run, longest run (seconds), share of foreign load (0 to 1), counted runs.
     pub settings: Settings,
@@ -33,22 +32,22 @@ pub struct Record<'a> {
 /// See [`Record::settings`].
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Settings {
-    /// Seconds.
+    /// Length of an ideal run, seconds.
     pub length_s: f64,
-    /// Seconds.
+    /// Longest run, seconds.
     pub time_limit_s: f64,
-    /// 0 to 1.
+    /// Share of foreign load, 0 to 1.
     pub foreign: f64,
-    /// Of each cell.
+    /// Counted runs of each cell.
     pub runs: usize,
 }
 
 /// A rival set-up over all mixes: rival / numaestro.
 #[derive(Debug, Clone, Serialize)]
 pub struct Rival {
-    /// Which.
+    /// The set-up.
     pub setup: Setup,
-    /// Mixes.
+    /// Number of mixes.
     pub mixes: usize,
     /// Geometric mean of the ratios of the makespans.
     pub makespan: f64,
@@ -117,7 +116,7 @@ fn mix_row(result: &MixResult, cell: &Cell) -> String {
     )
 }
 
-/// What is known of a ratio whose sides may be lower bounds.
+/// The sign before a ratio whose sides may be lower bounds.
 fn ratio_sign(above_limited: bool, below_limited: bool) -> &'static str {
     match (above_limited, below_limited) {
         (false, false) => "",

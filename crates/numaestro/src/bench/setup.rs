@@ -1,7 +1,6 @@
-//! The set-ups: what a user can do so that programs share a machine, numaestro being one of it.
+//! The set-ups: ways for a user to let programs share a machine; numaestro is one of them.
 //!
-//! Says which environment and which processors a program gets; must not know how programs are
-//! started or measured.
+//! A set-up says which environment and which processors a program gets.
 
 use super::mix::{Member, Mix};
 
@@ -26,19 +25,19 @@ pub enum Setup {
 }
 
 impl Setup {
-    /// All.
+    /// All set-ups.
     pub const ALL: [Self; 7] =
         [Self::Ideal, Self::Plain, Self::Dynamic, Self::Static, Self::Passive, Self::Numaestro, Self::NumaestroFifo];
-    /// Where programs run side by side all the time.
+    /// The set-ups where programs run side by side all the time.
     pub const SIDE_BY_SIDE: [Self; 6] =
         [Self::Ideal, Self::Plain, Self::Dynamic, Self::Static, Self::Passive, Self::Numaestro];
-    /// Where there are more programs than processors.
+    /// The set-ups where there are more programs than processors.
     pub const CROWDED: [Self; 7] = Self::ALL;
-    /// Where no constant division is ideal.
+    /// The set-ups where no constant division is ideal.
     pub const CHANGING: [Self; 5] = [Self::Plain, Self::Dynamic, Self::Static, Self::Passive, Self::Numaestro];
-    /// Where there is nobody to share with.
+    /// The set-ups for a program alone.
     pub const ALONE: [Self; 6] = Self::SIDE_BY_SIDE;
-    /// What numaestro is compared with.
+    /// The set-ups that numaestro is compared with.
     pub const RIVALS: [Self; 4] = [Self::Plain, Self::Dynamic, Self::Static, Self::Passive];
 
     /// As the user names it.
@@ -54,7 +53,7 @@ impl Setup {
         }
     }
 
-    /// What it does, in a line.
+    /// Its summary, in a line.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Ideal => "space-shared by hand: taskset on disjoint processors and as many threads",
@@ -90,7 +89,7 @@ impl Setup {
     }
 }
 
-/// What a set-up does for one program.
+/// The effect of a set-up on one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
     /// Variables to set.
@@ -126,7 +125,7 @@ fn share(index: usize, parts: usize, processors: usize) -> Vec<usize> {
     (bound(index)..bound(index + 1)).collect()
 }
 
-/// What the mix itself tells the program, in every set-up that does not decide it.
+/// The variables that the mix itself gives the program, in every set-up that does not decide them.
 fn asked(member: Option<&Member>, processors: usize) -> Vec<(&'static str, String)> {
     let multiple = member.and_then(|member| member.threads_per_processor);
     multiple.map(|multiple| threads(multiple * processors)).unwrap_or_default()

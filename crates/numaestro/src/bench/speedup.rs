@@ -2,8 +2,8 @@
 //! counts fixed by hand.
 //!
 //! Equal shares are right where as many programs run as the machine has processors. So the
-//! workloads differ in who runs longest: that is where a program is alone with processors that it
-//! may or may not be able to use. Knows the public interface only.
+//! workloads differ in the program that runs longest: it is then alone with processors that it may
+//! or may not be able to use. The benchmark uses the public interface only.
 
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ use super::managed::Managed;
 use super::stats;
 
 const POLICIES: [&str; 2] = ["pdpa", "equi"];
-/// Time between two looks at who has how many.
+/// Time between two looks at the programs' numbers of processors.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A program, and whether it is faster with more processors.
@@ -32,7 +32,7 @@ struct Member {
 /// Programs that start together.
 struct Workload {
     name: &'static str,
-    /// What is asked with it.
+    /// The question that it answers.
     asks: &'static str,
     members: [Member; 2],
     /// The one that the bounds are about.
@@ -82,7 +82,7 @@ struct Look {
     right: bool,
 }
 
-/// What one workload gave.
+/// The result of one workload.
 #[derive(Debug, Serialize)]
 struct Row {
     workload: &'static str,

@@ -1,4 +1,4 @@
-//! Medians, spreads and means of a few samples. Knows numbers only, not what they measure.
+//! Medians, spreads and means of a few samples.
 
 /// The median of `samples`; of an even number the mean of the two in the middle. `None` without
 /// samples.

@@ -1,4 +1,4 @@
-//! The words of `numaestro advise`. Knows nothing of how the answer is found.
+//! The words of `numaestro advise`.
 
 use super::values::parse_size;
 use clap::Args;

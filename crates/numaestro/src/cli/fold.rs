@@ -1,4 +1,4 @@
-//! A user's choice for teams with more threads than processors. Knows no subcommand.
+//! A user's choice for teams with more threads than processors.
 
 use clap::{Args, ValueEnum};
 

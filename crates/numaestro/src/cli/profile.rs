@@ -1,4 +1,4 @@
-//! The words of `numaestro profile`. Knows nothing of where profiles are kept.
+//! The words of `numaestro profile`.
 
 use super::values::parse_weight;
 use super::{ClassArg, FoldArg};

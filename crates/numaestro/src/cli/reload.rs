@@ -1,4 +1,4 @@
-//! `numaestro reload` on the command line. Must not know what a configuration is.
+//! `numaestro reload` on the command line.
 
 use clap::Args;
 

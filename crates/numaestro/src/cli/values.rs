@@ -1,4 +1,4 @@
-//! Values of options that are more than a number or a word. Knows no option.
+//! Parses values of options that are more than a number or a word.
 
 use std::time::Duration;
 

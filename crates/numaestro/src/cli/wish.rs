@@ -1,4 +1,4 @@
-//! What a user may wish for one application. Knows no subcommand.
+//! The wishes of a user for one application.
 
 use super::ClassArg;
 use super::values::{parse_size, parse_weight};

@@ -1,7 +1,7 @@
-//! The checks of the last rung: which ways there are to know how much programs move to and from
-//! memory, and what the machine carries.
+//! The checks of the last rung: the ways to measure how much programs move to and from memory, and
+//! the rate that the machine carries.
 //!
-//! Each is what the manager itself would use. Must not know policies.
+//! Each check tries the way that the manager itself would use.
 
 use super::{Check, Outcome};
 use numaestro_host::affinity;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// The machine is measured for some milliseconds; beside other programs it takes more attempts.
 const ATTEMPTS: u32 = 50;
 
-/// Every way to know rates, and what the machine carries.
+/// Checks every way to know rates, and the rate that the machine carries.
 pub fn checks() -> Vec<Check> {
     let mut checks: Vec<Check> = Ladder::open(Path::new("/"), None).states().iter().map(source).collect();
     checks.push(carried(&processors()));

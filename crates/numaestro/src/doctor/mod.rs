@@ -1,5 +1,5 @@
-//! `numaestro doctor`: which rungs of the ladder this machine has, why one is missing, and what to
-//! do about it.
+//! `numaestro doctor`: shows the rungs of the ladder that this machine has, and for a missing one
+//! the reason and the remedy.
 //!
 //! The checks are in [`rungs`], [`folding`] and [`bandwidth`]; here they are put in order and
 //! shown.
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// How a check came out.
+/// The outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -33,13 +33,13 @@ pub struct Check {
     /// 0 observe, 1 affinity, 2 thread counts and folding, 3 cpusets, 4 page placement, 5 bandwidth
     /// sensing.
     pub rung: u8,
-    /// What was looked at.
+    /// The thing that was checked.
     pub name: &'static str,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What was found.
+    /// The finding.
     pub found: String,
-    /// What to do about it; empty if nothing.
+    /// The next step; empty if there is none.
     pub next: String,
 }
 
@@ -61,7 +61,7 @@ impl Check {
     }
 }
 
-/// What each rung is for.
+/// The purpose of each rung.
 const RUNGS: [&str; 6] = [
     "observe: the machine and its load",
     "affinity: programs on processors of their own",

@@ -1,4 +1,4 @@
-//! The words of `numaestro repro`, and nothing that acts on them.
+//! The words of `numaestro repro`.
 
 use clap::{Args, Subcommand};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Which claims somebody means. Knows nothing of what is done with them.
+//! Finds the claims that a user means.
 
 use super::UNKNOWN;
 use crate::say::Failure;

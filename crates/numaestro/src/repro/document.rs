@@ -1,4 +1,4 @@
-//! What was found, as JSON. The same findings give the same bytes: no times, no host.
+//! Writes the findings as JSON. The same findings give the same bytes: no times, no host.
 
 use super::choose::Chosen;
 use super::run::Judged;
@@ -66,7 +66,7 @@ pub fn findings(judged: &[Judged], statistics: Statistics) -> Value {
     })
 }
 
-/// Whether a file's name means standard output.
+/// Says whether a file's name means standard output.
 pub fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }

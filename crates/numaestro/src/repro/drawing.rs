@@ -1,4 +1,4 @@
-//! A paper's figure drawn from our numbers, as SVG. Knows nothing of claims.
+//! Draws a paper's figure from our numbers, as SVG.
 
 use crate::colours::COLOURS;
 use numaestro_repro::figure::{Figure, Series, Shape};

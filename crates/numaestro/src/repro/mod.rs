@@ -1,8 +1,8 @@
-//! `numaestro repro`: the papers' claims, checked on modelled machines.
+//! `numaestro repro`: checks the papers' claims on modelled machines.
 //!
 //! `args` has the words, `choose` finds the claims that were meant, `run` checks them, `table`,
-//! `document` and `page` (with `drawing`) show what was found. What is claimed and how it is judged
-//! is the affair of the crate `numaestro-repro`.
+//! `document` and `page` (with `drawing`) show the findings. The crate `numaestro-repro` states the
+//! claims and judges them.
 
 mod args;
 mod choose;

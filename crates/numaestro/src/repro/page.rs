@@ -1,4 +1,5 @@
-//! What was found, as one page of HTML with figures in it: nothing is loaded from anywhere.
+//! Writes the findings as one page of HTML with figures in it: the page loads nothing from
+//! anywhere.
 
 use super::drawing;
 use super::run::Judged;

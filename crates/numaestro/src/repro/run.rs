@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numaestro_repro::{Finding, Lab, Statistics};
 use std::io::IsTerminal;
 
-/// A claim and what was found.
+/// A claim and its finding.
 pub type Judged = (Chosen, Finding);
 
-/// Checks the claims that are meant and shows what was found.
+/// Checks the claims that are meant and shows the findings.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let chosen = choose(&args.claims, args.paper.as_deref())?;
     let statistics = if args.quick { Statistics::Quick } else { Statistics::Full };
@@ -29,8 +29,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     Ok(say::OK)
 }
 
-/// One claim after the other; each uses all cores for its runs, and finds what earlier ones have
-/// run.
+/// One claim after the other; each uses all cores for its runs, and reuses the runs of earlier
+/// ones.
 fn judge(chosen: &[Chosen], lab: &Lab) -> Vec<Judged> {
     let bar = ProgressBar::with_draw_target(Some(chosen.len() as u64), ProgressDrawTarget::stderr());
     if std::io::stderr().is_terminal() {

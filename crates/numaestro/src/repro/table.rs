@@ -1,4 +1,4 @@
-//! What was found, as a table for terminals. Knows nothing of how it was found.
+//! Writes the findings as a table for terminals.
 
 use super::run::Judged;
 use crate::say::{Tone, paint};

@@ -1,4 +1,4 @@
-//! The words of `numaestro sim`, and nothing that acts on them.
+//! The words of `numaestro sim`.
 
 use clap::{Args, Subcommand};
 use numaestro_sim::chaos::Fault;

@@ -1,5 +1,5 @@
-//! `numaestro sim chaos`: many seeds on all processors, or one of them event by event. What goes
-//! wrong, and what must hold, is the simulator's.
+//! `numaestro sim chaos`: runs many seeds on all processors, or one of them event by event. The
+//! simulator makes the faults, and checks the invariants.
 
 use super::args::ChaosArgs;
 use super::progress::Progress;
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 /// Failures that are shown.
 const SHOWN: usize = 10;
 
-/// Notes how far a run was, and what it said.
+/// Notes the progress of a run, and its messages.
 struct Watch {
     traces: bool,
     steps: u64,
@@ -121,7 +121,7 @@ fn many(args: &ChaosArgs, options: &Options) -> anyhow::Result<u8> {
     })
 }
 
-/// What happened, in numbers.
+/// The events of all runs, in numbers.
 fn counts(runs: usize, good: &[Summary]) -> String {
     let sum = |of: fn(&Summary) -> u64| good.iter().map(of).sum::<u64>();
     let slowest = good.iter().map(|summary| summary.settled_ns).max().unwrap_or(0) as f64 / 1e6;
@@ -134,7 +134,7 @@ fn counts(runs: usize, good: &[Summary]) -> String {
     )
 }
 
-/// How to see a failure again, with as few faults as it needs.
+/// The command that shows a failure again, with as few faults as it needs.
 fn hints(seed: u64, step: u64, options: &Options) -> String {
     let mut least = options.clone();
     let mut steps = step;

@@ -1,5 +1,5 @@
 //! The occupancy chart in the terminal: one row for each processor, time across, a letter for each
-//! application. Knows nothing of runs.
+//! application.
 
 use super::occupancy::Grid;
 use crate::occupancy::sign;
@@ -18,11 +18,11 @@ const NAMED: usize = 16;
 pub struct Band<'a> {
     /// First processor, logical index.
     pub first: usize,
-    /// Last one.
+    /// Last processor, logical index.
     pub last: usize,
     /// Its node.
     pub node: usize,
-    /// Who had it.
+    /// The application that had it, by column.
     pub cells: &'a [Option<u64>],
 }
 
@@ -39,7 +39,7 @@ pub fn bands<'a>(grid: &'a Grid, machine: &Machine) -> Vec<Band<'a>> {
     bands
 }
 
-/// Place of an application among those in the grid, for its letter and its colour.
+/// Place of an application among the grid's applications, for its letter and its colour.
 pub fn place(grid: &Grid, job: u64) -> usize {
     grid.jobs.binary_search_by_key(&job, |(known, _)| *known).unwrap_or(0)
 }

@@ -1,4 +1,5 @@
-//! `numaestro sim compare`: policies, at every point of the scenario's sweep, on the same jobs.
+//! `numaestro sim compare`: compares policies, at every point of the scenario's sweep, on the same
+//! jobs.
 
 use super::args::CompareArgs;
 use super::files::{self, Loaded, quoted};
@@ -102,7 +103,7 @@ fn plan(scenario: &Scenario) -> Vec<Planned> {
     planned.collect()
 }
 
-/// The state file, if there is one, and what it has.
+/// The state file, if there is one, and its finished runs.
 fn state(args: &CompareArgs, fingerprint: u64) -> anyhow::Result<(Option<State>, Done)> {
     let beside = |path: &PathBuf| {
         let mut name = path.clone().into_os_string();

@@ -1,9 +1,9 @@
-//! One line for each run, for spreadsheets and data frames. Knows nothing of averages.
+//! Writes one line for each run, for spreadsheets and data frames.
 
 use super::metric::METRICS;
 use super::results::Results;
 
-/// Columns before those of the metrics and parameters.
+/// Columns before the metrics and parameters.
 const FIRST: [&str; 4] = ["scenario", "policy", "seed", "fingerprint"];
 
 /// All runs: by point, policy and seed.

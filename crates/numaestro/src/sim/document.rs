@@ -10,22 +10,22 @@ use std::collections::BTreeMap;
 /// Version of the format.
 pub const VERSION: u32 = 1;
 
-/// What was run.
+/// The scenario of a document.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Subject {
     /// The scenario's name.
     pub scenario: String,
-    /// What it is, in its own words.
+    /// The scenario's own description.
     pub about: String,
     /// The machine's name.
     pub machine: String,
     /// Its processors.
     pub processors: usize,
-    /// How queueing for memory is computed.
+    /// The model of queueing for memory.
     pub contention: String,
     /// Share of first applications that is left out.
     pub warmup: f64,
-    /// What was changed by `--set`.
+    /// The changes by `--set`.
     pub set: Vec<String>,
 }
 

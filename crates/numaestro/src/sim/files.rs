@@ -1,4 +1,4 @@
-//! Scenarios and what they name, from the file system. Knows nothing of what is in them.
+//! Reads scenarios and the files that they name from the file system.
 
 use super::WRONG_FILE;
 use super::args::ScenarioArgs;
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Directory {
     base: PathBuf,
-    /// Of everything that was read, in its order.
+    /// Fingerprint of all texts that were read, in their order.
     fingerprint: Cell<u64>,
 }
 
 impl Directory {
-    /// That of a file.
+    /// The directory of a file.
     pub fn of(file: &Path) -> Self {
         Self { base: file.parent().unwrap_or(Path::new("")).to_owned(), fingerprint: Cell::new(0) }
     }
@@ -45,15 +45,16 @@ impl Files for Directory {
 pub struct Loaded {
     /// The scenario.
     pub scenario: Scenario,
-    /// Of its text, the files it names and what was changed on the command line, policies left out.
+    /// Fingerprint of its text, the files it names and the changes on the command line, policies
+    /// left out.
     pub fingerprint: u64,
 }
 
-/// Reads the scenario with what the command line changes: `--set`, seeds, and further `changes`
-/// (path and TOML value).
+/// Reads the scenario with the command line's changes: `--set`, seeds, and further `changes` (path
+/// and TOML value).
 ///
 /// # Errors
-/// The first mistake with file, line, field and what was expected; exit code 2.
+/// The first mistake with file, line, field and the expected value; exit code 2.
 pub fn scenario(args: &ScenarioArgs, changes: &[(String, String)]) -> anyhow::Result<Loaded> {
     let name = args.scenario.display().to_string();
     let contents = text(&args.scenario).map_err(|error| {

@@ -1,4 +1,4 @@
-//! `numaestro sim machines`: the modelled machines there are, and what each is.
+//! `numaestro sim machines`: lists the modelled machines, and describes each.
 
 use super::WRONG_FILE;
 use super::args::MachinesArgs;
@@ -10,7 +10,7 @@ use numaestro_sim::read::Text;
 use serde::Serialize;
 use std::path::Path;
 
-/// What `--json` says of a machine.
+/// The output of `--json` for a machine.
 #[derive(Debug, Serialize)]
 struct Shown {
     name: String,
@@ -21,14 +21,14 @@ struct Shown {
     numa_nodes: usize,
     packages: usize,
     clock_mhz: f64,
-    /// What references cost in nanoseconds, from near to far.
+    /// The cost of references in nanoseconds, from near to far.
     classes: Vec<Class>,
     hit_ns: f64,
     cache_lines: u64,
     line_bytes: u32,
     page_bytes: u32,
     node_pages: u64,
-    /// Names of what has limited bandwidth.
+    /// Names of the channels, which have limited bandwidth.
     channels: Vec<String>,
     quantum_ms: f64,
 }

@@ -1,5 +1,4 @@
-//! The numbers of a run that are averaged over seeds and compared between policies. Knows nothing
-//! of tables.
+//! The numbers of a run that are averaged over seeds and compared between policies.
 
 use super::summary::Summary;
 use numaestro_sim::stats::{Interval, Moments};
@@ -16,7 +15,7 @@ pub struct Metric {
     pub of: fn(&Summary) -> f64,
 }
 
-/// The first is what policies are compared by.
+/// Policies are compared by the first.
 pub const METRICS: [Metric; 27] = [
     Metric { key: "response_s", title: "response, s", of: |run| run.response_s },
     Metric { key: "response_p50_s", title: "  median", of: |run| run.response_p50_s },
@@ -61,7 +60,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of these, in order of seeds. `None` without any.
+    /// The estimate from these samples, in order of seeds. `None` without any.
     pub fn of(samples: &[f64], level: f64) -> Option<Self> {
         let mean = Moments::of(samples).mean()?;
         Some(Self {

@@ -1,7 +1,7 @@
-//! `numaestro sim`: scenarios on modelled machines, policies compared, journals repeated.
+//! `numaestro sim`: runs scenarios on modelled machines, compares policies, repeats journals.
 //!
-//! The model itself is `numaestro-sim`, which knows neither files nor threads; here are both, and
-//! everything that is shown.
+//! The model itself is `numaestro-sim`, which uses neither files nor threads; here are both, and
+//! all output.
 
 mod args;
 mod bench;

@@ -1,5 +1,5 @@
-//! Who ran on which processor, over time: collected in bounded memory while a run goes on. Knows
-//! nothing of drawing.
+//! Collects which application ran on which processor, over time, in bounded memory while a run goes
+//! on.
 //!
 //! Time is divided into bins; when a run outgrows them, each two become one. So the length of the
 //! run need not be known, and a long run costs no more than a short one.
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Bins of a processor; at least half of them are in use at the end.
 const BINS: u64 = 1024;
-/// Applications remembered of one bin; those with the least time are forgotten.
+/// Applications remembered of one bin; the applications with the least time are forgotten.
 const KEPT: usize = 6;
 
 /// Times that applications had on a processor in one bin.
@@ -32,7 +32,7 @@ struct Row {
     bins: Vec<Bin>,
 }
 
-/// What is drawn: a grid of processors and times.
+/// The grid of processors and times that is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
     /// For each processor, by column, the application that had most of that time; `None` = it was
@@ -95,7 +95,7 @@ impl Occupancy {
 }
 
 impl Row {
-    /// Writes down who had the processor until `now`.
+    /// Writes down the application that had the processor until `now`.
     fn close(&mut self, now: Nanos, bin_ns: Nanos) {
         let from = std::mem::replace(&mut self.since, now);
         let Some(job) = self.job else { return };
@@ -121,7 +121,7 @@ impl Row {
                 let bin = start / bin_ns;
                 let stop = to.min((bin + 1) * bin_ns);
                 for &(job, time) in self.bins.get(bin as usize).into_iter().flatten() {
-                    // Of a bin that reaches over the column's edge, its part.
+                    // A bin that reaches over the column's edge counts by its part.
                     let part = u128::from(time) * u128::from(stop - start) / u128::from(bin_ns);
                     add(&mut times, job, part as Nanos);
                 }

@@ -1,4 +1,4 @@
-//! How far it is, on a terminal: a bar with the time left. Silent where nobody looks on.
+//! Shows the progress on a terminal: a bar with the time left. Silent where stderr is no terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;

@@ -1,5 +1,5 @@
-//! What is written while a run goes on: event log, journal, one line for each application,
-//! occupancy. Knows nothing of the results.
+//! Writes while a run goes on: the event log, the journal, one line for each application, the
+//! occupancy.
 //!
 //! Everything is streamed, so a long run needs no memory for it. A file that cannot be written is
 //! noticed before the run where that is possible, and told after it otherwise.
@@ -43,7 +43,7 @@ impl Sink {
     }
 }
 
-/// An observer that writes what is asked for, and nothing else.
+/// An observer that writes the requested files, and nothing else.
 #[derive(Default)]
 pub struct Recorder<'a> {
     log: Option<Sink>,
@@ -83,12 +83,12 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Collects who ran where.
+    /// Collects the occupancy of the processors.
     pub fn collect_occupancy(&mut self, processors: usize) {
         self.occupancy = Some(Occupancy::new(processors));
     }
 
-    /// Writes what is left, and gives the occupancy.
+    /// Writes the rest, and gives the occupancy.
     pub fn close(self) -> anyhow::Result<Option<Occupancy>> {
         for sink in [self.log, self.journal, self.jobs].into_iter().flatten() {
             sink.close()?;

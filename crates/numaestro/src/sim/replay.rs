@@ -1,8 +1,9 @@
-//! `numaestro sim replay`: the journal of the manager or of a simulation, repeated by this
+//! `numaestro sim replay`: repeats the journal of the manager or of a simulation with this
 //! program's engine.
 //!
-//! The same events must give the same actions, byte for byte: that is what makes a result of the
-//! simulator say something about the manager. The journal is read line by line, however long it is.
+//! The same events must give the same actions, byte for byte: for this reason a result of the
+//! simulator says something about the manager. The journal is read line by line, so it may be of
+//! any length.
 
 use super::WRONG_FILE;
 use super::args::ReplayArgs;

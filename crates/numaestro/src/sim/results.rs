@@ -1,5 +1,5 @@
-//! All runs of a campaign, by cell (a policy at a point of the parameters) and seed, and how
-//! policies compare. Knows no files.
+//! All runs of a campaign, by cell (a policy at a point of the parameters) and seed, and the
+//! comparisons of policies.
 
 use super::metric::{METRICS, samples};
 use super::summary::Summary;
@@ -32,7 +32,7 @@ impl Cell {
 pub struct Results {
     /// Point by point, at each all policies in the same order.
     pub cells: Vec<Cell>,
-    /// Of each cell, in order of seeds.
+    /// The runs of each cell, in order of seeds.
     pub runs: Vec<Vec<Summary>>,
     /// Confidence of intervals.
     pub level: f64,
@@ -41,7 +41,7 @@ pub struct Results {
 /// One policy against the baseline at the same point, by mean response time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Which cell.
+    /// The index of the cell.
     pub cell: usize,
     /// The baseline's cell.
     pub baseline: usize,

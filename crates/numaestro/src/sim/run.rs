@@ -1,4 +1,4 @@
-//! `numaestro sim run`: one scenario, one policy, several seeds.
+//! `numaestro sim run`: runs one scenario under one policy with several seeds.
 
 use super::args::RunArgs;
 use super::document::{self, Subject};
@@ -52,7 +52,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     write(args, &planned.scenario, &results, grid.as_ref().map(|(_, fine)| fine))
 }
 
-/// What is odd in the scenario.
+/// Notes the oddities of the scenario.
 pub fn notes(scenario: &Scenario) {
     for note in &scenario.notes {
         say::note(note);
@@ -107,8 +107,8 @@ fn recorder<'a>(args: &RunArgs, planned: &Planned) -> anyhow::Result<Recorder<'a
         recorder.log_to(path)?;
     }
     if let Some(path) = &args.journal {
-        // The head says what the engine of the run is made with, so it comes from a world made like
-        // the run's.
+        // The head states the settings of the run's engine, so it comes from a world made like the
+        // run's.
         let world = world(planned, scenario.seed)?;
         recorder.journal_to(path, &journal::encode_head(world.engine().machine(), world.settings(), scenario.seed))?;
     }
@@ -121,7 +121,7 @@ fn recorder<'a>(args: &RunArgs, planned: &Planned) -> anyhow::Result<Recorder<'a
     Ok(recorder)
 }
 
-/// What the terminal has beside the labels.
+/// Columns of the terminal beside the labels.
 fn terminal_columns() -> usize {
     let wide = crossterm::terminal::size().map(|(columns, _)| usize::from(columns));
     match wide {
@@ -132,7 +132,7 @@ fn terminal_columns() -> usize {
     }
 }
 
-/// What was run, for the head of everything shown.
+/// The scenario of a run, for the head of every output.
 pub fn about(scenario: &Scenario, set: &[String]) -> Subject {
     Subject {
         scenario: scenario.name.clone(),
@@ -155,7 +155,7 @@ const fn contention(scenario: &Scenario) -> &'static str {
     }
 }
 
-/// One line: what was run where.
+/// One line: the scenario and its machine.
 pub fn headline(scenario: &Scenario, what: &str) -> String {
     let text = format!(
         "{} on {} ({} processors, {} to give), contention {}, {what}",

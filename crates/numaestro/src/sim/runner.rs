@@ -1,5 +1,5 @@
-//! Runs of scenarios on all processors of this machine. Which run ends first changes nothing in
-//! what comes out.
+//! Runs scenarios on all processors of this machine. The order in which runs end changes nothing in
+//! the results.
 
 use super::WRONG_FILE;
 use super::progress::Progress;
@@ -21,27 +21,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Planned {
     /// Under which name its results are kept.
     pub cell: Cell,
-    /// What is run.
+    /// The scenario to run.
     pub scenario: Scenario,
 }
 
-/// What every run has in common.
+/// The settings that all runs share.
 #[derive(Clone, Copy)]
 pub struct Runner<'a> {
     /// Told of everything that ends.
     pub progress: &'a Progress,
-    /// Where finished runs are kept.
+    /// The file that keeps finished runs.
     pub state: Option<&'a State>,
-    /// Set when no more runs should begin, and those that go on should end.
+    /// Set when no more runs should begin, and the present ones should end.
     pub stop: &'a AtomicBool,
     /// Conservation is checked at every event.
     pub checks: bool,
 }
 
-/// Refuses what cannot run, before anything does.
+/// Refuses runs that cannot begin, before any begins.
 ///
 /// # Errors
-/// Exit code 2: why the engine refuses the policy.
+/// Exit code 2: the reason why the engine refuses the policy.
 pub fn check(planned: &[Planned]) -> anyhow::Result<()> {
     for one in planned {
         world(one, one.scenario.seed)?;
@@ -52,7 +52,7 @@ pub fn check(planned: &[Planned]) -> anyhow::Result<()> {
 /// The world of a run, before its first event.
 ///
 /// # Errors
-/// Exit code 2: why the engine refuses the policy.
+/// Exit code 2: the reason why the engine refuses the policy.
 pub fn world(planned: &Planned, seed: u64) -> anyhow::Result<World> {
     let scenario = &planned.scenario;
     World::new(scenario.setup(seed), scenario.source(seed))
@@ -71,7 +71,7 @@ pub fn managed(scenario: &Scenario) -> PuSet {
     pus.map(|pu| PuId(u32::try_from(pu).unwrap_or(u32::MAX))).filter(|&pu| !reserved.contains(pu)).collect()
 }
 
-/// How many run at the same time, and so how many are asked for.
+/// The threads for `workers` runs at the same time.
 pub fn pool(workers: Option<u16>) -> anyhow::Result<rayon::ThreadPool> {
     // 0 = as many as there are processors that this process may use.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(workers.unwrap_or(0)));
@@ -79,8 +79,8 @@ pub fn pool(workers: Option<u16>) -> anyhow::Result<rayon::ThreadPool> {
 }
 
 impl Runner<'_> {
-    /// Runs all of these seeds of all of these cells but those that are done; one list for each
-    /// cell, in order of seeds.
+    /// Runs all of these seeds of all of these cells except the done ones; one list for each cell,
+    /// in order of seeds.
     ///
     /// # Errors
     /// A state file that cannot be written. `Ok(None)` if it was stopped.

@@ -1,5 +1,5 @@
-//! Finished runs in a file, so that a comparison can be stopped and go on: one JSON object a line,
-//! the first says of what.
+//! Keeps finished runs in a file, so that a comparison can be stopped and go on: one JSON object a
+//! line; the first names the program and the scenario.
 //!
 //! A line that was cut off by a crash is dropped; everything before it counts. Results that another
 //! scenario or another build of this program has computed are refused: they would be mixed with
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 /// Version of the format.
 const VERSION: u32 = 1;
 
-/// The first line: what the runs are of.
+/// The first line: the program and the scenario of the runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// [`VERSION`].
@@ -31,7 +31,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Of this program and a scenario's fingerprint.
+    /// The origin with this program and a scenario's fingerprint.
     pub fn new(scenario: u64) -> anyhow::Result<Self> {
         let program = std::fs::read("/proc/self/exe").context("cannot read this program")?;
         let build = format!("{:016x}", fingerprint(&program));
@@ -120,7 +120,7 @@ impl State {
         std::fs::remove_file(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,5 +1,5 @@
-//! Ctrl-C in a long simulation: no run is begun any more, those that go on end at once, and what is
-//! finished is kept.
+//! Ctrl-C in a long simulation: no further run begins, the present runs end at once, and the
+//! finished ones are kept.
 
 use crate::say;
 use numaestro_host::signals::BlockedSignals;
@@ -15,7 +15,7 @@ pub const STOPPED: u8 = 130;
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// For those who look.
+    /// The flag, for the code that checks it.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }

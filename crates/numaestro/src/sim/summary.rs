@@ -1,5 +1,4 @@
-//! What is kept of one run: the numbers that tables, files and plots show. Knows nothing of how
-//! they are shown.
+//! The summary of one run: the numbers that tables, files and plots show.
 
 use numaestro_sim::outcome::{JobRecord, Outcome};
 use numaestro_sim::stats::moments::{percentile, sorted};
@@ -15,38 +14,38 @@ pub struct Summary {
     pub jobs: u64,
     /// Applications that ended and were left out as warm-up.
     pub warmup_jobs: u64,
-    /// From arrival to end: mean.
+    /// Response time, from arrival to end, seconds: mean.
     pub response_s: f64,
-    /// Median.
+    /// Median of the response time, seconds.
     pub response_p50_s: f64,
-    /// 95th percentile.
+    /// 95th percentile of the response time, seconds.
     pub response_p95_s: f64,
-    /// Longest.
+    /// Longest response time, seconds.
     pub response_max_s: f64,
     /// From arrival to start: mean.
     pub wait_s: f64,
     /// Response time over run time, at least 10 s of it and at least 1: the bounded slowdown of
     /// Feitelson et al. 1997, mean.
     pub slowdown: f64,
-    /// Processor time of an application, mean.
+    /// Processor time of an application, seconds: mean.
     pub cpu_s: f64,
-    /// When the last event was.
+    /// Time of the last event, seconds.
     pub makespan_s: f64,
     /// Share of the managed processors' time that was not idle.
     pub utilisation: f64,
     /// Share of it that was work.
     pub work: f64,
-    /// Waiting on the processor.
+    /// Share of waiting on the processor.
     pub spin: f64,
-    /// Refilling caches.
+    /// Share of refilling caches.
     pub reload: f64,
-    /// Changing and moving threads, page faults.
+    /// Share of changing and moving threads, and of page faults.
     pub overhead: f64,
-    /// Nothing.
+    /// Idle share.
     pub idle: f64,
     /// References to the nearest class of memory.
     pub local_refs: u64,
-    /// All others.
+    /// References to all other classes.
     pub remote_refs: u64,
     /// Share of all references that were remote; 0 without any.
     pub remote_share: f64,
@@ -67,7 +66,7 @@ pub struct Summary {
     /// Times that applications were stopped.
     #[serde(default)]
     pub stops: u64,
-    /// How long an application's number of processors was searched for (PDPA): mean.
+    /// Time of the search for an application's number of processors (PDPA), seconds: mean.
     #[serde(default)]
     pub search_s: f64,
     /// Processor time of an application that went to the system: mean.
@@ -92,7 +91,7 @@ pub struct ProgramSummary {
     pub program: String,
     /// Applications that count.
     pub jobs: u64,
-    /// From arrival to end: mean.
+    /// Response time, from arrival to end, seconds: mean.
     pub response_s: f64,
     /// From arrival to start: mean.
     pub wait_s: f64,
@@ -108,8 +107,8 @@ pub struct ProgramSummary {
 const SLOWDOWN_BOUND_NS: f64 = 10e9;
 
 impl Summary {
-    /// Of an outcome. The first `warmup` (a share) of the applications, in order of arrival, are
-    /// left out; `managed` are the processors that applications may have.
+    /// The summary of an outcome. The first `warmup` (a share) of the applications, in order of
+    /// arrival, are left out; `managed` are the processors that applications may have.
     pub fn of(outcome: &Outcome, seed: u64, warmup: f64, managed: &PuSet) -> Self {
         let mut jobs: Vec<&JobRecord> = outcome.jobs.iter().collect();
         jobs.sort_by_key(|job| (job.arrived, job.job));
@@ -180,7 +179,7 @@ impl Shares {
         }
         let all = sums.iter().sum();
         let [work, spin, reload, overhead, idle] = sums.map(|sum| share(sum, all));
-        // Of no time at all everything is idle.
+        // A time of zero counts as all idle.
         Self { work, spin, reload, overhead, idle: if all == 0 { 1.0 } else { idle } }
     }
 }

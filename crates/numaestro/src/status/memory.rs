@@ -1,5 +1,4 @@
-//! `numaestro status --memory`: where threads and memory are, by node. A pure function of the
-//! snapshot.
+//! `numaestro status --memory`: shows threads and memory by node. A pure function of the snapshot.
 
 use super::{age, clean};
 use crate::occupancy;

@@ -1,4 +1,4 @@
-//! How `top` looks: a pure function of the model, for any size of terminal.
+//! Draws `top`: a pure function of the model, for any size of terminal.
 
 use super::model::{Model, Popup};
 use crate::folding;
@@ -26,8 +26,8 @@ HELD BY: why its teams keep their size although they may follow";
 /// Told apart by people with the usual colour deficiencies, on dark and on light.
 const OWNERS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::LightRed];
 
-/// A column of the table: its head, its width, from which total width on it is shown, and what is
-/// in it.
+/// A column of the table: its head, its width, the least total width that shows it, and its
+/// contents.
 struct Column {
     head: &'static str,
     width: u16,

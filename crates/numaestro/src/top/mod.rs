@@ -1,7 +1,7 @@
 //! `numaestro top`: the live terminal view. Here: the threads that bring news, and the loop that
 //! draws.
 //!
-//! What is shown is in [`model`], how it looks in [`draw`]; neither knows the terminal or the
+//! [`model`] holds the view's contents, [`draw`] draws them; neither uses the terminal or the
 //! manager.
 
 mod draw;

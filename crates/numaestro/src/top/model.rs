@@ -1,5 +1,5 @@
-//! What `top` shows and how keys change it. Knows no terminal, no manager, and no clock: times are
-//! arguments.
+//! The contents of `top`, and their changes by keys. It uses no terminal, no manager, and no clock:
+//! times are arguments.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use numaestro_abi::control::{Policies, PolicyInfo, Status};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Rates over less than this are mostly noise.
 const RATE_INTERVAL_MIN: Duration = Duration::from_millis(500);
 
-/// What the user wants that the model cannot do by itself.
+/// A wish of the user that the model cannot fulfil by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wish {
     /// End.
@@ -22,7 +22,7 @@ pub enum Wish {
     SetPolicy(String),
 }
 
-/// What lies over the view.
+/// A window over the view.
 #[derive(Debug)]
 pub enum Popup {
     /// The keys.
@@ -48,7 +48,7 @@ pub struct Model {
     pub message: Option<String>,
     /// Row of the cursor.
     pub selected: usize,
-    /// What lies over the view.
+    /// The window over the view.
     pub popup: Option<Popup>,
     /// Colours may be used.
     pub colours: bool,

@@ -1,4 +1,4 @@
-//! The words of `numaestro trace`. Knows nothing of what they do.
+//! The words of `numaestro trace`.
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
-//! `numaestro trace`: a journal, of the manager or of a simulation alike, as a picture of who ran
-//! where and what was decided.
+//! `numaestro trace`: draws a journal, of the manager or of a simulation alike, as a picture of the
+//! applications on processors and of the decisions.
 //!
 //! `timeline` repeats the journal and writes down intervals and marks; `paraver` and `perfetto`
-//! write files for viewers, `show` draws in the terminal. None of them knows where a journal came
-//! from.
+//! write files for viewers, `show` draws in the terminal. All of them take journals of either
+//! origin.
 
 mod args;
 mod paraver;
@@ -67,7 +67,7 @@ fn write(path: PathBuf, contents: impl FnOnce(&mut dyn Write) -> std::io::Result
     Ok(path)
 }
 
-/// A temporary file is its owner's only; what stays is as readable as any other.
+/// A temporary file is its owner's only; a file that stays is as readable as any other.
 fn readable(file: &File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     file.set_permissions(std::fs::Permissions::from_mode(0o644))

@@ -1,5 +1,5 @@
-//! The three text files of Paraver: records (.prv), what their numbers mean (.pcf), names of rows
-//! (.row). Knows nothing of journals.
+//! Writes the three text files of Paraver: records (.prv), the meaning of their numbers (.pcf),
+//! names of rows (.row).
 //!
 //! An application is a Paraver application of one task, and each processor it has at once is a
 //! thread of it; a processor is a CPU of its NUMA node. So Paraver shows the run by processor and
@@ -36,7 +36,7 @@ fn of(how: How) -> usize {
     state(how.name())
 }
 
-/// One record and what it is sorted by: time, then states before events.
+/// One record and its sort key: time, then states before events.
 type Record = (Nanos, u8, String);
 
 /// Writes the .prv file.
@@ -55,7 +55,7 @@ pub fn records(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
     for (&app, row) in &timeline.apps {
         let appl = appl(app);
         for phase in &row.phases {
-            // While it has processors, its threads' states say what it does.
+            // While it has processors, its threads' states show its activity.
             if phase.count == 0 && phase.state != "running" {
                 let state = state(phase.state);
                 records.push((phase.from, 1, format!("1:0:{appl}:1:1:{}:{}:{state}", phase.from, phase.to)));

@@ -1,5 +1,5 @@
-//! Trace events as JSON, which Perfetto and Chrome read: a process for the machine with a thread
-//! for each processor, a process for each application. Knows nothing of journals.
+//! Writes trace events as JSON, which Perfetto and Chrome read: a process for the machine with a
+//! thread for each processor, a process for each application.
 //!
 //! **Source**: "Trace Event Format", Chromium project. Times are microseconds; `X` is an interval,
 //! `i` a moment, `C` a counter, `M` a name.

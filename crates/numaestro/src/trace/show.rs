@@ -1,5 +1,5 @@
-//! `numaestro trace show`: the run in the terminal, by processor, by application, or one placement.
-//! Knows nothing of journals.
+//! `numaestro trace show`: draws the run in the terminal, by processor, by application, or one
+//! placement.
 
 use super::args::{Rows, ShowArgs};
 use super::timeline::Timeline;
@@ -12,7 +12,7 @@ use numaestro_topology::PuId;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Room for what stands before a row.
+/// Columns for the label before a row.
 const MARGIN: usize = 22;
 
 /// The subcommand.
@@ -38,7 +38,7 @@ fn terminal() -> usize {
     crossterm::terminal::size().map_or(100, |(columns, _)| usize::from(columns))
 }
 
-/// One line: what was run, and how long.
+/// One line: the run and its length.
 fn head(timeline: &Timeline) -> String {
     let seconds = Duration::from_nanos(timeline.end).as_secs_f64();
     format!(
@@ -49,7 +49,7 @@ fn head(timeline: &Timeline) -> String {
     )
 }
 
-/// A letter for who had most of each processor's time.
+/// A letter for the application that had most of each processor's time.
 fn by_processor(timeline: &Timeline, from: Nanos, to: Nanos, width: usize) -> String {
     let mut seen = Occupancy::new(timeline.pus.len());
     for (pu, spans) in timeline.pus.iter().enumerate() {

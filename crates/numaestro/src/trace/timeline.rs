@@ -1,8 +1,8 @@
-//! A journal as intervals: who had each processor, what each application was doing, and what was
-//! decided when. Knows no file format of a viewer.
+//! Turns a journal into intervals: the application of each processor, the state of each
+//! application, and the decisions with their times.
 //!
-//! The journal is repeated by the engine, so that whatever follows from an event is known, not
-//! guessed from what was sent.
+//! The engine repeats the journal, so that all that follows from an event is known, not guessed
+//! from the messages.
 
 use super::super::sim::WRONG_FILE;
 use crate::say::Failure;
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// How an application is on a processor.
+/// The way in which an application is on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// It is its own.
@@ -44,12 +44,12 @@ pub struct Span {
     pub to: Nanos,
     pub app: u64,
     pub how: How,
-    /// Which of the application's processors it is, from 0: the lowest number that was free when it
-    /// came.
+    /// Number of the processor among the application's own, from 0: the lowest number that was free
+    /// when it came.
     pub lane: u32,
 }
 
-/// What an application was doing for a while: a state's word, and the number of its processors.
+/// The state of an application for a while: a word, and the number of its processors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
     pub from: Nanos,
@@ -75,13 +75,13 @@ pub struct Mark {
     pub at: Nanos,
     pub app: Option<u64>,
     pub kind: Kind,
-    /// What the kind says it is.
+    /// The value; `kind` gives its meaning.
     pub value: u64,
     /// For people; empty where the kind says it all.
     pub text: String,
 }
 
-/// What happened. The numbers are those of Paraver's event types, and stay.
+/// The kind of a mark. The numbers are those of Paraver's event types, and stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Arrive = 1,
@@ -112,7 +112,7 @@ impl Kind {
         Self::Turn,
     ];
 
-    /// The name and what the value is.
+    /// The name and the meaning of the value.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Arrive => "arrives, wants processors",
@@ -201,7 +201,7 @@ impl Timeline {
             self.start = at;
         }
         self.steps += 1;
-        // The engine's time never goes back, whatever the shell's clock does.
+        // The engine's time never goes back, even if the shell's clock does.
         let at = after.now.max(at).saturating_sub(self.start).max(self.end);
         self.end = at;
         self.mark(at, event, actions);
@@ -229,7 +229,7 @@ impl Timeline {
             }
             Event::Policy { policy } => add(None, Kind::Policy, 1, policy.clone()),
             Event::Timer => add(None, Kind::Turn, 1, none()),
-            // The snapshot shows what follows from these.
+            // The snapshot shows the effects of these.
             Event::Class { .. }
             | Event::Adopted { .. }
             | Event::Sequential { .. }
@@ -290,7 +290,7 @@ impl Timeline {
             let count = after.pus.iter().filter(|pu| pu.owner == Some(app.app)).count() as u32;
             self.apps.entry(app.app.0).or_default().phase(at, app.state.name(), count);
         }
-        // Those that are gone are not in the snapshot any more.
+        // Applications that are gone are not in the snapshot any more.
         for (&id, row) in &mut self.apps {
             let there = after.apps.binary_search_by_key(&id, |app| app.app.0).is_ok();
             if !there && let Some(phase) = row.phases.last_mut().filter(|phase| phase.to == Nanos::MAX) {
@@ -299,7 +299,7 @@ impl Timeline {
         }
     }
 
-    /// Ends what is still open.
+    /// Ends the intervals that are still open.
     fn close(&mut self) {
         let end = self.end;
         for (done, open) in self.pus.iter_mut().zip(&mut self.open) {
@@ -314,7 +314,7 @@ impl Timeline {
         }
     }
 
-    /// What an application is called: its number, and its program if that is known.
+    /// The name of an application: its number, and its program if that is known.
     pub fn name(&self, app: u64) -> String {
         match self.apps.get(&app).map_or("", |row| &row.name) {
             "" => format!("app {app}"),
@@ -322,7 +322,7 @@ impl Timeline {
         }
     }
 
-    /// Who is on a processor at one moment; the owner before guests.
+    /// The application on a processor at one moment; the owner before guests.
     pub fn at(&self, pu: PuId, time: Nanos) -> Option<u64> {
         let there = self.pus[pu.index()].iter().filter(|span| span.from <= time && time < span.to);
         there.min_by_key(|span| (span.how, span.app)).map(|span| span.app)

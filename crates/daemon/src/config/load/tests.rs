@@ -1,4 +1,4 @@
-//! Files as administrators write them, right and wrong.
+//! Tests with files as administrators write them, right and wrong.
 
 use super::*;
 

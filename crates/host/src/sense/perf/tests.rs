@@ -8,7 +8,7 @@ use crate::sense::{Ladder, ThreadUse};
 
 const MS: u64 = 1_000_000;
 
-/// What the counter of every thread shows next, by thread id; an error number instead if it is to
+/// The next reading of every thread's counter, by thread id; an error number instead if it is to
 /// fail.
 #[derive(Debug, Default, Clone)]
 struct Played {

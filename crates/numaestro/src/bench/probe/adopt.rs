@@ -1,4 +1,5 @@
-//! `numaestro bench adopt`: how long a program in regions of 50 µs takes to carry a decision out.
+//! `numaestro bench adopt`: measures how long a program in regions of 50 µs takes to carry a
+//! decision out.
 //!
 //! The program notes in itself, from its shared page, the time of each decision and of its
 //! adoption, while a second application arrives, stays for some milliseconds and leaves.
@@ -58,7 +59,8 @@ fn flipping(managed: &Managed, regions: &Regions, flips: u32) -> Result<Vec<(u64
     let program = launch::start(command.args(["watch", LONGEST_S, WORK_US]), None)?;
     let number = launch::number(program.pid);
     let size = || allowed(number).unwrap_or(0);
-    // It begins on what it is given before its first region; what counts is what it has then.
+    // It begins on the processors that it is given before its first region; the processors that it
+    // has then count.
     std::thread::sleep(Duration::from_millis(100));
     let alone = size();
     for _ in 0..flips {

@@ -1,4 +1,5 @@
-//! `numaestro bench kill`: how long after `kill -9` of a program another one has its processors.
+//! `numaestro bench kill`: measures how long after `kill -9` of a program another one has its
+//! processors.
 //!
 //! Two programs share the machine; one is killed; the kernel's view of the other's affinity tells
 //! when it has grown.
@@ -21,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Between two looks; a timer of the kernel adds about as much again.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// Measures with whichever compiler is here.
+/// Measures with any compiler that is here.
 pub fn kill(args: &ProbeArgs) -> Result<ExitCode> {
     let processors = launch::processors()?.len();
     if processors < 2 {

@@ -2,7 +2,7 @@
 //! of its own.
 //!
 //! They watch from outside: clocks, the kernel's view of affinities, and the program's own shared
-//! page. This file holds what all of them need; it must not know how numaestro decides.
+//! page. This file holds the code that all of them need.
 
 mod adopt;
 mod kill;
@@ -27,7 +27,7 @@ pub use shim::shim;
 pub use takeback::takeback;
 pub use turns::turns;
 
-/// One quantity: its samples and what they come to.
+/// One quantity: its samples and their summary.
 #[derive(Debug, Clone, Serialize)]
 struct Quantity {
     name: String,

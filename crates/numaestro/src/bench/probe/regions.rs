@@ -1,5 +1,5 @@
-//! The program of the probes, `bench/programs/regions.c`, built where it is needed; and how the
-//! kernel sees its threads.
+//! Builds the program of the probes, `bench/programs/regions.c`, where it is needed, and reads the
+//! kernel's view of its threads.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ pub struct Regions {
 }
 
 impl Regions {
-    /// Builds it with `compiler`; an error says what is missing.
+    /// Builds it with `compiler`; an error names the missing part.
     pub fn build(places: &Places, compiler: &str) -> Result<Self> {
         let source = places.script("regions.c").map_err(anyhow::Error::msg)?;
         let dir = tempfile::tempdir().context("cannot make a directory to build in")?;
@@ -64,7 +64,7 @@ pub fn threads(pid: u32) -> Vec<Pid> {
     tasks.flatten().filter_map(|task| number(task.file_name())).collect()
 }
 
-/// How many processors a thread may use; `None` if it is gone.
+/// Number of processors that a thread may use; `None` if it is gone.
 pub fn allowed(thread: Pid) -> Option<u32> {
     sched_getaffinity(Some(thread)).ok().map(|set: CpuSet| set.count())
 }

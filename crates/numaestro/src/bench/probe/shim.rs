@@ -1,5 +1,5 @@
-//! `numaestro bench shim`: what one parallel region costs more under numaestro when nothing
-//! changes.
+//! `numaestro bench shim`: measures the extra cost of one parallel region under numaestro when
+//! nothing changes.
 //!
 //! The same binary with empty regions, bare and under `numaestro run`, in turn; the difference of
 //! each neighbouring pair.
@@ -20,7 +20,7 @@ use super::{Quantity, conclude};
 
 /// Blocks of a run, and regions of a block.
 const BLOCKS: [&str; 2] = ["60", "2000"];
-/// The quantile of a run's blocks that stands for it: low, because what disturbs a block makes it
+/// The quantile of a run's blocks that stands for it: low, because a disturbance makes a block
 /// longer.
 const QUANTILE: f64 = 0.25;
 
@@ -80,8 +80,7 @@ fn nanoseconds(command: &mut Command, threads: usize, managed: bool) -> Result<f
     if report.get("managed").and_then(Value::as_bool) != Some(managed) {
         bail!("a program under `numaestro run` did not attach to the manager: run `numaestro doctor`");
     }
-    // Bare, the runtime does what OMP_NUM_THREADS says; under numaestro, the page tells the
-    // smallest team.
+    // Bare, the runtime follows OMP_NUM_THREADS; under numaestro, the page tells the smallest team.
     if managed && report.get("team").and_then(Value::as_u64) != Some(threads as u64) {
         bail!("the regions of a program alone have not the {threads} threads they should have: {}", report["team"]);
     }

@@ -1,8 +1,8 @@
-//! `numaestro bench takeback`: how long it takes to fold a program with 64 threads that does not
-//! react.
+//! `numaestro bench takeback`: measures how long it takes to fold a program with 64 threads that
+//! does not react.
 //!
-//! The program is stopped by a signal, so nothing in it can help. Then another one arrives. What is
-//! measured is the time between the first and the last of its threads whose affinity the kernel
+//! The program is stopped by a signal, so nothing in it can help. Then another one arrives. The
+//! probe measures the time between the first and the last of its threads whose affinity the kernel
 //! shows as smaller.
 
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ const THREADS: usize = 64;
 /// Longest wait for anything.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Measures with whichever compiler is here.
+/// Measures with any compiler that is here.
 pub fn takeback(args: &ProbeArgs) -> Result<ExitCode> {
     if launch::processors()?.len() < 2 {
         bail!("nothing can be taken from a program on a machine with one processor");
@@ -61,7 +61,7 @@ fn fold(managed: &Managed, pid: u32) -> Result<(f64, f64)> {
     let Some(_) = until(pause, LIMIT, || threads(pid).len() >= THREADS) else {
         bail!("the program does not start its {THREADS} threads");
     };
-    // It attaches at its region and gets what a program alone gets: everything.
+    // It attaches at its region and gets all processors, as a program alone does.
     std::thread::sleep(Duration::from_millis(50));
     kill_process(launch::number(pid), Signal::STOP)?;
     let tasks = threads(pid);

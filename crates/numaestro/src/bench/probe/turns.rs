@@ -1,4 +1,4 @@
-//! `numaestro bench turns`: what it costs that programs take turns.
+//! `numaestro bench turns`: measures the cost of programs taking turns.
 //!
 //! Stopping and continuing a program with 64 threads; the manager's own processor time under a
 //! quantum of 100 ms while nothing changes; and two programs under a policy that is switched every
@@ -25,7 +25,7 @@ use super::{Quantity, conclude};
 const THREADS: usize = 64;
 /// Longest wait for anything.
 const LIMIT: Duration = Duration::from_mins(1);
-/// How long the manager is watched while nothing changes.
+/// Time for which the manager is watched while nothing changes.
 const WATCH: Duration = Duration::from_secs(20);
 /// The policies between which is switched: one that shares the machine, one that takes turns of 100
 /// ms.
@@ -101,7 +101,8 @@ fn quantum(places: &Places) -> Result<Option<Quantity>> {
     Ok(Quantity::new(what, "% of one processor", vec![percent]).map(|q| q.promised("p50", QUANTUM_PERCENT)))
 }
 
-/// How much longer two programs take under policies that follow each other every second.
+/// The time of two programs under policies that follow each other every second, as a ratio to the
+/// mean under each.
 fn switches(places: &Places, runs: u32) -> Result<Option<Quantity>> {
     let managed = Managed::start_undisturbed(&places.numaestro)?;
     let kernels = places.kernels.as_ref().context("no kernels; `make -C kernels` builds them")?;

@@ -1,5 +1,5 @@
-//! `numaestro sim bench`: events per second of processor time, and what logs cost, with the
-//! promised numbers beside them.
+//! `numaestro sim bench`: measures events per second of processor time, and the cost of logs, with
+//! the promised numbers beside them.
 //!
 //! Processor time of one thread: other load on the machine makes it longer only by the caches it
 //! takes.
@@ -27,7 +27,7 @@ enum Bound {
     Seconds(f64),
 }
 
-/// What is measured.
+/// A measurement to make.
 struct Measurement {
     name: String,
     policy: &'static str,
@@ -35,7 +35,7 @@ struct Measurement {
     bound: Option<Bound>,
 }
 
-/// What was found.
+/// The result of a measurement.
 #[derive(Debug, Serialize)]
 struct Found {
     name: String,
@@ -44,7 +44,7 @@ struct Found {
     jobs: usize,
     thread_events: u64,
     engine_events: u64,
-    /// Of each repetition.
+    /// Processor time of each repetition, seconds.
     seconds: Vec<f64>,
     /// Median.
     median_s: f64,

@@ -16,20 +16,20 @@ const SWEEP_PLOTS: usize = 8;
 /// Applications in the key of the occupancy chart.
 const KEYS: usize = 16;
 
-/// What the simulator does not model, told wherever its numbers are shown.
+/// The limits of the model, told wherever its numbers are shown.
 pub const LIMITS: &str = "The model has no coherence traffic beyond the references a program states, no prefetching beyond its overlap, \
                           no model of hardware threads sharing a core, and phases whose demands are constant.";
 
-/// What a report is made of.
+/// The parts of a report.
 #[derive(Debug)]
 pub struct Report<'a> {
-    /// What was run.
+    /// The scenario.
     pub about: &'a Subject,
     /// The results.
     pub results: &'a Results,
     /// The baseline and the comparisons, of `compare`.
     pub comparisons: Option<(&'a str, &'a [Comparison])>,
-    /// Who ran where in the first run, and its title.
+    /// The occupancy of the processors in the first run, and its title.
     pub occupancy: Option<(&'a Grid, String)>,
     /// The machine of that run.
     pub machine: &'a Machine,
@@ -272,7 +272,7 @@ fn parameters(results: &Results) -> Vec<String> {
     first.parameters.iter().filter(varies).map(|(name, _)| name.clone()).collect()
 }
 
-/// What is left of the points when one parameter is taken away, each once.
+/// The points without one parameter, each once.
 fn rest_of_points(results: &Results, parameter: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for cell in &results.cells {

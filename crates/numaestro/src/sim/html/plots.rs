@@ -107,8 +107,8 @@ pub fn lines(x: &[f64], series: &[Vec<Option<Point>>], titles: [&str; 2]) -> any
     })
 }
 
-/// Who ran where: one row for each processor (equal neighbours as one), time across, a colour for
-/// each application.
+/// The occupancy of the processors: one row for each processor (equal neighbours as one), time
+/// across, a colour for each application.
 pub fn occupancy(grid: &Grid, machine: &Machine) -> anyhow::Result<String> {
     const LABELS: i32 = 84;
     let bands = bands(grid, machine);
@@ -145,7 +145,7 @@ pub fn occupancy(grid: &Grid, machine: &Machine) -> anyhow::Result<String> {
     })
 }
 
-/// Columns with the same application: from, to (not included), who.
+/// Columns with the same application: from, to (not included), application.
 fn stretches(cells: &[Option<u64>]) -> Vec<(i32, i32, u64)> {
     let mut found: Vec<(i32, i32, u64)> = Vec::new();
     for (column, cell) in (0..).zip(cells) {

@@ -26,7 +26,7 @@ pub fn example() -> Timeline {
         engine.step(at, &event, &mut actions);
         writeln!(file, "{}", journal::encode(at, &event, &actions)).unwrap();
     }
-    // What a manager that is killed while it writes leaves.
+    // The remains of a line of a manager that is killed while it writes.
     write!(file, "{{\"at\":6").unwrap();
     Timeline::read(file.path()).unwrap()
 }
