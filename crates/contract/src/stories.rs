@@ -10,7 +10,7 @@ use crate::player::{Outcome, Shell, play};
 use numaestro_engine::{Action, AppId, Engine, Event, Nanos};
 
 /// Name and record of each story.
-pub const STORIES: [(&str, &str); 11] = [
+pub const STORIES: [(&str, &str); 12] = [
     ("arrive-adopt-depart", include_str!("../stories/arrive-adopt-depart.journal")),
     ("sequential-phase", include_str!("../stories/sequential-phase.journal")),
     ("blocked", include_str!("../stories/blocked.journal")),
@@ -21,6 +21,7 @@ pub const STORIES: [(&str, &str); 11] = [
     ("unstoppable", include_str!("../stories/unstoppable.journal")),
     ("idle-processors", include_str!("../stories/idle-processors.journal")),
     ("wish-changed", include_str!("../stories/wish-changed.journal")),
+    ("refused", include_str!("../stories/refused.journal")),
     ("without-page", include_str!("../stories/without-page.journal")),
 ];
 

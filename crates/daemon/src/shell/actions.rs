@@ -112,7 +112,7 @@ impl Shell {
                 let reply = Reply::Refused { reason: reason.clone(), hint: String::new() };
                 self.outcome.replies.push((connection, reply));
             }
-            self.remove(app);
+            self.discard(app);
         }
         self.refusal = reason;
     }

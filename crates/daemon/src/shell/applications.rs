@@ -229,8 +229,15 @@ impl Shell {
     }
 
     pub(super) fn remove(&mut self, app: u64) {
+        if self.programs.contains(app) {
+            self.tell([Event::Depart { app: AppId(app) }]);
+            self.discard(app);
+        }
+    }
+
+    /// It is gone, and the engine knows or never knew it.
+    pub(super) fn discard(&mut self, app: u64) {
         let Some(gone) = self.forget(app) else { return };
-        self.tell([Event::Depart { app: AppId(app) }]);
         if let Some(wrapper) = gone.wrapper {
             self.unwrap_from(wrapper);
         }
