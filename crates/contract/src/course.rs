@@ -51,7 +51,7 @@ impl Course {
             }
             Observation::Phase { app, phase } => return self.says(app, phase),
             Observation::Page { app } => return self.look_anew(app),
-            Observation::Adopted { app, epoch } => return self.adopts(app, epoch),
+            Observation::Adopted { app, epoch } | Observation::Placed { app, epoch } => return self.adopts(app, epoch),
         }
         true
     }

@@ -45,9 +45,16 @@ pub enum Observation {
         #[serde(with = "number")]
         app: AppId,
     },
-    /// The program says that it has adopted a target, or the shell has carried the target out from
-    /// outside.
+    /// The program says that it has adopted a target.
     Adopted {
+        /// The application.
+        #[serde(with = "number")]
+        app: AppId,
+        /// The engine's number of the target.
+        epoch: u32,
+    },
+    /// The shell has carried a target out from outside: the program is within it.
+    Placed {
         /// The application.
         #[serde(with = "number")]
         app: AppId,
@@ -111,6 +118,7 @@ mod tests {
             Observation::Phase { app, phase: Phase::Blocked },
             Observation::Page { app },
             Observation::Adopted { app, epoch: 4 },
+            Observation::Placed { app, epoch: 4 },
         ] {
             let line = what.encode(12);
             assert!(journal::is_observation(&line), "{line}");

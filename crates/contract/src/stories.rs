@@ -64,8 +64,8 @@ struct Faulty<S> {
 impl<S: Shell> Shell for Faulty<S> {
     fn observe(&mut self, at: Nanos, what: &Observation) {
         match (self.fault, what) {
-            (Fault::Silence, Observation::Adopted { .. }) => {}
-            (Fault::WrongEpoch, Observation::Adopted { app, epoch }) => {
+            (Fault::Silence, Observation::Adopted { .. } | Observation::Placed { .. }) => {}
+            (Fault::WrongEpoch, Observation::Adopted { app, epoch } | Observation::Placed { app, epoch }) => {
                 let wrong = Event::Adopted { app: *app, epoch: epoch + 1 };
                 self.shell.observe(at, &Observation::Fact(wrong));
             }

@@ -60,7 +60,7 @@ impl Shell {
             if !entry.is_wrapper() {
                 self.place(app);
             }
-            self.observe(Observation::Adopted { app: AppId(app), epoch });
+            self.observe(Observation::Placed { app: AppId(app), epoch });
         }
         self.watch_pages(app);
         self.answer_run(app);
@@ -72,7 +72,7 @@ impl Shell {
         info!(app, epoch, %cpus, "did not move in time; moved from outside");
         entry.allocation.adopt(epoch);
         self.place_on(app, &cpus);
-        self.observe(Observation::Adopted { app: AppId(app), epoch });
+        self.observe(Observation::Placed { app: AppId(app), epoch });
     }
 
     /// Moves an application's processes to its target.

@@ -75,6 +75,8 @@ impl Played {
                 self.shell.tell([Event::Arrive { app: *app, wish: wish.clone() }]);
             }
             Observation::Fact(Event::Depart { app }) => self.shell.remove(app.0),
+            // Only the shell itself can do that.
+            Observation::Placed { .. } => {}
             Observation::Adopted { app, epoch } => _ = self.shell.adopts(app.0, *epoch),
             Observation::Fact(_) | Observation::Rates(_) | Observation::Look { .. } | Observation::Phase { .. } => {
                 self.shell.engine.observed(at, what);
