@@ -91,7 +91,9 @@ impl Course {
     /// parallel, and what one did not do while it was stopped says nothing about it: the engine is
     /// told to count on neither as a lender.
     pub fn decided(&mut self, actions: &[Action]) {
-        actions.iter().for_each(|action| self.decided_one(action));
+        for action in actions {
+            self.decided_one(action);
+        }
     }
 
     fn decided_one(&mut self, action: &Action) {
