@@ -1,8 +1,8 @@
 //! The course of a run: observations go in, and the events come out that the engine is to hear. All
 //! rules of the contract that need a memory are applied here, and both shells use it.
 //!
-//! Of each application it keeps the phase that the engine was told, what looks at it have shown, and
-//! the latest target with the one that was adopted last.
+//! Of each application it keeps the phase that the engine was told, the results of looks at it, its
+//! latest target, and the one that was adopted last.
 
 use crate::feed::{Feed, Next};
 use crate::observation::Observation;

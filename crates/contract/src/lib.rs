@@ -2,13 +2,13 @@
 //! it says. There are two: the manager (`crates/daemon`) on a real machine, and the simulator's
 //! world (`crates/sim`). Both use this pure code, so they agree:
 //!
-//! * [`Course`] turns what a shell observes ([`Observation`]) into the events that the engine hears:
-//!   in which order and with which time (`feed`), when a program counts as sequential, blocked and
+//! * [`Course`] turns each [`Observation`] of a shell into the events that the engine hears: in
+//!   which order and with which time (`feed`), when a program counts as sequential, blocked and
 //!   parallel (`phase`), and which target it has adopted.
 //! * [`Duties`]: a check. It reads the events and actions of any shell, live or from a journal, and
 //!   names each broken duty.
-//! * [`play`] gives a shell what another one has observed, and compares what follows, byte for byte.
-//!   [`stories`] are such records, for the tests of both shells.
+//! * [`play`] gives a shell the observations of another one, and compares events and actions, byte
+//!   for byte. [`stories`] are such records, for the tests of both shells.
 //!
 //! | duty | rule | where |
 //! |---|---|---|
