@@ -53,6 +53,9 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("xtask", &["numaestro-abi"]),
 ];
 
+/// What a crate may use in its tests only, besides.
+const TESTS: [(&str, &str); 1] = [("numaestro-daemon", "numaestro-sim")];
+
 /// Crates without clock, input, output, threads or ambient randomness.
 const PURE: [&str; 5] =
     ["numaestro-topology", "numaestro-policy", "numaestro-engine", "numaestro-contract", "numaestro-sim"];
@@ -106,7 +109,8 @@ fn check(metadata: &Value) -> Result<Vec<Finding>> {
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let used = dependency["name"].as_str().unwrap_or_default();
-            if members.contains(&used) && used != name && !allowed.contains(&used) {
+            let tests = dependency["kind"] == "dev" && TESTS.contains(&(name, used));
+            if members.contains(&used) && used != name && !allowed.contains(&used) && !tests {
                 findings.push(Finding::new(&place, 0, format!("{name} must not know {used}")));
             }
             if PURE.contains(&name) && IMPURE.contains(&used) {
@@ -155,6 +159,17 @@ mod tests {
     fn an_arrow_backwards_is_found() {
         let packages = [package("numaestro-topology", &["numaestro-policy"]), package("numaestro-policy", &[])];
         assert_eq!(findings(&packages), ["numaestro-topology must not know numaestro-policy"]);
+    }
+
+    #[test]
+    fn an_arrow_of_tests_is_for_tests_only() {
+        let manager = |kind: Value| {
+            let simulator = json!({ "name": "numaestro-sim", "kind": kind });
+            json!({ "name": "numaestro-daemon", "manifest_path": "", "dependencies": [simulator] })
+        };
+        assert_eq!(findings(&[manager(json!("dev")), package("numaestro-sim", &[])]), Vec::<String>::new());
+        let found = findings(&[manager(Value::Null), package("numaestro-sim", &[])]);
+        assert_eq!(found, ["numaestro-daemon must not know numaestro-sim"]);
     }
 
     #[test]

@@ -275,7 +275,7 @@ mod tests {
     fn a_processor_that_was_left_is_not_idle() {
         let (mut engine, mut duties) = story();
         play(&mut engine, &mut duties, 5, &Event::Adopted { app: AppId(1), epoch: 2 });
-        let idle = PuSet::from_iter((0..4).map(PuId));
+        let idle = (0..4).map(PuId).collect();
         play(&mut engine, &mut duties, 6, &Event::Demand { app: AppId(1), processors: 2, idle });
         let said: String = duties.breaches().iter().map(ToString::to_string).collect();
         assert!(said.contains("it has left them"), "{said:?}");

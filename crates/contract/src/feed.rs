@@ -96,12 +96,6 @@ impl Feed {
     }
 }
 
-impl Extend<Event> for Feed {
-    fn extend<T: IntoIterator<Item = Event>>(&mut self, events: T) {
-        self.waiting.extend(events);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,19 +2,22 @@
 //! it says. There are two: the manager (`crates/daemon`) on a real machine, and the simulator's
 //! world (`crates/sim`). Both use this pure code, so they agree:
 //!
-//! * [`Feed`]: the order and the time in which events reach the engine.
-//! * [`PhaseWatch`] and [`PhaseTold`]: when a program counts as sequential, blocked and parallel,
-//!   and when the engine is told.
+//! * [`Course`] turns each [`Observation`] of a shell into the events that the engine hears: in
+//!   which order and with which time (`feed`), when a program counts as sequential, blocked and
+//!   parallel (`phase`), and which target it has adopted.
 //! * [`Duties`]: a check. It reads the events and actions of any shell, live or from a journal, and
 //!   names each broken duty.
+//! * [`play`] gives a shell the observations of another one, and compares events and actions, byte
+//!   for byte. [`stories`] are such records, for the tests of both shells.
 //!
 //! | duty | rule | where |
 //! |---|---|---|
-//! | order | rates of a turn come before the event that ends it; else events keep their order | [`Feed`] |
-//! | time of a rate | before the end of its turn | [`Feed`] |
+//! | order | rates of a turn come before the event that ends it; else events keep their order | `feed` |
+//! | time of a rate | before the end of its turn | `feed` |
 //! | phase | a program that says its phases is believed; others are watched | `phase` |
-//! | news | the engine is told a phase once | [`PhaseTold`], [`Duties`] |
-//! | adopted | epochs never go back, and none is adopted before it was told | [`Duties`] |
+//! | lender | the engine hears when it is to count on a watched program no more | [`Course`] |
+//! | news | the engine is told a phase once | [`Course`], [`Duties`] |
+//! | adopted | epochs never go back, and none is adopted before it was told | [`Course`], [`Duties`] |
 //! | force | `Adopted` follows | [`Duties`] |
 //! | numbers | applications arrive in the order of their numbers, and events name those that are there | [`Duties`] |
 //! | idle | only processors of targets since the adopted one are said to be idle | [`Duties`] |
@@ -22,10 +25,17 @@
 //! [`Duties`] cannot see where a program's threads really are. The chaos tests of `crates/sim` and
 //! the torture programs look at that.
 
+mod course;
 mod duties;
 mod feed;
+mod observation;
 mod phase;
+mod player;
+pub mod stories;
 
+pub use course::{Course, measures_until};
 pub use duties::{Breach, Duties};
-pub use feed::{Feed, Next};
-pub use phase::{Look, Phase, PhaseTold, PhaseWatch, SAID_MIN_NS};
+pub use feed::Next;
+pub use observation::Observation;
+pub use phase::{Look, Phase, SAID_MIN_NS};
+pub use player::{Alone, Difference, Outcome, Shell, play};

@@ -7,6 +7,7 @@
 //! no processor at all.
 
 use numaestro_engine::{AppId, Event, Nanos};
+use serde::{Deserialize, Serialize};
 
 /// A watched program has been outside of any region for so long when its sequential phase begins,
 /// nanoseconds.
@@ -24,7 +25,8 @@ const WORKS_PERMILLE: u64 = 500;
 const PARALLEL_PERMILLE: u64 = 1500;
 
 /// What a program is doing, as far as its processors are concerned.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// It can use all its processors.
     #[default]
@@ -57,7 +59,7 @@ impl PhaseTold {
 }
 
 /// What one look at a running program shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     /// Parallel regions it has opened since it began.
     pub regions: u64,
@@ -93,8 +95,7 @@ impl PhaseWatch {
             self.regions = (!look.in_region).then_some(look.regions);
             return (told != Phase::Parallel).then_some(Phase::Parallel);
         }
-        // A program that never opened a region may be parallel without any.
-        if look.regions == 0 || now.saturating_sub(self.quiet_since_ns) < QUIET_NS {
+        if !self.needs_cpu_time(look, now) {
             return None;
         }
         let permille = self.rate(now, cpu_ns())?;
@@ -111,15 +112,23 @@ impl PhaseWatch {
         Some(phase)
     }
 
+    /// Whether this look says something only together with the program's processor time: the
+    /// program has been outside of any region for [`QUIET_NS`]. One that never opened a region may
+    /// be parallel without any.
+    pub fn needs_cpu_time(&self, look: Look, now: Nanos) -> bool {
+        let quiet = !look.in_region && look.regions != 0 && self.regions == Some(look.regions);
+        quiet && now.saturating_sub(self.quiet_since_ns) >= QUIET_NS
+    }
+
     /// The engine is told of a phase. The event, if it is news.
     pub fn tell(&mut self, app: AppId, phase: Phase) -> Option<Event> {
         self.told.change(app, phase)
     }
 
-    /// The program says that it is parallel again. The event, if the engine does not know.
-    pub fn says_parallel(&mut self, app: AppId) -> Option<Event> {
+    /// The program says its phase. The event, if the engine does not know.
+    pub fn says(&mut self, app: AppId, phase: Phase) -> Option<Event> {
         self.regions = None;
-        self.told.change(app, Phase::Parallel)
+        self.told.change(app, phase)
     }
 
     /// What the engine takes its phase to be.
@@ -226,7 +235,7 @@ mod tests {
         for (now, expected) in [(1, None), (5, None), (7, Some(Phase::Sequential)), (9, Some(Phase::Sequential))] {
             assert_eq!(watch.look(at(5, false), now * MS, || Some(now * MS)), expected);
         }
-        assert_eq!(watch.says_parallel(APP), None, "the engine takes it to be parallel");
+        assert_eq!(watch.says(APP, Phase::Parallel), None, "the engine takes it to be parallel");
     }
 
     #[test]

@@ -89,11 +89,6 @@ impl Bandwidth {
         sensing.saturations(changed)
     }
 
-    /// Rates are needed, and are sampled at the end of every turn.
-    pub(crate) fn is_sensing(&self) -> bool {
-        self.sensing.is_some()
-    }
-
     /// Samples these applications.
     pub(crate) fn look(&mut self, subjects: Vec<Subject<'_>>) -> Vec<Event> {
         let Some(sensing) = &mut self.sensing else { return Vec::new() };

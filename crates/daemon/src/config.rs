@@ -36,6 +36,8 @@ pub struct Config {
     pub idle_exit_s: Option<u32>,
     /// File for the engine's journal.
     pub journal: Option<PathBuf>,
+    /// Whether the journal also holds what the manager observed.
+    pub journal_observations: bool,
     /// Seed of the policy's random choices.
     pub seed: u64,
     /// Look for load that is not managed, and leave processors to it.
@@ -80,6 +82,7 @@ impl Default for Config {
             grace_ms: 10,
             idle_exit_s: Some(10),
             journal: None,
+            journal_observations: false,
             seed: 1,
             unmanaged: true,
             log: String::new(),

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
+use numaestro_contract::Observation;
 use numaestro_engine::{Action, Advice, Engine, Event, Nanos, Needs, Settings, Snapshot, Wish, journal};
 use numaestro_topology::{CpuSet, Machine};
 
@@ -35,17 +36,21 @@ struct Journal {
     file: Option<File>,
     /// Number of its files: one for each machine.
     files: u32,
+    /// It holds what the shell observed, too. The first file only: what was observed before another
+    /// begins has a part in what follows.
+    observations: bool,
 }
 
 impl Journal {
-    fn create(path: &Path) -> Result<Self> {
-        Ok(Self { path: path.to_owned(), file: Some(open(path)?), files: 1 })
+    fn create(path: &Path, observations: bool) -> Result<Self> {
+        Ok(Self { path: path.to_owned(), file: Some(open(path)?), files: 1, observations })
     }
 
     /// It goes on in a file of its own, `NAME.2` and so on: each is about one machine.
     fn next_file(&mut self) -> Result<()> {
         if self.file.is_some() {
             self.files += 1;
+            self.observations = false;
             let mut name = self.path.clone().into_os_string();
             name.push(format!(".{}", self.files));
             self.file = Some(open(Path::new(&name))?);
@@ -123,7 +128,8 @@ impl ContainedEngine {
         (settings.host.speedup, settings.host.preemption) = (true, preemption);
         settings.host.page_control = numaestro_host::numa::memory_policy_permitted().is_ok();
         let engine = build(machine, &settings, config.seed)?;
-        let journal = config.journal.as_deref().map(Journal::create).transpose()?;
+        let journal =
+            config.journal.as_deref().map(|path| Journal::create(path, config.journal_observations)).transpose()?;
         let mut contained = Self {
             engine,
             settings,
@@ -185,7 +191,13 @@ impl ContainedEngine {
         Ok(())
     }
 
-    /// Steps the engine by one event; the actions that follow from it are appended to `actions`.
+    /// Another engine in its place, which has heard nothing.
+    #[cfg(test)]
+    pub(crate) fn replace(&mut self, engine: Engine) {
+        self.engine = engine;
+    }
+
+    /// One event; what follows from it is appended to `actions`.
     pub(crate) fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) -> Result<(), Failed> {
         if let Event::Parties { parties } = event {
             // An engine that begins anew has them too.
@@ -206,6 +218,13 @@ impl ContainedEngine {
             }
         }
         outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
+    }
+
+    /// The shell has observed something; for the journal.
+    pub(crate) fn observed(&mut self, now: Nanos, what: &Observation) {
+        if let Some(journal) = self.journal.as_mut().filter(|journal| journal.observations) {
+            journal.write(&what.encode(now));
+        }
     }
 
     /// The name of the application of the next event, which is its arrival. For the journal.
@@ -237,9 +256,9 @@ impl ContainedEngine {
         self.engine.deadline()
     }
 
-    /// The end of the present turn, if turns end.
-    pub(crate) fn turn_ends(&self) -> Option<Nanos> {
-        self.engine.turn_ends()
+    /// When the turn ends whose rates are told before its end, if the policy looks at rates.
+    pub(crate) fn measures_until(&self) -> Option<Nanos> {
+        numaestro_contract::measures_until(&self.engine)
     }
 
     /// The needs of the present policy from its host.

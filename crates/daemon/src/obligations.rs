@@ -1,6 +1,6 @@
-//! The manager's duties towards the engine, beside those that `numaestro-contract` states for every
-//! shell, as pure rules: how many processors are asked for, and when a target counts as adopted.
-//! The rules use no Linux, no clock and no component.
+//! What the manager owes the engine beside what `numaestro-contract` says for every shell, as pure
+//! rules: how many processors are asked for, and which number a decision has in the page. Nothing
+//! here knows Linux, a clock or a component.
 
 use numaestro_topology::{CpuSet, Machine, PuSet};
 
@@ -129,17 +129,15 @@ impl Allocation {
         self.base = self.base.wrapping_add(1);
     }
 
-    /// The manager has carried a decision out from outside.
-    pub(crate) fn carried_out(&mut self, epoch: u32) {
-        self.adopted = self.adopted.max(epoch);
+    /// The engine's number of a decision that the page has under this one. The page may hold any
+    /// number.
+    pub(crate) fn epoch_of(&self, page_epoch: u32) -> u32 {
+        page_epoch.wrapping_sub(self.base)
     }
 
-    /// The program says that it has adopted a decision. An epoch that was never given is not
-    /// believed; one that is believed is given as the engine numbers it.
-    pub(crate) fn adopt(&mut self, page_epoch: u32) -> Option<u32> {
-        let epoch = page_epoch.wrapping_sub(self.base);
-        let given = self.target.as_ref().is_some_and(|target| epoch <= target.epoch && epoch >= self.adopted);
-        given.then(|| self.adopted = epoch).map(|()| epoch)
+    /// The application is within its target of this epoch.
+    pub(crate) fn adopt(&mut self, epoch: u32) {
+        self.adopted = self.adopted.max(epoch);
     }
 
     /// No thread of it is outside its latest target.
@@ -186,19 +184,17 @@ mod tests {
     }
 
     #[test]
-    fn only_an_epoch_that_was_given_is_adopted() {
+    fn the_page_goes_on_from_the_numbers_of_a_former_manager() {
         let mut allocation = Allocation::after(10);
-        assert_eq!(allocation.adopt(10), None, "there is no target yet");
         allocation.set(target(2));
-        assert_eq!(allocation.page_epoch(), 12);
-        assert_eq!(allocation.adopt(13), None);
-        assert_eq!(allocation.adopt(9), None);
-        assert_eq!(allocation.adopt(11), Some(1));
+        assert_eq!((allocation.page_epoch(), allocation.epoch_of(12)), (12, 2));
+        assert!(allocation.epoch_of(9) > 2, "no number of this manager's");
+        allocation.adopt(allocation.epoch_of(11));
         assert!(!allocation.is_adopted());
-        assert_eq!(allocation.adopt(12), Some(2));
+        allocation.adopt(allocation.epoch_of(12));
         assert!(allocation.is_adopted());
-        assert_eq!(allocation.adopt(11), None, "it does not go back");
-        assert_eq!(allocation.adopted_page_epoch(), 12);
+        allocation.adopt(1);
+        assert_eq!(allocation.adopted_page_epoch(), 12, "it does not go back");
     }
 
     #[test]
@@ -206,7 +202,7 @@ mod tests {
         let machine = numaestro_topology::synthetic::parse("core:2 pu:1").unwrap();
         let mut allocation = Allocation::default();
         allocation.set(target(5));
-        allocation.carried_out(5);
+        allocation.adopt(5);
         allocation.begin_anew(&machine);
         assert_eq!((allocation.page_epoch(), allocation.adopted_page_epoch()), (5, 5));
         allocation.set(target(1));

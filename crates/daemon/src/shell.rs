@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 use anyhow::Result;
 use numaestro_abi::control::Reply;
-use numaestro_contract::{Feed, Next};
+use numaestro_contract::{Course, Next, Observation};
 use numaestro_engine::{Action, Advice, Event, Wish};
 use numaestro_host::{monotonic_ns, procfs};
 use tracing::warn;
@@ -60,8 +60,8 @@ pub(crate) struct Shell {
     config: Rc<Config>,
     site: Site,
     engine: ContainedEngine,
-    /// The next events for the engine.
-    events: Feed,
+    /// What was observed, and what the engine is told next.
+    course: Course,
     programs: Programs,
     sensors: Sensors,
     actuators: Actuators,
@@ -77,8 +77,13 @@ pub(crate) struct Shell {
 impl Shell {
     /// A shell without applications. `attach`: the socket that programs come to.
     pub(crate) fn new(config: Rc<Config>, attach: PathBuf) -> Result<Self> {
-        let cpusets = Cpusets::open(&config)?;
         let site = Site::read(&config)?;
+        Self::on(config, site, attach)
+    }
+
+    /// The same on this machine.
+    fn on(config: Rc<Config>, site: Site, attach: PathBuf) -> Result<Self> {
+        let cpusets = Cpusets::open(&config)?;
         let actuators = Actuators::new(&config, attach, cpusets);
         let engine = ContainedEngine::new(&config, &site.machine, actuators.stops.works().is_ok())?;
         let wakeups = Wakeups::new()?;
@@ -87,7 +92,7 @@ impl Shell {
             config,
             site,
             engine,
-            events: Feed::default(),
+            course: Course::default(),
             programs: Programs::new(),
             sensors,
             actuators,
@@ -195,36 +200,54 @@ impl Shell {
     /// program comes, if the policy needs them.
     pub(crate) fn start_sensing(&mut self) {
         self.watch();
-        self.events.extend(self.sensors.bandwidth.wait());
+        let measured = self.sensors.bandwidth.wait();
+        self.tell(measured);
         self.settle();
     }
 
     /// Tells the engine an event, and all that follows from it.
     pub(crate) fn feed(&mut self, event: Event) {
-        self.events.push(event);
+        self.tell([event]);
         self.settle();
     }
 
-    /// Tells the engine every event that waits, and has its actions carried out.
+    /// The engine is going to hear of these events.
+    fn tell(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            self.observe(Observation::Fact(event));
+        }
+    }
+
+    /// The shell has observed something. True: the engine is going to hear of it.
+    fn observe(&mut self, what: Observation) -> bool {
+        let now = monotonic_ns();
+        self.engine.observed(now, &what);
+        self.course.observe(now, what)
+    }
+
+    /// Tells the engine every event that waits, and has done what it says.
     fn settle(&mut self) {
         let mut actions = Vec::new();
         loop {
-            let turn_ends = self.engine.turn_ends().filter(|_| self.sensors.bandwidth.is_sensing());
-            match self.events.next(monotonic_ns(), turn_ends) {
+            match self.course.next(monotonic_ns(), self.engine.measures_until()) {
                 Some(Next::Measure) => {
                     let measured = self.sample();
-                    self.events.measured(measured);
+                    self.observe(Observation::Rates(measured));
                 }
-                Some(Next::Step { at, event }) => self.step(at, &event, &mut actions),
+                Some(Next::Step { at, event }) => {
+                    self.decide(at, &event, &mut actions);
+                    actions.drain(..).for_each(|action| self.carry_out(action));
+                }
                 None => break,
             }
-            if self.events.is_empty() {
+            if self.course.is_empty() {
                 self.watch();
             }
         }
     }
 
-    fn step(&mut self, at: u64, event: &Event, actions: &mut Vec<Action>) {
+    /// Tells the engine an event; gives what is to be done.
+    fn decide(&mut self, at: u64, event: &Event, actions: &mut Vec<Action>) {
         if let Event::Arrive { app, .. } = event
             && let Some(entry) = self.programs.get(app.0)
         {
@@ -234,9 +257,12 @@ impl Shell {
             Ok(()) => {
                 // The end of a turn that changes nothing cannot be seen.
                 self.outcome.changed |= *event != Event::Timer || !actions.is_empty();
-                actions.drain(..).for_each(|action| self.carry_out(action));
+                self.course.decided(actions);
             }
-            Err(failed) => self.begin_anew(event, &failed.message),
+            Err(failed) => {
+                actions.clear();
+                self.begin_anew(event, &failed.message);
+            }
         }
     }
 
@@ -265,9 +291,10 @@ impl Shell {
     /// The sensors and actuators that depend on the latest decisions begin or end to watch.
     fn watch(&mut self) {
         let subjects = sensors::phase_subjects(&self.programs, &self.actuators);
-        self.sensors.phases.watch(&subjects, &mut self.wakeups);
+        self.sensors.phases.watch(&self.course, &subjects, &mut self.wakeups);
         let needs = self.engine.needs();
-        self.events.extend(self.sensors.bandwidth.watch(needs.bandwidth, &self.config, &self.site));
+        let measured = self.sensors.bandwidth.watch(needs.bandwidth, &self.config, &self.site);
+        self.tell(measured);
         self.ask_for_measurements();
         self.actuators.stops.watch(needs.preemption, &mut self.wakeups);
     }
@@ -301,7 +328,7 @@ impl Shell {
         warn!(position = self.engine.position(), ?event, message, "the policy failed; going on with {next}");
         if let Err(cause) = self.engine.fall_back(&self.site.machine) {
             warn!("{cause:#}; ending");
-            self.events = Feed::default();
+            self.course.begin_anew();
             self.failed = true;
             return;
         }
@@ -315,5 +342,7 @@ impl Shell {
     }
 }
 
+#[cfg(test)]
+mod stories;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 //!
 //! The first line carries the machine, the settings, the seed and the version. Each further line
 //! carries a time, an event and the actions that followed. [`Replay`] repeats the events: they must
-//! give the same actions, byte for byte.
+//! give the same actions, byte for byte. Lines of observations may stand between them; only a shell
+//! can play those.
 //!
 //! ```text
 //! {"numaestro_journal":1,"machine":{"synthetic":"core:4 pu:1"},"policy":"","grace_ns":10000000,…,"seed":1}
@@ -176,6 +177,12 @@ pub fn name(line: &str) -> Option<String> {
     serde_json::from_str::<Body>(line).ok()?.name
 }
 
+/// Whether a line holds an observation of the shell. Only a shell can play it.
+pub fn is_observation(line: &str) -> bool {
+    let rest = line.strip_prefix("{\"at\":").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    rest.is_some_and(|rest| rest.starts_with(",\"saw\":"))
+}
+
 /// Time, event and actions of one step.
 ///
 /// # Errors
@@ -208,11 +215,14 @@ impl Replay {
         Ok(Self { engine, actions: Vec::new() })
     }
 
-    /// Repeats one step.
+    /// Repeats one step; passes over an observation.
     ///
     /// # Errors
     /// The line cannot be read, or the engine now gives other actions.
     pub fn step(&mut self, line: &str) -> Result<(), JournalError> {
+        if is_observation(line) {
+            return Ok(());
+        }
         let (at, event, _) = decode(line)?;
         self.engine.recycle(&mut self.actions);
         self.engine.step(at, &event, &mut self.actions);

@@ -16,7 +16,7 @@ impl Config {
                 }
             )*};
         }
-        keep!(dir cpus reserved grace_ms journal seed unmanaged inject_rates cgroups log);
+        keep!(dir cpus reserved grace_ms journal journal_observations seed unmanaged inject_rates cgroups log);
         (Self { system: self.system, ..after }, names)
     }
 }

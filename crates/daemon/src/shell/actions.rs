@@ -2,7 +2,8 @@
 //! commands.
 
 use numaestro_abi::control::Reply;
-use numaestro_engine::{Action, Event, PageHome};
+use numaestro_contract::Observation;
+use numaestro_engine::{Action, PageHome};
 use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, PuSet};
 use tracing::info;
@@ -10,6 +11,7 @@ use tracing::info;
 use super::Shell;
 use super::actuators::Actuators;
 use crate::obligations::Target;
+use crate::phases;
 
 impl Shell {
     pub(super) fn carry_out(&mut self, action: Action) {
@@ -49,15 +51,16 @@ impl Shell {
             self.actuators.cpusets.widen(app, &target.cpus);
         }
         entry.allocation.set(target);
-        let parallel = self.sensors.phases.targeted(app, lent, &mut self.wakeups);
-        self.events.extend(parallel);
+        if lent {
+            phases::lent(&self.course, app, &mut self.wakeups);
+        }
         if !self.actuators.publish(entry) {
             // The manager carries it out for a program without a page, so it is adopted.
-            entry.allocation.carried_out(epoch);
+            entry.allocation.adopt(epoch);
             if !entry.is_wrapper() {
                 self.place(app);
             }
-            self.events.push(Event::Adopted { app: AppId(app), epoch });
+            self.observe(Observation::Placed { app: AppId(app), epoch });
         }
         self.watch_pages(app);
         self.answer_run(app);
@@ -67,9 +70,9 @@ impl Shell {
         let cpus = self.site.machine.os_cpuset(pus);
         let Some(entry) = self.programs.get_mut(app) else { return };
         info!(app, epoch, %cpus, "did not move in time; moved from outside");
-        entry.allocation.carried_out(epoch);
+        entry.allocation.adopt(epoch);
         self.place_on(app, &cpus);
-        self.events.push(Event::Adopted { app: AppId(app), epoch });
+        self.observe(Observation::Placed { app: AppId(app), epoch });
     }
 
     /// Moves an application's processes to its target.
@@ -109,7 +112,7 @@ impl Shell {
                 let reply = Reply::Refused { reason: reason.clone(), hint: String::new() };
                 self.outcome.replies.push((connection, reply));
             }
-            self.remove(app);
+            self.discard(app);
         }
         self.refusal = reason;
     }
@@ -123,15 +126,14 @@ impl Shell {
             return;
         }
         let group = self.actuators.group(entry, &self.programs);
-        self.events.extend(self.actuators.stops.stop(app, group));
+        let unstoppable = self.actuators.stops.stop(app, group);
+        self.tell(unstoppable);
     }
 
     /// It goes on, on the processors of its target: threads that are inside stay where they are,
     /// and find their caches again.
     fn go_on(&mut self, app: u64) {
         let Some(entry) = self.programs.get(app) else { return };
-        // Its idleness while it was stopped says nothing about it.
-        self.events.extend(self.sensors.phases.renew(app));
         self.actuators.keep_within_target(entry);
         self.actuators.stops.resume(app);
         self.sensors.demands.resume(app, &mut self.wakeups);

@@ -177,7 +177,7 @@ impl Shell {
         if before == processors {
             return;
         }
-        self.events.push(Event::Request { app: AppId(app), processors });
+        self.tell([Event::Request { app: AppId(app), processors }]);
         if processors > before {
             // It may want processors that others hold without need.
             for other in self.programs.numbers().into_iter().filter(|other| *other != app) {
@@ -229,13 +229,21 @@ impl Shell {
     }
 
     pub(super) fn remove(&mut self, app: u64) {
+        if self.programs.contains(app) {
+            self.tell([Event::Depart { app: AppId(app) }]);
+            self.discard(app);
+        }
+    }
+
+    /// It is gone, and the engine knows or never knew it.
+    pub(super) fn discard(&mut self, app: u64) {
         let Some(gone) = self.forget(app) else { return };
-        self.events.push(Event::Depart { app: AppId(app) });
         if let Some(wrapper) = gone.wrapper {
             self.unwrap_from(wrapper);
         }
         let applications = !self.programs.is_empty();
-        self.events.extend(self.sensors.foreign.watch(applications, &mut self.wakeups));
+        let unmanaged = self.sensors.foreign.watch(applications, &mut self.wakeups);
+        self.tell(unmanaged);
     }
 
     /// Roots of everything that is managed: applications, and processes that have left them.

@@ -9,6 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use numaestro_abi::control::Options;
 use numaestro_abi::page::runtime;
+use numaestro_contract::{Observation, Phase};
 use numaestro_engine::{Class, Event};
 use numaestro_host::memory::SharedPage;
 use numaestro_host::{HostError, procfs};
@@ -29,11 +30,11 @@ fn class_of(runtimes: u32) -> Class {
 
 impl Shell {
     /// A program has been given a page, which says its latest decision.
-    fn open_page(&mut self, app: u64) -> Result<(), HostError> {
+    pub(super) fn open_page(&mut self, app: u64) -> Result<(), HostError> {
         Demands::end(app, &mut self.wakeups);
         let Some(entry) = self.programs.get(app) else { return Ok(()) };
         self.actuators.open_page(entry, self.config.grace_ms * 1000)?;
-        self.events.extend(self.sensors.phases.renew(app));
+        self.observe(Observation::Page { app: AppId(app) });
         Ok(())
     }
 
@@ -123,12 +124,24 @@ impl Shell {
 
     /// The program says that it has adopted a decision.
     pub(crate) fn adopted(&mut self, app: u64, page_epoch: u32) {
-        let Some(entry) = self.programs.get_mut(app) else { return };
-        let Some(epoch) = entry.allocation.adopt(page_epoch) else { return };
+        if self.adopts(app, page_epoch) {
+            self.settle();
+        }
+    }
+
+    /// The same; the engine is not told yet. True if that is believed.
+    pub(super) fn adopts(&mut self, app: u64, page_epoch: u32) -> bool {
+        let Some(entry) = self.programs.get(app) else { return false };
+        let epoch = entry.allocation.epoch_of(page_epoch);
+        if !self.observe(Observation::Adopted { app: AppId(app), epoch }) {
+            return false;
+        }
+        let Some(entry) = self.programs.get_mut(app) else { return false };
+        entry.allocation.adopt(epoch);
         if let Some(target) = entry.allocation.target().filter(|target| target.epoch == epoch) {
             self.actuators.cpusets.narrow(app, &target.cpus);
         }
-        self.feed(Event::Adopted { app: AppId(app), epoch });
+        true
     }
 
     /// Processors that an application may ask for, by its own number; 0 = no wish of its own.
@@ -172,8 +185,8 @@ impl Shell {
 
     /// The program says that it is parallel again.
     pub(crate) fn parallel_again(&mut self, app: u64) {
-        if let Some(event) = self.sensors.phases.parallel_again(app) {
-            self.feed(event);
+        if self.observe(Observation::Phase { app: AppId(app), phase: Phase::Parallel }) {
+            self.settle();
         }
     }
 

@@ -1,8 +1,9 @@
 //! The shell's sensors at work: looks at each when its time has come or its descriptor is ready,
 //! and turns its observations into events.
 
+use numaestro_contract::{Course, Observation};
 use numaestro_host::poll::Ready;
-use numaestro_host::procfs;
+use numaestro_host::{monotonic_ns, procfs};
 use numaestro_topology::CpuSet;
 use tracing::info;
 
@@ -11,6 +12,7 @@ use super::{Shell, sensors};
 use crate::cpusets::Entrant;
 use crate::foreign::Managed;
 use crate::obligations;
+use crate::phases;
 use crate::programs::App;
 use crate::wakeups::{Due, token};
 
@@ -101,8 +103,8 @@ impl Shell {
         self.actuators.trees.note_members(app, &pids);
         let active = self.sensors.demands.look(app, &pids, entry.arrived_ns);
         let subjects = sensors::phase_subjects(&self.programs, &self.actuators);
-        let phases = &self.sensors.phases;
-        let mut contended = subjects.iter().any(|other| other.app != app && phases.wants_more(other));
+        let wants_more = |other: &&phases::Subject<'_>| phases::wants_more(&self.course, other);
+        let mut contended = subjects.iter().filter(wants_more).any(|other| other.app != app);
         let wish = entry.wants.wish();
         if let Some(target) = entry.allocation.target() {
             contended |= target.shared;
@@ -117,8 +119,14 @@ impl Shell {
     }
 
     fn observe_phases(&mut self) {
-        let subjects = sensors::phase_subjects(&self.programs, &self.actuators);
-        self.events.extend(self.sensors.phases.look(&subjects, &mut self.wakeups));
+        let Self { programs, actuators, sensors, engine, course, wakeups, .. } = self;
+        let subjects = sensors::phase_subjects(programs, actuators);
+        let now = monotonic_ns();
+        let seen = |course: &mut Course, what: Observation| {
+            engine.observed(now, &what);
+            course.observe(now, what);
+        };
+        sensors.phases.look(course, (now, &subjects), seen, wakeups);
     }
 
     fn observe_foreign_load(&mut self) {
@@ -127,13 +135,13 @@ impl Shell {
         let contains = |pid| manages(programs, actuators, pid);
         let managed = Managed { usable: &site.usable, most, contains: &contains };
         let load = sensors.foreign.look(&managed, wakeups);
-        self.events.extend(load.event);
+        self.tell(load.event);
         self.outcome.busy.extend(load.busy);
     }
 
     fn renew_lease(&mut self) {
         let report = self.actuators.stops.look();
-        self.events.extend(report.events);
+        self.tell(report.events);
         for app in report.lapsed {
             self.stop(app);
         }
@@ -144,7 +152,8 @@ impl Shell {
         for app in self.actuators.stops.all_unstoppable() {
             let Some(entry) = self.programs.get(app) else { continue };
             let group = self.actuators.group(entry, &self.programs);
-            self.events.extend(self.actuators.stops.retry(app, group));
+            let stoppable = self.actuators.stops.retry(app, group);
+            self.tell(stoppable);
         }
         self.actuators.stops.watch(self.takes_turns(), &mut self.wakeups);
     }
@@ -178,7 +187,7 @@ impl Shell {
         let findings = self.actuators.pages.take(&self.site.machine);
         self.outcome.looked.extend(findings.looked);
         self.outcome.changed |= findings.moved;
-        self.events.extend(findings.events);
+        self.tell(findings.events);
         self.settle();
     }
 

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use numaestro_contract::Feed;
 use numaestro_engine::Event;
 use numaestro_policy::{AppId, PuState};
 use numaestro_topology::{CpuSet, PuId};
@@ -32,9 +31,9 @@ impl Shell {
         let before = std::mem::replace(&mut self.site.usable, usable);
         if !gone.is_empty() || !back.is_empty() {
             info!(%before, now = %self.site.usable, "processors have gone or come");
-            // Processors that come back first: the last one cannot go.
-            self.events.extend(back.into_iter().map(|pu| Event::Online { pu }));
-            self.events.extend(gone.into_iter().map(|pu| Event::Offline { pu }));
+            // Those that come first: the last one cannot go.
+            self.tell(back.into_iter().map(|pu| Event::Online { pu }));
+            self.tell(gone.into_iter().map(|pu| Event::Offline { pu }));
             self.settle();
             self.renew_wishes();
         }
@@ -116,7 +115,7 @@ impl Shell {
         self.sensors.bandwidth.renew();
         self.everybody_claims(Some(&owned));
         let unmanaged = self.sensors.foreign.processors();
-        self.events.extend((unmanaged > 0).then_some(Event::Unmanaged { processors: unmanaged }));
+        self.tell((unmanaged > 0).then_some(Event::Unmanaged { processors: unmanaged }));
         self.settle();
         self.renew_wishes();
         self.start_sensing();
@@ -140,15 +139,14 @@ impl Shell {
     /// Tells a fresh engine of every application, and of its processors: those that it owned, where
     /// these are known, else those that it was told.
     pub(super) fn everybody_claims(&mut self, owned: Option<&BTreeMap<u64, CpuSet>>) {
-        self.events = Feed::default();
-        self.sensors.phases.begin_anew();
+        self.course.begin_anew();
         self.actuators.pages.begin_anew(&self.site.machine);
         for app in self.programs.iter_mut() {
             app.allocation.begin_anew(&self.site.machine);
             app.waiting = None;
             self.actuators.stops.resume(app.number);
         }
-        let mut later = Vec::new();
+        let (mut claims, mut later) = (Vec::new(), Vec::new());
         for app in self.programs.iter() {
             let told = app.allocation.target().map(|target| &target.cpus);
             let has = owned.and_then(|owned| owned.get(&app.number)).or(told);
@@ -163,8 +161,9 @@ impl Shell {
             } else {
                 self.arrival_again(app, request.max(1), claim)
             };
-            self.events.push(event);
+            claims.push(event);
         }
-        self.events.extend(later);
+        self.tell(claims);
+        self.tell(later);
     }
 }

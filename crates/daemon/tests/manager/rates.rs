@@ -9,7 +9,7 @@ use numaestro_abi::page::flag;
 use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 
-use crate::stage::{Client, Stage, wait_for};
+use crate::stage::{Client, Stage, check_journal, wait_for};
 
 /// A manager that believes the rates in a file, with a journal beside it.
 struct Told {
@@ -23,7 +23,7 @@ impl Told {
         std::fs::write(root.path().join("rates"), format!("{first}\n")).unwrap();
         let quoted = |name: &str| format!("{:?}", root.path().join(name).display().to_string());
         let config = format!(
-            "unmanaged = false\npolicy = {policy:?}\ninject_rates = {}\njournal = {}\n",
+            "unmanaged = false\npolicy = {policy:?}\ninject_rates = {}\njournal = {}\njournal_observations = true\n",
             quoted("rates"),
             quoted("journal")
         );
@@ -87,8 +87,7 @@ fn what_is_said_arrives_and_nonsense_does_not() {
     });
     let all = told.told();
     assert!(all.iter().all(|rates| *rates == serde_json::json!([1234, 7])), "{all:?}");
-    let journal = std::fs::read_to_string(told.path("journal")).unwrap();
-    numaestro_engine::journal::Replay::run(&journal).unwrap();
+    check_journal(&told.path("journal"));
 }
 
 #[test]

@@ -9,25 +9,35 @@ use std::time::{Duration, Instant};
 use numaestro_abi::control::{AppStatus, Options, Reply, Request, Status};
 use numaestro_contract::Duties;
 use numaestro_daemon::Connection;
+use numaestro_engine::journal;
 use numaestro_host::rundir::RuntimeDir;
+use numaestro_sim::world::Played;
 
 /// Long enough for any machine; reached only by a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the shell of a manager owes its engine, checked on its journals. The last line of one that
-/// was killed may be cut off.
-fn check_duties(journals: &Path) {
-    for entry in std::fs::read_dir(journals).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
+/// What the shell of a manager owes its engine, checked on its journal, and parity: what it
+/// observed gives the same events and actions in the simulator's shell. The last line of a manager
+/// that was killed may be cut off. The journal of a second machine holds no observations.
+pub fn check_journal(journal: &Path) {
+    let text = std::fs::read_to_string(journal).unwrap();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    if whole.is_empty() {
+        return;
+    }
+    let duties = if journal.extension().is_none() {
+        let outcome = numaestro_contract::play(whole, Played::new);
+        outcome.unwrap_or_else(|difference| panic!("{}: {difference}", journal.display())).duties
+    } else {
         let mut duties = Duties::new(PATIENCE.as_nanos() as u64);
-        for line in text.split_inclusive('\n').skip(1).filter(|line| line.ends_with('\n')) {
-            let (at, event, actions) = numaestro_engine::journal::decode(line).unwrap();
+        for line in whole.lines().skip(1) {
+            let (at, event, actions) = journal::decode(line).unwrap();
             duties.step(at, &event, &actions);
         }
-        let breaches: Vec<_> = duties.breaches().iter().map(ToString::to_string).collect();
-        assert!(breaches.is_empty(), "{}: {}", path.display(), breaches.join("; "));
-    }
+        duties
+    };
+    let breaches: Vec<_> = duties.breaches().iter().map(ToString::to_string).collect();
+    assert!(breaches.is_empty(), "{}: {}", journal.display(), breaches.join("; "));
 }
 
 /// See the file's header.
@@ -80,15 +90,16 @@ impl Stage {
         self.start_under(&mut Command::new(example("manager")));
     }
 
-    /// For [`check_duties`], unless the test wants the journal elsewhere.
+    /// For [`check_journal`], unless the test wants the journal elsewhere.
     fn keep_a_journal(&mut self) {
         let journals = self.root.path().join("journals");
         let (file, ours) = (self.dir().join("config.toml"), format!("journal = \"{}", journals.display()));
         let before = std::fs::read_to_string(&file).unwrap();
-        let config: Vec<&str> = before.lines().filter(|line| !line.starts_with(&ours)).collect();
+        let config: Vec<&str> =
+            before.lines().filter(|line| !line.starts_with(&ours) && !line.starts_with("journal_")).collect();
         if !config.iter().any(|line| line.starts_with("journal")) {
             self.managers += 1;
-            let config = format!("{ours}/{}\"\n{}\n", self.managers, config.join("\n"));
+            let config = format!("{ours}/{}\"\njournal_observations = true\n{}\n", self.managers, config.join("\n"));
             std::fs::write(file, config).unwrap();
         }
     }
@@ -155,7 +166,9 @@ impl Drop for Stage {
         if std::thread::panicking() {
             eprintln!("the manager's log:\n{}", self.log());
         } else {
-            check_duties(&self.root.path().join("journals"));
+            for entry in std::fs::read_dir(self.root.path().join("journals")).unwrap() {
+                check_journal(&entry.unwrap().path());
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use super::JournalError;
 use crate::event::{Action, Class, Event, PageHome, Wish};
 use numaestro_policy::{AppId, Party};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// See [`Class`].
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -297,6 +297,18 @@ impl TryFrom<EventLine> for Event {
             EventLine::Timer => Self::Timer,
             EventLine::Policy { policy } => Self::Policy { policy },
         })
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        EventLine::from(self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        EventLine::deserialize(deserializer)?.try_into().map_err(serde::de::Error::custom)
     }
 }
 

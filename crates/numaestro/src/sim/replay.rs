@@ -9,7 +9,7 @@ use super::WRONG_FILE;
 use super::args::ReplayArgs;
 use crate::say::{self, Failure};
 use anyhow::Context;
-use numaestro_engine::journal::Replay;
+use numaestro_engine::journal::{self, Replay};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
@@ -25,23 +25,27 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
     let head = lines.next().transpose().with_context(place)?.ok_or_else(|| wrong(1, "it is empty"))?;
     let mut replay = Replay::new(&head).map_err(|error| wrong(1, &error.problem))?;
     let mut steps = 0_u64;
-    let mut waiting: Option<String> = None;
-    for line in lines {
-        if let Some(line) = waiting.replace(line.with_context(place)?) {
+    let mut waiting: Option<(u64, String)> = None;
+    for (number, line) in (2..).zip(lines) {
+        let line = line.with_context(place)?;
+        if journal::is_observation(&line) {
+            continue;
+        }
+        if let Some(former) = waiting.replace((number, line)) {
             steps += 1;
-            if let Some(code) = step(&mut replay, &line, steps, &args.journal.display().to_string())? {
+            if let Some(code) = step(&mut replay, &former, steps, &args.journal.display().to_string())? {
                 return Ok(code);
             }
         }
     }
-    if let Some(line) = waiting {
+    if let Some(last) = waiting {
         steps += 1;
         // The last line of a manager that was killed may be cut off; it was not carried out either.
-        let cut_off = numaestro_engine::journal::decode(&line).is_err();
+        let cut_off = journal::decode(&last.1).is_err();
         if cut_off {
-            say::note(&format!("the last line, {}, is cut off and not repeated", steps + 1));
+            say::note(&format!("the last line, {}, is cut off and not repeated", last.0));
             steps -= 1;
-        } else if let Some(code) = step(&mut replay, &line, steps, &args.journal.display().to_string())? {
+        } else if let Some(code) = step(&mut replay, &last, steps, &args.journal.display().to_string())? {
             return Ok(code);
         }
     }
@@ -54,12 +58,12 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
 }
 
 /// Repeats one step; the exit code where it differs.
-fn step(replay: &mut Replay, line: &str, steps: u64, name: &str) -> anyhow::Result<Option<u8>> {
+fn step(replay: &mut Replay, (number, line): &(u64, String), steps: u64, name: &str) -> anyhow::Result<Option<u8>> {
     if let Err(error) = replay.step(line) {
-        if numaestro_engine::journal::decode(line).is_err() {
-            return Err(Failure::error(WRONG_FILE, format!("{name}:{}: {}", steps + 1, error.problem), ""));
+        if journal::decode(line).is_err() {
+            return Err(Failure::error(WRONG_FILE, format!("{name}:{number}: {}", error.problem), ""));
         }
-        say::print(&format!("{name}:{}: the first difference, at event {steps}:\n{}\n", steps + 1, error.problem))?;
+        say::print(&format!("{name}:{number}: the first difference, at event {steps}:\n{}\n", error.problem))?;
         return Ok(Some(say::FAILED));
     }
     Ok(None)

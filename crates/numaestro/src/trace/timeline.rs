@@ -161,10 +161,12 @@ impl Timeline {
         let head = lines.next().transpose().with_context(place)?.ok_or_else(|| wrong(1, "it is empty"))?;
         let mut replay = Replay::new(&head).map_err(|error| wrong(1, &error.problem))?;
         let mut timeline = Self::new(&replay.engine().snapshot(), replay.engine().machine().clone());
-        let mut lines = lines.peekable();
-        while let Some(line) = lines.next() {
+        let mut lines = (2..).zip(lines).peekable();
+        while let Some((number, line)) = lines.next() {
             let line = line.with_context(place)?;
-            let number = timeline.steps + 2;
+            if journal::is_observation(&line) {
+                continue;
+            }
             match journal::decode(&line) {
                 Ok((at, event, actions)) => {
                     replay.step(&line).map_err(|error| wrong(number, &error.problem))?;

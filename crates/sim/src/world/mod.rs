@@ -35,7 +35,7 @@ use clock::{Clock, Due};
 use counters::Counters;
 use host::Host;
 use log::{Line, Log};
-use numaestro_contract::Next;
+use numaestro_contract::{Next, Observation};
 use numaestro_engine::{Action, Engine, Event, Rejected, Settings};
 use os::Os;
 use queue::{Happening, Rank};
@@ -45,6 +45,7 @@ use tally::Tally;
 
 pub use observer::{Observer, Occupant};
 pub use setup::{Noise, Setup};
+pub use shell::Played;
 
 /// A modelled machine with the applications on it and the engine that manages them.
 #[derive(Debug)]
@@ -248,7 +249,7 @@ impl World {
         loop {
             self.say_memory();
             let now = self.host.clock.now();
-            let Some(next) = self.host.outbox.next(now, self.shell.measures_until()) else {
+            let Some(next) = self.shell.next(now, &mut self.host.outbox) else {
                 // Everything is decided: applications that wait go on, and may ask again.
                 if self.host.outbox.waiting() == 0 || !self.shell.is_prompt() {
                     break;
@@ -268,7 +269,7 @@ impl World {
                 Next::Step { at, event } => (at, event),
             };
             let demands = if let Event::Demand { app, .. } = &event { Some(*app) } else { None };
-            let actions = self.shell.hear(at, event);
+            let actions = self.shell.hear(at, event, &mut self.host.outbox);
             self.tally.count(&actions);
             self.note_searches(now);
             if !self.shell.is_prompt() {
@@ -310,7 +311,7 @@ impl World {
     fn say_rates(&mut self) {
         let Self { host, apps, counters, .. } = self;
         let rates = apps.iter().filter_map(|app| counters.read(&mut host.os, app)).collect();
-        host.outbox.say_measured(rates);
+        host.outbox.observe(host.clock.now(), Observation::Rates(rates));
     }
 
     fn expect_switch(&mut self) {

@@ -8,13 +8,16 @@
 
 mod notices;
 mod outbox;
+mod played;
 
 use crate::Nanos;
+use numaestro_contract::{Next, measures_until};
 use numaestro_engine::{Action, AppId, Engine, Event, Search};
 use std::collections::VecDeque;
 
 pub use notices::{Allocation, Notices};
 pub use outbox::Outbox;
+pub use played::Played;
 
 /// The time at which the engine heard an event, the event, and the actions it decided.
 pub type Heard = (Nanos, Event, Vec<Action>);
@@ -90,11 +93,6 @@ impl Shell {
         self.engine.policy().needs().speedup
     }
 
-    /// Whether the policy looks at transaction rates.
-    fn wants_rates(&self) -> bool {
-        self.engine.policy().needs().bandwidth
-    }
-
     /// Whether the policy looks at the places of pages.
     pub fn wants_memory(&self) -> bool {
         self.engine.policy().placement.reads_memory()
@@ -106,12 +104,18 @@ impl Shell {
         view.order.iter().map(move |&slot| (view.app(slot).id, view.app(slot).search))
     }
 
+    /// The shell's next step.
+    pub fn next(&self, now: Nanos, out: &mut Outbox) -> Option<Next> {
+        out.next(now, measures_until(&self.engine))
+    }
+
     /// The engine hears of an event with this time. Returns its actions; [`Self::done`] follows.
-    pub fn hear(&mut self, now: Nanos, event: Event) -> Vec<Action> {
+    pub fn hear(&mut self, now: Nanos, event: Event, out: &mut Outbox) -> Vec<Action> {
         self.events += 1;
         let mut actions = std::mem::take(&mut self.actions);
         actions.clear();
         self.engine.step(now, &event, &mut actions);
+        out.decided(&actions);
         if let Some(journal) = &mut self.journal {
             journal.push((now, event, actions.clone()));
         }
@@ -170,12 +174,6 @@ impl Shell {
         if self.deadline.take_if(|at| *at <= now).is_some() {
             out.say(Event::Timer);
         }
-    }
-
-    /// The end of the present turn, if the policy looks at rates: the engine hears the rates of the
-    /// turn before it.
-    pub fn measures_until(&self) -> Option<Nanos> {
-        if self.wants_rates() { self.engine.turn_ends() } else { None }
     }
 
     /// The time of the next switch of policy.

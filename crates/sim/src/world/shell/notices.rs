@@ -1,13 +1,13 @@
 //! The shell's notices to the engine about one application: its phases, its demand and idle
 //! processors, its adopted targets, and its duties after an action.
 //!
-//! Facts come in and events go out. The rules use only numbers and sets, so that they can move into
-//! the contract that both shells share.
+//! Facts come in and events go out. The rules use only numbers and sets. The rules that both shells
+//! share belong to the contract, and the outbox applies them.
 
 use super::outbox::Outbox;
 use crate::Nanos;
 use crate::program::Asks;
-use numaestro_contract::{Phase, PhaseTold, SAID_MIN_NS};
+use numaestro_contract::{Phase, SAID_MIN_NS};
 use numaestro_engine::{AppId, Event};
 use numaestro_topology::{PuId, PuSet};
 
@@ -40,7 +40,6 @@ pub struct Notices {
     processors: u32,
     /// Processors that are idle, as said last.
     idle: PuSet,
-    phase: PhaseTold,
     /// Largest number of processors that it has asked for.
     widest: u32,
     /// Latest target; 0: none yet.
@@ -66,7 +65,6 @@ impl Notices {
             most: most.max(1),
             processors: request,
             idle: PuSet::new(),
-            phase: PhaseTold::default(),
             widest: request,
             epoch: 0,
             count: 0,
@@ -147,7 +145,7 @@ impl Notices {
         let owed = std::mem::take(&mut self.owes);
         if owed {
             self.leaving.clear();
-            out.say(Event::Adopted { app: self.id, epoch: self.epoch });
+            out.say_adopted(self.id, self.epoch);
         }
         owed
     }
@@ -167,7 +165,7 @@ impl Notices {
     /// A serial phase of so many nanoseconds begins.
     pub fn serial(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once if length > SAID_MIN_NS => _ = self.enter(Phase::Sequential, out),
+            Asks::Once if length > SAID_MIN_NS => _ = out.say_phase(self.id, Phase::Sequential),
             Asks::Once | Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
@@ -176,7 +174,7 @@ impl Notices {
     /// It begins to wait for something outside, for so many nanoseconds.
     pub fn pause(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once if length > SAID_MIN_NS => _ = self.enter(Phase::Blocked, out),
+            Asks::Once if length > SAID_MIN_NS => _ = out.say_phase(self.id, Phase::Blocked),
             Asks::Once | Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
@@ -184,8 +182,8 @@ impl Notices {
 
     /// The event that it waited for has come.
     pub fn resume(&mut self, out: &mut Outbox) {
-        if self.phase.phase() == Phase::Blocked {
-            self.enter(Phase::Parallel, out);
+        if out.phase(self.id) == Phase::Blocked {
+            out.say_phase(self.id, Phase::Parallel);
         }
     }
 
@@ -193,7 +191,7 @@ impl Notices {
     /// answer.
     pub fn fork(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) -> bool {
         match self.asks {
-            Asks::Once => self.enter(Phase::Parallel, out),
+            Asks::Once => out.say_phase(self.id, Phase::Parallel),
             Asks::Runnable | Asks::Creation => self.demand(processors, own, out),
         }
     }
@@ -235,12 +233,5 @@ impl Notices {
             out.say(Event::Demand { app: self.id, processors, idle: idle.clone() });
         }
         news
-    }
-
-    /// It is in a phase. True if that is news.
-    fn enter(&mut self, phase: Phase, out: &mut Outbox) -> bool {
-        let Some(event) = self.phase.change(self.id, phase) else { return false };
-        out.say(event);
-        true
     }
 }

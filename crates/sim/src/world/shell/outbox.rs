@@ -3,14 +3,14 @@
 //! two never call each other.
 
 use crate::Nanos;
-use numaestro_contract::{Feed, Next};
-use numaestro_engine::Event;
+use numaestro_contract::{Course, Next, Observation, Phase};
+use numaestro_engine::{Action, AppId, Event};
 use std::collections::VecDeque;
 
 /// See the file's header.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    events: Feed,
+    course: Course,
     /// Applications whose masters wait for the engine's answer.
     waiting: VecDeque<u32>,
 }
@@ -18,12 +18,12 @@ pub struct Outbox {
 impl Outbox {
     /// Adds an event.
     pub fn say(&mut self, event: Event) {
-        self.events.push(event);
+        self.course.fact(event);
     }
 
     /// Adds an event before all others.
     pub fn say_first(&mut self, event: Event) {
-        self.events.push_first(event);
+        self.course.fact_first(event);
     }
 
     /// An application waits for the engine's answer to all events so far.
@@ -33,7 +33,7 @@ impl Outbox {
 
     /// Whether no event waits.
     pub fn is_silent(&self) -> bool {
-        self.events.is_empty()
+        self.course.is_empty()
     }
 
     /// Number of applications that wait.
@@ -41,14 +41,34 @@ impl Outbox {
         self.waiting.len()
     }
 
-    /// The shell's next step; `turn_ends` as [`Feed::next`] takes it.
+    /// The shell's next step; `turn_ends` as [`Course::next`] takes it.
     pub fn next(&mut self, now: Nanos, turn_ends: Option<Nanos>) -> Option<Next> {
-        self.events.next(now, turn_ends)
+        self.course.next(now, turn_ends)
     }
 
-    /// Adds the measurements of the turn that is over.
-    pub fn say_measured(&mut self, events: Vec<Event>) {
-        self.events.measured(events);
+    /// The shell has observed something at `now`.
+    pub fn observe(&mut self, now: Nanos, what: Observation) {
+        self.course.observe(now, what);
+    }
+
+    /// An application says its phase. True if that is news.
+    pub fn say_phase(&mut self, app: AppId, phase: Phase) -> bool {
+        self.course.says(app, phase)
+    }
+
+    /// The phase that the engine was told.
+    pub fn phase(&self, app: AppId) -> Phase {
+        self.course.phase(app)
+    }
+
+    /// An application is in its target of this epoch.
+    pub fn say_adopted(&mut self, app: AppId, epoch: u32) {
+        self.course.adopts(app, epoch);
+    }
+
+    /// The engine has decided these actions.
+    pub fn decided(&mut self, actions: &[Action]) {
+        self.course.decided(actions);
     }
 
     /// The next application that gets its answer.
