@@ -125,6 +125,12 @@ impl Ledger {
         &self.account(slot).activity
     }
 
+    /// The minimum of an application without parties: the user's, or 1 in a sequential phase.
+    pub(crate) fn own_minimum(&self, slot: Slot) -> u32 {
+        let activity = self.activity(slot);
+        if activity.sequential { 1 } else { activity.limits.min }
+    }
+
     pub(crate) fn activity_mut(&mut self, slot: Slot) -> &mut Activity {
         &mut self.accounts[slot.index()].activity
     }

@@ -140,7 +140,7 @@ impl Parties {
         self.in_force = are_limited(&site.settings.parties) || !alike;
         if !self.in_force {
             for &slot in order {
-                ledger.entitle(slot, u32::MAX, minimum(ledger, slot));
+                ledger.entitle(slot, u32::MAX, ledger.own_minimum(slot));
             }
             return false;
         }
@@ -167,7 +167,7 @@ impl Parties {
         let (ledger, capacity, turns) = (&mut site.ledger, site.among.capacity(), site.regime.stops());
         self.members.clear();
         for &slot in site.among.order() {
-            ledger.entitle(slot, u32::MAX, minimum(ledger, slot));
+            ledger.entitle(slot, u32::MAX, ledger.own_minimum(slot));
             let app = ledger.app(slot);
             let possible = app.has_its_minimum(capacity, capacity);
             let want = if possible { app.cap(capacity).min(self.lowered[slot.index()]) } else { 0 };
@@ -332,12 +332,6 @@ impl Parties {
 /// Says whether one of the parties has limits.
 fn are_limited(parties: &[Party]) -> bool {
     parties.iter().any(|party| party.most < u32::MAX || party.reserved > 0)
-}
-
-/// The minimum of an application without parties: the user's, or 1 in a sequential phase.
-fn minimum(ledger: &Ledger, slot: Slot) -> u32 {
-    let activity = ledger.activity(slot);
-    if activity.sequential { 1 } else { activity.limits.min }
 }
 
 /// Appends the count of each member of a party. Returns the sum.

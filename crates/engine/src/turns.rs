@@ -60,10 +60,13 @@ impl Turns {
         }
     }
 
-    /// The limits of this turn.
+    /// Sets the limits of this turn. None is below the application's own minimum. A party's part may
+    /// leave an application less than that; limited to it, the application would look impossible to
+    /// the next division, which would take its processors for another one of the party, each time.
     pub(crate) fn set_limits(&self, ledger: &mut Ledger) {
         for &(slot, processors) in self.turn.limits() {
-            ledger.set_turn(slot, processors.max(1));
+            let limit = processors.max(ledger.own_minimum(slot)).max(1);
+            ledger.set_turn(slot, limit);
         }
     }
 
