@@ -142,6 +142,23 @@ mod tests {
             ("\\*", &["*"], &["a", "\\*"]),
             ("[\\]a]", &["]", "a"], &["\\"]),
             ("*a*b*c", &["abc", "xaxbxc", "aabbcc"], &["acb", "abcd"]),
+            // A `*` beside another one, and one between two `/`, is only a `*`.
+            ("**/x", &["/x", "a/b/x"], &["x"]),
+            ("a/**/b", &["a//b", "a/x/y/b"], &["a/b"]),
+            ("{a,b}", &["{a,b}"], &["a", "b"]),
+            (".+(x)|^$", &[".+(x)|^$"], &["xx(x)", ""]),
+            // Characters, not bytes; an end of line is one of them.
+            ("so?ver", &["soüver"], &["soüüver"]),
+            ("[ä-ü]", &["ö"], &["a", "ÿ"]),
+            ("[!a]", &["ö", "\n"], &["öö", "a"]),
+            ("a*b?", &["a\nb\n"], &["a\nb"]),
+            ("[a\\-c]", &["a", "-", "c"], &["b", "\\"]),
+            ("[+-\\]]", &["+", "A", "\\", "]"], &["^", "*"]),
+            ("[a-c-e]", &["b", "-", "e"], &["d"]),
+            ("[--/]", &["-", ".", "/"], &["+", "0"]),
+            ("[!]a]", &["b"], &["]", "a"]),
+            ("[&&~~]", &["&", "~"], &["a", "&&"]),
+            ("[[:alpha:]]", &["a]", ":]", "[]"], &["a", "b]"]),
         ] {
             let glob = Glob::new(pattern).unwrap();
             for name in yes {
@@ -174,12 +191,25 @@ mod tests {
         assert!(glob.matches(&"a".repeat(5000)));
     }
 
-    /// The definition, as short as it can be said; exponential.
-    fn by_definition(items: &[Item], text: &[char]) -> bool {
-        match items {
+    /// The definition, as short as it can be said; exponential. Classes have no ranges here.
+    fn by_definition(pattern: &[char], text: &[char]) -> bool {
+        let one = |pattern: &[char], takes: &dyn Fn(char) -> bool| match text {
+            [first, rest @ ..] => takes(*first) && by_definition(pattern, rest),
+            [] => false,
+        };
+        match pattern {
             [] => text.is_empty(),
-            [Item::Many, rest @ ..] => (0..=text.len()).any(|taken| by_definition(rest, &text[taken..])),
-            [item, rest @ ..] => !text.is_empty() && item.takes(text[0]) && by_definition(rest, &text[1..]),
+            ['*', rest @ ..] => (0..=text.len()).any(|taken| by_definition(rest, &text[taken..])),
+            ['?', rest @ ..] => one(rest, &|_| true),
+            ['[', rest @ ..] => {
+                let mut parts = rest.splitn(2, |character| *character == ']');
+                let (class, rest) = (parts.next().unwrap(), parts.next().unwrap());
+                match class {
+                    ['!', class @ ..] => one(rest, &|character| !class.contains(&character)),
+                    class => one(rest, &|character| class.contains(&character)),
+                }
+            }
+            [wanted, rest @ ..] => one(rest, &|character| character == *wanted),
         }
     }
 
@@ -187,8 +217,8 @@ mod tests {
         #[test]
         fn it_does_what_the_definition_says(pattern in "[ab*?/]{0,8}|[ab*]{0,5}\\[!?[abc]{1,2}\\][ab*]{0,3}", text in "[abc/]{0,9}") {
             let glob = Glob::new(&pattern).unwrap();
-            let characters: Vec<char> = text.chars().collect();
-            prop_assert_eq!(glob.matches(&text), by_definition(&glob.items, &characters), "{} on {}", pattern, text);
+            let (items, characters): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+            prop_assert_eq!(glob.matches(&text), by_definition(&items, &characters), "{} on {}", pattern, text);
         }
 
         #[test]
