@@ -5,8 +5,8 @@
 //! answer, and closes. The manager knows the sender from the kernel (`SO_PEERCRED`), and learns of
 //! its death through a pidfd.
 //!
-//! Each message is a structure without padding, so its bytes are the message: `zerocopy` checks that
-//! when it derives reading and writing.
+//! Each message is a structure without padding, so its bytes are the message: `zerocopy` checks
+//! that when it derives reading and writing.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
 

@@ -1,5 +1,5 @@
-//! The journal's text. Journals outlive the program that writes them, so a kept one pins the fields,
-//! their order and the words: a type inside the program may change, this file may only grow.
+//! The journal's text. Journals outlive the program that writes them, so a kept one pins the
+//! fields, their order and the words. A type inside the program may change; this file only grows.
 
 use numaestro_engine::{Action, Class, Event, PageHome, Settings, Wish, journal};
 use numaestro_policy::AppId;
