@@ -15,7 +15,8 @@
 //! **Use when** … **Avoid when** …
 
 use crate::answer::Answer;
-use crate::part::{Info, PageHome, Pages};
+use crate::page_home::PageHome;
+use crate::part::{Info, Pages};
 use crate::view::{Slot, View};
 
 /// How it is named and made.

@@ -4,6 +4,11 @@
 //! A program keeps **no descriptor** of ours: it connects, sends one message, gets at most one
 //! answer, and closes. The manager knows the sender from the kernel (`SO_PEERCRED`), and learns of
 //! its death through a pidfd.
+//!
+//! Each message is a structure without padding, so its bytes are the message: `zerocopy` checks
+//! that when it derives reading and writing.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
 
 /// First word of every message: `"NMA1"`.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"NMA1");
@@ -12,7 +17,7 @@ pub const VERSION: u16 = 1;
 
 /// The kind of a message.
 #[repr(u16)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, TryFromBytes)]
 pub enum Kind {
     /// Program → manager: I run parallel regions; give me a page. Answered by `Welcome`.
     Hello = 1,
@@ -40,9 +45,22 @@ pub enum Kind {
     Team = 10,
 }
 
+/// How every message begins, 8 bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+pub struct Head {
+    /// [`MAGIC`].
+    pub magic: u32,
+    /// Which [`Kind`].
+    pub kind: u16,
+    /// [`VERSION`].
+    pub version: u16,
+}
+const _: () = assert!(std::mem::size_of::<Head>() == 8);
+
 /// Program → manager, 640 bytes.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 pub struct Hello {
     /// [`MAGIC`].
     pub magic: u32,
@@ -75,7 +93,7 @@ const _: () = assert!(std::mem::size_of::<Hello>() == 640);
 
 /// Manager → program, 192 bytes.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 pub struct Welcome {
     /// [`MAGIC`].
     pub magic: u32,
@@ -96,7 +114,7 @@ const _: () = assert!(std::mem::size_of::<Welcome>() == 192);
 
 /// Program → manager, 24 bytes: the message of every kind that has none of its own.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 pub struct Notice {
     /// [`MAGIC`].
     pub magic: u32,
@@ -116,7 +134,7 @@ const _: () = assert!(std::mem::size_of::<Notice>() == 24);
 /// Process → manager, 64 bytes. Every process that may attach may ask, attached or not. Nothing
 /// changes.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 pub struct Query {
     /// [`MAGIC`].
     pub magic: u32,
@@ -143,7 +161,7 @@ pub const ADVISED_NODE_WORDS: usize = 16;
 /// Manager → process, 2560 bytes: the answer to [`Query`]. In sets, bit i mod 64 of word i / 64
 /// stands for OS index i.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 pub struct Advised {
     /// [`MAGIC`].
     pub magic: u32,

@@ -19,6 +19,7 @@ use numaestro_abi::page::{self, Page};
 use numaestro_daemon::Connection;
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_host::socket::{self, Received, Sort};
+use zerocopy::{FromZeros, IntoBytes};
 
 struct Client {
     socket: PathBuf,
@@ -109,38 +110,39 @@ impl Client {
     }
 
     fn hello(&mut self, threads: u32, runtimes: u32, claim: u64) -> Result<String> {
-        let mut bytes = header(Kind::Hello);
-        let reattach = u32::from(claim != 0);
-        for word in [page::VERSION, runtimes, threads, reattach, claim.count_ones(), 0] {
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.extend(self.app.to_le_bytes());
-        bytes.extend(b"client");
-        bytes.resize(std::mem::offset_of!(Hello, claim_cpuset), 0);
-        bytes.extend(claim.to_le_bytes());
-        bytes.resize(size_of::<Hello>(), 0);
+        let mut hello = Hello {
+            magic: MAGIC,
+            kind: Kind::Hello as u16,
+            version: VERSION,
+            page_version: page::VERSION,
+            runtimes,
+            threads_max: threads,
+            reattach: u32::from(claim != 0),
+            claim_count: claim.count_ones(),
+            claim_app: self.app,
+            ..Hello::new_zeroed()
+        };
+        hello.name[..6].copy_from_slice(b"client");
+        hello.claim_cpuset[0] = claim;
         let connection = socket::connect(&self.socket, Sort::Packets)?;
-        socket::send(connection.as_fd(), &bytes, None)?;
+        socket::send(connection.as_fd(), hello.as_bytes(), None)?;
         let mut answer = [0; size_of::<Welcome>()];
         let Received::Packet(_, descriptor) = socket::receive(connection.as_fd(), &mut answer)? else {
             bail!("no answer");
         };
-        let code = u32::from_le_bytes(answer[8..12].try_into()?);
-        if code != 0 {
-            return Ok(format!("refused {code}"));
+        let welcome: Welcome = zerocopy::transmute!(answer);
+        if welcome.code != 0 {
+            return Ok(format!("refused {}", welcome.code));
         }
-        self.app = u64::from_le_bytes(answer[16..24].try_into()?);
+        self.app = welcome.app;
         self.page = descriptor.map(File::from);
         Ok(format!("app {}", self.app))
     }
 
     fn notice(&self, kind: Kind, app: u64, value: u32) -> Result<String> {
-        let mut bytes = header(kind);
-        bytes.extend(app.to_le_bytes());
-        bytes.extend(value.to_le_bytes());
-        bytes.resize(size_of::<Notice>(), 0);
+        let notice = Notice { magic: MAGIC, kind: kind as u16, version: VERSION, app, value, second: 0 };
         let connection = socket::connect(&self.socket, Sort::Packets)?;
-        socket::send(connection.as_fd(), &bytes, None)?;
+        socket::send(connection.as_fd(), notice.as_bytes(), None)?;
         Ok("ok".to_owned())
     }
 
@@ -186,12 +188,4 @@ impl Client {
         page.write_all_at(&in_region.to_le_bytes(), line + 8)?;
         Ok("ok".to_owned())
     }
-}
-
-fn header(kind: Kind) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    bytes.extend(MAGIC.to_le_bytes());
-    bytes.extend((kind as u16).to_le_bytes());
-    bytes.extend(VERSION.to_le_bytes());
-    bytes
 }

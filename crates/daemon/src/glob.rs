@@ -1,121 +1,75 @@
 //! Patterns on names: `*` stands for any characters, also none and also `/`; `?` for one; `[a-z]`
 //! for one of a class, `[!a-z]` for one that is not; `\` takes the next character as it is. The
-//! whole name must match. It must not know what is matched.
+//! whole name must match.
+//!
+//! A pattern is translated to a regular expression, which matches in time that is linear in the
+//! name. Crates for patterns on paths (globset) give `{`, `**/` and bytes other meanings.
+
+use std::str::Chars;
+
+use regex::Regex;
 
 /// A checked pattern.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Glob {
-    items: Vec<Item>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Item {
-    /// Any characters.
-    Many,
-    /// Any character.
-    One,
-    This(char),
-    Class {
-        /// First and last.
-        ranges: Vec<(char, char)>,
-        without: bool,
-    },
-}
-
-impl Item {
-    fn takes(&self, character: char) -> bool {
-        match self {
-            Self::Many => false,
-            Self::One => true,
-            Self::This(wanted) => *wanted == character,
-            Self::Class { ranges, without } => {
-                ranges.iter().any(|(first, last)| (*first..=*last).contains(&character)) != *without
-            }
-        }
-    }
-}
+#[derive(Debug, Clone)]
+pub(crate) struct Glob(Regex);
 
 impl Glob {
     /// Reads a pattern; the error is one clause.
-    pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let mut items = Vec::new();
-        let mut characters = text.chars();
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        let mut expression = String::from(r"(?s)\A");
+        let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
-            items.push(match character {
-                '*' if items.last() == Some(&Item::Many) => continue,
-                '*' => Item::Many,
-                '?' => Item::One,
+            expression += &match character {
+                '*' => ".*".to_owned(),
+                '?' => ".".to_owned(),
                 '[' => class(&mut characters)?,
-                '\\' => Item::This(characters.next().ok_or("it ends with a `\\` that takes nothing")?),
-                other => Item::This(other),
-            });
+                '\\' => literal(characters.next().ok_or("it ends with a `\\` that takes nothing")?),
+                other => literal(other),
+            };
         }
-        Ok(Self { items })
+        expression.push_str(r"\z");
+        Regex::new(&expression).map(Self).map_err(|cause| cause.to_string())
     }
 
-    /// Whether the whole of `text` is as the pattern says. Time: at most the product of both
-    /// lengths.
+    /// Whether the whole of `text` is as the pattern says.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        let text: Vec<char> = text.chars().collect();
-        let (mut item, mut at) = (0, 0);
-        // The latest `*`, and where what it stands for ends in the present try. An earlier one need
-        // never be tried again: what it could take more of, the latest can take too.
-        let mut star: Option<(usize, usize)> = None;
-        loop {
-            match self.items.get(item) {
-                Some(Item::Many) => {
-                    star = Some((item, at));
-                    item += 1;
-                    continue;
-                }
-                Some(wanted) if text.get(at).is_some_and(|character| wanted.takes(*character)) => {
-                    (item, at) = (item + 1, at + 1);
-                    continue;
-                }
-                None if at == text.len() => return true,
-                _ => {}
-            }
-            match star {
-                Some((of, end)) if end < text.len() => {
-                    star = Some((of, end + 1));
-                    (item, at) = (of + 1, end + 1);
-                }
-                _ => return false,
-            }
-        }
+        self.0.is_match(text)
     }
 }
 
-/// What stands between `[` and `]`; a `]` at its beginning is one of the characters.
-fn class(characters: &mut std::str::Chars<'_>) -> Result<Item, String> {
+fn literal(character: char) -> String {
+    regex::escape(character.encode_utf8(&mut [0; 4]))
+}
+
+/// Translates what stands between `[` and `]`; a `]` at its beginning is one of the characters.
+fn class(characters: &mut Chars<'_>) -> Result<String, String> {
     const OPEN: &str = "a `[` has no `]`";
-    let mut rest = characters.clone();
-    let without = matches!(rest.clone().next(), Some('!' | '^'));
-    if without {
-        rest.next();
+    let mut class = String::from("[");
+    if characters.as_str().starts_with(['!', '^']) {
+        characters.next();
+        class.push('^');
     }
-    let mut ranges: Vec<(char, char)> = Vec::new();
+    let mut is_empty = true;
     loop {
-        let first = match rest.next().ok_or(OPEN)? {
-            ']' if !ranges.is_empty() => break,
-            '\\' => rest.next().ok_or(OPEN)?,
+        let first = match characters.next().ok_or(OPEN)? {
+            ']' if !is_empty => return Ok(class + "]"),
+            '\\' => characters.next().ok_or(OPEN)?,
             other => other,
         };
-        let mut ahead = rest.clone();
+        let mut ahead = characters.clone();
         let last = match (ahead.next(), ahead.next()) {
             (Some('-'), Some(last)) if last != ']' => {
-                rest = ahead;
-                if last == '\\' { rest.next().ok_or(OPEN)? } else { last }
+                *characters = ahead;
+                if last == '\\' { characters.next().ok_or(OPEN)? } else { last }
             }
             _ => first,
         };
         if last < first {
             return Err(format!("the class `[{first}-{last}]` ends before it begins"));
         }
-        ranges.push((first, last));
+        class.extend([literal(first), "-".to_owned(), literal(last)]);
+        is_empty = false;
     }
-    *characters = rest;
-    Ok(Item::Class { ranges, without })
 }
 
 #[cfg(test)]
@@ -142,6 +96,23 @@ mod tests {
             ("\\*", &["*"], &["a", "\\*"]),
             ("[\\]a]", &["]", "a"], &["\\"]),
             ("*a*b*c", &["abc", "xaxbxc", "aabbcc"], &["acb", "abcd"]),
+            // A `*` beside another one, and one between two `/`, is only a `*`.
+            ("**/x", &["/x", "a/b/x"], &["x"]),
+            ("a/**/b", &["a//b", "a/x/y/b"], &["a/b"]),
+            ("{a,b}", &["{a,b}"], &["a", "b"]),
+            (".+(x)|^$", &[".+(x)|^$"], &["xx(x)", ""]),
+            // Characters, not bytes; an end of line is one of them.
+            ("so?ver", &["soüver"], &["soüüver"]),
+            ("[ä-ü]", &["ö"], &["a", "ÿ"]),
+            ("[!a]", &["ö", "\n"], &["öö", "a"]),
+            ("a*b?", &["a\nb\n"], &["a\nb"]),
+            ("[a\\-c]", &["a", "-", "c"], &["b", "\\"]),
+            ("[+-\\]]", &["+", "A", "\\", "]"], &["^", "*"]),
+            ("[a-c-e]", &["b", "-", "e"], &["d"]),
+            ("[--/]", &["-", ".", "/"], &["+", "0"]),
+            ("[!]a]", &["b"], &["]", "a"]),
+            ("[&&~~]", &["&", "~"], &["a", "&&"]),
+            ("[[:alpha:]]", &["a]", ":]", "[]"], &["a", "b]"]),
         ] {
             let glob = Glob::new(pattern).unwrap();
             for name in yes {
@@ -174,12 +145,25 @@ mod tests {
         assert!(glob.matches(&"a".repeat(5000)));
     }
 
-    /// The definition, as short as it can be said; exponential.
-    fn by_definition(items: &[Item], text: &[char]) -> bool {
-        match items {
+    /// The definition, as short as it can be said; exponential. Classes have no ranges here.
+    fn by_definition(pattern: &[char], text: &[char]) -> bool {
+        let one = |pattern: &[char], takes: &dyn Fn(char) -> bool| match text {
+            [first, rest @ ..] => takes(*first) && by_definition(pattern, rest),
+            [] => false,
+        };
+        match pattern {
             [] => text.is_empty(),
-            [Item::Many, rest @ ..] => (0..=text.len()).any(|taken| by_definition(rest, &text[taken..])),
-            [item, rest @ ..] => !text.is_empty() && item.takes(text[0]) && by_definition(rest, &text[1..]),
+            ['*', rest @ ..] => (0..=text.len()).any(|taken| by_definition(rest, &text[taken..])),
+            ['?', rest @ ..] => one(rest, &|_| true),
+            ['[', rest @ ..] => {
+                let mut parts = rest.splitn(2, |character| *character == ']');
+                let (class, rest) = (parts.next().unwrap(), parts.next().unwrap());
+                match class {
+                    ['!', class @ ..] => one(rest, &|character| !class.contains(&character)),
+                    class => one(rest, &|character| class.contains(&character)),
+                }
+            }
+            [wanted, rest @ ..] => one(rest, &|character| character == *wanted),
         }
     }
 
@@ -187,8 +171,8 @@ mod tests {
         #[test]
         fn it_does_what_the_definition_says(pattern in "[ab*?/]{0,8}|[ab*]{0,5}\\[!?[abc]{1,2}\\][ab*]{0,3}", text in "[abc/]{0,9}") {
             let glob = Glob::new(&pattern).unwrap();
-            let characters: Vec<char> = text.chars().collect();
-            prop_assert_eq!(glob.matches(&text), by_definition(&glob.items, &characters), "{} on {}", pattern, text);
+            let (items, characters): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+            prop_assert_eq!(glob.matches(&text), by_definition(&items, &characters), "{} on {}", pattern, text);
         }
 
         #[test]

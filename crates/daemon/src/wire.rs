@@ -1,11 +1,11 @@
 //! The attach messages as bytes. Everything that comes in is checked here; nothing behind it sees a
 //! length or a magic number.
 
-use numaestro_abi::attach::{
-    ADVISED_CPU_WORDS, ADVISED_NODE_WORDS, Advised, Hello, Kind, MAGIC, Notice, Query, VERSION, Welcome, advice, code,
-};
+use numaestro_abi::attach::{Advised, Head, Hello, Kind, MAGIC, Notice, Query, VERSION, Welcome, advice, code};
+use numaestro_abi::page;
 use numaestro_engine::Advice;
 use numaestro_topology::{CpuSet, Machine};
+use zerocopy::{FromBytes, FromZeros, IntoBytes, TryFromBytes};
 
 use crate::label::label;
 use crate::machine::node_list;
@@ -13,10 +13,6 @@ use crate::machine::node_list;
 /// Room for the largest message and one byte more, so that a longer one is seen to be longer.
 pub(crate) const BUFFER_BYTES: usize = size_of::<Hello>() + 1;
 const _: () = assert!(size_of::<Hello>() >= size_of::<Notice>());
-/// Bytes of the text of [`Welcome`].
-const TEXT_BYTES: usize = 168;
-/// Bytes of the text of [`Advised`].
-const ADVISED_TEXT_BYTES: usize = 208;
 const _: () = assert!(size_of::<Hello>() >= size_of::<Query>());
 
 /// A program asks for a page.
@@ -29,22 +25,11 @@ pub(crate) struct Greeting {
     pub(crate) claim: Option<CpuSet>,
 }
 
-/// A process asks what a program would get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Question {
-    /// 0 = as many as there are.
-    pub(crate) processors: u32,
-    /// 0 = 1.
-    pub(crate) min: u32,
-    /// Bytes; 0 = not known.
-    pub(crate) memory: u64,
-}
-
 /// What a program says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     Hello(Greeting),
-    Advise(Question),
+    Advise(Query),
     Adopted { app: u64, epoch: u32 },
     Busy { app: u64 },
     Request { app: u64, processors: u32 },
@@ -53,97 +38,51 @@ pub(crate) enum Message {
     Speedup { app: u64, processors: u32, speedup_milli: u32 },
 }
 
-/// Reads little-endian numbers one after the other.
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
-        let (head, tail) = self.0.split_at_checked(bytes)?;
-        self.0 = tail;
-        Some(head)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.take(2)?.try_into().ok().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
-    }
-}
-
 /// Understands a packet, or says with which [`code`] to refuse it.
 pub(crate) fn decode(packet: &[u8]) -> Result<Message, u32> {
-    let mut cursor = Cursor(packet);
-    let head = (|| Some((cursor.u32()?, cursor.u16()?, cursor.u16()?)))();
-    let (magic, kind, version) = head.ok_or(code::MALFORMED)?;
-    if magic != MAGIC {
+    let (head, _) = Head::read_from_prefix(packet).map_err(|_| code::MALFORMED)?;
+    if head.magic != MAGIC {
         return Err(code::MALFORMED);
     }
-    if version != VERSION {
+    if head.version != VERSION {
         return Err(code::VERSION);
     }
-    let (hello, advise) = (kind == Kind::Hello as u16, kind == Kind::Advise as u16);
-    let length = match kind {
-        _ if hello => size_of::<Hello>(),
-        _ if advise => size_of::<Query>(),
-        _ => size_of::<Notice>(),
-    };
-    if packet.len() != length {
-        return Err(code::MALFORMED);
-    }
-    let message = match kind {
-        _ if hello => greeting(&mut cursor)?.map(Message::Hello),
-        _ if advise => question(&mut cursor).map(Message::Advise),
-        _ => notice(kind, &mut cursor),
-    };
-    message.ok_or(code::MALFORMED)
-}
-
-fn question(cursor: &mut Cursor<'_>) -> Option<Question> {
-    Some(Question { processors: cursor.u32()?, min: cursor.u32()?, memory: cursor.u64()? })
-}
-
-fn notice(kind: u16, cursor: &mut Cursor<'_>) -> Option<Message> {
-    let (app, value, second) = (cursor.u64()?, cursor.u32()?, cursor.u32()?);
+    let kind = Kind::try_read_from_bytes(head.kind.as_bytes()).map_err(|_| code::MALFORMED)?;
+    let notice = || whole::<Notice>(packet);
     match kind {
-        kind if kind == Kind::Adopted as u16 => Some(Message::Adopted { app, epoch: value }),
-        kind if kind == Kind::Busy as u16 => Some(Message::Busy { app }),
-        kind if kind == Kind::Request as u16 => Some(Message::Request { app, processors: value }),
-        kind if kind == Kind::Demand as u16 => Some(Message::Demand { app, processors: value }),
-        kind if kind == Kind::Team as u16 => Some(Message::Team { app, threads: value }),
-        kind if kind == Kind::Speedup as u16 => {
-            Some(Message::Speedup { app, processors: value, speedup_milli: second })
-        }
-        _ => None,
+        Kind::Hello => greeting(&whole(packet)?).map(Message::Hello),
+        Kind::Advise => whole(packet).map(Message::Advise),
+        Kind::Adopted => notice().map(|said| Message::Adopted { app: said.app, epoch: said.value }),
+        Kind::Busy => notice().map(|said| Message::Busy { app: said.app }),
+        Kind::Request => notice().map(|said| Message::Request { app: said.app, processors: said.value }),
+        Kind::Demand => notice().map(|said| Message::Demand { app: said.app, processors: said.value }),
+        Kind::Team => notice().map(|said| Message::Team { app: said.app, threads: said.value }),
+        Kind::Speedup => notice().map(|said| {
+            let (processors, speedup_milli) = (said.value, said.second);
+            Message::Speedup { app: said.app, processors, speedup_milli }
+        }),
+        Kind::Welcome | Kind::Advice => Err(code::MALFORMED),
     }
 }
 
-fn greeting(cursor: &mut Cursor<'_>) -> Result<Option<Greeting>, u32> {
-    use numaestro_abi::page;
-    if cursor.u32().is_none_or(|version| !(page::VERSION_LOWEST..=page::VERSION).contains(&version)) {
+/// A message of exactly the packet's length.
+fn whole<T: FromBytes>(packet: &[u8]) -> Result<T, u32> {
+    T::read_from_bytes(packet).map_err(|_| code::MALFORMED)
+}
+
+fn greeting(hello: &Hello) -> Result<Greeting, u32> {
+    if !(page::VERSION_LOWEST..=page::VERSION).contains(&hello.page_version) {
         return Err(code::VERSION);
     }
-    Ok((|| {
-        let runtimes = cursor.u32()?;
-        let threads_max = cursor.u32()?;
-        let reattach = cursor.u32()?;
-        let _claim_count = cursor.u32()?;
-        let _reserved = cursor.u32()?;
-        let _claim_app = cursor.u64()?;
-        let name = cursor.take(64)?;
-        let mut claim = CpuSet::new();
-        for word in 0..64_u32 {
-            let bits = cursor.u64()?;
-            claim.extend((0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| word * 64 + bit));
-        }
-        let claim = (reattach == 1 && !claim.is_empty()).then_some(claim);
-        Some(Greeting { runtimes, threads_max, name: printable(name), claim })
-    })())
+    let indices =
+        |(word, bits): (u32, u64)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit);
+    let claim: CpuSet = (0..).zip(hello.claim_cpuset).flat_map(indices).collect();
+    Ok(Greeting {
+        runtimes: hello.runtimes,
+        threads_max: hello.threads_max,
+        name: printable(&hello.name),
+        claim: (hello.reattach == 1 && !claim.is_empty()).then_some(claim),
+    })
 }
 
 /// Up to the first NUL, with everything that could disturb a terminal replaced.
@@ -154,62 +93,47 @@ fn printable(bytes: &[u8]) -> String {
 
 /// The answer to a `Hello`.
 pub(crate) fn welcome(refusal: u32, app: u64, text: &str) -> Vec<u8> {
-    let mut bytes = head(Kind::Welcome, refusal, size_of::<Welcome>());
-    bytes.extend(0_u32.to_le_bytes());
-    bytes.extend(app.to_le_bytes());
-    close(bytes, text, TEXT_BYTES, size_of::<Welcome>())
+    let (kind, text) = (Kind::Welcome as u16, padded(text));
+    Welcome { magic: MAGIC, kind, version: VERSION, code: refusal, reserved: 0, app, text }.as_bytes().to_vec()
 }
 
 /// The answer to a question.
 pub(crate) fn advised(found: &Advice, machine: &Machine) -> Vec<u8> {
     let waits = found.position.is_some() || found.turn_in > 0 || found.threads == 0;
-    let flags = if found.shared { advice::SHARED } else { 0 } | if waits { advice::WAITS } else { 0 };
-    let mut bytes = head(Kind::Advice, code::OK, size_of::<Advised>());
-    for word in [flags, found.count, found.threads, found.position.unwrap_or(0), 0] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(found.memory_free.unwrap_or(u64::MAX).to_le_bytes());
-    bytes.extend(0_u64.to_le_bytes());
-    for pus in [&found.pus, &found.free] {
-        words(&mut bytes, &machine.os_cpuset(pus), ADVISED_CPU_WORDS);
-    }
-    for nodes in [&found.nodes, &found.memory_nodes] {
-        words(&mut bytes, &node_list(machine, nodes), ADVISED_NODE_WORDS);
-    }
-    close(bytes, &found.why, ADVISED_TEXT_BYTES, size_of::<Advised>())
+    let answer = Advised {
+        flags: if found.shared { advice::SHARED } else { 0 } | if waits { advice::WAITS } else { 0 },
+        count: found.count,
+        threads: found.threads,
+        position: found.position.unwrap_or(0),
+        memory_free: found.memory_free.unwrap_or(u64::MAX),
+        cpus: words(&machine.os_cpuset(&found.pus)),
+        free: words(&machine.os_cpuset(&found.free)),
+        nodes: words(&node_list(machine, &found.nodes)),
+        memory_nodes: words(&node_list(machine, &found.memory_nodes)),
+        ..advice_saying(code::OK, &found.why)
+    };
+    answer.as_bytes().to_vec()
 }
 
 /// The answer to a question that asks for what cannot be.
 pub(crate) fn advised_against(refusal: u32, text: &str) -> Vec<u8> {
-    let mut bytes = head(Kind::Advice, refusal, size_of::<Advised>());
-    bytes.resize(size_of::<Advised>() - ADVISED_TEXT_BYTES, 0);
-    close(bytes, text, ADVISED_TEXT_BYTES, size_of::<Advised>())
+    advice_saying(refusal, text).as_bytes().to_vec()
 }
 
-fn head(kind: Kind, code: u32, room: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(room);
-    bytes.extend(MAGIC.to_le_bytes());
-    bytes.extend((kind as u16).to_le_bytes());
-    bytes.extend(VERSION.to_le_bytes());
-    bytes.extend(code.to_le_bytes());
-    bytes
+fn advice_saying(code: u32, text: &str) -> Advised {
+    let (kind, text) = (Kind::Advice as u16, padded(text));
+    Advised { magic: MAGIC, kind, version: VERSION, code, text, ..Advised::new_zeroed() }
 }
 
 /// A set as so many words; what is beyond is left out.
-fn words(bytes: &mut Vec<u8>, set: &CpuSet, count: usize) {
-    let known = set.words().iter().copied().chain(std::iter::repeat(0));
-    known.take(count).for_each(|word| bytes.extend(word.to_le_bytes()));
+fn words<const WORDS: usize>(set: &CpuSet) -> [u64; WORDS] {
+    std::array::from_fn(|word| set.words().get(word).copied().unwrap_or(0))
 }
 
-/// Ends with a text and zeros: at least one, so that it is terminated.
-fn close(mut bytes: Vec<u8>, text: &str, room: usize, length: usize) -> Vec<u8> {
-    let mut end = text.len().min(room - 1);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    bytes.extend(&text.as_bytes()[..end]);
-    bytes.resize(length, 0);
-    bytes
+/// A text and zeros: at least one, so that it is terminated.
+fn padded<const BYTES: usize>(text: &str) -> [u8; BYTES] {
+    let text = &text.as_bytes()[..text.floor_char_boundary(BYTES - 1)];
+    std::array::from_fn(|place| text.get(place).copied().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -259,7 +183,10 @@ mod tests {
         assert_eq!(decode(&longer), Err(code::MALFORMED));
         let mut newer = whole;
         newer[6] = 9;
-        assert_eq!(decode(&newer), Err(code::VERSION));
+        for length in [8, 23, 24, 640] {
+            let answer = decode(&newer[..length]);
+            assert_eq!(answer, Err(code::VERSION), "messages of another version may have other sizes");
+        }
     }
 
     #[test]
@@ -285,12 +212,14 @@ mod tests {
 
     #[test]
     fn a_question_is_understood_and_an_answer_has_its_place_for_everything() {
-        let mut bytes = head(Kind::Advise, 7, size_of::<Query>());
+        let mut bytes = hello()[..8].to_vec();
+        bytes[4] = 8;
+        bytes.extend(7_u32.to_le_bytes());
         bytes.extend(2_u32.to_le_bytes());
         bytes.extend((3_u64 << 30).to_le_bytes());
         bytes.resize(size_of::<Query>(), 0);
         let Ok(Message::Advise(question)) = decode(&bytes) else { panic!("not understood") };
-        assert_eq!(question, Question { processors: 7, min: 2, memory: 3 << 30 });
+        assert_eq!((question.processors, question.min, question.memory), (7, 2, 3 << 30));
         assert_eq!(decode(&bytes[..size_of::<Notice>()]), Err(code::MALFORMED));
 
         let machine = synthetic::parse("numa:2 core:2 pu:1").unwrap();

@@ -1,14 +1,18 @@
 //! The events that go into the engine and the actions that come out of it.
+//!
+//! Journals have these types as they stand here: names of fields and their order, and names of
+//! variants. `tests/journal.rs` pins them.
 
 use numaestro_policy::{AppId, Party};
 pub use numaestro_policy::{Class, PageHome};
 use numaestro_topology::{NumaNodeId, PuId, PuSet};
+use serde::{Deserialize, Serialize};
 
 /// Nanoseconds on the shell's clock; never goes back.
 pub type Nanos = u64;
 
 /// The wishes of an application when it arrives.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
     /// Processors it could use now (clamped to the machine).
     pub request: u32,
@@ -22,18 +26,28 @@ pub struct Wish {
     pub class: Class,
     /// `Some(true)`: it waits in the queue until it gets processors of its own; `Some(false)`: it
     /// never waits; `None`: the policy's admission decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<bool>,
     /// Its user's estimate of its run time, nanoseconds: for backfilling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate_ns: Option<Nanos>,
     /// Processors it already has (it attaches again after the shell died): it keeps those that no
     /// other application has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<PuSet>,
     /// The home it had then; with `claim`, it keeps that too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<NumaNodeId>,
     /// Its party, an index in [`crate::Settings::parties`]; 0 where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub party: u32,
     /// Memory it is going to need, bytes, as its user says; 0: not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub memory: u64,
+}
+
+fn is_zero<T: PartialEq + Default>(number: &T) -> bool {
+    *number == T::default()
 }
 
 impl Wish {
@@ -57,13 +71,16 @@ impl Wish {
 }
 
 /// Something happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Event {
     /// A new application.
     Arrive {
         /// Its number; greater than every one before.
         app: AppId,
-        /// Its wishes.
+        /// Its wishes. serde does not promise that unknown fields beside flattened ones are
+        /// refused; they are, and a test holds it to that.
+        #[serde(flatten)]
         wish: Wish,
     },
     /// An application has ended; all its processors are free at once.
@@ -201,7 +218,8 @@ pub enum Event {
 }
 
 /// An order to the shell.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Action {
     /// An application is admitted and may start. Sent once per application, before its first
     /// `Target`.
@@ -265,6 +283,7 @@ pub enum Action {
     /// The engine has refused the event, and nothing has changed.
     Refuse {
         /// The application that the event was about, if any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         app: Option<AppId>,
         /// The reason, one sentence.
         reason: String,

@@ -11,16 +11,15 @@
 //! ```
 
 mod description;
-mod lines;
 
 use crate::engine::Engine;
 use crate::event::{Action, Event, Nanos};
 use crate::settings::Settings;
 use description::Description;
-use lines::{ActionLine, EventLine, PartyLine};
 use numaestro_policy::{Bus, Needs, Party};
-use numaestro_topology::Machine;
+use numaestro_topology::{Machine, PuSet};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Version of the format.
@@ -59,7 +58,7 @@ struct Head {
     reclaim_ns: Nanos,
     cooldown_ns: Nanos,
     recovery_ns: Nanos,
-    reserved: String,
+    reserved: PuSet,
     move_for_rounding: bool,
     positions: u32,
     host_requests: bool,
@@ -68,36 +67,28 @@ struct Head {
     host_page_control: bool,
     host_preemption: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    buses: Vec<BusLine>,
+    buses: Vec<Bus>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    parties: Vec<PartyLine>,
+    parties: Vec<Party>,
     seed: u64,
-}
-
-/// See [`Bus`].
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct BusLine {
-    pus: String,
-    saturation: u32,
-}
-
-impl BusLine {
-    fn bus(self) -> Result<Bus, JournalError> {
-        Ok(Bus { pus: self.pus.parse().map_err(JournalError::new)?, saturation: self.saturation })
-    }
 }
 
 /// The fields of every further line.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Body {
+struct Body<'a> {
     at: Nanos,
     /// The name that people give the application that arrives. The engine does not use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
-    event: EventLine,
-    actions: Vec<ActionLine>,
+    name: Option<Cow<'a, str>>,
+    event: Cow<'a, Event>,
+    actions: Cow<'a, [Action]>,
+}
+
+impl Body<'static> {
+    fn read(line: &str) -> Result<Self, JournalError> {
+        serde_json::from_str(line).map_err(JournalError::new)
+    }
 }
 
 /// The first line, without its newline.
@@ -110,7 +101,7 @@ pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String 
         reclaim_ns: settings.reclaim_ns,
         cooldown_ns: settings.cooldown_ns,
         recovery_ns: settings.recovery_ns,
-        reserved: settings.reserved.to_string(),
+        reserved: settings.reserved.clone(),
         move_for_rounding: settings.move_for_rounding,
         positions: settings.positions,
         host_requests: settings.host.requests,
@@ -118,12 +109,8 @@ pub fn encode_head(machine: &Machine, settings: &Settings, seed: u64) -> String 
         host_bandwidth: settings.host.bandwidth,
         host_page_control: settings.host.page_control,
         host_preemption: settings.host.preemption,
-        buses: settings
-            .buses
-            .iter()
-            .map(|bus| BusLine { pus: bus.pus.to_string(), saturation: bus.saturation })
-            .collect(),
-        parties: settings.parties.iter().map(PartyLine::from).collect(),
+        buses: settings.buses.clone(),
+        parties: settings.parties.clone(),
         seed,
     };
     text(&head)
@@ -145,7 +132,7 @@ pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError>
         reclaim_ns: head.reclaim_ns,
         cooldown_ns: head.cooldown_ns,
         recovery_ns: head.recovery_ns,
-        reserved: head.reserved.parse().map_err(JournalError::new)?,
+        reserved: head.reserved,
         host: Needs {
             requests: head.host_requests,
             speedup: head.host_speedup,
@@ -153,8 +140,8 @@ pub fn decode_head(line: &str) -> Result<(Machine, Settings, u64), JournalError>
             page_control: head.host_page_control,
             preemption: head.host_preemption,
         },
-        buses: head.buses.into_iter().map(BusLine::bus).collect::<Result<_, _>>()?,
-        parties: head.parties.into_iter().map(Party::from).collect(),
+        buses: head.buses,
+        parties: head.parties,
         move_for_rounding: head.move_for_rounding,
         positions: head.positions,
     };
@@ -168,13 +155,12 @@ pub fn encode(at: Nanos, event: &Event, actions: &[Action]) -> String {
 
 /// One step with the name that people give the application that arrives.
 pub fn encode_named(at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) -> String {
-    let name = name.map(str::to_owned);
-    text(&Body { at, name, event: event.into(), actions: actions.iter().map(ActionLine::from).collect() })
+    text(&Body { at, name: name.map(Cow::from), event: Cow::Borrowed(event), actions: actions.into() })
 }
 
 /// The name that people give the application that arrives in this step, if the line has it.
 pub fn name(line: &str) -> Option<String> {
-    serde_json::from_str::<Body>(line).ok()?.name
+    Body::read(line).ok()?.name.map(Cow::into_owned)
 }
 
 /// Whether a line holds an observation of the shell. Only a shell can play it.
@@ -188,9 +174,8 @@ pub fn is_observation(line: &str) -> bool {
 /// # Errors
 /// The line cannot be read.
 pub fn decode(line: &str) -> Result<(Nanos, Event, Vec<Action>), JournalError> {
-    let body: Body = serde_json::from_str(line).map_err(JournalError::new)?;
-    let actions: Result<_, _> = body.actions.into_iter().map(Action::try_from).collect();
-    Ok((body.at, body.event.try_into()?, actions?))
+    let body = Body::read(line)?;
+    Ok((body.at, body.event.into_owned(), body.actions.into_owned()))
 }
 
 fn text(line: &impl Serialize) -> String {
@@ -223,10 +208,10 @@ impl Replay {
         if is_observation(line) {
             return Ok(());
         }
-        let (at, event, _) = decode(line)?;
+        let Body { at, name, event, .. } = Body::read(line)?;
         self.engine.recycle(&mut self.actions);
         self.engine.step(at, &event, &mut self.actions);
-        let repeated = encode_named(at, name(line).as_deref(), &event, &self.actions);
+        let repeated = encode_named(at, name.as_deref(), &event, &self.actions);
         if repeated == line {
             return Ok(());
         }

@@ -15,6 +15,7 @@ mod answer;
 mod catalogue;
 #[cfg(test)]
 mod conformance;
+mod page_home;
 pub mod pages;
 mod parameters;
 mod part;
@@ -32,7 +33,8 @@ pub mod turns;
 mod view;
 
 pub use catalogue::{Entry, catalogue};
-pub use part::{Admission, Info, Needs, Offer, PageHome, Pages, Part, Placement, Queue, Share, Turns, Waiting};
+pub use page_home::PageHome;
+pub use part::{Admission, Info, Needs, Offer, Pages, Part, Placement, Queue, Share, Turns, Waiting};
 pub use plan::Plan;
 pub use policy::Policy;
 pub use random::{Random, Tie};

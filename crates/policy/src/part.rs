@@ -1,12 +1,13 @@
 //! The parts of a policy as traits: share, placement, turns, pages and admission.
 
+use crate::page_home::PageHome;
 use crate::plan::Plan;
 use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::turn::Turn;
 use crate::view::{Bus, Slot, View};
 use dyn_clone::DynClone;
-use numaestro_topology::{Machine, NumaNodeId, PuSet};
+use numaestro_topology::{Machine, PuSet};
 use std::fmt::Debug;
 
 /// The part that an answer is for.
@@ -269,17 +270,6 @@ pub trait Turns: DynClone + Debug + Send {
     /// engine asks at every decision, also within a turn: then the answer is the same, unless an
     /// application has come, gone or changed its request.
     fn now(&mut self, view: &View<'_>, turn: &mut Turn) -> Option<u64>;
-}
-
-/// The place for an application's new pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageHome {
-    /// To the node of the processor that touches them first.
-    FirstTouch,
-    /// To this node.
-    Node(NumaNodeId),
-    /// In turn to the nodes of its own processors.
-    Interleave,
 }
 
 /// Decides where pages go.

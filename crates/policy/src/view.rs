@@ -6,9 +6,10 @@
 //! bus-transaction rates (Antonopoulos et al. 2004).
 
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
+use serde::{Deserialize, Serialize};
 
 /// Number of an application; a later arrival has a greater one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AppId(pub u64);
 
 impl std::fmt::Display for AppId {
@@ -29,7 +30,8 @@ impl Slot {
 }
 
 /// The way in which an application can be steered, as far as known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// Its regions follow the allocation by themselves and it says `Adopted`.
     Malleable,
@@ -254,7 +256,8 @@ pub struct Thread {
 }
 
 /// Processors that share one way to memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Bus {
     /// Its processors.
     pub pus: PuSet,
@@ -265,7 +268,8 @@ pub struct Bus {
 
 /// A user, or a group of users together. A machine is divided among parties first, and then among
 /// the applications of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Party {
     /// Share relative to other parties that have something to run, thousandths; at least 1.
     pub weight_milli: u32,

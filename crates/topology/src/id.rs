@@ -1,17 +1,18 @@
 //! The two numbers that name a place in the machine tree.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Logical index of a processing unit (hwloc: `PU L#`): 0..n in hardware order, which is package,
 /// NUMA node, LLC, core, PU.
 ///
 /// It is *not* the number Linux gives a CPU; see [`crate::Machine::os_index`] for that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct PuId(pub u32);
 
 /// Logical index of a NUMA node: nodes with processors in hardware order, then nodes without, by OS
 /// index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct NumaNodeId(pub u32);
 
 impl PuId {

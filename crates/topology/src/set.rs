@@ -4,6 +4,8 @@
 use crate::bitmap::{Bitmap, Bits};
 use crate::id::PuId;
 use crate::list;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
@@ -166,6 +168,19 @@ macro_rules! set {
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 list::parse(text).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            /// As its list.
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
             }
         }
 

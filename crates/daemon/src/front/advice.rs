@@ -2,7 +2,7 @@
 //! a copy of the engine, within the rights, the party and the cgroup's limits of the asking
 //! process. Nothing is given.
 
-use numaestro_abi::attach::code;
+use numaestro_abi::attach::{Query, code};
 use numaestro_abi::control::{self, Options};
 use numaestro_engine::{Advice, Class, Wish};
 use numaestro_host::numa;
@@ -12,7 +12,7 @@ use super::Front;
 use crate::machine::node_list;
 use crate::rights::{Refusal, Who};
 use crate::shell::Shell;
-use crate::wire::{self, Question};
+use crate::wire;
 
 impl Front {
     /// Advice for people, with the numbers that Linux gives processors and nodes.
@@ -38,7 +38,7 @@ impl Front {
     }
 
     /// A program asks on the attach socket.
-    pub(super) fn advise_program(&mut self, number: u64, who: Who, question: Question, shell: &mut Shell) {
+    pub(super) fn advise_program(&mut self, number: u64, who: Who, question: Query, shell: &mut Shell) {
         let positive = |value: u32| (value > 0).then_some(value);
         let options = Options {
             min: positive(question.min),

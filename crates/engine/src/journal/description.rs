@@ -15,16 +15,14 @@ pub(super) enum Description {
     /// A synthetic description in hwloc's syntax.
     Synthetic(String),
     /// The text of a [`MemTree`], and the OS indices of the PUs that may be used.
-    Tree { files: String, allowed: String },
+    Tree { files: String, allowed: CpuSet },
 }
 
 impl Description {
     pub(super) fn of(machine: &Machine) -> Self {
         match machine.to_synthetic() {
             Some(text) if synthetic::parse(&text).is_ok_and(|read| read == *machine) => Self::Synthetic(text),
-            _ => {
-                Self::Tree { files: tree(machine).to_text(), allowed: machine.os_cpuset(machine.allowed()).to_string() }
-            }
+            _ => Self::Tree { files: tree(machine).to_text(), allowed: machine.os_cpuset(machine.allowed()) },
         }
     }
 
@@ -33,8 +31,7 @@ impl Description {
             Self::Synthetic(text) => synthetic::parse(text).map_err(JournalError::new),
             Self::Tree { files, allowed } => {
                 let tree = MemTree::from_text(files).map_err(JournalError::new)?;
-                let allowed: CpuSet = allowed.parse().map_err(JournalError::new)?;
-                sysfs::read(&tree, Some(&allowed)).map_err(JournalError::new)
+                sysfs::read(&tree, Some(allowed)).map_err(JournalError::new)
             }
         }
     }

@@ -7,7 +7,8 @@
 use super::{Case, app, random_case};
 use crate::answer::Answer;
 use crate::catalogue::make;
-use crate::part::{Admission, Offer, PageHome, Pages, Part, Placement, Queue, Share, Turns, Waiting};
+use crate::page_home::PageHome;
+use crate::part::{Admission, Offer, Pages, Part, Placement, Queue, Share, Turns, Waiting};
 use crate::random::Random;
 use crate::turns::machinery::{testing, threading};
 use crate::view::{App, Slot};

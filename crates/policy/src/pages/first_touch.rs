@@ -15,7 +15,8 @@
 //! initialises pages that all use.
 
 use crate::answer::Answer;
-use crate::part::{Info, PageHome, Pages};
+use crate::page_home::PageHome;
+use crate::part::{Info, Pages};
 use crate::view::{Slot, View};
 
 /// The name of the answer, and the function that makes it.

@@ -17,7 +17,8 @@
 //! is wider than a node for long.
 
 use crate::answer::Answer;
-use crate::part::{Info, Needs, PageHome, Pages};
+use crate::page_home::PageHome;
+use crate::part::{Info, Needs, Pages};
 use crate::view::{Slot, View};
 
 /// The name of the answer, and the function that makes it.
