@@ -7,7 +7,14 @@ use crate::finding::Finding;
 use crate::sources::Source;
 
 /// Crates without clock, input, output, threads or ambient randomness.
-const PURE: [&str; 4] = ["crates/topology/src/", "crates/policy/src/", "crates/engine/src/", "crates/sim/src/"];
+const PURE: [&str; 6] = [
+    "crates/quantity/src/",
+    "crates/topology/src/",
+    "crates/policy/src/",
+    "crates/engine/src/",
+    "crates/contract/src/",
+    "crates/sim/src/",
+];
 /// What would make the same events give other decisions, or reach the machine.
 const IMPURE_WORDS: [&str; 14] = [
     "std::time",
