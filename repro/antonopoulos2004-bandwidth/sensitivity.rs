@@ -6,6 +6,7 @@ use super::table::{demand, experiment, over_rates};
 use super::workloads::plan;
 use crate::{Estimate, Figure, Finding, Judge, Lab, Outcomes, Shape, Trouble};
 use numaestro_sim::outcome::Outcome;
+use numaestro_sim::stats::moments::{percentile, sorted};
 
 /// Instances of a microbenchmark.
 const INSTANCES: [u32; 4] = [1, 2, 4, 8];
@@ -150,9 +151,9 @@ pub fn misses(lab: &Lab) -> Result<Finding, Trouble> {
     let cells = Cells::new(lab)?;
     let mut judge = Judge::new();
     over_rates(&mut judge, |rates| {
-        let mut all: Vec<f64> = cells.all(rates, FLUSH).iter().map(|(_, _, cell)| cell.misses).collect();
-        all.sort_by(f64::total_cmp);
-        let median = f64::midpoint(all[all.len() / 2 - 1], all[all.len() / 2]);
+        let all: Vec<f64> = cells.all(rates, FLUSH).iter().map(|(_, _, cell)| cell.misses).collect();
+        let all = sorted(&all);
+        let median = percentile(&all, 0.5).expect("there are cells");
         vec![
             demand("median ≤ 1.25", "not severely worse", format!("{median:.3}"), median <= 1.25),
             demand("at least one below 1", "some improve", format!("least {:.3}", all[0]), all[0] < 1.0),

@@ -12,12 +12,16 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 14] = [
-    ("numaestro-topology", &[]),
-    ("numaestro-policy", &["numaestro-topology"]),
+const ARROWS: [(&str, &[&str]); 15] = [
+    ("numaestro-quantity", &[]),
+    ("numaestro-topology", &["numaestro-quantity"]),
+    ("numaestro-policy", &["numaestro-quantity", "numaestro-topology"]),
     ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
     ("numaestro-contract", &["numaestro-engine", "numaestro-topology"]),
-    ("numaestro-sim", &["numaestro-contract", "numaestro-engine", "numaestro-policy", "numaestro-topology"]),
+    (
+        "numaestro-sim",
+        &["numaestro-contract", "numaestro-engine", "numaestro-policy", "numaestro-quantity", "numaestro-topology"],
+    ),
     ("numaestro-repro", &["numaestro-engine", "numaestro-policy", "numaestro-sim", "numaestro-topology"]),
     ("numaestro-abi", &[]),
     ("numaestro-skip", &[]),
@@ -42,7 +46,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "numaestro-daemon",
             "numaestro-engine",
             "numaestro-host",
-            "numaestro-policy",
+            "numaestro-quantity",
             "numaestro-repro",
             "numaestro-sim",
             "numaestro-skip",
@@ -57,7 +61,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
 const TESTS: [(&str, &str); 1] = [("numaestro-daemon", "numaestro-sim")];
 
 /// Crates without clock, input, output, threads or ambient randomness, without `numaestro-`.
-pub const PURE: [&str; 5] = ["topology", "policy", "engine", "contract", "sim"];
+pub const PURE: [&str; 6] = ["quantity", "topology", "policy", "engine", "contract", "sim"];
 
 /// Items that a pure crate may not use, not even in its tests: with these it could reach the
 /// machine.

@@ -19,7 +19,6 @@ pub use reload::ReloadArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 use values::parse_time;
 pub use wish::WishArgs;
 
@@ -210,7 +209,7 @@ pub struct RunArgs {
     /// How long it will run at most, as far as you know: `90s`, `10m`, `1.5h`. With the policy
     /// `easy` short programs may overtake.
     #[arg(long, value_name = "DURATION", value_parser = parse_time)]
-    pub time: Option<Duration>,
+    pub time: Option<u64>,
     /// Only say what would be done.
     #[arg(long)]
     pub dry_run: bool,

@@ -12,6 +12,7 @@ mod advise;
 mod bench;
 mod cli;
 mod colours;
+mod columns;
 mod daemon;
 mod demo;
 mod doctor;

@@ -50,7 +50,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     };
     let path = target::find(&args.command[0], std::env::var_os("PATH"))?;
     let mut plan = Plan::new(args.command.clone(), &path, &args.wish, args.fold.fold, wait)?;
-    plan.options.estimate_ns = args.time.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    plan.options.estimate_ns = args.time;
     if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
 

@@ -6,6 +6,7 @@
 mod memory;
 
 use crate::cli::StatusArgs;
+use crate::columns;
 use crate::folding;
 use crate::manager::{self, Manager};
 use crate::occupancy::{self, LEGEND};
@@ -219,18 +220,7 @@ fn table(text: &mut String, status: &Status, colours: bool) {
         let column = std::iter::once("USER".to_owned()).chain(status.apps.iter().map(of));
         lines.iter_mut().zip(column).for_each(|(line, user)| line.insert(3, user));
     }
-    let mut widths = [0; 14];
-    for line in &lines {
-        for (width, field) in widths.iter_mut().zip(line) {
-            *width = (*width).max(field.chars().count());
-        }
-    }
-    for (i, line) in lines.iter().enumerate() {
-        let fields =
-            line.iter().zip(widths).map(|(field, width)| format!("{field:width$}")).collect::<Vec<_>>().join("  ");
-        let fields = fields.trim_end();
-        let _ = writeln!(text, "{}", if i == 0 { paint(fields, Tone::Strong, colours) } else { fields.to_owned() });
-    }
+    text.push_str(&columns::headed(&lines, colours));
 }
 
 /// A program chooses its name: nothing in it may steer the terminal.

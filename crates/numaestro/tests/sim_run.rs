@@ -247,7 +247,7 @@ fn a_wrong_file_is_2_and_says_where_and_what() {
         ("cv = 0.1", "cw = 0.1", "s.toml:12: program.sor.phases[1].cw", "cv"),
         ("machine = \"xeon-4\"", "machine = \"xeon\"", "s.toml:3: machine", "xeon-4"),
         ("policy = \"equi\"", "policy = \"best\"", "s.toml:4: policy", "equi"),
-        ("work = \"20 ms\"", "work = \"20 m\"", "s.toml:19: program.cg.phases[0].work", "ms"),
+        ("work = \"20 ms\"", "work = \"20 mm\"", "s.toml:19: program.cg.phases[0].work", "ms"),
         ("seeds = 3", "seeds = = 3", "s.toml:5", "="),
     ];
     for (right, wrong, place, expected) in cases {

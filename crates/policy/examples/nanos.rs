@@ -4,9 +4,12 @@
 //!
 //! `cargo run --release -p numaestro-policy --example nanos`
 
+mod times;
+
 use numaestro_policy::{App, AppId, Policy, Processor, PuState, Random, Shares, Slot, Speedup, Turn, View};
 use numaestro_topology::{Machine, synthetic};
 use std::time::Instant;
+use times::percentile;
 
 const APPS: u32 = 64;
 const PUS: u32 = 256;
@@ -67,11 +70,6 @@ impl Bench {
             }
         }
     }
-}
-
-fn percentile(times: &mut [u64], percent: usize) -> f64 {
-    times.sort_unstable();
-    times[(times.len() - 1) * percent / 100] as f64 / 1000.0
 }
 
 fn measure(policy: &str) {

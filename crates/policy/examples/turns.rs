@@ -4,9 +4,12 @@
 //!
 //! `cargo run --release -p numaestro-policy --example turns [TURNS...]`
 
+mod times;
+
 use numaestro_policy::{App, AppId, Bus, Policy, Processor, PuState, Random, Slot, Thread, Turn, View};
 use numaestro_topology::{PuId, synthetic};
 use std::time::Instant;
+use times::percentile;
 
 const APPS: u32 = 64;
 const THREADS: u32 = 16;
@@ -40,11 +43,6 @@ fn carry_out(turn: &Turn, apps: &mut [App], buses: &[Bus]) {
             give(slot, 0, count);
         }
     }
-}
-
-fn percentile(times: &mut [u64], percent: usize) -> f64 {
-    times.sort_unstable();
-    times[(times.len() - 1) * percent / 100] as f64 / 1000.0
 }
 
 fn measure(turns: &str, buses: u32) {

@@ -7,20 +7,11 @@
 use crate::part::{Info, Share};
 use crate::random::Tie;
 use crate::rejected::Rejected;
+use numaestro_quantity::DURATION;
 
-/// Units of time in nanoseconds. A unit that ends in another one (`ms`, `s`) stands before it.
-const DURATIONS: [(&str, u64); 3] = [("ms", 1_000_000), ("us", 1_000), ("s", 1_000_000_000)];
 /// Shortest time, nanoseconds: less than a tick of the operating system makes no sense.
 const SHORTEST_NS: u64 = 1_000_000;
 const LONGEST_NS: u64 = 1_000_000_000_000;
-
-/// Writes a time as [`Parameters::duration`] reads it.
-pub fn write_duration(ns: u64) -> String {
-    match DURATIONS.into_iter().filter(|(_, unit)| ns.is_multiple_of(*unit)).max_by_key(|&(_, unit)| unit) {
-        Some((name, unit)) => format!("{}{name}", ns / unit),
-        None => format!("{}us", ns / 1_000),
-    }
-}
 
 /// Makes the share part that a text names: `equip(leftover=worklist)`. The seed is for its random
 /// choices.
@@ -102,17 +93,11 @@ impl Parameters {
         }
     }
 
-    /// A time in nanoseconds: `100ms`, `2s`, `500us`.
+    /// A time in nanoseconds, from 1 ms to 1000 s: `100ms`, `1.5s`.
     pub fn duration(&mut self, name: &'static str) -> Result<Option<u64>, Rejected> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let unit = |(end, ns): (&str, u64)| Some(value.strip_suffix(end)?.parse::<u64>().ok()?.saturating_mul(ns));
-        match DURATIONS.into_iter().find_map(unit) {
-            Some(ns) if (SHORTEST_NS..=LONGEST_NS).contains(&ns) => Ok(Some(ns)),
-            _ => Err(Rejected::new(format!(
-                "{}: `{name}={value}` should be a time from 1ms to 1000s, such as 100ms",
-                self.answer
-            ))),
-        }
+        let wrong = |expected| Rejected::new(format!("{}: `{name}={value}` should be {expected}", self.answer));
+        DURATION.read_within(&value, SHORTEST_NS..=LONGEST_NS).map(Some).map_err(wrong)
     }
 
     /// A part of a whole, in percent: `50%`.
@@ -207,4 +192,27 @@ pub fn join(parameters: impl IntoIterator<Item = Option<String>>) -> String {
 pub fn write_answer(info: Info, parameters: &str) -> String {
     let name = info.name;
     if parameters.is_empty() { name.to_owned() } else { format!("{name}({parameters})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numaestro_quantity::spellings::DURATIONS;
+
+    #[test]
+    fn a_duration_is_written_as_everywhere() {
+        let read = |text: &str| {
+            let mut parameters =
+                Parameters::read("rr", &format!("quantum={text}"), 0, |name, _| Err(Rejected::new(name)))?;
+            parameters.duration("quantum")
+        };
+        for (text, ns) in DURATIONS {
+            assert_eq!(read(text), Ok(Some(ns)), "{text}");
+            assert_eq!(read(&DURATION.write(ns)), Ok(Some(ns)), "{text}");
+        }
+        for wrong in ["100", "0.5ms", "1001s", "1d"] {
+            let expected = "should be a time such as 100ms or 1.5h (ns, us, ms, s, m, min, h, d), from 1ms to 1000s";
+            assert!(read(wrong).unwrap_err().to_string().contains(expected), "{wrong}");
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 pub mod fields;
 pub mod json;
-pub(crate) mod time;
 pub mod tree;
 
 use std::fmt;

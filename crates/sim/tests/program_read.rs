@@ -204,7 +204,7 @@ fn mistakes_in_programs() {
         "program.mm.class",
         "\"malleable\" or \"setter\" or \"fold\"",
     ));
-    found.extend(unexpected(("\"50 us\"", "\"50 lightyears\""), 10, "program.mm.creation", "a time such as \"2 ms\""));
+    found.extend(unexpected(("\"50 us\"", "\"50 lightyears\""), 10, "program.mm.creation", "a time such as 100ms"));
     found.extend(unexpected(
         ("footprint = 900", "footprnt = 900"),
         11,

@@ -162,7 +162,7 @@ fn mistakes_have_file_line_field_and_what_was_expected() {
         &with("contention = \"some\"\n"),
         "s.toml:2: contention: expected \"none\" or \"max-min\" or \"amva\" or \"stretch\", found \"some\"",
     ));
-    found.extend(unexpected(&with("until = \"soon\"\n"), "s.toml:2: until: expected a time such as \"2 ms\""));
+    found.extend(unexpected(&with("until = \"soon\"\n"), "s.toml:2: until: expected a time such as 100ms"));
     found.extend(unexpected(&with("seeds = 0\n"), "s.toml:2: seeds: expected a whole number from 1"));
     found.extend(unexpected(&with("warmup = 1.5\n"), "s.toml:2: warmup: expected a share of the jobs"));
     found.extend(unexpected(&with("[engine]\ngrace = true\n"), "s.toml:3: engine.grace: expected a time"));

@@ -1,6 +1,7 @@
 //! Advice for people: a sentence and a small table. Pure functions.
 
 use super::Node;
+use crate::columns;
 use crate::say::{Tone, paint};
 use numaestro_abi::control::Advice;
 use numaestro_topology::CpuSet;
@@ -71,13 +72,7 @@ fn table(advice: &Advice, nodes: &[Node]) -> String {
             if memory.contains(node.node) { "<- memory".to_owned() } else { String::new() },
         ]);
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> = (0..6).map(|column| format!("{:<1$}", row[column], width(column))).collect();
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
-    }
-    text
+    columns::headed(&rows, false)
 }
 
 fn capital(text: &str) -> String {

@@ -1,15 +1,11 @@
 //! Medians, spreads and means of a few samples.
 
+use numaestro_sim::stats::moments::{percentile, sorted};
+
 /// The median of `samples`; of an even number the mean of the two in the middle. `None` without
 /// samples.
 pub fn median(samples: &[f64]) -> Option<f64> {
-    let sorted = sorted(samples);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(sorted[middle]),
-        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
-    }
+    quantile(samples, 0.5)
 }
 
 /// The median distance from the median. `None` without samples.
@@ -18,11 +14,9 @@ pub fn median_deviation(samples: &[f64]) -> Option<f64> {
     median(&samples.iter().map(|x| (x - centre).abs()).collect::<Vec<_>>())
 }
 
-/// The sample below which a part `part` (0 to 1) of all lies, nearest rank. `None` without samples.
+/// The value below which a part `part` (0 to 1) of all samples lies. `None` without samples.
 pub fn quantile(samples: &[f64], part: f64) -> Option<f64> {
-    let sorted = sorted(samples);
-    let last = sorted.len().checked_sub(1)?;
-    sorted.into_iter().nth(nearest_rank(last, part))
+    percentile(&sorted(samples), part)
 }
 
 /// The arithmetic mean. `None` without samples.
@@ -53,17 +47,6 @@ pub fn median_error(samples: &[f64]) -> Option<f64> {
     let (centre, deviation) = (median(samples)?, median_deviation(samples)?);
     let usable = samples.len() >= 3 && centre > 0.0;
     usable.then(|| 1.4826 * deviation * (std::f64::consts::PI / 2.0 / samples.len() as f64).sqrt() / centre)
-}
-
-fn sorted(samples: &[f64]) -> Vec<f64> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted
-}
-
-#[allow(clippy::cast_sign_loss)] // Both factors are at least 0.
-fn nearest_rank(last: usize, part: f64) -> usize {
-    ((last as f64 * part.clamp(0.0, 1.0)).round() as usize).min(last)
 }
 
 #[cfg(test)]
@@ -98,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_samples() {
+    fn quantiles_of_a_hundred_and_one_samples() {
         let samples: Vec<f64> = (0..=100).rev().map(f64::from).collect();
         for (part, expected) in [(0.0, 0.0), (0.5, 50.0), (0.99, 99.0), (1.0, 100.0)] {
             assert!(close(quantile(&samples, part), expected), "{part}");

@@ -1,6 +1,6 @@
 //! Parses values of options that are more than a number or a word.
 
-use std::time::Duration;
+use numaestro_quantity::{DURATION, SIZE};
 
 /// A positive, finite weight.
 pub(super) fn parse_weight(text: &str) -> Result<f64, String> {
@@ -10,45 +10,45 @@ pub(super) fn parse_weight(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A positive number with `s`, `m`, `h` or `d`.
-pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
-    const UNITS: [(char, f64); 4] = [('s', 1.0), ('m', 60.0), ('h', 3600.0), ('d', 86_400.0)];
-    let wrong = || "a number with its unit: 90s, 10m, 1.5h or 2d".to_owned();
-    let (_, seconds) = UNITS.into_iter().find(|&(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
-    let number: f64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).ok().filter(|time| !time.is_zero()).ok_or_else(wrong)
+/// A duration in nanoseconds.
+pub(super) fn parse_time(text: &str) -> Result<u64, String> {
+    DURATION.read_within(text, 1..=u64::MAX)
 }
 
-/// Bytes: a number with `K`, `M`, `G` or `T`, powers of 1024.
+/// A size in bytes.
 pub(super) fn parse_size(text: &str) -> Result<u64, String> {
-    const UNITS: [(char, u32); 4] = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
-    let wrong = || "a number with its unit, powers of 1024: 800M, 12G or 1.5T".to_owned();
-    let (_, power) = UNITS.into_iter().find(|&(unit, _)| text.ends_with(unit)).ok_or_else(wrong)?;
-    let number: f64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    let bytes = number * f64::from(power).exp2();
-    #[allow(clippy::cast_sign_loss)]
-    let size = if (1.0..=f64::from(60).exp2()).contains(&bytes) { Ok(bytes as u64) } else { Err(wrong()) };
-    size
+    SIZE.read_within(text, 1..=1 << 60)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numaestro_quantity::spellings::{DURATIONS, SIZES};
 
     #[test]
     fn sizes_have_units() {
         assert_eq!(parse_size("800M"), Ok(800 << 20));
         assert_eq!(parse_size("1.5G"), Ok(3 << 29));
-        for wrong in ["", "G", "12", "-1G", "0G", "nanG", "infG", "1e30T", "1 G", "0.0001K"] {
+        assert_eq!(parse_size("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(parse_size("64GB"), Ok(64_000_000_000));
+        for (text, bytes) in SIZES {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for wrong in ["", "G", "12", "-1G", "0G", "nanG", "infG", "1e30T", "1 X", "0.0001K"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn times_have_units() {
-        assert_eq!(parse_time("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_time("1.5h"), Ok(Duration::from_mins(90)));
-        for wrong in ["", "s", "90", "-1s", "0s", "nanh", "infd", "1e30d", "1 m", "5µ"] {
+        assert_eq!(parse_time("90s"), Ok(90_000_000_000));
+        assert_eq!(parse_time("20 ms"), Ok(20_000_000));
+        assert_eq!(parse_time("1.5h"), Ok(5_400_000_000_000));
+        assert_eq!(parse_time("1e6d"), Ok(u64::MAX));
+        for (text, ns) in DURATIONS {
+            assert_eq!(parse_time(text), Ok(ns), "{text}");
+        }
+        for wrong in ["", "s", "90", "-1s", "0s", "nanh", "infd", "1e30d", "1 x", "5µ"] {
             assert!(parse_time(wrong).is_err(), "{wrong}");
         }
     }

@@ -3,6 +3,7 @@
 use super::metric::{Estimate, METRICS, programs, samples};
 use super::results::{Comparison, Results};
 use super::summary::{ProgramSummary, Summary};
+use crate::columns::{self, Side};
 use std::fmt::Write;
 
 /// One policy: every metric over the seeds, and the programs.
@@ -177,18 +178,7 @@ pub fn number(x: f64) -> String {
 
 /// The first column to the left, all others to the right.
 pub fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in rows {
-        let mut line = format!("{:1$}", row[0], widths[0]);
-        for (field, &width) in row[1..].iter().zip(&widths[1..]).filter(|(_, width)| **width > 0) {
-            let _ = write!(line, "  {field:>width$}");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+    columns::lines(rows, Side::Right).join("\n") + "\n"
 }
 
 #[cfg(test)]

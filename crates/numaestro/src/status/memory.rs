@@ -1,8 +1,8 @@
 //! `numaestro status --memory`: shows threads and memory by node. A pure function of the snapshot.
 
 use super::{age, clean};
-use crate::occupancy;
 use crate::say::{Tone, paint};
+use crate::{columns, occupancy};
 use numaestro_abi::control::{AppStatus, MemoryStatus, OnNode, Status};
 use std::fmt::Write;
 
@@ -49,14 +49,7 @@ fn table(text: &mut String, status: &Status, seen: &[(usize, &AppStatus, &Memory
             format!("{}.{} %", memory.at_home_permille / 10, memory.at_home_permille % 10),
         ]
     }));
-    let widths: Vec<usize> =
-        (0..head.len()).map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0)).collect();
-    for (i, line) in lines.iter().enumerate() {
-        let fields = line.iter().zip(&widths).map(|(field, width)| format!("{field:width$}"));
-        let fields = fields.collect::<Vec<_>>().join("  ");
-        let fields = fields.trim_end();
-        let _ = writeln!(text, "{}", if i == 0 { paint(fields, Tone::Strong, colours) } else { fields.to_owned() });
-    }
+    text.push_str(&columns::headed(&lines, colours));
 }
 
 /// One number for each node, in the order of the nodes above: `12 0 3 0`.

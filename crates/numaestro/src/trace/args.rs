@@ -1,8 +1,8 @@
 //! The words of `numaestro trace`.
 
 use clap::{Args, Subcommand, ValueEnum};
+use numaestro_quantity::DURATION;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// What can be done with a journal.
 #[derive(Debug, Subcommand)]
@@ -68,13 +68,13 @@ pub struct ShowArgs {
     pub by: Rows,
     /// Begin here.
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub from: Option<Duration>,
+    pub from: Option<u64>,
     /// End here.
     #[arg(long, value_name = "TIME", value_parser = time)]
-    pub to: Option<Duration>,
+    pub to: Option<u64>,
     /// The placement at one moment instead of a chart.
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["by", "from", "to"])]
-    pub at: Option<Duration>,
+    pub at: Option<u64>,
     /// Columns [default: the terminal's width, else 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(10..=1000))]
     pub width: Option<u16>,
@@ -89,13 +89,23 @@ pub enum Rows {
     Application,
 }
 
-/// Seconds, or a number with `s` or `ms`.
-fn time(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
-        (Some(number), _) => (number, 1e-3),
-        (None, Some(number)) => (number, 1.0),
-        (None, None) => (text, 1.0),
-    };
-    let seconds = number.trim().parse::<f64>().ok().and_then(|number| Duration::try_from_secs_f64(number * unit).ok());
-    seconds.ok_or_else(|| "a time such as 2.5s or 300ms".to_owned())
+/// A time from the beginning, in nanoseconds; a number alone is of seconds.
+fn time(text: &str) -> Result<u64, String> {
+    DURATION.or_bare("s").read_within(text, 0..=u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+    use numaestro_quantity::spellings::DURATIONS;
+
+    #[test]
+    fn a_time_is_written_as_everywhere_or_a_number_of_seconds() {
+        for (text, ns) in DURATIONS.into_iter().chain([("0", 0), ("2.5", 2_500_000_000), ("300 ms", 300_000_000)]) {
+            assert_eq!(time(text), Ok(ns), "{text}");
+        }
+        for wrong in ["", "-1s", "soon"] {
+            assert!(time(wrong).is_err_and(|said| said.ends_with("or a number of s")), "{wrong}");
+        }
+    }
 }

@@ -18,12 +18,11 @@ const MARGIN: usize = 22;
 /// The subcommand.
 pub fn show(args: &ShowArgs) -> anyhow::Result<u8> {
     let timeline = Timeline::read(&args.journal)?;
-    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(Nanos::MAX);
     let text = if let Some(at) = args.at {
-        placement(&timeline, nanos(at))
+        placement(&timeline, at)
     } else {
-        let from = args.from.map_or(0, nanos).min(timeline.end);
-        let to = args.to.map_or(timeline.end, nanos).clamp(from, timeline.end);
+        let from = args.from.unwrap_or(0).min(timeline.end);
+        let to = args.to.unwrap_or(timeline.end).clamp(from, timeline.end);
         let width = args.width.map_or_else(terminal, usize::from).saturating_sub(MARGIN).max(10);
         match args.by {
             Rows::Processor => by_processor(&timeline, from, to, width),

@@ -43,11 +43,12 @@ mod tests;
 mod world;
 
 use crate::answer::Answer;
-use crate::parameters::{Parameters, join, write_duration, write_milli};
+use crate::parameters::{Parameters, join, write_milli};
 use crate::part::{Info, Needs, Share};
 use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::view::{App, Slot, View};
+use numaestro_quantity::DURATION;
 pub use search::start;
 use search::{Bounds, Config, Record, State};
 
@@ -268,7 +269,7 @@ impl Share for Pdpa {
             |name: &str, value: u32, default: u32| (value != default).then(|| format!("{name}={}", write_milli(value)));
         let number = |name: &str, value: u32, default: u32| (value != default).then(|| format!("{name}={value}"));
         let time = |name: &str, value: u64, default: u64| {
-            (value != default).then(|| format!("{name}={}", write_duration(value)))
+            (value != default).then(|| format!("{name}={}", DURATION.write(value)))
         };
         let all = [
             number("base", config.base, default.base),

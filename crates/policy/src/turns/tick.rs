@@ -20,10 +20,10 @@
 //! gains. **Avoid when** applications come and go within a few quanta: they wait for the next one.
 
 use crate::answer::Answer;
-use crate::parameters::write_duration;
 use crate::part::{Info, Needs, Turns};
 use crate::turn::Turn;
 use crate::view::View;
+use numaestro_quantity::DURATION;
 
 /// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Turns> = Answer {
@@ -65,7 +65,7 @@ impl Turns for Tick {
         if self.quantum_ns == Self::QUANTUM_NS {
             String::new()
         } else {
-            format!("quantum={}", write_duration(self.quantum_ns))
+            format!("quantum={}", DURATION.write(self.quantum_ns))
         }
     }
 

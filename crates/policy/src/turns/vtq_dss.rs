@@ -36,11 +36,12 @@
 use super::machinery::quantum::QUANTUM_NS;
 use super::machinery::ring::{self, K_MILLI, Ring, Room, behind, request};
 use crate::answer::Answer;
-use crate::parameters::{Parameters, join, write_duration};
+use crate::parameters::{Parameters, join};
 use crate::part::{Info, Needs, Turns};
 use crate::rejected::Rejected;
 use crate::turn::Turn;
 use crate::view::{AppId, View};
+use numaestro_quantity::DURATION;
 use std::ops::Range;
 
 /// The name of the answer, and the function that makes it.
@@ -129,7 +130,7 @@ impl VtqDss {
         let quantum = parameters.duration("quantum")?.unwrap_or(QUANTUM_NS);
         let shortest = parameters.duration("min")?;
         if let Some(shortest) = shortest.filter(|&shortest| shortest > quantum) {
-            let (min, quantum) = (write_duration(shortest), write_duration(quantum));
+            let (min, quantum) = (DURATION.write(shortest), DURATION.write(quantum));
             return Err(Rejected::new(format!("vtq-dss: min={min} is more than quantum={quantum}")));
         }
         Ok(Self::new(k, quantum, shortest.unwrap_or(SHORTEST_NS).min(quantum)))
@@ -312,7 +313,7 @@ impl Turns for VtqDss {
 
     fn parameters(&self) -> String {
         let time =
-            |name: &str, ns: u64, default: u64| (ns != default).then(|| format!("{name}={}", write_duration(ns)));
+            |name: &str, ns: u64, default: u64| (ns != default).then(|| format!("{name}={}", DURATION.write(ns)));
         let quantum = time("quantum", self.quantum_ns, QUANTUM_NS);
         let shortest = time("min", self.shortest_ns, SHORTEST_NS.min(self.quantum_ns));
         join([ring::k_parameter(self.k_milli), quantum, shortest])

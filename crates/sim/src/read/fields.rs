@@ -2,8 +2,9 @@
 //! unknown field is passed over.
 
 use super::tree::{Entry, Node, Value};
-use super::{Mistake, Text, time};
+use super::{Mistake, Text};
 use crate::Nanos;
+use numaestro_quantity::{Amount, DURATION, Grammar};
 use std::ops::RangeInclusive;
 
 /// One value, with the path that people call it by.
@@ -23,6 +24,14 @@ pub struct Fields<'t> {
     node: &'t Node,
     entries: &'t [Entry],
     asked: Vec<&'static str>,
+}
+
+const TIME: Grammar = DURATION.or_bare("ns");
+
+/// With a fraction, which distributions need.
+fn nanoseconds(amount: Amount) -> f64 {
+    let (numerator, denominator) = amount.fraction();
+    numerator as f64 / denominator as f64
 }
 
 /// `a` and `b` as `a.b`.
@@ -141,12 +150,12 @@ impl<'t> Field<'t> {
     /// It is something else.
     pub fn nanos_exactly(&self) -> Result<f64, Mistake> {
         let found = match &self.node.value {
-            Value::Text(text) => time::parse(text),
+            Value::Text(text) => TIME.read(text).ok().map(nanoseconds),
             Value::Whole(number) => Some(*number as f64),
             Value::Real(number) => Some(*number),
             _ => None,
         };
-        found.filter(|ns| (0.0..9.2e18).contains(ns)).ok_or_else(|| self.wrong(time::EXPECTED))
+        found.filter(|ns| (0.0..9.2e18).contains(ns)).ok_or_else(|| self.wrong(&TIME.expected()))
     }
 
     /// One of these words.
@@ -268,5 +277,42 @@ impl<'t> Fields<'t> {
         }
         let problem = format!("unknown field; there are {}", known.join(", "));
         Err(self.text.mistake(entry.at.clone(), join(&self.path, &entry.key), problem))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::json;
+    use numaestro_quantity::spellings::DURATIONS;
+
+    fn read(json: &str) -> Result<f64, Mistake> {
+        let text = Text::new("a.json", json);
+        Field::root(text, &json::parse(text)?).nanos_exactly()
+    }
+
+    #[test]
+    fn a_time_is_written_as_everywhere() {
+        for (text, ns) in DURATIONS {
+            assert_eq!(read(&format!("\"{text}\"")), Ok(ns as f64), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_may_be_a_fraction_or_a_number_of_nanoseconds() {
+        for (json, ns) in [
+            ("7", 7.0),
+            ("\"7\"", 7.0),
+            ("1.5", 1.5),
+            ("\"0.75 ns\"", 0.75),
+            ("\" 20 µs \"", 20e3),
+            ("\"1 d\"", 86_400e9),
+        ] {
+            assert_eq!(read(json), Ok(ns), "{json}");
+        }
+        for wrong in ["\"fast\"", "\"2 fortnights\"", "\"\"", "\"inf s\"", "\"-1 s\"", "-1", "\"1e10 s\"", "true"] {
+            let problem = read(wrong).unwrap_err().problem;
+            assert!(problem.contains("100ms or 1.5h") && problem.contains("or a number of ns"), "{wrong}: {problem}");
+        }
     }
 }

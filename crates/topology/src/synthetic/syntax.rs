@@ -2,6 +2,7 @@
 
 use crate::error::TopologyError;
 use crate::machine::PUS_MAX;
+use numaestro_quantity::SIZE;
 
 /// The kind of a level's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,25 +197,11 @@ fn cache(name: &str) -> Option<Kind> {
     }
 }
 
-/// `64GB`, `512KiB`, `1073741824`; as in hwloc 2.9 `GB` is 10^9 and `GiB` is 2^30.
+/// `64GB`, `512KiB`, `1073741824`.
 fn bytes(text: &str, column: usize) -> Result<u64, TopologyError> {
-    let error = || TopologyError::synthetic(column, "a size such as 64GiB, 512kB or 1048576", text);
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, unit) = text.split_at(end);
-    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" => 1000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "tb" => 1_000_000_000_000,
-        "kib" => 1 << 10,
-        "mib" => 1 << 20,
-        "gib" => 1 << 30,
-        "tib" => 1 << 40,
-        _ => return Err(error()),
-    };
-    let value: u64 = digits.parse().map_err(|_| error())?;
-    value.checked_mul(unit).ok_or_else(error)
+    let size = SIZE.or_bare("B");
+    let error = || TopologyError::synthetic(column, size.expected(), text);
+    size.read(text).ok().and_then(|amount| u64::try_from(amount.whole()).ok()).ok_or_else(error)
 }
 
 /// `0,2,1,3`, or loops as hwloc writes them: `4*2:1*4` counts OS indices up while the logical index
@@ -243,4 +230,22 @@ fn indexes(text: &str, column: usize) -> Result<Vec<u32>, TopologyError> {
         }
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numaestro_quantity::spellings::SIZES;
+
+    #[test]
+    fn a_size_is_written_as_everywhere() {
+        let memory = |text: &str| read(&format!("numa:1(memory={text})")).map(|terms| terms[0].attributes.memory);
+        for (text, bytes) in SIZES.into_iter().chain([("1073741824", 1 << 30), ("07", 7), ("1kIb", 1024)]) {
+            assert_eq!(memory(text).unwrap(), Some(bytes), "{text}");
+        }
+        for wrong in ["", "GB", "-1GB", "1XB", "99999999999TB"] {
+            let said = memory(wrong).unwrap_err().to_string();
+            assert!(said.contains("800M or 1.5TiB") && said.contains("or a number of B"), "{wrong}: {said}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The end of a turn of fixed length.
 
+use numaestro_quantity::DURATION;
+
 /// Default length of a quantum, nanoseconds (Antonopoulos et al. 2004, §4: as long as the standard
 /// Linux scheduler's).
 pub const QUANTUM_NS: u64 = 100_000_000;
@@ -36,6 +38,6 @@ impl Quantum {
 
     /// Its length as a parameter in policy texts, if it is not the default.
     pub fn parameter(&self) -> Option<String> {
-        (self.length_ns != QUANTUM_NS).then(|| format!("quantum={}", crate::parameters::write_duration(self.length_ns)))
+        (self.length_ns != QUANTUM_NS).then(|| format!("quantum={}", DURATION.write(self.length_ns)))
     }
 }
