@@ -60,9 +60,10 @@ impl Turns {
         }
     }
 
-    /// Sets the limits of this turn. None is below the application's own minimum. A party's part may
-    /// leave an application less than that; limited to it, the application would look impossible to
-    /// the next division, which would take its processors for another one of the party, each time.
+    /// Sets the limits of this turn. None is below the application's own minimum. A party's part
+    /// may leave an application less than that; limited to it, the application would look
+    /// impossible to the next division, which would take its processors for another one of the
+    /// party, each time.
     pub(crate) fn set_limits(&self, ledger: &mut Ledger) {
         for &(slot, processors) in self.turn.limits() {
             let limit = processors.max(ledger.own_minimum(slot)).max(1);
