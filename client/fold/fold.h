@@ -48,7 +48,7 @@ struct nm_carrier {
     uintptr_t tls;
     uint32_t number;
     uint32_t last;              /* the context that it ran last */
-    uint32_t evicted;           /* plus 1: the context it has just left because only that one's own carrier may run it */
+    uint32_t evicted;           /* context (plus 1) just left because only its own carrier may run it */
     _Atomic uint32_t call;      /* futex of a parked carrier: 1 = look again */
     _Atomic int32_t tid;
     _Atomic uint64_t switches;
@@ -113,7 +113,7 @@ bool nm_fold_someone_waits(void);  /* a context that could run is not running */
 uint64_t nm_fold_switches(void);   /* switches of all carriers since the process began */
 uint32_t nm_fold_generation(void);
 struct nm_carrier *nm_fold_carrier(uint32_t number);
-extern _Atomic uint64_t nm_fold_patience_ns __attribute__((visibility("hidden"))); /* a carrier spins so long before it sleeps */
+extern _Atomic uint64_t nm_fold_patience_ns __attribute__((visibility("hidden"))); /* spinning before a carrier sleeps, ns */
 /* The last context that comes to a meeting calls this before any goes on. */
 extern void (*nm_fold_at_meeting)(void) __attribute__((visibility("hidden")));
 void nm_fold_forget(void);         /* in the child after a fork */
