@@ -92,7 +92,7 @@ static void compared(struct nm_kmp *k, bool equal)
         struct nm_kmp *k = runtime ? runtime->inside : NULL;                                                            \
         if (NM_UNLIKELY(nm_kmp_is_outside_of(runtime)))                                                                 \
             nm_whole_dissolve();                                                                                        \
-        /* Whoever holds a section may wait for another one. */                                                         \
+        /* A member with a section may wait for another one. */                                                         \
         if (NM_UNLIKELY(place && (((int32_t *)place)[1] & WORK_SECTIONS)))                                              \
             nm_self.sections++;                                                                                         \
         if (!runtime)                                                                                                   \
