@@ -10,8 +10,8 @@
  *
  * The root context, number 0, runs on its own carrier, except in regions that have been given back:
  * outside regions the program must be on its own kernel thread. That thread takes signals; the
- * others take none: a handler would see the thread-local storage of a thread that it does not
- * belong to. A context that is *at home* is run by its own carrier only, and takes its signals.
+ * others take none, so that no handler runs beside the thread whose thread-local storage it sees. A
+ * context that is *at home* is run by its own carrier only, and takes its signals.
  *
  * There is one team in a process. team.c owns its state and knows no runtime. The adapters
  * (shim/gomp_*.c, shim/kmp_*.c) carry each construct out, and watch.c decides when a team is given
@@ -30,7 +30,7 @@
 
 struct nm_carrier;
 
-/* The part of a thread of the team that each construct needs. The context itself writes it, except
+/* The part of a thread of the team that each construct needs. The context itself owns it, except
  * `runner` and `turn`. */
 struct nm_context {
     void *sp;                 /* the stack pointer where it goes on, while nobody runs it */

@@ -1,5 +1,5 @@
 /* sanitize.h - tells ThreadSanitizer what it cannot see of the scheduler. Only `make check` builds
- * with it.
+ * with ThreadSanitizer.
  *
  * ThreadSanitizer keeps its state of a thread in thread-local storage, which follows a context. So
  * it takes each context for a thread, on whichever carrier it runs, and only the atomics of team.c

@@ -599,7 +599,8 @@ static void withdraw(struct nm_context *me)
 struct nm_context *nm_fold_join(uint32_t number)
 {
     struct nm_context *me = enrol(number);
-    /* The last member to join completes the team; no carrier looks for a context before. */
+    /* The last member to join makes the team known; until then no carrier may look for a
+     * context. */
     atomic_fetch_add(&team.joined, 1);
     team.open = true;
     return me;

@@ -1,4 +1,4 @@
-/* numaestro.h - a program follows the number of processors that it has.
+/* numaestro.h - the calls by which a program follows the number of its processors.
  *
  * A program that uses this header asks "how many processors can I have right now?" before it opens
  * a parallel region, and tells the manager how many it could use. The program also runs without a
@@ -36,7 +36,8 @@ extern "C" {
 #define NUMAESTRO_E_UNMANAGED (-1)
 /* An argument is out of its range. */
 #define NUMAESTRO_E_INVALID (-2)
-/* No vp is stolen that the caller could run on (NANOS: NO_WORK). */
+/* There is no stolen virtual processor to which the caller could hand its own processor (NANOS:
+ * NO_WORK). */
 #define NUMAESTRO_NO_WORK (-3)
 /* This machine cannot give what the caller asks for, or this user may not have it. */
 #define NUMAESTRO_E_REFUSED (-4)
@@ -86,11 +87,11 @@ int numaestro_asked_back(void);
 int numaestro_changed(void);
 
 /* Tells the manager that the program could use `processors` processors now (NANOS: cpus_request); 0
- * withdraws the request. It takes effect with the manager's next decision; if `processors` is
- * smaller than the present number, the program gives the rest up at once. Parked virtual processors
- * go on at once on idle processors of the program, until `processors` of them run. Returns
- * NUMAESTRO_OK; NUMAESTRO_E_UNMANAGED: nobody gets the request; NUMAESTRO_E_INVALID: `processors`
- * is negative or above 65536. */
+ * withdraws the request. It takes effect with the manager's next decision; a request for fewer
+ * processors than the program has gives the rest up at once. Parked virtual processors go on at
+ * once on idle processors of the program, until `processors` of them run. Returns NUMAESTRO_OK;
+ * NUMAESTRO_E_UNMANAGED: nobody gets the request; NUMAESTRO_E_INVALID: `processors` is negative or
+ * above 65536. */
 int numaestro_request(int processors);
 
 /* -- Advice
@@ -100,8 +101,8 @@ int numaestro_request(int processors);
  * on which nodes, and where its memory should be. Launchers and libraries use this when they start
  * a program, or choose a size before there is anything to attach. The call starts, reserves and
  * changes nothing, and the calling process need not be attached; if it is, its own processors count
- * as in use and are not part of the answer. The answer is exact as long as nothing else happens: it
- * is not kept for the program that asked, and the next program to come gets these processors.
+ * as in use and are not part of the answer. The answer is exact as long as nothing else happens:
+ * the next program to come gets these processors, whichever it is.
  *
  *     struct numaestro_advice_query query = {.struct_size = sizeof query, .processors = 16, .memory = 8ull << 30};
  *     struct numaestro_advice advice = {.struct_size = sizeof advice};
@@ -243,10 +244,10 @@ int numaestro_vp_register(int vp);
  * to a stolen vp of this program if there is one and the manager does not ask for it, else to the
  * manager, for other programs (NANOS: cpus_release_self). The call parks the caller, and returns
  * when a processor has been allocated to the vp again: the manager gives the program more, or
- * another thread asks for them by numaestro_request. The last vp that is not parked returns after
- * 100 milliseconds at the latest, because no other thread may be left to ask. Returns NUMAESTRO_OK;
- * NUMAESTRO_E_UNMANAGED: there is no manager (any more), so the caller is not parked;
- * NUMAESTRO_E_INVALID: the calling thread is not this vp. */
+ * another thread asks for them by numaestro_request. If the caller is the last vp that is not
+ * parked, it returns after 100 milliseconds at the latest, because no other thread may be left to
+ * ask. Returns NUMAESTRO_OK; NUMAESTRO_E_UNMANAGED: there is no manager (any more), so the caller
+ * is not parked; NUMAESTRO_E_INVALID: the calling thread is not this vp. */
 int numaestro_vp_release(int vp);
 
 /* The number of stolen vps without those that are claimed (NANOS: cpus_preempted_work). Never
@@ -277,8 +278,8 @@ int numaestro_vp_info(int vp, struct numaestro_vp *out);
  * ---------------------------------------------------------------------------------------------- */
 
 /* Tells the manager a speedup that the program has measured itself: on `processors` processors it
- * is speedup_milli / 1000 times as fast as on one. Policies that divide by speedup (PDPA) act on it
- * if the program has `processors` processors now; others ignore it. A wrong value hurts only this
+ * is speedup_milli / 1000 times as fast as on one. Policies that use speedups (PDPA) act on it if
+ * the program has `processors` processors now; others ignore it. A wrong value hurts only this
  * program. The preloaded library measures programs that report nothing, where that is possible.
  * Returns NUMAESTRO_OK; NUMAESTRO_E_UNMANAGED: nobody gets the report; NUMAESTRO_E_INVALID:
  * `processors` is below 1 or above 65536, or speedup_milli is 0. */

@@ -179,8 +179,8 @@ static void conclude(uint64_t now, uint32_t processors)
 /* -- Windows
  * ---------------------------------------------------------------------------------------------- */
 
-/* The pace of iterations compared with the best ever, in thousandths, for regions that say nothing
- * because their work varies. */
+/* The time of an iteration divided by the shortest ever, in thousandths, for programs whose regions
+ * say nothing because their work varies. */
 static uint32_t stretch_of_iteration(uint32_t size)
 {
     uint64_t *best = &state.best_iteration[size % SIZES];
@@ -193,7 +193,8 @@ static uint32_t stretch_of_iteration(uint32_t size)
     return (uint32_t)(state.iteration * 1000 / *best);
 }
 
-/* The regions' present pace compared with the best ever at this size, in thousandths. */
+/* The present times of the regions divided by the shortest ever at this size, in thousandths; 0 =
+ * not known. */
 static uint32_t stretch(uint32_t size)
 {
     uint64_t now = 0, best = 0, varying = 0;

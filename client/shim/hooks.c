@@ -1,4 +1,4 @@
-/* hooks.c - acts when libraries come and go, and prints the report at exit.
+/* hooks.c - acts when libraries come and go, and prints a hint at exit.
  *
  * dlopen reads its return address to find the caller's object (RUNPATH, namespaces). So the shim
  * jumps to the real dlopen, it does not call it. This file must be compiled with optimisation, and

@@ -137,8 +137,8 @@ static __thread uint32_t teams __attribute__((tls_model("initial-exec")));
 
 static void push(struct nm_runtime *runtime, void *place, const struct nm_plan *plan)
 {
-    /* This also drops the size that the program pushed: adopting may have opened a region that took
-     * it. */
+    /* Pushes also a size that the program has pushed itself: adopting may have opened a region that
+     * took it. */
     if (plan->team)
         runtime->push_num_threads(place, runtime->global_thread_num(place), (int32_t)plan->team);
 }

@@ -364,8 +364,8 @@ bool nm_kmp_ready(struct nm_runtime *runtime)
     static bool first = true;
     if (first) {
         first = false;
-        /* libomp holds its own locks while a process forks, and ends its threads at exit: the shim
-         * must act before it. */
+        /* libomp holds its own locks while a process forks, and ends its threads at exit: the
+         * shim's handlers come before its own. */
         pthread_atfork(before_fork, NULL, NULL);
         atexit(at_end);
         if (!HAS_STUBS || is_told_otherwise())

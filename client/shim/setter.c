@@ -1,8 +1,8 @@
 /* setter.c - steers libraries that have a setter of their own: OpenBLAS, BLIS, MKL, oneTBB.
  *
- * The helper calls the setter with the allocation, never with more than the library would use by
- * itself. If the value is not the one that the helper set last, the program has set it: then the
- * helper leaves the library alone from there on.
+ * The shim calls the setter with the allocation, never with more than the library would use by
+ * itself. If the value is not the one that the shim set last, the program has set it: then the shim
+ * leaves the library alone from there on.
  */
 #include "shim.h"
 
@@ -22,7 +22,7 @@ struct control { /* tbb::detail::d1::global_control, in the layout of its ABI */
 };
 
 struct library {
-    void *handle; /* keeps it loaded: the helper calls it, and another thread may close it */
+    void *handle; /* keeps it loaded: one thread calls it while another may close it */
     uintptr_t base;
     uint32_t kind; /* NM_RUNTIME_* */
     void (*set)(int);

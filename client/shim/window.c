@@ -40,8 +40,8 @@ uint64_t nm_window_switches(void)
     return (uint64_t)usage.ru_nivcsw;
 }
 
-/* Whether a time that is long enough to be interrupted was. There are many shorter ones of a kind,
- * and their quartile will do. */
+/* Whether a time that is long enough to be interrupted was interrupted. Shorter times have many
+ * like them, and their quartile will do. */
 static bool disturbed(uint64_t ns)
 {
     if (ns < LOOK_NS)

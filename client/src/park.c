@@ -3,8 +3,8 @@
  *
  * A parked vp sleeps on a word of its own until vp.c grants it a processor. No vp is parked unless
  * some thread will wake it: the helper thread does so at the manager's next decision, or when the
- * manager is gone. The last vp that is not parked might be the only one that could ask for
- * processors, so it wakes up by itself.
+ * manager is gone. The last vp to park might be the only one that could ask for processors, so it
+ * wakes up by itself.
  */
 #include "../include/numaestro.h"
 #include "message.h"

@@ -2,7 +2,7 @@
  * every meeting all contexts must meet, however the limit changes meanwhile.
  *
  * Arguments: seconds (default 2), seed (default 1; printed, so that a failure can be repeated), or
- * "cost", or "race": "race" leaves out the meeting between all reads and each next write, for
+ * "cost", or "race", which leaves out the meeting between all reads and each next write, for
  * ThreadSanitizer to find.
  */
 #include "../fold/fold.h"

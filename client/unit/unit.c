@@ -147,7 +147,7 @@ static void *sleeper_main(void *arg)
     return NULL;
 }
 
-/* Every thread ends up on the one PU, and later all are back on the others. */
+/* Every thread ends up on the one PU, and later all come back. */
 static void moving(void)
 {
     enum { SLEEPERS = 8 };
