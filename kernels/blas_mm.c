@@ -1,6 +1,6 @@
-/* blas_mm.c - matrix products by the dgemm of whatever CBLAS it is linked with:
- * a library with threads of its own, which this program knows nothing about.
- * The threads reported are those of the process after each product.
+/* blas_mm.c - matrix products by the dgemm of the CBLAS it is linked with: a
+ * library with threads of its own, which this program does not steer. The
+ * threads reported are those of the process after each product.
  * Checksum: the accumulated product (of integers, so exact in any order). */
 #define _DEFAULT_SOURCE
 #include "product.h"
@@ -14,7 +14,7 @@ static const struct kernel_about about = {
     .reps_unit = "products", .reps = 20,
 };
 
-/* Only OpenBLAS has it; null with another library. */
+/* Only OpenBLAS has this function; null with another library. */
 extern void openblas_set_num_threads(int) __attribute__((weak));
 
 static int threads_of_process(void)

@@ -114,7 +114,7 @@ static void turn(const struct system *s, double beta)
     }
 }
 
-/* Solves from x = 0; the value is the squared residual it ends with. */
+/* Solves from x = 0; returns the squared residual it ends with. */
 static double solve(const struct system *s)
 {
     for (long i = 0; i < s->n; i++) {
@@ -133,7 +133,7 @@ static double solve(const struct system *s)
     return rho;
 }
 
-/* |b - A x|^2, computed by one thread from the matrix. */
+/* |b - A x|^2; one thread computes it from the matrix. */
 static double true_residual(const struct system *s)
 {
     double total = 0;

@@ -2,7 +2,7 @@
  * tables of doubles (FFT of Brecht 1993 and 1997): four transforms of all rows
  * and four transposes per repetition.
  * Each repetition starts again from the image, so rounding does not pile up.
- * Checksum: the image as restored by the last repetition. */
+ * Checksum: the image that the last repetition restored. */
 #define REAL float
 #include "butterfly.h"
 

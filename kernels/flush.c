@@ -1,6 +1,6 @@
 /* flush.c - FLUSH of Antonopoulos et al. 2004: fills a cache once and then
  * lives in it until it is suspended. Bus traffic: one cache fill, then none.
- * What is lost with each suspension is the cache's contents.
+ * Each suspension loses the cache's contents.
  * Checksum: the array. */
 #include "sweep.h"
 

@@ -38,8 +38,8 @@ static inline void gauss_add(struct gauss_block *block, long id, long generation
     block->visits++;
 }
 
-/* Each block was computed `visits` times, no pair is lost, and the share of
- * accepted pairs is pi/4 within five standard deviations. */
+/* True if each block was computed `visits` times, no pair is lost, and the
+ * share of accepted pairs is pi/4 within five standard deviations. */
 static inline bool gauss_verify(const struct gauss_block *blocks, long count, const long *visits)
 {
     uint64_t rejected = 0, pairs = 0;

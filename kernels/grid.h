@@ -2,7 +2,7 @@
  * solution is known, relaxed in red/black order (the Hector papers' PDE).
  *
  * Red/black points of one colour do not read each other, so every value is the
- * same bit for bit whichever thread computes it.
+ * same bit for bit, whichever thread computes it.
  */
 #ifndef GRID_H
 #define GRID_H
@@ -65,8 +65,8 @@ static inline void grid_relax_row(const struct grid *g, long i, int colour)
     g->swept[i]++;
 }
 
-/* Every row was swept twice per iteration, the error's energy fell, and after
- * enough iterations the solution is reached. */
+/* True if every row was swept twice per iteration, the error's energy fell, and
+ * after enough iterations the solution is reached. */
 static inline bool grid_verify(const struct grid *g, double energy_before, long iterations)
 {
     bool ok = true;

@@ -1,4 +1,4 @@
-/* hog.c - one thread that computes and never waits: load from outside of any
+/* hog.c - one thread that computes and never waits: load that belongs to no
  * parallel program. It has no parallel region.
  * Checksum: the end of its chain of numbers. */
 #include "kernel.h"
@@ -11,7 +11,8 @@ static const struct kernel_about about = {
 
 static const uint64_t factor = UINT64_C(6364136223846793005), term = UINT64_C(1442695040888963407);
 
-/* The chain after `steps` steps by repeated squaring of x -> factor x + term. */
+/* The value of the chain after `steps` steps, by repeated squaring of x ->
+ * factor x + term. */
 static uint64_t jump(uint64_t x, uint64_t steps)
 {
     uint64_t a = factor, c = term;
@@ -34,7 +35,7 @@ int main(int argc, char **argv)
     for (; kernel_more(done); done++)
         for (long k = 0; k < args.size; k++) {
             x = x * factor + term;
-            __asm__ volatile("" : "+r"(x)); /* or several steps are folded into one */
+            __asm__ volatile("" : "+r"(x)); /* otherwise the compiler merges several steps into one */
         }
     kernel_end();
     bool ok = kernel_expect(x == jump(1, (uint64_t)done * (uint64_t)args.size),

@@ -54,8 +54,8 @@ static void vote(const struct hough *h)
     }
 }
 
-/* Every edge point voted once per direction and transform, and direction 0
- * counted the columns (compared modulo 2^32, as the votes are). */
+/* True if every edge point voted once per direction and transform, and
+ * direction 0 counted the columns (compared modulo 2^32, as the votes are). */
 static bool verify(const struct hough *h, long done)
 {
     uint32_t points = 0;

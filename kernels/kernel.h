@@ -1,10 +1,10 @@
-/* kernel.h - what every load program shares: options, timing, the team sizes
- * it saw, the checksum and the report.
+/* kernel.h - the common part of the load programs: options, timing, the team
+ * sizes they saw, the checksum and the report.
  *
- * It must not know who starts the programs or manages them. It never asks
- * omp_get_max_threads(), has no thread-local storage and never calls
- * omp_get_thread_num(): a program that does any of these has told the runtime
- * that it depends on its team size, and these programs are meant not to.
+ * It includes nothing of numaestro: the programs run the same with and without
+ * a manager. It never asks omp_get_max_threads(), has no thread-local storage
+ * and never calls omp_get_thread_num(): a program that does any of these may
+ * depend on its team size, and these programs must not.
  */
 #ifndef KERNEL_H
 #define KERNEL_H
@@ -17,30 +17,30 @@
 extern "C" {
 #endif
 
-/* What one program is, with its defaults. */
+/* The description of one program, with its defaults. */
 struct kernel_about {
     const char *name;
     const char *what;      /* one line for --help */
-    const char *size_unit; /* what --size counts */
+    const char *size_unit; /* the unit of --size */
     long size, size_min, size_max;
     bool size_power_of_2;
-    const char *reps_unit; /* what --reps counts */
+    const char *reps_unit; /* the unit of --reps */
     long reps;
     bool may_be_explicit;  /* has a form with the num_threads clause */
 };
 
-/* What the user asked for. */
+/* The options that the user gave. */
 struct kernel_args {
     long size;
-    long reps;           /* ignored when seconds > 0 */
+    long reps;           /* repetitions; ignored when seconds > 0 */
     double seconds;      /* 0: run `reps` repetitions */
     int threads;         /* 0: not given */
     bool explicit_teams;
 };
 
-/* Team sizes, written by the one thread that runs a region's first
- * iteration. On a cache line of its own, so that noting a team does not
- * disturb what the other threads read. */
+/* The team sizes of regions; the one thread that runs a region's first
+ * iteration writes them. On a cache line of its own, so that noting a team does
+ * not disturb data that the other threads read. */
 struct kernel_teams {
     long regions;  /* work-sharing loops noted */
     long changes;  /* how often a team differed from the one before */
@@ -55,30 +55,31 @@ struct kernel_args kernel_open(const struct kernel_about *about, int argc, char 
 /* Starts the clocks: call it after the input data are built. */
 void kernel_begin(void);
 
-/* Whether another repetition is to be done after `done` of them. */
+/* Whether the program is to do another repetition after `done` of them. */
 bool kernel_more(long done);
 
 /* Stops the clocks: call it before the result is verified. */
 void kernel_end(void);
 
-/* Prints the report; the value is the exit code of the program. */
+/* Prints the report; returns the exit code of the program. */
 int kernel_report(long done, uint64_t checksum, bool verified);
 
-/* Memory on a cache line boundary, zeroed; ends the program when there is none. */
+/* Allocates zeroed memory on a cache line boundary; ends the program when there
+ * is none. */
 void *kernel_alloc(size_t count, size_t size);
 
-/* The same, but not touched, so that whoever writes it first places it. */
+/* The same, but untouched: the thread that first writes a page places it. */
 void *kernel_alloc_untouched(size_t bytes);
 
-/* Folds `bytes` bytes (a multiple of 4) of result data into a checksum;
- * begin with 0. Depends on every bit and on the order of the data, and on
- * nothing else: it is computed by one thread after the clocks have stopped. */
+/* Folds `bytes` bytes (a multiple of 4) of result data into a checksum; begin
+ * with 0. The checksum depends on every bit and on the order of the data, and
+ * on nothing else: one thread computes it after the clocks have stopped. */
 uint64_t kernel_checksum(uint64_t sum, const void *data, size_t bytes);
 
 /* Monotonic time in seconds. */
 double kernel_now(void);
 
-/* Reports a check that did not hold to stderr and passes its value on. */
+/* Reports a check that did not hold to stderr, and returns `holds`. */
 bool kernel_expect(bool holds, const char *what);
 
 /* A well mixed 64-bit value for a counter (Steele et al. 2014, SplitMix64):

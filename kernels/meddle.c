@@ -1,5 +1,5 @@
-/* meddle.c - preloaded by check.sh between a program and libgomp, to prove what
- * the programs promise. No program is built with it.
+/* meddle.c - check.sh preloads it between a program and libgomp, to prove the
+ * programs' promises. No program is built with it.
  *
  * LOST_REGION=N: in region N (counted from 1) the last thread does none of its
  * work, as after a wrong change of a team's size: verification must fail.

@@ -1,5 +1,5 @@
-/* product.h - operands of mm and blas_mm and the proof that a product is right.
- * All entries are small integers, so every sum is exact in any order.
+/* product.h - the operands of mm and blas_mm, and the proof that a product is
+ * right. All entries are small integers, so every sum is exact in any order.
  */
 #ifndef PRODUCT_H
 #define PRODUCT_H
@@ -30,9 +30,9 @@ static inline uint64_t product_checksum(const struct product *m)
     return kernel_checksum(0, m->c, (size_t)(m->n * m->n) * sizeof *m->c);
 }
 
-/* C r = reps * A (B r) for a vector of small integers (Freivalds 1977),
- * exactly, since all are integers. No entry of r is 0, so a single wrong
- * entry of C always shows; four vectors are tried. */
+/* Checks C r = reps * A (B r) for a vector of small integers (Freivalds 1977),
+ * exactly, since all are integers. No entry of r is 0, so a single wrong entry
+ * of C always shows; four vectors are tried. */
 static inline bool product_verify(const struct product *m, long reps)
 {
     long n = m->n;

@@ -22,8 +22,8 @@ struct program {
     long *basis; /* per constraint: the column that is basic in it */
 };
 
-/* The smallest value and, among equals, the smallest index: one answer in
- * whatever order the candidates are compared. */
+/* The smallest value and, among equals, the smallest index: the same answer in
+ * any order of comparisons. */
 struct candidate {
     double value;
     long index;
@@ -116,8 +116,8 @@ static void pivot(const struct program *p, long row, long column)
     p->basis[row] = column;
 }
 
-/* The number of pivots to the optimum, or -1 if it was not reached within more
- * than any such program needs. */
+/* Returns the number of pivots to the optimum, or -1 if it was not reached
+ * within more than any such program needs. */
 static long solve(const struct program *p)
 {
     for (long pivots = 0; pivots < 10 * p->columns; pivots++) {
@@ -132,8 +132,9 @@ static long solve(const struct program *p)
     return -1;
 }
 
-/* x and y are feasible for the program and its dual, and have equal value: by
- * strong duality both are optimal. From the input, not from the tableau. */
+/* True if x and y are feasible for the program and its dual, and have equal
+ * value: by strong duality both are optimal. Uses the input, not the
+ * tableau. */
 static bool verify(const struct program *p)
 {
     long m = p->constraints, n = p->variables, w = p->columns;
@@ -183,8 +184,8 @@ int main(int argc, char **argv)
             first_value = p.t[cells - 1];
             first_pivots = pivots;
         }
-        /* A pivot of which rows are lost is made again, so only the number of
-         * pivots tells. */
+        /* A pivot that lost rows is made again, so only the number of pivots
+         * tells. */
         ok &= kernel_expect(p.t[cells - 1] == first_value && pivots == first_pivots,
                             "every repetition took the same way to the same value");
     }

@@ -31,8 +31,8 @@ int main(int argc, char **argv)
                 grid_relax_row(&g, i, colour);
             }
         }
-        /* Everyone has read `more` before the first loop's barrier, and reads
-         * it again only after the barrier that ends this construct. */
+        /* Every thread has read `more` before the first loop's barrier, and
+         * reads it again only after the barrier that ends this construct. */
 #pragma omp single
         more = kernel_more(++done);
     }

@@ -24,7 +24,7 @@ static void sweep_region(const struct sweep *s)
 #pragma omp parallel
     for (long pass = 0; pass < s->passes; pass++) {
         /* No barrier is needed: equal static loops give each thread the same
-         * iterations every time, so a word is only touched by one thread. */
+         * iterations every time, so only one thread touches a word. */
 #pragma omp for schedule(static) nowait
         for (long k = 0; k < touched; k++) {
             s->data[k * s->step]++;

@@ -8,13 +8,14 @@
  * given back to the kernel: a context that is not running may be resumed by any carrier at any
  * moment.
  *
- * The root context, number 0, runs on its own carrier, but for regions that have been given back:
- * outside regions the program must be on its own kernel thread. That thread takes signals; others
- * take none, so that no handler runs beside the thread that it seems to be. A context that is *at
- * home* is run by its own carrier only, and takes its signals.
+ * The root context, number 0, runs on its own carrier, except in regions that have been given back:
+ * outside regions the program must be on its own kernel thread. That thread takes signals; the
+ * others take none, so that no handler runs beside the thread whose thread-local storage it sees. A
+ * context that is *at home* is run by its own carrier only, and takes its signals.
  *
- * There is one team in a process. team.c owns its state and knows no runtime; what a construct does
- * is the adapters' part (shim/gomp_*.c, shim/kmp_*.c), and when a team is given back is watch.c's.
+ * There is one team in a process. team.c owns its state and knows no runtime. The adapters
+ * (shim/gomp_*.c, shim/kmp_*.c) carry each construct out, and watch.c decides when a team is given
+ * back.
  */
 #ifndef NUMAESTRO_FOLD_H
 #define NUMAESTRO_FOLD_H
@@ -29,42 +30,42 @@
 
 struct nm_carrier;
 
-/* What a thread of the team needs at each construct. Owned by the context itself, but for `runner`
- * and `turn`. */
+/* The part of a thread of the team that each construct needs. The context itself owns it, except
+ * `runner` and `turn`. */
 struct nm_context {
-    void *sp;                 /* where it goes on, while nobody runs it */
+    void *sp;                 /* the stack pointer where it goes on, while nobody runs it */
     uintptr_t tls;
-    _Atomic uint32_t runner;  /* the carrier that runs it, plus 1; 0 = nobody, and `sp` is complete */
+    _Atomic uint32_t runner;  /* the carrier that runs it, plus 1; 0 = no carrier, and `sp` is complete */
     _Atomic uint32_t turn;    /* it may go on when the team's generation has come to this */
-    struct nm_carrier *_Atomic carrier; /* that runs it or ran it last */
+    struct nm_carrier *_Atomic carrier; /* the carrier that runs it or ran it last */
     uint32_t number;
     _Atomic bool home;        /* only its own carrier may run it */
 } __attribute__((aligned(128)));
 
-/* What runs the team's contexts. Written by the kernel thread that it is, but for `call`. */
+/* A kernel thread that runs the team's contexts. That thread writes it, except `call`. */
 struct nm_carrier {
     void *sp;                   /* of the parking stack */
     uintptr_t tls;
     uint32_t number;
-    uint32_t last;              /* context it ran last */
-    uint32_t evicted;           /* context that it has just left because only its own carrier may run it, plus 1 */
+    uint32_t last;              /* the context that it ran last */
+    uint32_t evicted;           /* context (plus 1) just left because only its own carrier may run it */
     _Atomic uint32_t call;      /* futex of a parked carrier: 1 = look again */
     _Atomic int32_t tid;
     _Atomic uint64_t switches;
     char *stack;
-    uint64_t signals;           /* the mask to return to */
+    uint64_t signals;           /* the signal mask to return to */
     bool blocks;                /* `signals` is not in force */
 } __attribute__((aligned(128)));
 
 /* The thread's own context while it belongs to the team, else NULL. Follows the thread pointer. */
 extern __thread struct nm_context *nm_context_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Opens a team of `members`: `enter(argument)` makes the runtime start a region of that size in
- * which each thread calls nm_fold_member with its number. Returns when all have come, with the root
- * thread back on its own stack, outside of the region as far as the program goes. False: there is
- * no memory, and nothing has happened. Root thread only. */
+/* Opens a team of `members` threads: `enter(argument)` makes the runtime start a region of that
+ * size in which each thread calls nm_fold_member with its number. Returns when all have called it,
+ * with the root thread back on its own stack; for the program it is outside of the region. False:
+ * there is no memory, and nothing has happened. Root thread only. */
 bool nm_fold_open(uint32_t members, uint32_t limit, void (*enter)(void *), void *argument);
-/* Each thread of the runtime's region. Returns when the team is dissolved. */
+/* Each thread of the runtime's region calls this. Returns when the team is dissolved. */
 void nm_fold_member(uint32_t number);
 /* Runs `work(argument, context)` in every context, and returns when all are done. Root thread
  * only. */
@@ -74,33 +75,34 @@ void nm_fold_run(void (*work)(void *, struct nm_context *), void *argument);
 void nm_fold_dissolve(void);
 
 /* The same for a region that is already running: the root prepares, each thread joins when all have
- * agreed to, and leaves before it returns to the runtime. */
+ * agreed to it, and leaves before it returns to the runtime. */
 bool nm_fold_prepare(uint32_t members, uint32_t limit);
 struct nm_context *nm_fold_join(uint32_t number);
 void nm_fold_leave(struct nm_context *me);
 
 /* Returns when every context of the team has come. */
 void nm_fold_barrier(struct nm_context *me);
-/* Lets others run first, if there are any that could. False if there was nobody. */
+/* Lets other contexts run first. False: none could. */
 bool nm_fold_yield(struct nm_context *me);
-/* Goes on on its own kernel thread, and stays there. */
+/* The context goes on on its own kernel thread, and stays there. */
 void nm_fold_go_home(struct nm_context *me);
-/* The same for another one, at its next barrier or where it waits now. From any thread of the
+/* Sends another context home, at its next barrier or where it waits now. From any thread of the
  * team. */
 void nm_fold_send_home(uint32_t number);
-/* The same for all others; waits until they are. False: it took longer. */
+/* Sends all other contexts home and waits until they are there. False: that took longer than
+ * `patience_ns`. */
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns);
-/* A signal for the root alone, which goes home: handled while its kernel thread runs it. From any
- * thread of the team. */
+/* Keeps a signal for the root alone and sends the root home: the signal is handled while the root's
+ * kernel thread runs it. From any thread of the team. */
 void nm_fold_signal_root(int number);
-/* It may be run by any carrier again. */
+/* Any carrier may run the context again. */
 void nm_fold_leave_home(struct nm_context *me);
 
-/* How many carriers work. From any thread. */
+/* Sets the number of carriers that work. From any thread. */
 void nm_fold_limit(uint32_t limit);
 uint32_t nm_fold_limited(void);
-/* Whether other carriers may run the root too: where its own is stuck with another context, nobody
- * else could help. */
+/* Says whether other carriers may run the root too: when its own is stuck with another context,
+ * only they can help. */
 void nm_fold_roam(bool on);
 /* The number of the context with this thread pointer; false if it is no member. */
 bool nm_fold_number_of(uintptr_t tls, uint32_t *number);
@@ -108,12 +110,12 @@ bool nm_fold_number_of(uintptr_t tls, uint32_t *number);
 bool nm_fold_is_open(void);        /* a held-open team or one that has joined in the middle of a region */
 uint32_t nm_fold_members(void);
 bool nm_fold_someone_waits(void);  /* a context that could run is not running */
-uint64_t nm_fold_switches(void);   /* of all carriers since the process began */
+uint64_t nm_fold_switches(void);   /* switches of all carriers since the process began */
 uint32_t nm_fold_generation(void);
 struct nm_carrier *nm_fold_carrier(uint32_t number);
-extern _Atomic uint64_t nm_fold_patience_ns __attribute__((visibility("hidden"))); /* spinning before a carrier sleeps */
-/* Called by the last that comes to a meeting, before anybody goes on. */
+extern _Atomic uint64_t nm_fold_patience_ns __attribute__((visibility("hidden"))); /* spinning before a carrier sleeps, ns */
+/* The last context that comes to a meeting calls this before any goes on. */
 extern void (*nm_fold_at_meeting)(void) __attribute__((visibility("hidden")));
-void nm_fold_forget(void);         /* child after fork */
+void nm_fold_forget(void);         /* in the child after a fork */
 
 #endif

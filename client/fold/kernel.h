@@ -1,4 +1,4 @@
-/* kernel.h - what the scheduler asks of the kernel, without thread-local storage.
+/* kernel.h - the system calls that the scheduler makes, without thread-local storage.
  *
  * A parked carrier has the thread pointer of a context that may be running elsewhere. The C
  * library's calls write errno, and some read more of the thread; these do not.
@@ -37,7 +37,7 @@ static inline NM_ON_ANY_STACK long nm_raw(long number, long a, long b, long c, l
 #endif
 }
 
-/* Until somebody wakes it, or `briefly`. */
+/* Sleeps until some thread wakes it; with `briefly`, only for a short time. */
 static inline NM_ON_ANY_STACK void nm_sleep_on(_Atomic uint32_t *word, uint32_t value, bool briefly)
 {
     static const struct timespec brief = {0, NM_BRIEF_NS};
@@ -66,8 +66,9 @@ static inline uint64_t nm_vdso_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Signals that a carrier must not take, because its thread is not the one that it seems to be.
- * Those about the instruction that it executes, and the C library's own two, cannot be put off. */
+/* Blocks the signals that a carrier must not take, because its thread is not the one that it seems
+ * to be. Signals about the instruction that it executes, and the C library's own two, cannot be put
+ * off. */
 static inline NM_ON_ANY_STACK uint64_t nm_block_signals(void)
 {
     static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, 32, 33};

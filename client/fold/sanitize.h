@@ -1,19 +1,18 @@
-/* sanitize.h - what ThreadSanitizer has to be told of the scheduler. `make check` builds it so;
- * nobody else does.
+/* sanitize.h - tells ThreadSanitizer what it cannot see of the scheduler. Only `make check` builds
+ * with ThreadSanitizer.
  *
- * ThreadSanitizer keeps what it knows of a thread in thread-local storage, and that follows a
- * context. So it takes each context for a thread, on whatever carrier it runs, and what one context
- * does after the other is ordered for it by the atomics of team.c alone. Three things it cannot
- * know:
+ * ThreadSanitizer keeps its state of a thread in thread-local storage, which follows a context. So
+ * it takes each context for a thread, on whichever carrier it runs, and only the atomics of team.c
+ * order for it the actions of two contexts. It cannot know three things:
  *
  * A carrier on its parking stack has the thread pointer of a context that may be running elsewhere.
- * What runs there must not be instrumented: `park` is not, and what it calls is compiled into it
- * once more.
+ * Code that runs there must not be instrumented: `park` is not, and the compiler inlines into it
+ * the functions that it calls.
  *
- * A carrier's own variables are written by one context after the other. That is one kernel thread,
- * which is always in order.
+ * One context after the other writes a carrier's own variables. They do so on one kernel thread, so
+ * always in order.
  *
- * A context that was resumed by a parked carrier goes on after what that carrier has seen.
+ * A context that a parked carrier resumed goes on after everything that this carrier has seen.
  */
 #ifndef NUMAESTRO_SANITIZE_H
 #define NUMAESTRO_SANITIZE_H
@@ -35,14 +34,15 @@
 #else
 #define NM_PARKING __attribute__((no_sanitize("thread")))
 #endif
-/* A function that `park` uses, and contexts too. */
+/* A function that both `park` and contexts use. */
 #define NM_ON_ANY_STACK __attribute__((always_inline))
 
-/* Of ThreadSanitizer's runtime. */
+/* A function of ThreadSanitizer's runtime. */
 void __tsan_acquire(void *what);
 void AnnotateBenignRaceSized(const char *file, int line, const volatile void *at, size_t bytes, const char *why);
 
-/* What was written before the last store to the atomic `what` comes before what follows. */
+/* Everything written before the last store to the atomic `what` comes before the code that
+ * follows. */
 #define NM_SEES(what) __tsan_acquire((void *)(what))
 #define NM_OF_ONE_KERNEL_THREAD(at, bytes) AnnotateBenignRaceSized(__FILE__, __LINE__, at, bytes, "of one kernel thread")
 #else

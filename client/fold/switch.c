@@ -23,8 +23,8 @@ __asm__(".text\n"
         "  push %rbp\n  push %rbx\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
         "  sub $8,%rsp\n"
         "  stmxcsr (%rsp)\n  fnstcw 4(%rsp)\n"
-        /* The rounding modes that are in force: each is read as it was written, or the processor
-         * waits for both stores. */
+        /* The rounding modes that are in force: each is read at the width at which it was written,
+         * or the processor waits for both stores. */
         "  mov (%rsp),%eax\n  movzwl 4(%rsp),%r8d\n"
         "  mov %rsp,(%rdi)\n"
         "  mov %rsi,%rsp\n"
@@ -32,8 +32,8 @@ __asm__(".text\n"
         "  test %rcx,%rcx\n  jz 1f\n"
         "  movl $0,(%rcx)\n" /* x86 stores are in order: what was saved is seen before this */
         "1:\n"
-        /* mxcsr often differs, by the flags of what has happened; the x87 word, which is slow to
-         * load, hardly ever. */
+        /* mxcsr often differs, because its flags record past exceptions; the x87 word hardly ever
+         * differs, and is slow to load. */
         "  cmp (%rsp),%eax\n  je 2f\n  ldmxcsr (%rsp)\n"
         "2:\n"
         "  cmp 4(%rsp),%r8w\n  jne 4f\n"
@@ -88,9 +88,9 @@ enum nm_fold_why nm_switch_refused(void)
     unsigned long base = 0, features = 0;
     if (!(getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE))
         return NM_WHY_MACHINE;
-    /* A shadow stack would have to be switched too; the GS base is somebody's who does such things
-     * himself. Older kernels know neither question, and this may be in the middle of a region: the
-     * answer must not show in errno. */
+    /* A shadow stack would have to be switched too. A program that sets the GS base uses it for
+     * something of its own. Older kernels know neither question, and this may be in the middle of a
+     * region: the answer must not show in errno. */
     if (nm_raw(SYS_arch_prctl, ARCH_SHSTK_STATUS, (long)&features, 0, 0) == 0 && features != 0)
         return NM_WHY_SHADOW;
     if (nm_raw(SYS_arch_prctl, ARCH_GET_GS, (long)&base, 0, 0) != 0 || base != 0)
@@ -169,7 +169,7 @@ void nm_switch(void **save, void *load, uintptr_t tls, _Atomic uint32_t *release
     (void)load;
     (void)tls;
     (void)released;
-    __builtin_trap(); /* nm_switch_refused keeps everybody from coming here */
+    __builtin_trap(); /* nm_switch_refused keeps every caller from coming here */
 }
 
 void *nm_switch_stack(void *top, void (*entry)(void *), void *argument)

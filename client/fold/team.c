@@ -1,24 +1,24 @@
 /* team.c - contexts, carriers, and the one meeting that all constructs are made of.
  *
  * A context that waits stores the generation that it waits for in `turn`, and its carrier looks for
- * another context that may run. Claiming is one compare-and-swap on `runner`; a context is
- * claimable when it is not on any stack's way out any more, because nm_switch clears `runner` only
- * after it has left the stack. The last context that comes to a meeting raises the generation,
- * which makes all others ready at once. So the common case takes no lock, and carriers share two
- * cache lines.
+ * another context that may run. The carrier claims it by one compare-and-swap on `runner`. Two
+ * carriers never run on one stack, because nm_switch clears `runner` only after it has left the
+ * stack. The last context that comes to a meeting raises the generation, which makes all others
+ * ready at once. So the common case takes no lock, and carriers share two cache lines.
  *
  * No wake-up is lost. A carrier that finds nothing raises `sleepers`, looks once more, and only
- * then sleeps on the bell; who makes something ready does so first and then looks at `sleepers`;
- * both in sequentially consistent order. A context that became ready while a carrier was on its way
- * out of it is seen by that carrier, which looks again before it sleeps, or rings before it parks.
- * A context that only its own carrier may run is different: that carrier may have looked too early,
- * and the one that leaves the stack tells nobody. So the carrier sleeps only briefly while it finds
- * its context taken (misses_own), and a claim that is taken back calls it.
+ * then sleeps on the bell. A carrier that makes a context ready does so first and then looks at
+ * `sleepers`. Both use sequentially consistent order. If a context becomes ready while a carrier is
+ * leaving it, that carrier sees it: the carrier looks again before it sleeps, or rings before it
+ * parks. A context that only its own carrier may run is different: that carrier may have looked too
+ * early, and the carrier that leaves the stack does not ring. So the own carrier sleeps only
+ * briefly while it finds its context taken (misses_own), and a carrier that takes back a claim
+ * calls it.
  *
  * A parked carrier uses the thread pointer of its own thread, whose context may be running
  * elsewhere. So code that runs on a parking stack makes system calls by itself and touches nothing
- * thread-local, errno included; and carriers other than the root's have all signals blocked that
- * are not about the very instruction they execute.
+ * thread-local, not even errno. Carriers other than the root's block all signals but those about
+ * the instruction that they execute.
  */
 #include "client.h"
 #include "fold.h"
@@ -40,7 +40,8 @@ _Atomic uint64_t nm_fold_patience_ns = 1000000;
 void (*nm_fold_at_meeting)(void);
 
 static struct team {
-    /* Shared by all carriers: who arrives writes the one, who arrives last the other. */
+    /* Shared by all carriers: each context that arrives writes the first, the last one also the
+     * second. */
     _Atomic uint32_t arrived __attribute__((aligned(128)));
     _Atomic uint32_t generation __attribute__((aligned(128)));
     _Atomic uint32_t sleepers __attribute__((aligned(128)));
@@ -50,9 +51,9 @@ static struct team {
     uint32_t members;
     _Atomic bool open, dissolving;
     _Atomic bool roams; /* any carrier may run the root */
-    _Atomic uint64_t late; /* signals for the root, by number - 1: its kernel thread was running another context when they came */
-    bool complete; /* the root's member has come */
-    _Atomic uint32_t joined; /* futex: threads that have come */
+    _Atomic uint64_t late; /* signals for the root, bit number - 1: they came while its kernel thread ran another context */
+    bool complete; /* the root's member has arrived */
+    _Atomic uint32_t joined; /* futex: threads that have arrived */
     void (*work)(void *, struct nm_context *);
     void *argument;
     /* The way into the runtime and back. */
@@ -60,7 +61,7 @@ static struct team {
     void *enter_argument;
     void *side_sp;
     char *side;
-    struct nm_context *contexts; /* NM_FOLD_MEMBERS of each, made once: the watcher may look at any time */
+    struct nm_context *contexts; /* NM_FOLD_MEMBERS of each, made once, because the watcher may look at any time */
     struct nm_carrier *carriers;
 } team;
 
@@ -89,14 +90,14 @@ static inline NM_ON_ANY_STACK bool may_run(const struct nm_carrier *carrier, con
     return !context->home && !atomic_load_explicit(&team.dissolving, memory_order_relaxed);
 }
 
-/* A context that is at home is run by its own carrier also while it waits: that takes the thread's
- * signals. */
+/* The own carrier of a context that is at home runs it even while it waits, because that carrier
+ * takes the thread's signals. */
 static inline NM_ON_ANY_STACK bool is_wanted(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     return is_ready(context) || (context->home && carrier->number == context->number);
 }
 
-/* After a sequentially consistent store that has made something ready. */
+/* After a sequentially consistent store that has made a context ready. */
 static NM_ON_ANY_STACK void ring_after_store(void)
 {
     if (atomic_load(&team.sleepers) == 0)
@@ -105,16 +106,16 @@ static NM_ON_ANY_STACK void ring_after_store(void)
     nm_wake(&team.bell);
 }
 
-/* After anything else that has made something ready. The full barrier pairs with that of a carrier
- * about to sleep. */
+/* After any other write that has made a context ready. The full barrier pairs with that of a
+ * carrier that is about to sleep. */
 static NM_ON_ANY_STACK void ring(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
     ring_after_store();
 }
 
-/* Whatever it sleeps on, it looks again. Exchanged, not stored: the carrier that takes the call
- * then sees everything that each of its callers did before. */
+/* Makes a carrier look again, whichever futex it sleeps on. Exchanged, not stored: the carrier that
+ * takes the call then sees everything that each of its callers did before. */
 static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
 {
     atomic_exchange(&carrier->call, 1);
@@ -122,7 +123,7 @@ static NM_ON_ANY_STACK void call(struct nm_carrier *carrier)
     ring();
 }
 
-/* Before the carrier looks for what it was called for. */
+/* Called before the carrier looks for the reason of the call. */
 static NM_ON_ANY_STACK void take_call(struct nm_carrier *carrier)
 {
     atomic_exchange(&carrier->call, 0);
@@ -136,20 +137,21 @@ static NM_ON_ANY_STACK bool claim(struct nm_carrier *carrier, struct nm_context 
     if (!atomic_compare_exchange_strong_explicit(&context->runner, &nobody, carrier->number + 1, memory_order_acquire,
                                                  memory_order_relaxed))
         return false;
-    /* It may have run and come to its next meeting since it was looked at. */
+    /* The context may have run and come to its next meeting since this carrier looked at it. */
     if (is_wanted(carrier, context) && may_run(carrier, context)) {
         atomic_store_explicit(&context->carrier, carrier, memory_order_relaxed);
         carrier->last = context->number;
         return true;
     }
     atomic_store_explicit(&context->runner, 0, memory_order_release);
-    /* Its own carrier may have found it taken, and be the only one that may run it now. */
+    /* The context's own carrier may have found it taken, and be the only one that may run it
+     * now. */
     call(&team.carriers[context->number]);
     return false;
 }
 
-/* The contexts after the one that this carrier ran last, round; only those that it ran last itself,
- * or all. */
+/* Goes once round the contexts, from the one after the context that this carrier ran last; takes
+ * only contexts that it ran last itself, or any. */
 static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier, bool own_only)
 {
     uint32_t number = carrier->last;
@@ -164,9 +166,9 @@ static NM_ON_ANY_STACK struct nm_context *find_among(struct nm_carrier *carrier,
     return NULL;
 }
 
-/* A context for this carrier to run. Its own thread's goes first where nobody else can run that.
- * Then those that it ran before, so that each carrier stays with its contexts; then anybody's, so
- * that no carrier idles while there is work. */
+/* Finds a context for this carrier to run. Its own thread's context goes first where no other
+ * carrier can run that. Then those that it ran before, so that each carrier stays with its
+ * contexts; then any, so that no carrier idles while there is work. */
 static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
 {
     struct nm_context *own = &team.contexts[carrier->number];
@@ -179,7 +181,7 @@ static NM_ON_ANY_STACK struct nm_context *find(struct nm_carrier *carrier)
     return found ? found : find_among(carrier, false);
 }
 
-/* Everybody who waits for this generation may go on. */
+/* Lets all contexts go on that wait for this generation. */
 static void open_turn(uint32_t generation)
 {
     atomic_store(&team.generation, generation);
@@ -196,8 +198,8 @@ static NM_ON_ANY_STACK bool someone_waits_for(const struct nm_carrier *carrier)
     return false;
 }
 
-/* Nobody else may run this carrier's own context, but another carrier is still on its stack. That
- * one tells nobody when it leaves the stack, because each switch would pay for that; so this
+/* No other carrier may run this carrier's own context, but another one is still on its stack. That
+ * one does not ring when it leaves the stack, because each switch would pay for that; so this
  * carrier has to look again. */
 static NM_ON_ANY_STACK bool misses_own(const struct nm_carrier *carrier)
 {
@@ -217,8 +219,8 @@ static inline NM_ON_ANY_STACK bool may_keep(const struct nm_carrier *carrier, co
     return works(carrier) || me->home || atomic_load_explicit(&team.dissolving, memory_order_relaxed);
 }
 
-/* A carrier has something to do: with the context on whose stack it waits, if it holds one, or with
- * another. */
+/* The carrier has something to do: with the context on whose stack it waits, if it holds one, or
+ * with another. */
 static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
     if (holds ? is_ready(holds) || !may_keep(carrier, holds) : !works(carrier))
@@ -226,8 +228,8 @@ static inline NM_ON_ANY_STACK bool has_news(const struct nm_carrier *carrier, co
     return atomic_load_explicit(&carrier->call, memory_order_relaxed);
 }
 
-/* Nothing is to be had: sleeps until the bell rings. What has been made ready before `sleepers`
- * rose is seen here, what is made ready after it rings. */
+/* There is no context to run: sleeps until the bell rings. A context made ready before `sleepers`
+ * rose is seen here; one made ready after it rings the bell. */
 static NM_ON_ANY_STACK void sleep_by_the_bell(const struct nm_carrier *carrier, const struct nm_context *holds)
 {
     uint32_t bell = atomic_load(&team.bell);
@@ -254,8 +256,8 @@ static NM_PARKING void park(void *argument)
     if (carrier->number == 0 && !carrier->blocks)
         block_carrier(carrier);
     for (;;) {
-        /* Only now has it left the context that it came from; that may be ready, and nobody else
-         * awake to see it. */
+        /* Only now has the carrier left its previous context. That context may be ready, and no
+         * other carrier may be awake to see it. */
         uint32_t evicted = carrier->evicted;
         carrier->evicted = 0;
         if (evicted)
@@ -280,7 +282,7 @@ static void count_switch(struct nm_carrier *carrier)
     atomic_store_explicit(&carrier->switches, switches + 1, memory_order_relaxed);
 }
 
-/* The root runs on its own kernel thread: what came for it meanwhile is handled now. */
+/* The root runs on its own kernel thread: handles the signals that came for it meanwhile. */
 static void take_late(void)
 {
     uint64_t late = atomic_exchange(&team.late, 0);
@@ -290,8 +292,8 @@ static void take_late(void)
 }
 
 /* Whether a carrier may take signals while it runs this context: a handler sees the context's
- * thread-local storage. What is for one thread must find its own context there; what is for the
- * process may find any, and only the root's kernel thread takes that. */
+ * thread-local storage. A signal for one thread must find that thread's own context; a signal for
+ * the process may find any, and only the root's kernel thread takes those. */
 static inline bool takes_signals(const struct nm_carrier *carrier, const struct nm_context *context)
 {
     if (carrier->number == context->number)
@@ -331,8 +333,8 @@ static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
     runs_again(me);
 }
 
-/* A carrier that is to stop working still has a context. It may have been moved to where this
- * carrier waits. */
+/* Whether a carrier that is to stop working still has a context. That context may have been moved
+ * to where this carrier waits. */
 static bool someone_is_to_stop(void)
 {
     uint32_t limit = atomic_load_explicit(&team.limit, memory_order_relaxed);
@@ -342,7 +344,7 @@ static bool someone_is_to_stop(void)
     return false;
 }
 
-/* Waits on the stack of `me`, which nobody else can claim meanwhile. Returns when there may be
+/* Waits on the stack of `me`, which no other carrier can claim meanwhile. Returns when there may be
  * something new. */
 static void wait_for_news(const struct nm_context *me, const struct nm_carrier *carrier)
 {
@@ -353,7 +355,7 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
         nm_pause_once();
         if (looks % LOOKS_A_CLOCK != 0)
             continue;
-        /* A context that a neighbour has given up in the meantime. */
+        /* A context that another carrier has given up in the meantime. */
         if (works(carrier) && someone_waits_for(carrier))
             return;
         if (someone_is_to_stop())
@@ -367,16 +369,16 @@ static void wait_for_news(const struct nm_context *me, const struct nm_carrier *
     sleep_by_the_bell(carrier, me);
 }
 
-/* The context waits for its turn, or gives way; its carrier runs others. Returns when it runs
- * again. */
+/* The context waits for its turn, or lets others run first; its carrier runs others. Returns when
+ * it runs again. */
 static void suspend(struct nm_context *me)
 {
     for (;;) {
         struct nm_carrier *carrier = me->carrier;
         if (NM_UNLIKELY(atomic_load_explicit(&carrier->call, memory_order_relaxed)))
             take_call(carrier);
-        /* First: what has made it ready may also have sent it to its own kernel thread, and is seen
-         * from here on. */
+        /* Read this first: the store that has made it ready may follow one that sent it to its own
+         * kernel thread, and the code below then sees that one too. */
         bool ready = is_ready(me);
         if (!may_keep(carrier, me)) {
             carrier->evicted = me->number + 1;
@@ -384,7 +386,8 @@ static void suspend(struct nm_context *me)
             continue;
         }
         struct nm_context *root = &team.contexts[0];
-        /* Who is ready goes on; only the root, which no other carrier can run, goes before. */
+        /* A context that is ready goes on. Only the root goes before it, because no other carrier
+         * can run the root. */
         struct nm_context *next = !ready                                     ? find(carrier)
                                   : carrier->number == 0 && me != root && claim(carrier, root) ? root
                                                                                                : NULL;
@@ -429,7 +432,7 @@ void nm_fold_barrier(struct nm_context *me)
 bool nm_fold_yield(struct nm_context *me)
 {
     struct nm_carrier *carrier = me->carrier;
-    /* In turn, whoever ran them before: the one that is waited for comes, too. */
+    /* In turn, whichever carrier ran them before: so the context that `me` waits for comes, too. */
     struct nm_context *next = works(carrier) && !me->home ? find_among(carrier, false) : NULL;
     if (!next)
         return false;
@@ -458,7 +461,7 @@ void nm_fold_signal_root(int number)
 {
     atomic_fetch_or(&team.late, 1ull << (number - 1));
     nm_fold_send_home(0);
-    /* From here on its kernel thread blocks signals before it runs another context. */
+    /* From here on the root's kernel thread blocks signals before it runs another context. */
     if (atomic_load(&team.contexts[0].runner) == 1)
         take_late();
 }
@@ -506,7 +509,7 @@ bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
     return false;
 }
 
-/* Memory below a page that nobody may touch; NULL if there is none. */
+/* Allocates memory above a page that no code may touch; NULL if there is none. */
 static char *stack_of(size_t bytes)
 {
     char *at = mmap(NULL, bytes + GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -522,7 +525,7 @@ static void *zeroed(size_t bytes)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Room for a team of this size. Stacks are kept for the next one. */
+/* Allocates the memory of a team of this size. Stacks are kept for the next team. */
 static bool make_room(uint32_t members)
 {
     if (!team.side && !(team.side = stack_of(SIDE_BYTES)))
@@ -545,7 +548,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     errno = saved; /* the program may be in the middle of a region */
     if (!room)
         return false;
-    /* The watcher may look at any of this, and sees a team with nobody to wait for. */
+    /* The watcher may look at any of this; it sees a team in which no context waits. */
     for (uint32_t i = 0; i < members; i++)
         team.contexts[i].runner = i + 1;
     team.members = members;
@@ -568,7 +571,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     return true;
 }
 
-/* The calling thread becomes a context and a carrier, which runs it. */
+/* Makes the calling thread a context, and a carrier that runs it. */
 static struct nm_context *enrol(uint32_t number)
 {
     struct nm_context *context = &team.contexts[number];
@@ -596,7 +599,8 @@ static void withdraw(struct nm_context *me)
 struct nm_context *nm_fold_join(uint32_t number)
 {
     struct nm_context *me = enrol(number);
-    /* The last one makes the team known; until then no context may be looked for. */
+    /* The last member to join makes the team known; until then no carrier may look for a
+     * context. */
     atomic_fetch_add(&team.joined, 1);
     team.open = true;
     return me;
@@ -604,8 +608,8 @@ struct nm_context *nm_fold_join(uint32_t number)
 
 void nm_fold_leave(struct nm_context *me)
 {
-    /* The root takes its carrier along, which others may be waiting for: they go on by their
-     * own. */
+    /* The root takes its carrier along, and other contexts may be waiting for that carrier: they go
+     * on on their own carriers. */
     for (uint32_t i = 1; me->number == 0 && i < team.members; i++)
         nm_fold_send_home(i);
     nm_fold_go_home(me);
@@ -655,7 +659,7 @@ static void root_member(void)
 static void end(struct nm_context *me)
 {
     meet(me, me->number == 0 ? 1 : 2);
-    /* Outside of regions the root is on its own kernel thread. */
+    /* Outside of regions the root runs on its own kernel thread. */
     if (NM_UNLIKELY(me->number == 0 && me->carrier->number != 0)) {
         nm_fold_go_home(me);
         me->home = false;
@@ -672,7 +676,7 @@ void nm_fold_member(uint32_t number)
     atomic_store_explicit(&me->turn, atomic_load(&team.generation) + 1, memory_order_relaxed);
     if (atomic_fetch_add(&team.joined, 1) + 2 == team.members)
         nm_wake(&team.joined);
-    /* Nothing is ready before the root opens a region; carriers that work wait for it on their
+    /* Nothing is ready before the root opens a region; carriers that work wait for that on their
      * parking stacks. */
     leave_for_parking(me, me->carrier);
     while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {

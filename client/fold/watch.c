@@ -1,17 +1,18 @@
-/* watch.c - a context that waits for another one in its own way (a flag, a mutex, a pipe) keeps its
- * carrier, and the other one may be waiting for that carrier. So somebody has to watch: the helper
- * thread looks every few milliseconds while a folded region runs.
+/* watch.c - gives a folded team back to the kernel when it is stuck, and folds it again. A context
+ * that waits for another one by a flag, a mutex or a pipe keeps its carrier, and the other one may
+ * be waiting for that carrier. So the helper thread looks every few milliseconds while a folded
+ * region runs.
  *
- * Progress is switches and meetings. Where there was none although a context could run, the time
- * that counts is the processor time that the carriers have used since: a carrier that the kernel
- * did not let run has not been stuck. A carrier that sleeps in the kernel uses no time; it counts
- * as stuck when two looks find it asleep. Then every thread of the team becomes a carrier, and the
- * kernel divides the processors among them, as it would without us. That is safe at any moment and
- * costs speed only.
+ * Switches and meetings are progress. If there was none although a context could run, the helper
+ * measures the processor time that the carriers have used since: a carrier that the kernel did not
+ * let run has not been stuck. A carrier that sleeps in the kernel uses no time; it counts as stuck
+ * when two looks find it asleep. When the team is stuck, every thread of the team becomes a
+ * carrier, and the kernel divides the processors among them, as it would without us. This is safe
+ * at any moment and costs only speed.
  *
- * The team is folded again at a later meeting; each time it has to be given back within a region
- * doubles how many meetings that takes. Executions that were given back make their function known:
- * it is left to the kernel for 2, 4, 8 ... executions, then tried again.
+ * The team is folded again at a later meeting; each time it is given back within a region doubles
+ * the number of meetings until then. The watcher remembers the function of an execution that was
+ * given back: it leaves the function to the kernel for 2, 4, 8 ... executions, then tries again.
  */
 #include "watch.h"
 
@@ -21,8 +22,8 @@
 
 #define TICK_NS 2000000ull
 #define STUCK_NS 2000000ull       /* of a carrier's processor time */
-#define RESTS_NS 50000000ull      /* without a region, before the helper sleeps */
-#define SETTLED_MEETINGS 4096u    /* folded for so long, earlier troubles are forgotten */
+#define RESTS_NS 50000000ull      /* time without a region, before the helper sleeps */
+#define SETTLED_MEETINGS 4096u    /* in a row while folded: earlier times given back are forgotten */
 #define LEVEL_MOST 10
 #define PATIENCE_NS 1000000ull
 #define SECOND_NS 1000000000ull
@@ -30,15 +31,15 @@
 static _Atomic uint32_t allowed = UINT32_MAX;
 static _Atomic bool shared, all, given_back, running, asleep = true;
 static _Atomic uint32_t meetings_to_refold, refolded_at;
-static _Atomic uint8_t within; /* times that the present region was given back */
+static _Atomic uint8_t within; /* times that the team was given back in the present region */
 static _Atomic uint8_t because;
 static _Atomic bool for_good; /* the present region is never to be folded again */
 static struct nm_fold_memory *memory; /* root thread */
 
 static _Atomic uint32_t said_mode, said_why, said_threads, unfolds, opened, dissolved;
 
-/* Carriers by the present state. Several threads may come here at once: the last one to write has
- * looked again. */
+/* Sets the number of carriers for the present state. Several threads may come here at once: the
+ * last one to write has looked again. */
 static void apply(void)
 {
     for (;;) {
@@ -64,7 +65,7 @@ static void fold_again(void)
     }
 }
 
-/* The last that comes to a meeting, while the team is given back. */
+/* The last context that comes to a meeting calls this. */
 static void at_meeting(void)
 {
     if (NM_UNLIKELY(atomic_load_explicit(&given_back, memory_order_relaxed)))
@@ -118,8 +119,8 @@ bool nm_watch_begin(struct nm_fold_memory *of)
         all = leave;
         apply();
     }
-    /* In order with the look at `asleep`: a helper that goes to sleep sees the one or is seen by
-     * the other. */
+    /* Ordered with the load of `asleep`: either a helper that goes to sleep sees `running`, or this
+     * thread sees `asleep`. */
     running = true;
     if (NM_UNLIKELY(atomic_load_explicit(&asleep, memory_order_relaxed))) {
         asleep = false;
@@ -140,7 +141,7 @@ void nm_watch_end(void)
         memory->clean = 0;
         if (memory->level < LEVEL_MOST)
             memory->level++;
-        /* Once can be chance: a long calculation looks the same. */
+        /* Once can be chance: a long calculation looks the same as a stuck team. */
         memory->rest = memory->level > 1 ? (uint16_t)(1u << memory->level) : 0;
     } else if (NM_UNLIKELY(memory->level > 0) && !all && ++memory->clean >= 8) {
         memory->level--;
@@ -168,7 +169,7 @@ void nm_watch_count(bool is_opened)
         dissolved++;
 }
 
-/* Helper thread from here on. */
+/* The helper thread runs the code from here on. */
 
 static uint64_t used_ns(pid_t tid)
 {
@@ -184,11 +185,11 @@ static bool sleeps(pid_t tid)
     return state == 'S' || state == 'D';
 }
 
-/* What a look found; the times are those of the first look without progress. */
+/* The results of a look; the times are those of the first look without progress. */
 static struct look {
     uint64_t progress;
     bool stuck;
-    uint32_t asleep; /* looks in a row that found all carriers asleep */
+    uint32_t asleep; /* consecutive looks that found all carriers asleep */
     uint64_t used[NM_FOLD_MEMBERS];
 } look;
 
@@ -262,7 +263,8 @@ uint64_t nm_watch_tick(void)
         busy_ns = 0;
     if (now - busy_ns < RESTS_NS)
         return TICK_NS;
-    /* One more look after saying so: a region that begins meanwhile may not have seen it. */
+    /* Looks once more after setting `asleep`: a region that began meanwhile may not have seen
+     * it. */
     bool said = asleep;
     asleep = true;
     return said ? UINT64_MAX : TICK_NS;

@@ -1,9 +1,9 @@
-/* affinity.c - what the runtimes are told about the machine when they start.
+/* affinity.c - tells the runtimes about the machine when they start.
  *
  * `numaestro run` starts a program on its present allocation. A runtime that sizes itself once, at
- * start, would never grow beyond it: so libgomp and its kind are told the user's own mask
- * (NUMAESTRO_CPUS_ALL). Everybody else gets the kernel's answer; also OpenBLAS, whose threads spin
- * for 30 ms when they are made, and which can grow later (setter.c).
+ * start, would never grow beyond it. So libgomp and its kind get the user's own mask
+ * (NUMAESTRO_CPUS_ALL) as the answer. All other callers get the kernel's answer; OpenBLAS too,
+ * because its threads spin for 30 ms when they are made, and because it can grow later (setter.c).
  */
 #include "shim.h"
 
@@ -100,7 +100,7 @@ bool nm_is_whole(size_t bytes, const void *mask)
     return true;
 }
 
-/* libomp is being started by this thread, under the user's own mask: it may bind itself here and
+/* This thread is starting libomp, under the user's own mask: libomp may bind the thread here and
  * there to look around. */
 bool nm_starting(void)
 {
@@ -112,8 +112,8 @@ SHIM_EXPORT int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *mask)
     return affinity_for(__builtin_return_address(0), pid, bytes, mask) < 0 ? -1 : 0;
 }
 
-/* Only a thread's question about itself can be answered without the C library's thread
- * structure. */
+/* A thread's question about itself is the only one that can be answered without the C library's
+ * thread structure. */
 SHIM_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t *mask)
 {
     static int (*real)(pthread_t, size_t, cpu_set_t *);
@@ -149,8 +149,8 @@ unsigned nm_whole_count(void)
     return count;
 }
 
-/* Back to the allocation; if the manager has moved this thread meanwhile, it stays where it was
- * moved. */
+/* Puts this thread back on the allocation; if the manager has moved it meanwhile, it stays where it
+ * was moved. */
 void nm_widen_undo(void)
 {
     int saved = errno;

@@ -1,15 +1,16 @@
-/* analyzer.c - the helper thread's side of the analyzer: when to measure, and what follows from it.
+/* analyzer.c - the helper thread's side of the analyzer: decides when to measure, and computes and
+ * reports the speedup.
  *
  * It compares a program at two team sizes. So it measures only programs whose teams follow the
  * allocation anyway. A whole team keeps its size, and the analyzer reports nothing of it.
  *
  * Speedup on n processors = time of the same regions, equally often, on b processors over that on
  * n; b is one wherever that does not take too long (the SelfAnalyzer of Martorell et al. 2000,
- * section 4.4, takes a few processors and assumes that they are used well). What lies between
- * regions counts as sequential. Where the regions repeat, the wall time of an iteration must say
- * the same, and the more modest of the two is believed; where a region's work varies in the course
- * of an iteration, only that can be. Once times on b are known, another allocation needs new times
- * of its own only.
+ * section 4.4, takes a few processors and assumes that they are used well). Time between regions
+ * counts as sequential. Where the regions repeat, the wall time of an iteration must say the same,
+ * and the analyzer takes the smaller of the two speedups; where a region's work varies in the
+ * course of an iteration, only the iteration's time can be used. Once times on b are known, another
+ * allocation needs new times of its own only.
  */
 #include "analyzer.h"
 #include "../src/message.h"
@@ -18,29 +19,29 @@
 #include <string.h>
 
 #define FOLLOWED 64u
-#define LEAST 3u                    /* times of a region at one size */
+#define LEAST 3u                    /* fewest times of a region at one size */
 #define SETTLE_NS 5000000ull        /* after a change of the allocation */
 #define POLL_NS 20000000ull         /* while a window is open; the root thread says when it is full */
 #define POLL_MAX_NS 1000000000ull
-#define REFRESH_NS 1000000000ull    /* a value is said again, and measured again on the allocation, so often */
-#define AGAIN_NS 40000000ull        /* as long as there is none */
-#define COST_DIVISOR 200ull         /* 0.5 %: as much of the time may go into measuring the base again */
-#define RECORD_COST_NS 200u         /* of one record, measured on the machines at hand and rounded up */
-#define PAIRS_FREE 2u               /* so many windows on the base whatever they cost: else short programs are never known */
+#define REFRESH_NS 1000000000ull    /* a value is reported again, and measured again on the allocation, so often */
+#define AGAIN_NS 40000000ull        /* the same while there is no value */
+#define COST_DIVISOR 200ull         /* 0.5 %: at most this part of the time goes into measuring the base again */
+#define RECORD_COST_NS 200u         /* one record, measured on the machines at hand and rounded up */
+#define PAIRS_FREE 2u               /* so many on the base whatever they cost: else short programs are never measured */
 #define BASE_LONGEST_NS 200000000ull
-#define WINDOW_MORE 48u             /* records, where those of the usual window do not show a period; doubled until there is one */
+#define WINDOW_MORE 48u             /* records, if those of the usual window show no period; doubled until they show one */
 #define WINDOW_MOST 192u
 #define WINDOW_LONGEST_NS 100000000ull
-#define BASE_SOME 4u                /* base where one processor would take longer */
+#define BASE_SOME 4u                /* base if one processor would take longer */
 #define WAITED_DIVISOR 20u          /* 5 %: a window in which threads waited longer for their processors is not used */
 #define NEWS_PERCENT 10u
 #define RETRY_MAX_NS 250000000ull   /* after windows that were disturbed */
 #define AGREE_PERCENT 15u
 #define AGREE_TIMES 2u
-#define MOST_PERCENT 125u           /* more than so much of the processors' number is no speedup */
+#define MOST_PERCENT 125u           /* a speedup above so much of the number of processors is an error */
 #define SLOW_MILLI 1250u
 #define SIZES 4u
-#define RECENT 4u                   /* times of a region that say how fast it is now */
+#define RECENT 4u                   /* times of a region that tell its present speed */
 
 struct followed {
     uintptr_t function;
@@ -49,14 +50,14 @@ struct followed {
     uint32_t best_size[SIZES], best_ns[SIZES]; /* its fastest RECENT at a size */
 };
 
-/* Of the helper thread only. */
+/* Only the helper thread uses these. */
 static struct {
     struct followed followed[FOLLOWED];
     uint32_t epoch, size;           /* the allocation that `now` belongs to */
-    uint32_t base;                  /* team that `base` belongs to */
+    uint32_t base;                  /* the team that `base` belongs to */
     uint64_t began, next, base_at, said_at, cost, poll;
-    uint32_t said, last, agree;     /* thousandths: reported last, found last; how often in a row that was much the same */
-    uint64_t opened, waited, retry; /* when a window was opened; what threads had waited for then; after a bad one */
+    uint32_t said, last, agree;     /* thousandths: reported last, found last; how often in a row it was much the same */
+    uint64_t opened, waited, retry; /* ns: time of opening; time threads had waited until then; pause after a bad one */
     uint32_t pairs;                 /* windows on the base so far */
     uint32_t samples;
     bool wants_base;
@@ -120,7 +121,7 @@ static bool differs(uint32_t a, uint32_t b, uint32_t percent)
     return (uint64_t)less * (100 + percent) < (uint64_t)more * 100;
 }
 
-/* Thousandths; 0 = not known. `*disperse` if it should not be believed at once. */
+/* The speedup in thousandths; 0 = not known. `*disperse` if it should not be believed at once. */
 static uint32_t speedup(bool *disperse)
 {
     uint64_t sequential = state.elapsed - state.in_regions, on_base = 0, on_now = 0, known = 0, all = 0;
@@ -136,7 +137,7 @@ static uint32_t speedup(bool *disperse)
             on_base += it->calls * (uint64_t)nm_times_low(&it->base, LEAST, disperse);
         }
     }
-    /* What may not be resized, or has not been measured, must not matter much. */
+    /* Regions that may not be resized, or have not been measured, must not matter much. */
     if (on_now == 0 || known * 4 < all * 3)
         return 0;
     uint64_t result = (sequential + on_base * state.base) * 1000 / (sequential + on_now);
@@ -159,11 +160,11 @@ static void conclude(uint64_t now, uint32_t processors)
     uint32_t milli = state.size == 1 || state.team == 1 ? 1000 : speedup(&disperse);
     if (!milli)
         return;
-    /* Slower than it could be: something hinders it that the counters do not show. It may pass, or
-     * hold for the base, too. */
+    /* The program is slower than it could be: something hinders it that the counters do not show.
+     * That may pass, or hold for the base, too. */
     disperse |= nm_client.page->analyzer.stretch_milli > SLOW_MILLI;
-    /* Much the same twice, or once more where single times say little: a first value that is wrong
-     * may cost a program its processors. */
+    /* The value is much the same twice, or three times if single times say little: a wrong first
+     * value may cost a program its processors. */
     state.agree = state.last && !differs(state.last, milli, AGREE_PERCENT) ? state.agree + 1 : 0;
     state.last = milli;
     bool settled = state.size == 1 || state.agree >= (disperse ? AGREE_TIMES : 1);
@@ -178,8 +179,8 @@ static void conclude(uint64_t now, uint32_t processors)
 /* -- Windows
  * ---------------------------------------------------------------------------------------------- */
 
-/* The pace of iterations against the best ever, where regions say nothing because their work
- * varies. */
+/* The time of an iteration divided by the shortest ever, in thousandths, for programs whose regions
+ * say nothing because their work varies. */
 static uint32_t stretch_of_iteration(uint32_t size)
 {
     uint64_t *best = &state.best_iteration[size % SIZES];
@@ -192,7 +193,8 @@ static uint32_t stretch_of_iteration(uint32_t size)
     return (uint32_t)(state.iteration * 1000 / *best);
 }
 
-/* The regions' present pace against the best ever at this size. */
+/* The present times of the regions divided by the shortest ever at this size, in thousandths; 0 =
+ * not known. */
 static uint32_t stretch(uint32_t size)
 {
     uint64_t now = 0, best = 0, varying = 0;
@@ -217,7 +219,7 @@ static uint32_t stretch(uint32_t size)
     return best ? (uint32_t)(now * 1000 / best) : 0;
 }
 
-/* Its first record is warm-up: it may have woken the team, or sent it to sleep. */
+/* The first record of a window is warm-up: it may have woken the team, or sent it to sleep. */
 static void digest(uint64_t now)
 {
     const struct nm_record *records = nm_window.records;
@@ -285,7 +287,7 @@ static bool has_base(void)
     return known * 4 >= all * 3;
 }
 
-/* One processor, unless that would take too long. */
+/* The base is one processor, unless that would take too long. */
 static uint32_t choose_base(void)
 {
     bool quick = state.size <= BASE_SOME || state.in_regions * state.size <= BASE_LONGEST_NS;
@@ -308,7 +310,7 @@ static void open_window(uint32_t size, uint32_t target)
     nm_generation++;
 }
 
-/* A window on the allocation is done: is one on the base wanted? */
+/* Decides whether a window on the base follows a window on the allocation. */
 static bool base_is_due(uint64_t now)
 {
     if (state.size <= 1 || nm_window.team <= 1 || state.in_held * 4 > state.in_regions)
@@ -322,7 +324,7 @@ static bool base_is_due(uint64_t now)
     return !has_base() || ((state.wants_base || now - state.base_at >= REFRESH_NS) && affordable);
 }
 
-/* What a full window says, and what comes next. */
+/* Uses a full window, and decides what comes next; returns the nanoseconds until the next tick. */
 static uint64_t go_on(uint64_t now, uint32_t processors)
 {
     bool was_base = nm_window.size != 0;
@@ -371,7 +373,7 @@ uint64_t nm_analyzer_tick(void)
     if (window == NM_WINDOW_FULL)
         return go_on(now, count);
     if (window == NM_WINDOW_OPEN) {
-        /* Nobody runs regions: look less and less often. */
+        /* No thread runs regions: look less and less often. */
         state.poll = state.poll < POLL_MAX_NS ? state.poll * 2 : POLL_MAX_NS;
         return state.poll;
     }

@@ -1,9 +1,9 @@
 /* analyzer.h - the SelfAnalyzer: speedup of a program's regions and of its outer iteration,
  * measured while it runs.
  *
- * The helper thread opens a window; the root thread records the regions that it runs meanwhile,
- * until the window is full; the helper draws conclusions. While no window is open the root thread
- * does nothing for this: a region's plan is settled as ever.
+ * The helper thread opens a window; the root thread records the regions that it runs, until the
+ * window is full; the helper then computes the speedup. While no window is open the root thread
+ * does nothing for the analyzer, and a region's plan is settled as ever.
  */
 #ifndef NUMAESTRO_ANALYZER_H
 #define NUMAESTRO_ANALYZER_H
@@ -17,30 +17,30 @@ enum nm_window_state { NM_WINDOW_CLOSED, NM_WINDOW_OPEN, NM_WINDOW_FULL };
 struct nm_record {
     uintptr_t function;     /* the region's outlined function */
     uint64_t enter, leave;  /* CLOCK_MONOTONIC */
-    bool held;              /* it keeps its size: measured only to know how much it matters */
+    bool held;              /* it keeps its size: measured only to know how much of the time it takes */
     bool disturbed;         /* something else ran on the program's processors meanwhile */
-    bool gap_disturbed;     /* the same, since the record before; or that was a phase of its own */
+    bool gap_disturbed;     /* the same for the time since the record before; or that was a phase of its own */
 };
 
 /* Written by the helper while CLOSED or FULL, by the root thread while OPEN. */
 struct nm_window {
     _Atomic uint32_t state;
-    uint32_t epoch;         /* of the decision in force, all the time */
+    uint32_t epoch;         /* of the decision in force during the whole window */
     uint32_t size;          /* team of the regions that follow the allocation; 0 = as many as the allocation says */
     uint32_t target;        /* records after which it is full, 0 = when there are enough */
     uint32_t team;          /* the largest team of a region in it */
     uint32_t count, good;   /* records, and undisturbed ones among them */
-    uint64_t good_ns;       /* time of the latter */
+    uint64_t good_ns;       /* time of the undisturbed ones */
     uint64_t switches;      /* at the latest look */
     bool spoiled;           /* the allocation changed, or was shared */
-    struct nm_record now;   /* of the region that runs: here, so that a plan stays small */
+    struct nm_record now;   /* record of the region that runs: here, so that a plan stays small */
     uint32_t now_team, now_number; /* its team, and the window it began in */
     uint32_t number;        /* of this window */
     struct nm_record records[NM_RECORDS];
 };
 extern struct nm_window nm_window __attribute__((visibility("hidden")));
 
-/* region.c: regions of the primary root follow the allocation, and can be compared. */
+/* region.c: regions of the primary root follow the allocation, and so can be compared. */
 extern _Atomic bool nm_teams_follow __attribute__((visibility("hidden")));
 
 static inline bool nm_window_is_open(void)
@@ -49,7 +49,7 @@ static inline bool nm_window_is_open(void)
 }
 
 /* window.c, root thread */
-uint32_t nm_window_size(uint32_t team, bool held);     /* of a region that would have this team */
+uint32_t nm_window_size(uint32_t team, bool held);     /* for a region that would have this team */
 void nm_window_begin(uintptr_t function, uint32_t team, bool held);
 void nm_window_end(void);
 uint64_t nm_window_switches(void);                      /* times that a thread of this process was put aside for another */
@@ -59,24 +59,25 @@ uint64_t nm_window_switches(void);                      /* times that a thread o
 uint64_t nm_analyzer_tick(void);                        /* nanoseconds until it wants to be called again */
 void nm_analyzer_in_child(void);
 
-/* estimate.c: what the recorded times say; pure */
+/* estimate.c: computes with the recorded times only */
 #define NM_KEPT 32u
 
 /* The latest times of a region at one size. */
 struct nm_times {
     uint32_t ns[NM_KEPT];
-    uint32_t count; /* ever; the latest NM_KEPT are there */
+    uint32_t count; /* all so far; the latest NM_KEPT are stored */
 };
 
 void nm_times_add(struct nm_times *times, uint64_t ns);
-/* The lower quartile; 0 if there are fewer than `least`. `disperse`: the median is far above it. */
+/* The lower quartile of the times in ns; 0 if there are fewer than `least`. `disperse`: the median
+ * is far above it. */
 uint32_t nm_times_low(const struct nm_times *times, uint32_t least, bool *disperse);
-/* The same of the latest `latest` only; 0 if there are not so many. */
+/* The same of the latest `latest` times only; 0 if there are not so many. */
 uint32_t nm_times_recent(const struct nm_times *times, uint32_t latest);
-/* Length of the sequence of regions that repeats in the window, 0 = none. */
+/* Number of regions in the sequence that repeats in the window, 0 = none. */
 uint32_t nm_period(const struct nm_record *records, uint32_t count);
-/* Lower quartile of the time from a region to the same one in the next iteration, 0 if there are
- * too few. */
+/* Lower quartile of the time in ns from a region to the same one in the next iteration, 0 if there
+ * are too few. */
 uint64_t nm_iteration(const struct nm_record *records, uint32_t count, uint32_t period);
 
 #endif

@@ -1,14 +1,14 @@
-/* estimate.c - what recorded times say: low quantiles, and the sequence of regions that repeats.
- * Pure; nothing here measures.
+/* estimate.c - computes low quantiles of recorded times, and finds the sequence of regions that
+ * repeats. Nothing here measures.
  *
- * Means are useless where the operating system interrupts now and then: a lower quartile separates
- * regions that scale from those that do not, a mean does not. A minimum would favour whichever size
- * has more samples.
+ * The operating system interrupts a program now and then, and that makes means useless: a lower
+ * quartile separates regions that scale from those that do not, a mean does not. A minimum would
+ * favour the size that has more samples.
  */
 #include "analyzer.h"
 
 #define DISPERSE_PERCENT 15u
-#define REPEATS 3u /* a sequence must repeat so often to be taken for an iteration */
+#define REPEATS 3u /* repetitions from which on a sequence is taken for an iteration */
 
 static void sort(uint64_t *values, uint32_t count)
 {
@@ -49,9 +49,9 @@ uint32_t nm_times_recent(const struct nm_times *times, uint32_t latest)
     return nm_times_low(&some, latest, NULL);
 }
 
-/* Is a region as long as the one a period before it? Of most pairs, because some may be disturbed.
- * A region whose work varies in the course of a longer iteration is not, unless the period is that
- * iteration. */
+/* Whether a region is as long as the one a period before it, for most pairs, because some may be
+ * disturbed. A region whose work varies in the course of a longer iteration is not, unless the
+ * period is that iteration. */
 static bool times_repeat(const struct nm_record *records, uint32_t from, uint32_t count, uint32_t period)
 {
     uint32_t alike = 0, pairs = 0;
@@ -69,7 +69,7 @@ static bool times_repeat(const struct nm_record *records, uint32_t from, uint32_
 uint32_t nm_period(const struct nm_record *records, uint32_t count)
 {
     for (uint32_t period = 1; period * REPEATS <= count; period++) {
-        /* The beginning may belong to what went before. */
+        /* The first records may belong to an earlier phase. */
         uint32_t from = count - (count / period < 2 * REPEATS ? period * REPEATS : count / 2);
         bool repeats = true;
         for (uint32_t i = from + period; i < count && repeats; i++)
@@ -97,7 +97,7 @@ static uint64_t iteration_of(const struct nm_record *records, uint32_t count, ui
     return values[found / 4];
 }
 
-/* A long iteration may never be undisturbed; how much that may matter is the caller's affair. */
+/* A long iteration may never be undisturbed; the caller decides how much that matters. */
 uint64_t nm_iteration(const struct nm_record *records, uint32_t count, uint32_t period)
 {
     uint64_t undisturbed = period > 0 ? iteration_of(records, count, period, true) : 0;

@@ -1,9 +1,9 @@
 /* gomp.c - the entry points of libgomp that open a parallel region, as gcc calls them.
  *
  * Each finds the caller's runtime by the outlined function and settles the plan. A team with more
- * threads than processors is folded in user space where that can be (gomp_inside.c); else the
- * runtime runs the region, and each member is known to be in a pass, so that it can be folded at a
- * later barrier.
+ * threads than processors is folded in user space if it can be (gomp_inside.c). Otherwise the
+ * runtime runs the region and each member keeps a record of the pass, so that the team can be
+ * folded at a later barrier.
  */
 #include "whole.h"
 
@@ -15,7 +15,7 @@ typedef void (*runtime_fn)(nm_outlined, void *, unsigned, long, long, long, unsi
 
 enum { STATIC, DYNAMIC, GUIDED, NM_DYNAMIC, NM_GUIDED, RUNTIME, NM_RUNTIME, MAYBE_NM_RUNTIME };
 
-/* A region as it was called. */
+/* A region with the arguments of its call. */
 struct call {
     struct nm_pass pass;
     nm_outlined function;
@@ -26,7 +26,7 @@ struct call {
     long from, to, step, chunk;
 };
 
-/* Cannot happen in a program that was linked: then the region is run by the one thread there is. */
+/* This cannot happen in a program that was linked: then the one thread there is runs the region. */
 static __attribute__((noinline)) void alone(nm_outlined function, void *data)
 {
     function(data);
@@ -55,14 +55,13 @@ static void combined_sections(struct nm_pass *pass, uint32_t number)
     call->function(call->data);
 }
 
-/* What the runtime calls in each member instead of the program's function. */
+/* The runtime calls this in each member instead of the program's function. */
 static void member(void *pass)
 {
     nm_pass_member(pass, 0);
 }
 
-/* The region's team is run by fewer kernel threads than it has members. False: it is to be run by
- * the runtime. */
+/* Fewer kernel threads than members run the region's team. False: the runtime is to run it. */
 static __attribute__((noinline)) bool fold(struct call *call, const struct nm_plan *plan, unsigned flags)
 {
     enum nm_fold_why why = nm_whole_refused(call->pass.runtime, plan->members);
@@ -72,8 +71,8 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
     return false;
 }
 
-/* How a region goes on after it was planned: folded (nothing is left to do), or by the runtime with
- * `*function` and `*data`. */
+/* Folds a region after it was planned (true: nothing is left to do), or prepares it for the
+ * runtime, with `*function` and `*data`. */
 static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned flags, nm_outlined *function, void **data)
 {
     if (NM_UNLIKELY(!call->pass.runtime->gomp)) {
@@ -82,13 +81,13 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         return false;
     }
     if (NM_UNLIKELY(!plan->quick && !plan->managed))
-        return false; /* nested in a region or task that nobody counts in, where no team is held */
+        return false; /* nested in a region or task in which no thread counts barriers and no team is held */
     if (NM_UNLIKELY(plan->fold)) {
         if (NM_LIKELY(fold(call, plan, flags)))
             return true;
         nm_whole_dissolve();
     } else if (NM_UNLIKELY(nm_whole_is_held())) {
-        nm_whole_dissolve(); /* also for one thread: it could not be dissolved inside of that region */
+        nm_whole_dissolve(); /* also for one thread: inside that region the team could not be dissolved */
     }
     if (plan->members > 1 && nm_self.root == NM_PRIMARY) {
         call->pass.body = plain;
@@ -140,7 +139,7 @@ SHIM_EXPORT void GOMP_parallel(nm_outlined function, void *data, unsigned thread
     nm_leave(plan);
 }
 
-/* Task reductions are set up by the runtime together with the team. */
+/* The runtime sets task reductions up together with the team. */
 SHIM_EXPORT unsigned GOMP_parallel_reductions(nm_outlined function, void *data, unsigned threads, unsigned flags)
 {
     struct nm_region *region = nm_region_of((void *)function);

@@ -1,16 +1,16 @@
-/* gomp_inside.c - libgomp's constructs inside a region whose team is folded, and its team that is
- * held open.
+/* gomp_inside.c - carries out libgomp's constructs inside a region whose team is folded, and holds
+ * a team of libgomp open.
  *
- * A folded team waits at nm_fold_barrier where libgomp has a barrier; what libgomp does besides the
- * waiting (handing out work, freeing work shares, choosing the thread of a single) it goes on
- * doing, by its own entries that do not wait. Tasks are run by the context that makes them, at
- * once, which OpenMP allows for every task; so none is left at a barrier. Whatever else waits
- * inside libgomp (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
+ * A folded team waits at nm_fold_barrier where libgomp has a barrier. libgomp still hands out work,
+ * frees work shares and chooses the thread of a single, by its own entries that do not wait. The
+ * context that makes a task runs it at once, which OpenMP allows for every task; so none is left at
+ * a barrier. Other constructs that wait inside libgomp (ordered, doacross) wait in the kernel, and
+ * fold/watch.c gives the team back.
  *
- * Outside of regions libgomp must not know of the team that is held. All that it keeps for a thread
- * is in its thread-local storage; so the root has two copies of that, and one of them is in force.
- * Every question and every construct in sequential code is then answered as without us, also when
- * it comes through dlsym.
+ * Outside of regions libgomp must not notice the held team. All its state of a thread is in
+ * thread-local storage; so the root has two copies of that, and one of them is in force. libgomp
+ * then answers every question and carries out every construct in sequential code as without us,
+ * also if the program found the function by dlsym.
  */
 #include "whole.h"
 
@@ -70,8 +70,8 @@ void nm_gomp_find(struct nm_runtime *runtime, void *handle)
     if (count == RUNTIMES)
         return;
     struct nm_gomp *g = &known[count++];
-    /* Also for those that are not there: NULL. POSIX wants a function's address to pass through an
-     * object pointer. */
+    /* Also for functions that are not there: NULL. POSIX wants a function's address to pass through
+     * an object pointer. */
 #define FIND(field, name) *(void **)&g->field = dlsym(handle, "GOMP_" name)
     FIND(barrier, "barrier");
     FIND(barrier_cancel, "barrier_cancel");
@@ -118,8 +118,8 @@ static void switch_state(bool inside)
 static void held_member(void *unused)
 {
     (void)unused;
-    /* A limit of threads may have made the team smaller: then it is none of ours, and all see
-     * that. */
+    /* A limit of threads may have made the team smaller: then the shim cannot use it, and all
+     * members see that. */
     if ((uint32_t)held.runtime->get_num_threads() != held.members)
         return;
     nm_fold_member((uint32_t)held.runtime->get_thread_num());
@@ -137,8 +137,8 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
     dl_iterate_phdr(find_storage, &storage);
     if (!storage.at || storage.bytes > STATE_BYTES)
         return false;
-    /* So that libgomp keeps the thread's settings in memory of their own from now on, also those
-     * made in sequential code. */
+    /* Makes libgomp keep the thread's settings in memory of their own from now on, also those made
+     * in sequential code. */
     runtime->set_num_threads(runtime->get_max_threads());
     held.runtime = runtime;
     held.at = storage.at;
@@ -151,7 +151,7 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
     switch_state(false);
     if (runtime->get_level() == 0)
         return true;
-    /* It keeps more of a thread than we know: never again. */
+    /* libgomp keeps more state of a thread than we know: never hold a team again. */
     switch_state(true);
     nm_whole_dissolve();
     runtime->whole = false;
@@ -184,7 +184,8 @@ bool nm_gomp_starts_loops(const struct nm_runtime *runtime)
 
 void nm_gomp_start_loop(const struct nm_runtime *runtime, int kind, long from, long to, long step, long chunk)
 {
-    /* libgomp's numbers of the schedules; without a place for the first chunk none is taken. */
+    /* libgomp's numbers of the schedules; libgomp takes no first chunk if it is given no place for
+     * it. */
     static const long schedules[] = {
         [STATIC] = 1, [DYNAMIC] = 2, [GUIDED] = 3, [NM_DYNAMIC] = 2, [NM_GUIDED] = 3, [RUNTIME] = 0, [NM_RUNTIME] = 0,
         [MAYBE_NM_RUNTIME] = 0};
@@ -260,7 +261,7 @@ SHIM_EXPORT bool GOMP_barrier_cancel(void)
 END(loop)
 END(sections)
 
-/* The one who executes the construct comes to the barrier at its end, the others at its
+/* The member that executes the construct comes to the barrier at its end, the others at its
  * beginning. */
 SHIM_EXPORT void *GOMP_single_copy_start(void)
 {
@@ -277,13 +278,13 @@ SHIM_EXPORT void *GOMP_single_copy_start(void)
     }
     if (!g)
         return runtime ? REAL(GOMP_single_copy_start)() : NULL;
-    /* A change to the runtime's barriers is due before the runtime waits; who executes the
-     * construct has then changed early. */
+    /* A change to the runtime's barriers is due before the runtime waits; the member that executes
+     * the construct has then changed early. */
     if (member->pass && member->pass->runtime == runtime && member->pass->change_at == member->barriers + 1)
         nm_pass_change(member, member->pass);
     void *data = g->single_copy_start();
-    /* It has been to the barrier. A change that it announced only now could come too late for
-     * others. */
+    /* This member has been to the barrier. A change that it announced only now could come too late
+     * for others. */
     if (data && member->pass && member->pass->runtime == runtime)
         member->barriers++;
     return data;
@@ -303,7 +304,7 @@ SHIM_EXPORT void GOMP_single_copy_end(void *data)
     }
 }
 
-/* Sections. Those inside a region may talk to each other as those of `parallel sections` may. */
+/* Sections. Those inside a region may communicate, as those of `parallel sections` may. */
 
 SHIM_EXPORT unsigned GOMP_sections_start(unsigned count)
 {
@@ -328,7 +329,7 @@ SHIM_EXPORT void GOMP_ordered_start(void)
 {
     struct nm_runtime *runtime;
     const struct nm_gomp *g = gomp_at(__builtin_return_address(0), &runtime);
-    /* Whose turn it is libgomp knows, and waits for in the kernel. */
+    /* libgomp knows which member's turn it is, and waits for that in the kernel. */
     if (nm_will_meet(&nm_member, runtime))
         nm_watch_give_back(NM_WHY_TASKS);
     if (g)
@@ -341,8 +342,8 @@ SHIM_EXPORT void GOMP_ordered_start(void)
 
 #define TASKLOOP_IF (1u << 10) /* libgomp's flag: the `if` clause, if any, is true */
 
-/* Nobody else can run them. With more than one processor that wastes some: the runtime does better
- * then. */
+/* No other thread can run the tasks. With more than one processor that wastes some, and the runtime
+ * does better. */
 static inline bool at_once(const struct nm_runtime *runtime)
 {
     if (!nm_will_meet(&nm_member, runtime))

@@ -1,8 +1,8 @@
-/* hooks.c - the moments at which libraries come and go, and the last words at exit.
+/* hooks.c - acts when libraries come and go, and prints a hint at exit.
  *
- * dlopen looks at its return address to know who calls (RUNPATH, namespaces): so the real one is
- * jumped to, not called. This file must be compiled with optimisation, and a test checks that a
- * plugin's RUNPATH still works.
+ * dlopen reads its return address to find the caller's object (RUNPATH, namespaces). So the shim
+ * jumps to the real dlopen, it does not call it. This file must be compiled with optimisation, and
+ * a test checks that a plugin's RUNPATH still works.
  */
 #include "whole.h"
 
@@ -21,7 +21,7 @@ void *nm_next_symbol(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-/* A library with a setter is there: the helper attaches and looks after it. */
+/* If a library with a setter is there, the helper attaches and looks after it. */
 static void look_for_setters(void)
 {
     int saved = errno;
@@ -37,7 +37,7 @@ static dlopen_fn before_dlopen(void)
     static _Atomic(dlopen_fn) real;
     if (!real)
         real = (dlopen_fn)nm_next_symbol("dlopen");
-    /* What the previous call loaded is complete now. */
+    /* The library that the previous call loaded is complete now. */
     look_for_setters();
     return real;
 }
@@ -62,7 +62,7 @@ static int count_removed(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* dlclose without looking what it did; for handles of our own, which are never the last. */
+/* dlclose without the checks of ours; for handles of our own, which are never the last. */
 int nm_dlclose(void *handle)
 {
     static int (*_Atomic real)(void *);
@@ -84,8 +84,8 @@ SHIM_EXPORT int dlclose(void *handle)
     return result;
 }
 
-/* Threads of ours and the manager's processes count for the same limit as the program's, where the
- * user is the same. */
+/* Our threads and the manager's processes count for the same limit as the program's, if the user is
+ * the same. */
 static void say_no_room(void)
 {
     static atomic_bool said;
@@ -107,8 +107,8 @@ SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribut
     static _Atomic(create_fn) real;
     if (!real)
         real = (create_fn)nm_next_symbol("pthread_create");
-    /* A library that was loaded a moment ago makes its pool: the only sign of it when nothing is
-     * loaded afterwards. */
+    /* A library that was loaded a moment ago makes its pool: this is the only sign of it when
+     * nothing is loaded afterwards. */
     look_for_setters();
     int error = real(thread, attributes, start, argument);
     if (NM_LIKELY(error != EAGAIN))
@@ -127,7 +127,7 @@ __attribute__((constructor)) static void at_start(void)
     look_for_setters();
 }
 
-/* Only where a person looks on: a script that compares stderr must not see us. */
+/* Only if a person looks on: a script that compares stderr must not see us. */
 __attribute__((destructor)) static void at_exit(void)
 {
     const char *wish = getenv("NUMAESTRO_HINTS");

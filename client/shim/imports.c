@@ -1,8 +1,8 @@
 /* imports.c - whether a region of this process may contain sections.
  *
- * Teams with sections keep their size also where others follow. The compiler calls the runtime to
- * give sections out, so a program without that import has none. clang gives out its loops of 32-bit
- * numbers by the same entry.
+ * Teams with sections keep their size even if other teams follow the allocation. Compiled code
+ * calls the runtime to give sections out, so a program without that import has none. clang's code
+ * gives out its loops of 32-bit numbers by the same entry.
  *
  * Undefined symbols stand before all others in an object's dynamic symbol table, and the GNU hash
  * table says where the others begin. An object without that table counts as one that may have
@@ -53,8 +53,8 @@ static bool gives_out_sections(const char *name, uintptr_t address, void *data)
     return strcmp(name, "__kmpc_for_static_init_4") == 0 || strncmp(name, "GOMP_sections", 13) == 0;
 }
 
-/* How many symbols to look at. The table of an object that exports nothing does not tell; linkers
- * put the strings behind the symbols. */
+/* The number of symbols to look at. The table of an object that exports nothing does not say it;
+ * there the strings' place does, because linkers put them behind the symbols. */
 static size_t count_of(const struct tables *tables)
 {
     uint32_t undefined = tables->gnu_hash[1];
@@ -75,8 +75,8 @@ static bool imports(const struct tables *tables, const struct question *question
     return count == 0;
 }
 
-/* The runtimes call each other by these names, and we forward them: no program's regions are in
- * there. */
+/* The runtimes call each other by these names, and we forward them: they contain no region of a
+ * program. */
 static bool is_apart(const char *name)
 {
     static const char *const names[] = {"libgomp", "libomp", "libiomp5", "libnumaestro", "linux-vdso", "ld-linux"};

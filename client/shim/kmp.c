@@ -2,12 +2,12 @@
  * and flang call them.
  *
  * Each finds the caller's runtime by the outlined function and settles the plan. A team with more
- * threads than processors is folded in user space where that can be (kmp_inside.c); else the
- * runtime runs the region, and each member is known to be in a pass, so that it can be folded at a
- * later barrier.
+ * threads than processors is folded in user space if it can be (kmp_inside.c). Otherwise the
+ * runtime runs the region and each member keeps a record of the pass, so that the team can be
+ * folded at a later barrier.
  *
- * __kmpc_fork_call is variadic, and every argument is a pointer. They are passed on through the
- * smallest bucket that holds them: surplus arguments of a variadic call are never looked at.
+ * __kmpc_fork_call is variadic, and every argument is a pointer. The shim passes them on through
+ * the smallest bucket that holds them: the callee never reads surplus arguments of a variadic call.
  */
 #include "whole.h"
 
@@ -24,12 +24,12 @@ typedef void (*fork_fn)(void *, int32_t, nm_microtask, ...);
 #define ARGUMENTS_FEW 4
 #define ARGUMENTS_MAX 1024
 
-/* A region as it was called. */
+/* A region with the arguments of its call. */
 struct call {
     struct nm_pass pass;
     nm_microtask task;
     int32_t count;
-    bool asks; /* its members find out the order of reductions first */
+    bool asks; /* its members first find out the order of reductions */
     void *const *arguments; /* filled up to a bucket's size */
 #if defined(__x86_64__)
     uint32_t mxcsr;
@@ -70,11 +70,11 @@ static void pass_on(fork_fn fork, void *place, nm_microtask task, int32_t count,
         fork(place, count, task, A256(0), A256(256), A256(512), A256(768));
 }
 
-/* The threads of a region begin with the rounding modes of the one that opened it, and that one
- * goes on with them: as libomp has it on this processor. */
+/* The threads of a region begin with the rounding modes of the thread that opened it, and that
+ * thread keeps them afterwards: libomp does the same on this processor. */
 
 #if defined(__x86_64__)
-#define MXCSR_FLAGS 0x3fu /* what has happened, not what is wanted */
+#define MXCSR_FLAGS 0x3fu /* flags that record past exceptions; not settings */
 
 static void keep_modes(struct call *call)
 {
@@ -112,15 +112,14 @@ static void plain(struct nm_pass *pass, uint32_t number)
     invoke(call->task, &gtid, &tid, call->count, call->arguments);
 }
 
-/* What the runtime calls in each member instead of the program's function. */
+/* The runtime calls this in each member instead of the program's function. */
 static void member(int32_t *gtid, int32_t *tid, struct call *call)
 {
     nm_kmp_gtid = *gtid;
     nm_pass_member(&call->pass, (uint32_t)*tid);
 }
 
-/* The region's team is run by fewer kernel threads than it has members. False: it is to be run by
- * the runtime. */
+/* Fewer kernel threads than members run the region's team. False: the runtime is to run it. */
 static __attribute__((noinline)) bool fold(struct call *call, const struct nm_plan *plan)
 {
     enum nm_fold_why why = nm_whole_refused(call->pass.runtime, plan->members);
@@ -133,12 +132,13 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
     return false;
 }
 
-/* Regions inside of a teams construct belong to its own small teams. */
+/* Regions inside of a teams construct belong to that construct's small teams. */
 static __thread uint32_t teams __attribute__((tls_model("initial-exec")));
 
 static void push(struct nm_runtime *runtime, void *place, const struct nm_plan *plan)
 {
-    /* Also what the program pushed: adopting may have opened a region that took it. */
+    /* Pushes also a size that the program has pushed itself: adopting may have opened a region that
+     * took it. */
     if (plan->team)
         runtime->push_num_threads(place, runtime->global_thread_num(place), (int32_t)plan->team);
 }
@@ -162,7 +162,7 @@ static __attribute__((noinline)) void go_on(const struct nm_plan *plan, struct n
     call.pass.real_barrier = nm_kmp_real_barrier;
     if (NM_UNLIKELY(plan->fold) && NM_LIKELY(fold(&call, plan)))
         return;
-    /* The runtime would take this region for one inside of the team that is held. */
+    /* The runtime would take this region for one inside of the team that is held open. */
     if (NM_UNLIKELY(nm_whole_is_held()))
         nm_whole_dissolve();
     push(runtime, place, plan);
@@ -178,7 +178,7 @@ static __attribute__((noinline)) void go_on(const struct nm_plan *plan, struct n
     }
 }
 
-/* `arguments` are filled up to the size of the bucket. */
+/* The array `arguments` has the size of the bucket. */
 static inline void go(struct nm_runtime *runtime, struct nm_region *region, void *place, nm_microtask task, int32_t count,
                       void *const *arguments)
 {

@@ -1,4 +1,4 @@
-/* kmp.h - libomp's constructs, as they were found in a runtime. For the files kmp_*.c only.
+/* kmp.h - libomp's constructs, as the shim found them in a runtime. For the files kmp_*.c only.
  */
 #ifndef NUMAESTRO_KMP_H
 #define NUMAESTRO_KMP_H
@@ -31,20 +31,20 @@ struct nm_kmp {
     void (*end_serialized)(void *, int32_t);
     void *static_init[4]; /* by the loop variable's type: 32 bits, the same unsigned, 64 bits, the same unsigned */
     _Atomic int loops;    /* static loops whose division was compared with libomp's; -1: libomp divides all */
-    _Atomic int keeps_size; /* what becomes of a pushed size at a serialized region: 1 = it stays, -1 = it is gone, 0 = not known */
+    _Atomic int keeps_size; /* whether a pushed size outlasts a serialized region: 1 = it stays, -1 = it is gone, 0 = not known */
 };
 
-/* ident_t: the place in the source that a call comes from. */
+/* ident_t: the place in the source from which a call comes. */
 struct nm_kmp_ident {
     int32_t reserved, flags, reserved2, reserved3;
     const char *source;
 };
 extern struct nm_kmp_ident nm_kmp_place __attribute__((visibility("hidden"))); /* of our own calls */
 
-/* kmp_order.c: the order of a reduction in the team of this pass; false: its members reduce one
+/* kmp_order.c: true if the team of this pass reduces in a known tree; false: its members reduce one
  * after the other. */
 bool nm_kmp_reduces_in_tree(const struct nm_pass *pass, const void *data, nm_combine combine);
-/* By the root, when all have come: everybody's data is combined into the root's. */
+/* The root calls this when all have come: combines the data of all members into the root's. */
 void nm_kmp_combine_all(const struct nm_pass *pass, void **data, nm_combine combine);
 
 /* kmp_loops.c */

@@ -1,11 +1,11 @@
-/* kmp_inside.c - libomp's constructs inside a region whose team is folded, and its team that is
- * held open.
+/* kmp_inside.c - carries out libomp's constructs inside a region whose team is folded, and holds a
+ * team of libomp open.
  *
- * A folded team waits at nm_fold_barrier where libomp has a barrier; what libomp does besides the
- * waiting (handing out work, choosing the thread of a single) it goes on doing. libomp finds a
- * thread by a thread-local number, which follows the context. Tasks are run by the context that
- * makes them, at once, as the compiler does it for `if(0)`. Whatever else waits inside libomp
- * (ordered, doacross) waits in the kernel, and fold/watch.c gives the team back.
+ * A folded team waits at nm_fold_barrier where libomp has a barrier. libomp still hands out work
+ * and chooses the thread of a single. libomp finds a thread by a thread-local number, which follows
+ * the context. The context that makes a task runs it at once, as compiled code does for `if(0)`.
+ * Other constructs that wait inside libomp (ordered, doacross) wait in the kernel, and fold/watch.c
+ * gives the team back.
  *
  * A team that is held open is one real region of libomp, whose members wait in nm_fold_member.
  * kmp_outside.c keeps sequential code from noticing it.
@@ -22,7 +22,7 @@ static struct nm_kmp known[RUNTIMES]; /* runtime->inside is one of them */
 
 __thread int32_t nm_kmp_gtid;
 
-/* Between the two halves of a construct. */
+/* State between the two halves of a construct. */
 static __thread struct {
     enum { NO_REDUCTION, IN_TREE, BEFORE_BARRIER } reduction;
     uint32_t flushes;
@@ -71,11 +71,11 @@ static struct {
     struct nm_runtime *runtime;
     uint32_t members;
     int max_threads; /* at the opening */
-    int changed_to;  /* by somebody who does not call by name, in sequential code */
+    int changed_to;  /* set in sequential code by a caller that does not call by name */
     bool asks, spun;
 } held;
 
-static _Atomic bool settings_inside; /* a member has changed what belongs to its region only */
+static _Atomic bool settings_inside; /* a member has changed a setting that belongs to its region only */
 
 void nm_kmp_settings(void)
 {
@@ -89,8 +89,8 @@ static void held_member(int32_t *gtid, int32_t *tid, ...)
     struct nm_runtime *runtime = held.runtime;
     uint32_t number = (uint32_t)*tid;
     nm_kmp_gtid = *gtid;
-    /* A limit of threads may have made the team smaller: then it is none of ours, and all see
-     * that. */
+    /* A limit of threads may have made the team smaller: then the shim cannot use it, and all
+     * members see that. */
     if ((uint32_t)runtime->get_num_threads() != held.members)
         return;
     if (held.asks)
@@ -108,7 +108,7 @@ static void enter(void *unused)
     runtime->fork_call(&nm_kmp_place, 0, held_member);
     if (held.changed_to)
         runtime->set_num_threads(held.changed_to);
-    /* What was set meanwhile was the team's. */
+    /* Settings made while the team was open went to the team, not to sequential code. */
     if (runtime->spins != held.spun && runtime->set_blocktime)
         runtime->set_blocktime(runtime->spins ? runtime->blocktime : 0);
 }
@@ -186,9 +186,9 @@ SHIM_EXPORT int32_t __kmpc_cancel_barrier(void *place, int32_t gtid)
     return 0;
 }
 
-/* A member that flushes again and again is likely to wait for what another one writes: pipelines
- * are made so. Others that could run go before it then. Where that is wrong, one flush in so many
- * costs a switch. */
+/* A member that flushes again and again is likely to wait for a value that another one writes, as
+ * the members of pipelines do. Other members that could run go before it then. Where this guess is
+ * wrong, one flush in FLUSHES_A_TURN costs a switch. */
 #define FLUSHES_A_TURN 8u
 
 SHIM_EXPORT void __kmpc_flush(void *place)
@@ -215,8 +215,8 @@ static void before_sequential(const struct nm_runtime *runtime)
 
 static void *reduced[NM_FOLD_MEMBERS]; /* each member's data */
 
-/* Everybody's data is combined into the root's. The root returns while the others wait for another
- * meeting. */
+/* Combines the data of all members into the root's. The root returns while the others wait for
+ * another meeting. */
 static int32_t reduce_in_tree(const struct nm_pass *pass, void *data, nm_combine combine)
 {
     uint32_t number = nm_context_self->number;
@@ -287,7 +287,7 @@ SHIM_EXPORT void __kmpc_end_reduce(void *place, int32_t gtid, void *lock)
     if (reduction == IN_TREE) {
         nm_fold_barrier(nm_context_self);
     } else if (reduction == BEFORE_BARRIER) {
-        /* Gives back the lock of the reduction first. The member may have to wait for its own
+        /* Gives the lock of the reduction back first: the member may have to wait for its own
          * carrier at the barrier, and that carrier may be running a member that waits for the
          * lock. */
         k->end_reduce_nowait(place, gtid, lock);
@@ -339,7 +339,7 @@ SHIM_EXPORT void *__kmpc_copyprivate_light(void *place, int32_t gtid, void *data
     return pass->copied;
 }
 
-/* Whose turn it is libomp knows, and waits for in the kernel. */
+/* libomp knows which member's turn it is, and waits for that in the kernel. */
 
 SHIM_EXPORT void __kmpc_ordered(void *place, int32_t gtid)
 {
@@ -365,8 +365,8 @@ SHIM_EXPORT void __kmpc_doacross_wait(void *place, int32_t gtid, const int64_t *
 
 /* Tasks */
 
-/* Nobody else can run them. With more than one processor that wastes some: the runtime does better
- * then. */
+/* No other thread can run the tasks. With more than one processor that wastes some, and the runtime
+ * does better. */
 static inline bool at_once(const struct nm_runtime *runtime)
 {
     if (!nm_will_meet(&nm_member, runtime))
@@ -376,8 +376,8 @@ static inline bool at_once(const struct nm_runtime *runtime)
     return true;
 }
 
-/* As the compiler does it for a task that is not to be put off. The second word of a task is its
- * function. */
+/* Calls the same functions as compiled code does for a task that is not to be put off. The second
+ * word of a task is its function. */
 static void do_task(const struct nm_kmp *k, void *place, int32_t gtid, void *task)
 {
     nm_routine routine = ((nm_routine *)task)[1];
@@ -448,7 +448,7 @@ SHIM_EXPORT void __kmpc_taskloop_5(void *place, int32_t gtid, void *task, int32_
     nm_task_end(begun);
 }
 
-/* What sequential code runs between two calls of the runtime. */
+/* Tasks and regions that sequential code runs between two calls of the runtime. */
 
 static void begin_alone(void)
 {
@@ -481,7 +481,7 @@ SHIM_EXPORT void __kmpc_omp_task_complete_if0(void *place, int32_t gtid, void *t
     end_alone();
 }
 
-/* Regions whose `if` clause is false: one thread, within its own code. */
+/* Regions whose `if` clause is false: the compiled code runs them itself with one thread. */
 
 static void see_size(int32_t *gtid, int32_t *tid, int *size, struct nm_runtime *runtime)
 {
@@ -490,15 +490,15 @@ static void see_size(int32_t *gtid, int32_t *tid, int *size, struct nm_runtime *
         *size = runtime->get_num_threads();
 }
 
-/* `if(0) num_threads(3)`: some versions give the 3 to the next real region, others drop it. Each is
- * asked once. */
+/* `if(0) num_threads(3)`: some versions give the 3 to the next real region, others drop it. The
+ * shim asks each version once. */
 static bool keeps_size(struct nm_runtime *runtime, int32_t gtid)
 {
     struct nm_kmp *k = &known[runtime->inside - known];
     if (k->keeps_size == 0 && runtime->get_level() == 0) {
         int asked = runtime->get_max_threads() == 1 ? 2 : 1, size = 0;
         uint32_t pushed = nm_self.pushed;
-        nm_self.pushed = 0; /* libomp comes by here again for a team of one */
+        nm_self.pushed = 0; /* libomp calls this function again for a team of one */
         runtime->push_num_threads(&nm_kmp_place, gtid, asked);
         k->serialized(&nm_kmp_place, gtid);
         k->end_serialized(&nm_kmp_place, gtid);

@@ -1,11 +1,11 @@
-/* kmp_loops.c - how a static loop is divided among the members of a folded team.
+/* kmp_loops.c - divides a static loop among the members of a folded team.
  *
- * libomp's answer follows from the member's number and the team's size alone. Builds with
- * assertions (Debian's, Ubuntu's) format a line of text for each answer all the same, and a folded
- * team asks N times on one processor. So the shim answers its members. It compares its first
- * answers with the runtime's; if one differs, that runtime divides all loops from then on. So it
- * does after KMP_SCHEDULE or kmp_set_defaults, which choose another rule, and where a tool wants to
- * hear of loops.
+ * libomp's answer depends only on the member's number and the team's size. Builds with assertions
+ * (Debian's, Ubuntu's) still format a line of text for each answer, and a folded team asks N times
+ * on one processor. So the shim answers its members. It compares its first answers with the
+ * runtime's; if one differs, that runtime divides all loops from then on. The runtime also divides
+ * all loops after KMP_SCHEDULE or kmp_set_defaults, which choose another rule, and while a tool
+ * listens to loops.
  */
 #include "kmp.h"
 
@@ -17,7 +17,7 @@ enum {
     WORK_SECTIONS = 0x400 /* ident_t.flags: this "loop" gives out sections */
 };
 
-/* So many answers are compared. */
+/* Number of answers that are compared. */
 #define COMPARED 256
 
 void nm_kmp_find_loops(struct nm_runtime *runtime, struct nm_kmp *k)
@@ -26,7 +26,7 @@ void nm_kmp_find_loops(struct nm_runtime *runtime, struct nm_kmp *k)
                                         "__kmpc_for_static_init_8u"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         k->static_init[i] = nm_runtime_symbol(runtime, names[i]);
-    /* libomp has one of its own that says that there is no tool. */
+    /* libomp has a function of this name itself, which says that there is no tool. */
     void *tool = dlsym(RTLD_DEFAULT, "ompt_start_tool");
     bool watched = tool && nm_runtime_base((uintptr_t)tool) != runtime->base;
     k->loops = getenv("KMP_SCHEDULE") || watched ? -1 : 0;
@@ -46,7 +46,7 @@ static inline bool answers(const struct nm_runtime *runtime, const struct nm_kmp
            atomic_load_explicit(&k->loops, memory_order_relaxed) >= 0;
 }
 
-/* An answer was compared. Where another member has ended it meanwhile, it stays so. */
+/* Counts a comparison. If another member has ended the comparing meanwhile, it stays ended. */
 static void compared(struct nm_kmp *k, bool equal)
 {
     int so_far = atomic_load_explicit(&k->loops, memory_order_relaxed);
@@ -92,7 +92,7 @@ static void compared(struct nm_kmp *k, bool equal)
         struct nm_kmp *k = runtime ? runtime->inside : NULL;                                                            \
         if (NM_UNLIKELY(nm_kmp_is_outside_of(runtime)))                                                                 \
             nm_whole_dissolve();                                                                                        \
-        /* Whoever holds a section may wait for another one. */                                                         \
+        /* A member with a section may wait for another one. */                                                         \
         if (NM_UNLIKELY(place && (((int32_t *)place)[1] & WORK_SECTIONS)))                                              \
             nm_self.sections++;                                                                                         \
         if (!runtime)                                                                                                   \

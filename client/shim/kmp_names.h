@@ -1,10 +1,10 @@
-/* kmp_names.h - what libomp exports, by what it means for a team that is held open.
+/* kmp_names.h - the functions that libomp exports, by their effect on a team that is held open.
  *
- * NM_KMP_LOOKS: sequential code may call it, and it looks at the calling thread's team. The team
- * that is held is dissolved first. NM_KMP_SETS: the same, and it changes what members of a team
- * take over. NM_KMP_..._FORTRAN: there is a name with `_` too. Functions with wrappers of their own
- * are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that imports
- * anything else of libomp is not folded in user space.
+ * NM_KMP_LOOKS: sequential code may call it, and it looks at the calling thread's team. The shim
+ * dissolves the held team first. NM_KMP_SETS: the same, and it changes settings that members of a
+ * team take over. NM_KMP_..._FORTRAN: there is a name with `_` too. Functions with wrappers of
+ * their own are in kmp.c, kmp_inside.c and told.c; harmless ones in kmp_outside.c. A program that
+ * imports anything else of libomp is not folded in user space.
  */
 #ifndef NUMAESTRO_KMP_NAMES_H
 #define NUMAESTRO_KMP_NAMES_H

@@ -1,9 +1,10 @@
-/* kmp_order.c - which member's data libomp combines with which other's.
+/* kmp_order.c - learns in which order libomp combines the data of a team's members, and repeats
+ * that order.
  *
- * Large teams reduce in a tree, within a barrier; which ones do depends on the version. Which
- * member's data is combined with which other's decides the last bits of a floating-point sum. So
- * libomp is asked once for each team size: a reduction of its own tells the order, and ours repeats
- * it.
+ * libomp reduces large teams in a tree, within a barrier; the version decides which teams are
+ * large. The order in which members' data are combined decides the last bits of a floating-point
+ * sum. So the shim asks libomp once for each team size: it runs a reduction of its own, notes the
+ * order, and folded teams repeat it.
  */
 #include "kmp.h"
 
@@ -20,7 +21,7 @@ static struct order {
     } pair[NM_FOLD_MEMBERS];
 } orders[ORDERS];
 
-/* What libomp's reduction of ours finds: each member writes its own line only. */
+/* The results of our own reduction: each member writes only its own line. */
 static struct {
     uint16_t first, last, next; /* member numbers plus one */
 } found[NM_FOLD_MEMBERS];
@@ -60,7 +61,7 @@ static void record(void *into, void *from)
     found[parent].last = (uint16_t)(child + 1);
 }
 
-/* A member's data is complete before it is combined with its parent's. */
+/* libomp combines a member's data with its parent's when the member's own are complete. */
 static void write_down(struct order *order, uint32_t parent)
 {
     for (uint32_t child = found[parent].first; child; child = found[child - 1].next) {
@@ -79,7 +80,7 @@ void nm_kmp_ask_for_order(struct nm_runtime *runtime, int32_t gtid, uint32_t num
         k->end_reduce_nowait(&nm_kmp_place, gtid, lock);
     struct order *order = order_of(runtime, members);
     if (number == 0 && order && !order->known) {
-        /* A limit of threads makes teams smaller: those are not folded. */
+        /* A limit of threads makes teams smaller; such teams are not folded. */
         if ((uint32_t)runtime->get_num_threads() == members)
             write_down(order, 0);
         order->tree = order->pairs > 0;

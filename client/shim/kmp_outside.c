@@ -1,12 +1,12 @@
 /* kmp_outside.c - libomp's functions as sequential code calls them while a team is held open.
  *
- * libomp keeps what it knows of a thread in its heap, so it takes the root for a member of the team
- * that is held, also outside of the program's regions. Every function of libomp that looks at the
- * team is therefore exported here too. The frequent questions are answered as sequential code
- * expects. All others dissolve the team before the runtime sees the call.
+ * libomp keeps its state of a thread in its heap, so it takes the root for a member of the held
+ * team even outside of the program's regions. The shim therefore exports every function of libomp
+ * that looks at the team. It answers the frequent questions as sequential code expects. All others
+ * dissolve the team before the runtime sees the call.
  *
  * Their signatures differ and do not matter: a stub keeps all registers that carry arguments and
- * jumps to the runtime's function. Unless a team is held, and the root outside of it, that is two
+ * jumps to the runtime's function. If no team is held, or the root is inside it, a stub costs two
  * loads and a jump.
  */
 #include "whole.h"
@@ -20,8 +20,8 @@
 
 #define RUNTIMES 4
 
-/* A function of the runtimes. `real` is set while there is one runtime only; it stands first
- * because stubs know it by that. */
+/* A function of the runtimes. `real` is set while there is only one runtime; it stands first
+ * because the stubs read it there. */
 struct nm_slot {
     void *_Atomic real;
     const char *name;
@@ -33,11 +33,11 @@ struct nm_slot {
 };
 
 _Atomic bool nm_kmp_outside;
-static struct nm_runtime *_Atomic holder; /* whose team is held open; valid while nm_kmp_outside */
+static struct nm_runtime *_Atomic holder; /* the runtime whose team is held open; valid while nm_kmp_outside */
 
 void nm_kmp_hold(struct nm_runtime *runtime, bool outside)
 {
-    /* The root reads what it wrote; other threads are never outside of a team that is held. */
+    /* The root reads its own store; no other thread is ever outside of a held team. */
     atomic_store_explicit(&holder, runtime, memory_order_relaxed);
     atomic_store_explicit(&nm_kmp_outside, outside, memory_order_relaxed);
 }
@@ -74,14 +74,14 @@ static struct nm_slot *const slots[] = {
 
 #define SLOTS (sizeof slots / sizeof *slots)
 
-/* There are several runtimes now. */
+/* Called when there are several runtimes. */
 void nm_kmp_forget_slots(void)
 {
     for (size_t i = 0; i < SLOTS; i++)
         slots[i]->real = NULL;
 }
 
-/* A weak reference of a program without a runtime has become one to us. */
+/* A weak reference of a program without a runtime has become a reference to us. */
 static long nobody(void)
 {
     return 0;
@@ -112,7 +112,7 @@ static void *real_of(struct nm_slot *slot, struct nm_runtime *runtime)
     return real;
 }
 
-/* Where a stub jumps to; `place` is its return address. */
+/* Finds the function to which a stub jumps; `place` is the stub's return address. */
 __attribute__((visibility("hidden"), used)) void *nm_kmp_resolve(struct nm_slot *slot, const void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
@@ -237,7 +237,8 @@ static __attribute__((noinline)) int answer(struct nm_slot *slot, const void *pl
 #define ANSWER_FORTRAN(function, outside) ANSWER(function, outside) ANSWER(function##_, outside)
 NM_KMP_ANSWERS(ANSWER_FORTRAN)
 
-/* What else may be imported of libomp: it looks at no team, or has a wrapper here. */
+/* The other names that a program may import of libomp: the function looks at no team, or has a
+ * wrapper here. */
 
 static bool is_one_of(const char *const *names, size_t count, const char *name)
 {
@@ -292,7 +293,7 @@ static bool is_runtimes(const char *name)
     return false;
 }
 
-/* `data` is the runtime's load address. */
+/* Whether the shim does not know this name; `data` is the runtime's load address. */
 static bool is_unknown(const char *name, uintptr_t object, void *data)
 {
     if (!is_runtimes(name))
@@ -311,11 +312,11 @@ static bool is_unknown(const char *name, uintptr_t object, void *data)
         if (is_harmless(plain))
             return false;
     }
-    /* gcc's entries are libgomp's as a rule, and then none of our business here. */
+    /* gcc's entries belong to libgomp as a rule, and then they do not matter here. */
     return strncmp(name, "GOMP_", 5) != 0 || nm_runtime_base(object) == (uintptr_t)data;
 }
 
-/* What the user told the runtime may make it keep more of a region than we know. */
+/* The user's settings may make the runtime keep more state of a region than the shim knows. */
 static bool is_told_otherwise(void)
 {
     static const char *const unusual[] = {
@@ -325,7 +326,7 @@ static bool is_told_otherwise(void)
     for (size_t i = 0; i < sizeof unusual / sizeof *unusual; i++)
         if (getenv(unusual[i]))
             return true;
-    /* Members would have another answer than sequential code. */
+    /* Members would get another answer than sequential code. */
     const char *list = getenv("OMP_NUM_THREADS");
     return list && strchr(list, ',');
 }
@@ -345,7 +346,7 @@ static void at_end(void)
 
 static _Atomic bool more_loaded = true;
 
-/* Its constructors may call the runtime by names that we do not know. */
+/* A new library's constructors may call the runtime by names that we do not know. */
 void nm_kmp_more_loaded(void)
 {
     more_loaded = true;
@@ -363,8 +364,8 @@ bool nm_kmp_ready(struct nm_runtime *runtime)
     static bool first = true;
     if (first) {
         first = false;
-        /* libomp holds its own locks while a process forks, and ends its threads at exit: we come
-         * before it. */
+        /* libomp holds its own locks while a process forks, and ends its threads at exit: the
+         * shim's handlers come before its own. */
         pthread_atfork(before_fork, NULL, NULL);
         atexit(at_end);
         if (!HAS_STUBS || is_told_otherwise())

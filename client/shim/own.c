@@ -1,12 +1,12 @@
-/* own.c - calls that are about the kernel thread that makes them, or that do not go together with
- * folding.
+/* own.c - wraps calls that act on the kernel thread that makes them, and calls that do not go
+ * together with folding.
  *
- * A member of a folded team is not on a certain kernel thread. Where it asks for something that the
+ * A member of a folded team is not on a fixed kernel thread. If it asks for something that the
  * kernel keeps for each thread (signal masks, alternate stacks, affinity, priority), it first goes
- * to its own, and stays there for the rest of the region; the function of the region is known by
- * then, and its next executions are left to the kernel from the start. In sequential code the root
- * is on its own kernel thread anyway; calls that visit every thread of the process dissolve the
- * team there.
+ * to its own, and stays there for the rest of the region. The shim remembers the region's function,
+ * and leaves its next executions to the kernel from the start. In sequential code the root is on
+ * its own kernel thread anyway; calls that visit every thread of the process dissolve the team
+ * there.
  */
 #include "whole.h"
 
@@ -20,7 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The C library's own function. Looked up once; two threads at once find the same. */
+/* The C library's own function. Looked up once; if two threads look it up at once, they find the
+ * same. */
 #define REAL(name)                                                                                                      \
     ({                                                                                                                  \
         static void *_Atomic known;                                                                                     \
@@ -54,10 +55,10 @@ ABOUT_THREAD(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *
 ABOUT_THREAD(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *param), (pid, policy, param))
 ABOUT_THREAD(int, sched_setparam, (pid_t pid, const struct sched_param *param), (pid, param))
 
-/* A jump out of a signal handler puts back a mask, too; the thread is its own already where one was
- * set. */
+/* A jump out of a signal handler puts back a mask, too. It needs no wrapper: a thread that has set
+ * a mask is on its own kernel thread already. */
 
-/* Calls about another thread: if it is a member, it goes to its own kernel thread. */
+/* For calls about another thread: if that is a member, it goes to its own kernel thread. */
 static void send_home(pthread_t thread)
 {
     uint32_t number;
@@ -93,7 +94,7 @@ SHIM_EXPORT int pthread_kill(pthread_t thread, int number)
     return 0;
 }
 
-/* Every member that can be is on its own kernel thread then. */
+/* Waits so long for all members to be on their own kernel threads. */
 #define ALL_HOME_NS 2000000000ull
 
 static void all_home(void)
@@ -122,14 +123,15 @@ ABOUT_ALL(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effectiv
 ABOUT_ALL(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))
 ABOUT_ALL(setgroups, (size_t count, const gid_t *groups), (count, groups))
 
-/* What the program may keep: the number of the thread that the member is to everybody. */
+/* The program may keep this number: it is the member's own thread id, which all other programs
+ * see. */
 SHIM_EXPORT pid_t gettid(void)
 {
     struct nm_context *me = nm_context_self;
     return NM_UNLIKELY(me != NULL) ? nm_fold_carrier(me->number)->tid : (pid_t)syscall(SYS_gettid);
 }
 
-/* The C library would read what the kernel wrote for the thread that is parked. */
+/* The C library would read an area that the kernel wrote for the parked thread. */
 SHIM_EXPORT int sched_getcpu(void)
 {
     if (NM_LIKELY(!nm_context_self))
@@ -154,7 +156,7 @@ SHIM_EXPORT int pthread_mutexattr_setprotocol(pthread_mutexattr_t *attributes, i
     return REAL(pthread_mutexattr_setprotocol)(attributes, protocol);
 }
 
-/* Rights to keys of memory protection are a register that is not switched. */
+/* The rights to keys of memory protection are in a register that is not switched. */
 extern int pkey_alloc(unsigned flags, unsigned rights);
 SHIM_EXPORT int pkey_alloc(unsigned flags, unsigned rights)
 {

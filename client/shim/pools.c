@@ -1,11 +1,11 @@
-/* pools.c - the threads of the runtimes' pools when the allocation changes: they sleep, spin, or
- * move.
+/* pools.c - makes the threads of the runtimes' pools sleep, spin, or move when the allocation
+ * changes.
  *
- * These are the hooks that src/adopt.c and src/helper.c call. A region's own size is region.c's.
+ * src/adopt.c and src/helper.c call these hooks. region.c decides the size of a region.
  */
 #include "whole.h"
 
-/* Before threads are moved to fewer processors. */
+/* Runs before threads are moved to fewer processors. */
 static void before_vacate(uint32_t count, bool root)
 {
     for (struct nm_runtime *r = nm_runtime_next(NULL); r; r = nm_runtime_next(r)) {
@@ -24,8 +24,8 @@ static void before_vacate(uint32_t count, bool root)
     }
 }
 
-/* The threads of the pools, as far as they were seen, and those that are about to run a folded
- * team; the helper moves everything else. */
+/* Moves the threads of the pools that were seen, and those that are about to run a folded team; the
+ * helper moves all others. */
 static void move_pool(const struct nm_cpuset *set)
 {
     for (uint32_t i = 1; nm_fold_is_open() && i < nm_least(nm_client.count, nm_fold_members()); i++)
@@ -36,7 +36,7 @@ static void move_pool(const struct nm_cpuset *set)
                 nm_move_thread(r->roll[i], set);
 }
 
-/* Where new pages go has changed, and only a thread itself can change that. */
+/* The place of new pages has changed, and each thread has to change its own policy. */
 static void tell_pool(void)
 {
     if (nm_self.root != NM_PRIMARY || nm_self.depth != 0 || nm_roots() != 1)
@@ -46,8 +46,8 @@ static void tell_pool(void)
             nm_tell_pool(r, r->pool);
 }
 
-/* The team whose threads shall part now that there are more processors, 0 = none. A whole team is
- * never called up in part: libgomp would end the other threads, and lose their data. */
+/* The team whose threads shall part because there are more processors now, 0 = none. A whole team
+ * is never called up in part: libgomp would end the other threads, and lose their data. */
 static uint32_t parts_now(const struct nm_runtime *runtime, uint32_t before, uint32_t count)
 {
     uint32_t most = runtime->pool_ever;
@@ -58,7 +58,7 @@ static uint32_t parts_now(const struct nm_runtime *runtime, uint32_t before, uin
     return most <= count && most > before ? most : 0;
 }
 
-/* When the decision is in force. */
+/* Runs when the decision is in force. */
 static void after(uint32_t count, uint32_t flags, bool root)
 {
     static uint32_t before = UINT32_MAX; /* under the adoption lock */
@@ -71,7 +71,8 @@ static void after(uint32_t count, uint32_t flags, bool root)
         if (alone && team > 1)
             nm_spread_pool(r, team, &nm_client.cpuset);
         else if (!between && !r->kmp && r->pool > 1)
-            /* One long region: nobody will come by an entry to let its threads spin again. */
+            /* The region is long: its threads come to no entry point at which they could begin to
+             * spin again. */
             nm_spin_for(r, r->pool > count || (flags & NM_FLAG_SHARED));
     }
     before = count;
@@ -86,7 +87,7 @@ static uint32_t runtimes_found(void)
     return bits;
 }
 
-/* For the hello only: the manager knows the answer from then on. */
+/* For the hello only: the manager knows this from then on. */
 static uint32_t threads_max(void)
 {
     uint32_t max = nm_setters_max();

@@ -1,8 +1,8 @@
-/* region.c - what the size of a parallel region may be, and its bookkeeping.
+/* region.c - decides the size of a parallel region, and keeps its records.
  *
  * Nearly every region takes the short way of shim.h (nm_quick_enter): a handful of loads and four
  * stores to lines that only this thread writes; no system call, no lock, no allocation, no
- * read-modify-write. Here is the long way.
+ * read-modify-write. This file is the long way.
  */
 #include "../src/message.h"
 #include "whole.h"
@@ -40,8 +40,8 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }
 
-/* Threads that the manager takes for the largest team of this program; it does not give out more
- * processors. */
+/* The threads that the manager takes for the largest team of this program; it gives out no more
+ * processors than that. */
 static _Atomic uint32_t told_threads;
 
 void nm_team_told(uint32_t threads)
@@ -49,13 +49,13 @@ void nm_team_told(uint32_t threads)
     told_threads = threads ? threads : UINT32_MAX;
 }
 
-/* A program that began with a team of one, or with few, goes on with more. */
+/* A program that began with a team of one, or of few, now opens a larger one. */
 static __attribute__((noinline)) void tell_team(uint32_t threads)
 {
     told_threads = threads;
     if (!nm_helper_runs())
         nm_helper_start();
-    /* A program that asks for processors by itself knows better. */
+    /* A program that asks for processors itself knows better. */
     if (nm_client.page->request.requested == 0)
         nm_notice(NM_TEAM, threads, 0);
 }
@@ -118,7 +118,7 @@ static void make_root_key(void)
     pthread_key_create(&root_key, root_gone);
 }
 
-/* False for a pool thread of the runtime, which opens a nested region. */
+/* False for a pool thread of the runtime, whose regions are nested. */
 static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
 {
     if (runtime->get_level() != 0)
@@ -132,13 +132,13 @@ static bool become_root(struct nm_thread *self, struct nm_runtime *runtime)
     return true;
 }
 
-/* First region of the process, or a new decision. */
+/* Handles the first region of the process, or a new decision. */
 static __attribute__((noinline)) void catch_up(struct nm_runtime *runtime)
 {
     if (!runtime->threads_max)
         runtime->threads_max = (uint32_t)runtime->get_max_threads();
-    /* A program of one thread has nothing to fold, and a second thread would cost it: malloc begins
-     * to lock. */
+    /* A program of one thread has nothing to fold, and a second thread would slow it down: malloc
+     * begins to lock. */
     if (!nm_client.attached && !nm_client.tried && (runtime->threads_max == 1 || !nm_helper_attach()))
         nm_attach(false);
     nm_adopt(true);
@@ -152,7 +152,7 @@ static __attribute__((noinline)) void pool_grows(struct nm_runtime *runtime, uin
 }
 
 /* Whether regions of the calling thread may have another size than the program gives them. Only the
- * program and its user can know. `*why` is the objection, where one of them allows it. */
+ * program and its user can know. `*why` is the reason against it, if one of them allows it. */
 static bool may_follow(struct nm_runtime *runtime, uint32_t flags, enum nm_held_by *why)
 {
     if (flags & NM_FLAG_RESIZE_NEVER) {
@@ -168,7 +168,8 @@ static bool may_follow(struct nm_runtime *runtime, uint32_t flags, enum nm_held_
     return !runtime->fixed;
 }
 
-/* The helper measures the speedup of programs whose teams follow; it may have waited for that. */
+/* The helper measures the speedup of programs whose teams follow the allocation; it may have waited
+ * for such a team. */
 static void teams_follow(struct numaestro_page *page)
 {
     atomic_store_explicit(&page->root.follows, 1, memory_order_relaxed);
@@ -176,7 +177,7 @@ static void teams_follow(struct numaestro_page *page)
         nm_futex_wake(&page->manager.epoch);
 }
 
-/* The part of the page that the quick way leaves alone. */
+/* Writes the part of the page that the quick way leaves alone. */
 static void say(struct numaestro_page *page, uint32_t max, enum nm_held_by why)
 {
     atomic_store_explicit(&page->root.team_max, max, memory_order_relaxed);
@@ -194,7 +195,7 @@ static void count_region(struct numaestro_page *page, const struct nm_plan *plan
         atomic_store_explicit(&page->root.held, page->root.held + 1, memory_order_relaxed);
 }
 
-/* Remember the plan for nm_quick_enter. */
+/* Remembers the plan for nm_quick_enter. */
 static void settle(struct nm_region *region, uint32_t generation, uint32_t pass_on, uint32_t bits)
 {
     region->settled = (uint64_t)generation << 32 | (uint64_t)pass_on << NM_SETTLED_TEAM | bits;
@@ -218,7 +219,7 @@ uint32_t nm_count_for_root(void)
     return nm_share_of_root(atomic_load_explicit(&nm_client.count, memory_order_relaxed));
 }
 
-/* A region of one thread: regions in it are nested, and its settings end with it. */
+/* Plans a region of one thread: regions in it are nested, and its settings end with it. */
 static struct nm_plan alone(struct nm_thread *self, struct nm_plan plan)
 {
     self->depth = 1;
@@ -231,8 +232,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     struct nm_thread *self = &nm_self;
     struct nm_plan plan = {.team = asked, .members = asked, .region = region};
     if (NM_UNLIKELY(self->depth > 0)) {
-        /* Nested, opened by the same thread. Had we not made the outer team one thread, this one
-         * would be serialized. */
+        /* A nested region, opened by the same thread. If we had not made the outer team one thread,
+         * the runtime would serialize this one. */
         if (asked == 0 && self->serialized)
             plan.team = plan.members = 1;
         return plan;
@@ -247,15 +248,15 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         catch_up(runtime);
         page = nm_client.page;
     }
-    /* For a root that was in a long region when the decision was carried out for it, and for a
-     * second one. */
+    /* For a root that was in a long region when another thread carried the decision out, and for a
+     * second root. */
     nm_memory_follow();
     uint32_t flags = atomic_load_explicit(&nm_client.flags, memory_order_relaxed);
     if (NM_UNLIKELY(flags & NM_FLAG_LENT))
         nm_back_from_sequential();
     uint32_t generation = nm_generation;
     bool primary = self->root == NM_PRIMARY;
-    /* Each thread has its own number, and a library may set it without our seeing it. */
+    /* Each thread has its own number, and a library may set it without our notice. */
     uint32_t own = asked ? asked : (uint32_t)runtime->get_max_threads();
     if (!asked && (primary || !runtime->threads_max))
         runtime->threads_max = own;

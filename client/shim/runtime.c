@@ -1,9 +1,8 @@
-/* runtime.c - which OpenMP runtime a caller means.
+/* runtime.c - finds the OpenMP runtime that a caller means.
  *
- * A preloaded symbol is hit by every object in the process, also by a Python wheel whose private
- * libgomp was loaded with RTLD_LOCAL; dlsym(RTLD_NEXT) would answer with nothing or with another
- * copy. So the runtime is looked up in the scope of the object that calls, and remembered by call
- * site.
+ * Every object in the process reaches a preloaded symbol, also a Python wheel whose private libgomp
+ * was loaded with RTLD_LOCAL; dlsym(RTLD_NEXT) would then find nothing, or another copy. So the
+ * shim looks the runtime up in the scope of the calling object, and remembers it by call site.
  */
 #include "whole.h"
 
@@ -43,7 +42,7 @@ static uintptr_t base_of(void *symbol)
     return symbol ? nm_object_of((uintptr_t)symbol, NULL) : 0;
 }
 
-/* `name` as the object of `address` would see it were this library not there. */
+/* The symbol `name` that the object of `address` would see if this library were not there. */
 static void *symbol_for(uintptr_t address, const char *name)
 {
     static const char own = 0;
@@ -67,8 +66,8 @@ static void *pinned_handle(void *symbol)
     Dl_info info;
     if (!dladdr(symbol, &info) || !info.dli_fname)
         return NULL;
-    /* Its functions are called for as long as the process lives. Distributions mark these libraries
-     * so anyway. */
+    /* The shim calls its functions for as long as the process lives. Distributions mark these
+     * libraries so anyway. */
     return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
@@ -128,8 +127,8 @@ static struct nm_runtime *known(uintptr_t base)
     return NULL;
 }
 
-/* libomp looks around once, at the first call that needs it: now, and under the user's own mask.
- * What it reads is that mask also when the manager moves this thread at this very moment
+/* libomp looks around once, at the first call that needs it: make it do so now, under the user's
+ * own mask. It reads that mask even if the manager moves this thread at this very moment
  * (syscall.c). */
 static void start_libomp(struct nm_runtime *r)
 {
@@ -159,7 +158,7 @@ static struct nm_runtime *make(uintptr_t base, void *symbol)
         nm_gomp_find(r, handle);
     }
     r->spins = true;
-    /* The user forbids it, or wrote a word that the runtime does not understand. */
+    /* The user forbids it, or set a value that the runtime does not understand. */
     r->fixed = getenv("OMP_DYNAMIC") && !(r->get_dynamic && r->get_dynamic());
     runtimes_count++;
     if (runtimes_count > 1)

@@ -1,8 +1,8 @@
-/* setter.c - libraries that have a setter of their own: OpenBLAS, BLIS, MKL, oneTBB.
+/* setter.c - steers libraries that have a setter of their own: OpenBLAS, BLIS, MKL, oneTBB.
  *
- * The setter is called with the allocation, never with more than the library would have used by
- * itself. A value that is not the one set last was set by the program: then the library is left
- * alone from there on.
+ * The shim calls the setter with the allocation, never with more than the library would use by
+ * itself. If the value is not the one that the shim set last, the program has set it: then the shim
+ * leaves the library alone from there on.
  */
 #include "shim.h"
 
@@ -15,14 +15,14 @@
 
 #define LIBRARIES_MAX 16
 
-struct control { /* tbb::detail::d1::global_control, as its ABI has it */
+struct control { /* tbb::detail::d1::global_control, in the layout of its ABI */
     size_t value;
     intptr_t reserved;
     int parameter; /* 0 = max_allowed_parallelism */
 };
 
 struct library {
-    void *handle; /* keeps it loaded: it is called from another thread than the one that may close it */
+    void *handle; /* keeps it loaded: one thread calls it while another may close it */
     uintptr_t base;
     uint32_t kind; /* NM_RUNTIME_* */
     void (*set)(int);
@@ -31,8 +31,8 @@ struct library {
     void (*destroy)(struct control *);
     struct control controls[2];
     int which; /* the control in force, -1 = none */
-    int own;   /* what the library would use by itself */
-    int last;  /* what it was when it was found, or what we set last */
+    int own;   /* the number of threads that the library would use by itself */
+    int last;  /* the number when it was found, or the one that we set last */
     bool left_alone;
 };
 
@@ -69,9 +69,9 @@ static bool is_listed(uintptr_t base)
     return false;
 }
 
-/* What the library would use without us. OpenBLAS has counted the processors of the allocation at
- * its start; unless the user said how many threads it shall have, it would have counted the user's
- * own. */
+/* The number of threads that the library would use without us. OpenBLAS has counted the processors
+ * of the allocation at its start. If the user has set no number of threads, it would have counted
+ * the processors of the user's own mask. */
 static int own_size(const struct library *library)
 {
     bool said = getenv("OPENBLAS_NUM_THREADS") || getenv("GOTO_NUM_THREADS") || getenv("OMP_NUM_THREADS");
@@ -119,7 +119,7 @@ struct names {
     unsigned long long adds;
 };
 
-/* dlopen must not be called from here: names are only collected. */
+/* dlopen must not be called from here: this function only collects names. */
 static int collect(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct names *names = data;

@@ -1,5 +1,5 @@
-/* shim.h - inside the preloaded library: which OpenMP runtime a caller means, and what a region's
- * size may be.
+/* shim.h - inside the preloaded library: finds the OpenMP runtime that a caller means, and decides
+ * a region's size.
  */
 #ifndef NUMAESTRO_SHIM_H
 #define NUMAESTRO_SHIM_H
@@ -12,8 +12,7 @@
 typedef void (*nm_outlined)(void *);
 typedef void (*nm_microtask)(int32_t *gtid, int32_t *tid, ...);
 
-/* Threads of a team whose ids are remembered; those beyond are moved by the helper a moment
- * later. */
+/* Threads of a team whose ids are remembered; the helper moves those beyond a moment later. */
 #define NM_ROLL 256
 
 /* One loaded OpenMP runtime. There may be several (each Python wheel brings its own libgomp);
@@ -46,7 +45,8 @@ struct nm_runtime {
     volatile uint64_t *spin_count;
     uint64_t spin_now;
     bool spins; /* waiting threads spin as on processors of their own */
-    /* The team size that the primary root would use by itself, at its latest long way. */
+    /* The team size that the primary root would use by itself, as of its latest region that took
+     * the long way. */
     _Atomic uint32_t threads_max;
     _Atomic uint32_t pool;      /* largest team since its threads were last sent to sleep */
     _Atomic uint32_t pool_ever; /* largest team so far */
@@ -55,7 +55,7 @@ struct nm_runtime {
     int (*get_max_active_levels)(void);
     const struct nm_gomp *gomp; /* libgomp's constructs */
     struct nm_kmp *inside;       /* libomp's */
-    bool whole;                 /* all is there that folding its teams in user space needs */
+    bool whole;                 /* it has everything that folding its teams in user space needs */
     _Atomic bool fixed;         /* OMP_DYNAMIC=false, or some thread called omp_set_dynamic(0) */
 };
 
@@ -66,7 +66,7 @@ enum nm_sizing {
     NM_KEEPS,  /* it has sections, or belongs to a BLAS library */
 };
 
-/* What is known of one parallel region, by its outlined function. */
+/* The record of one parallel region, by its outlined function. */
 struct nm_region {
     _Atomic uintptr_t function;
     struct nm_runtime *runtime;
@@ -74,8 +74,8 @@ struct nm_region {
      * generation << 32 | team to pass on << NM_SETTLED_TEAM | bits. */
     _Atomic uint64_t settled;
     _Atomic uint8_t sizing; /* enum nm_sizing */
-    /* Its latest execution came to no barrier inside: its team could change nowhere, so its members
-     * count no barriers. */
+    /* Its latest execution came to no barrier inside: its team could not change in the middle, so
+     * its members count no barriers. */
     _Atomic bool bare;
     _Atomic bool internal; /* the runtime's own: libomp has a team of hidden helpers, whose first thread waits in it for ever */
     struct nm_fold_memory fold;
@@ -90,30 +90,31 @@ struct nm_region {
 
 enum nm_root_kind { NM_NOT_ROOT, NM_PRIMARY, NM_SECONDARY };
 
-/* Per thread. */
+/* State of one thread. */
 struct nm_thread {
     uint32_t depth; /* regions of this thread as the opener, nested */
     uint8_t root;
-    bool is_main;       /* of a root: the process began with it */
+    bool is_main;       /* it is a root, and the process began with it */
     bool serialized;    /* we made this thread's present region a team of one */
     uint32_t pushed;    /* libomp: the size the program pushed for its next region, 0 = none */
     uint32_t sections;  /* `sections` constructs met in the region that this thread opened */
-    bool met;           /* it came to a barrier that nobody counts */
+    bool met;           /* it came to a barrier that no member counts */
 };
-/* Grows with everything that a settled plan depends on: decision, roots, the program's settings. */
+/* Grows with each change of anything that a settled plan depends on: decision, roots, the program's
+ * settings. */
 extern _Atomic uint32_t nm_generation __attribute__((visibility("hidden")));
 
 extern __thread struct nm_thread nm_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* What region_enter decided. */
+/* The decision of region_enter. */
 struct nm_plan {
     uint32_t team;    /* 0 = leave the program's own choice */
     uint32_t members; /* threads of the team; a limit of the runtime may lower it; 0 = not known */
     bool quick;   /* nm_quick_enter decided: nm_quick_leave ends it */
     bool managed; /* nm_region_leave has something to do */
     bool fold;    /* the primary root opens a team with more members than it has processors */
-    bool observe; /* whether there are sections in it is to be remembered */
-    bool timed; /* it is to be recorded in the analyzer's window */
+    bool observe; /* the shim is to remember whether there are sections in it */
+    bool timed; /* the analyzer's window records it */
     struct nm_region *region;
 };
 
@@ -127,8 +128,8 @@ struct nm_runtime *nm_runtime_next(struct nm_runtime *after);
 void nm_runtimes_flush(void);
 
 /* imports.c */
-bool nm_may_have_sections(void); /* some loaded object imports what gives out sections */
-/* Whether `says(name, address, data)` is true of anything that a loaded object other than the
+bool nm_may_have_sections(void); /* some loaded object imports the entry that gives out sections */
+/* Whether `says(name, address, data)` is true of any name that a loaded object other than the
  * runtimes imports, or may be. */
 bool nm_imports_any(bool (*says)(const char *name, uintptr_t address, void *data), void *data);
 
@@ -140,13 +141,13 @@ void nm_region_leave(struct nm_plan plan);
 uint32_t nm_count_for_root(void); /* processors for the regions of one thread; UINT32_MAX = no limit */
 uint32_t nm_share_of_root(uint32_t count); /* the same if the program had `count` */
 uint32_t nm_roots(void);                   /* threads that open outermost regions */
-void nm_team_told(uint32_t threads);       /* the manager knows of a team of so many; 0 = of any size */
+void nm_team_told(uint32_t threads);       /* tells the manager of a team of so many; 0 = of any size */
 
 #define NM_REGIONS 4096u /* power of two */
 extern struct nm_region nm_regions[NM_REGIONS] __attribute__((visibility("hidden")));
 
-/* Where libomp waits without spinning, a thread can be cancelled. So a thread that the program
- * made, and may cancel, spins there as it would without us; libomp yields while it does. */
+/* A thread can be cancelled where libomp waits without spinning. So a thread that the program made,
+ * and may cancel, spins there as it would without us; libomp yields while it does. */
 static inline bool nm_steers_waiting(const struct nm_runtime *runtime)
 {
     return !runtime->kmp || nm_self.is_main;
@@ -170,7 +171,8 @@ static inline struct nm_region *nm_region_of(void *function)
     return nm_region_find((uintptr_t)function);
 }
 
-/* Nearly every region: the primary root opens it, and nothing has changed since its latest plan. */
+/* Nearly every region takes this way: the primary root opens it, and nothing has changed since its
+ * latest plan. */
 static inline __attribute__((always_inline)) bool nm_quick_enter(struct nm_region *region, uint32_t asked, struct nm_plan *plan)
 {
     struct nm_thread *self = &nm_self;
@@ -183,7 +185,7 @@ static inline __attribute__((always_inline)) bool nm_quick_enter(struct nm_regio
                     atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) != epoch ||
                     asked != (settled & NM_SETTLED_ASKED ? team : 0) || self->depth != 0 || self->root != NM_PRIMARY))
         return false;
-    /* Another region may have had other needs. */
+    /* Another region may have set the other kind of waiting. */
     if (NM_UNLIKELY(settled & (region->runtime->spins ? NM_SETTLED_YIELDS : NM_SETTLED_SPINS)))
         return false;
     plan->team = team;
@@ -210,7 +212,7 @@ static inline void nm_quick_leave(void)
     atomic_store_explicit(&page->root.in_region, 0, memory_order_relaxed);
 }
 
-/* Every entry point goes through these two: the short way if it will do, else the long one. */
+/* Every entry point calls these two: they take the short way if they can, else the long one. */
 static inline __attribute__((always_inline)) struct nm_plan nm_enter(struct nm_runtime *runtime, struct nm_region *region, uint32_t asked)
 {
     struct nm_plan plan = {.quick = true, .region = region};

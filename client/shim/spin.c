@@ -1,13 +1,13 @@
-/* spin.c - how long the threads of a runtime spin before they sleep.
+/* spin.c - sets how long the threads of a runtime spin before they sleep.
  *
  * On processors of one's own spinning is right: a futex wake costs more than a short region. On
- * fewer processors than threads it keeps the thread that is waited for from running. Neither
- * runtime can know, because both look at their own threads only.
+ * fewer processors than threads, a spinning thread keeps the thread that it waits for from running.
+ * Neither runtime can know which case it is in, because both look at their own threads only.
  *
- * libgomp has no call for this. `numaestro run` starts the program with GOMP_SPINCOUNT=300089,
- * which means to libgomp what its default of 300000 means; the one aligned word of libgomp's data
- * with that value is its spin count. If there is not exactly one such word, nothing is ever
- * written.
+ * libgomp has no call to set its spin count. `numaestro run` starts the program with
+ * GOMP_SPINCOUNT=300089, which means to libgomp the same as its default of 300000; the one aligned
+ * word of libgomp's data with that value is its spin count. If there is not exactly one such word,
+ * the shim never writes anything.
  */
 #include "whole.h"
 
@@ -127,7 +127,7 @@ static void roll_call(void *runtime)
     enroll(runtime, (unsigned)((struct nm_runtime *)runtime)->get_thread_num());
 }
 
-/* The OS index of the `number`-th PU of `set`, counted round. */
+/* The OS index of the PU at position `number` of `set`, modulo the set's size. */
 static unsigned pu_at(const struct nm_cpuset *set, unsigned number)
 {
     unsigned total = 0;
@@ -153,7 +153,7 @@ struct spread {
 #define PART_PATIENCE_NS 1000000ull
 
 /* Each member goes to a PU of its own, and is then free again within the allocation. The root
- * thread gives way, rather than spins, until all have; from then on spinning is right again, also
+ * thread yields instead of spinning until all have gone; from then on spinning is right again, also
  * for the barrier that ends this region. */
 static void go_apart(void *data)
 {
@@ -175,9 +175,9 @@ static void go_apart(void *data)
     errno = saved;
 }
 
-/* A team that grows wakes threads which last ran on the processor it comes from. Were they put
- * there again, the root thread would spin at the barrier on the very processor that the thread it
- * waits for needs. So they part first. Called by the root thread, between regions, after all
+/* A team that grows wakes threads that last ran on the processor it comes from. If the kernel put
+ * them there again, the root thread would spin at the barrier on the very processor that the thread
+ * it waits for needs. So they part first. The root thread calls this between regions, after all
  * threads were allowed the new set. */
 void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_cpuset *set)
 {
@@ -189,7 +189,7 @@ void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_c
     ((parallel_fn)runtime->parallel)(go_apart, &spread, team, 0);
 }
 
-static struct nm_runtime *called; /* by the one root thread, under the adoption lock */
+static struct nm_runtime *called; /* set by the one root thread, under the adoption lock */
 
 static void roll_call_kmp(int32_t *gtid, int32_t *tid, ...)
 {
@@ -197,7 +197,7 @@ static void roll_call_kmp(int32_t *gtid, int32_t *tid, ...)
     enroll(called, (unsigned)*tid);
 }
 
-/* Every member of the team runs `gomp` or `kmp` once; false where that cannot be had without
+/* Every member of the team runs `gomp` or `kmp` once; false if the shim cannot do that without
  * harm. */
 static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm_microtask kmp)
 {
@@ -221,8 +221,8 @@ static bool each(struct nm_runtime *runtime, uint32_t team, nm_outlined gomp, nm
 }
 
 /* Threads that wait for the next region took their spin count when they began to wait. One region
- * of the size they know lets them begin again, with the short one; it also takes down who they are.
- * Called by the root thread, between regions, on the old processors. */
+ * of the size they know lets them begin again, with the short count; it also records their thread
+ * ids. The root thread calls this between regions, on the old processors. */
 void nm_sleep_pool(struct nm_runtime *runtime, uint32_t team)
 {
     memset(runtime->roll, 0, sizeof runtime->roll);
@@ -243,7 +243,7 @@ static void follow_kmp(int32_t *gtid, int32_t *tid, ...)
     nm_memory_follow();
 }
 
-/* The threads of the team set their own memory policy. Called as nm_sleep_pool is. */
+/* The threads of the team set their own memory policy. To be called as nm_sleep_pool. */
 void nm_tell_pool(struct nm_runtime *runtime, uint32_t team)
 {
     each(runtime, team, follow, follow_kmp);

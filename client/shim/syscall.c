@@ -1,14 +1,15 @@
-/* syscall.c - libomp's masks: what it reads at its start, and what it gives its new threads.
+/* syscall.c - corrects the mask that libomp reads at its start, and the one that it gives its new
+ * threads.
  *
  * libomp reads the mask of its process once, keeps it for ever, and puts every thread that it makes
  * on it (in its sources: __kmp_affin_fullMask and __kmp_affinity_set_init_mask). While we narrow
  * the process, the mask that it reads is ours; a thread that it makes after our end would stay on
- * it. So libomp must read the user's own mask, and a thread that it puts there belongs where the
- * manager keeps the program. libomp asks the kernel by the C library's syscall(), which every LLVM
- * libomp and Intel's libiomp5 import: this file stands in front of that one function. Every other
- * call is passed on by a jump with all registers and the stack as they were, which only assembly
- * can promise: a compiler may write the stack words of the caller that it takes for arguments, and
- * they may be somebody's futex.
+ * it. So libomp must read the user's own mask, and the shim moves a thread that libomp puts there
+ * to the processors that the manager allows the program. libomp asks the kernel by the C library's
+ * syscall(), which every LLVM libomp and Intel's libiomp5 import: this file stands in front of that
+ * one function. It passes every other call on by a jump with all registers and the stack unchanged,
+ * which only assembly can promise: a compiler may write the stack words of the caller that it takes
+ * for arguments, and these may hold a futex.
  */
 #include "shim.h"
 
@@ -30,8 +31,8 @@ void nm_find_syscall(void) __attribute__((visibility("hidden")));
 long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const void *caller)
     __attribute__((visibility("hidden")));
 
-/* Before the program has threads or handlers: the first call from one of these would be a bad time
- * to look for it. */
+/* Looked up before the program has threads or handlers: the first call from one of these would be a
+ * bad time for it. */
 __attribute__((constructor)) void nm_find_syscall(void)
 {
     if (!nm_real_syscall)
@@ -59,7 +60,7 @@ static long put_back(size_t bytes, const void *mask)
             break;
         }
         long result = nm_real_syscall(SYS_sched_setaffinity, 0, sizeof set.words, set.words);
-        /* The helper may have gone through the threads before this one was where it moved the
+        /* The helper may have gone through the threads before this one got to where it moved the
          * others. */
         if (nm_client.page->manager.epoch == epoch)
             return result;

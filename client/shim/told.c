@@ -1,13 +1,13 @@
-/* told.c - the program's own questions and settings of team sizes.
+/* told.c - answers the program's own questions about team sizes, and forwards its settings.
  *
- * Every answer is the one it would have without us.
+ * Every answer is the one that the program would get without us.
  */
 #include "whole.h"
 
 #include <string.h>
 
-/* Whether this code belongs to a BLAS library. Built with OpenMP, it needs exactly the team that it
- * counted on. */
+/* Whether this code belongs to a BLAS library. A BLAS library built with OpenMP needs exactly the
+ * team for which it divided its work. */
 bool nm_is_blas(uintptr_t address)
 {
     const char *name = NULL;
@@ -15,7 +15,7 @@ bool nm_is_blas(uintptr_t address)
     return name && (strstr(name, "openblas") || strstr(name, "libblis") || strstr(name, "libblas") || strstr(name, "mkl_"));
 }
 
-/* Only so that libomp reads its affinity mask under the user's, also if this is the first call. */
+/* Only makes libomp read the user's own affinity mask, also if this is the first call. */
 static int max_threads_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
@@ -77,7 +77,7 @@ SHIM_EXPORT void omp_set_num_threads_8_(const int64_t *n)
     set_num_threads_at(__builtin_return_address(0), *n > INT32_MAX ? INT32_MAX : (int)*n);
 }
 
-/* The same. */
+/* As max_threads_at. */
 static int num_procs_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
@@ -102,7 +102,8 @@ static void set_dynamic_at(void *place, int on)
     before_setting(runtime);
     runtime->set_dynamic(on);
     after_setting(runtime);
-    /* A thread allows any size for its own regions; it may mean to forbid it for all of them. */
+    /* The call allows any size for this thread's regions only; a call that forbids it may be meant
+     * for all threads. */
     if (!on)
         runtime->fixed = true;
     nm_generation++;

@@ -1,6 +1,6 @@
-/* whole.c - when a whole team is folded, held open, and given back to its runtime.
+/* whole.c - decides when a whole team is folded, held open, and given back to its runtime.
  *
- * The state of the team that is held belongs to the primary root thread. What other threads may ask
+ * The state of the held team belongs to the primary root thread. State that other threads may read
  * is atomic.
  */
 #include "whole.h"
@@ -14,9 +14,9 @@
 
 __thread struct nm_member nm_member;
 
-static _Atomic uint32_t refused; /* enum nm_fold_why, once and for all */
+static _Atomic uint32_t refused; /* enum nm_fold_why; holds for the rest of the process */
 static _Atomic bool settings_changed;
-static _Atomic bool looked; /* at everything that is loaded */
+static _Atomic bool looked; /* everything that is loaded has been looked at */
 
 _Atomic bool nm_whole_open_now;
 static struct held {
@@ -43,8 +43,8 @@ bool nm_whole_is_refused(void)
     return refused != NM_WHY_NONE;
 }
 
-/* Restartable sequences belong to the kernel thread; only the C library's own use of them is known
- * to do no harm. */
+/* Restartable sequences belong to the kernel thread; of all users only the C library is known to do
+ * no harm. */
 static int uses_rseq(struct dl_phdr_info *info, size_t size, void *data)
 {
     (void)size;
@@ -64,7 +64,7 @@ static bool fulfills_events(const char *name, uintptr_t address, void *data)
     return strcmp(name, "omp_fulfill_event") == 0;
 }
 
-/* libgomp's entries that put a state of their own in the place of the thread's, and those of gcc
+/* libgomp's entries that replace the thread's state by one of their own, and the entries of gcc
  * before 4.9. */
 static bool is_unknown(const char *name, uintptr_t address, void *data)
 {
@@ -92,8 +92,8 @@ static enum nm_fold_why look_around(void)
         return NM_WHY_RSEQ;
     if (nm_imports_any(is_unknown, NULL))
         return NM_WHY_RUNTIME;
-    /* Such a task ends when the program says so, perhaps later in the context that made it: it
-     * cannot be run at once. */
+    /* Such a task ends when the program fulfils its event, perhaps later in the context that made
+     * it: it cannot be run at once. */
     return nm_imports_any(fulfills_events, NULL) ? NM_WHY_TASKS : nm_switch_refused();
 }
 
@@ -134,9 +134,9 @@ void nm_pass_change(struct nm_member *member, struct nm_pass *pass)
     member->real = real;
 }
 
-/* Processors for the team from here on. A decision for fewer is adopted one barrier later than it
- * is seen: by then the team has left the others by itself, and no thread waits on a processor for
- * one that was moved there and cannot run. */
+/* The number of processors for the team from here on. A decision for fewer is adopted one barrier
+ * after it is seen: by then the team has left the other processors by itself, and no thread waits
+ * on a processor for one that was moved there and cannot run. */
 static uint32_t count_from_here(struct nm_member *member, const struct nm_pass *pass)
 {
     const struct numaestro_page *page = nm_client.page;
@@ -154,7 +154,7 @@ static uint32_t count_from_here(struct nm_member *member, const struct nm_pass *
     return nm_count_for_root();
 }
 
-/* The root has come to a barrier: how shall the next one be? */
+/* The root has come to a barrier: decides whether the next one is folded. */
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
 {
     uint32_t number = member->barriers, count = count_from_here(member, pass);
@@ -189,8 +189,8 @@ void nm_pass_member(struct nm_pass *pass, uint32_t number)
     if (nm_self.root == NM_PRIMARY)
         atomic_store_explicit(&pass->region->bare, member->barriers == 0, memory_order_relaxed);
     if (NM_UNLIKELY(member->joined)) {
-        /* The runtime ends its region on everybody's own kernel thread. All have done with the
-         * team's carriers first. */
+        /* The runtime ends its region on each member's own kernel thread. Before that all members
+         * must have left the team's carriers. */
         if (!member->real)
             nm_fold_barrier(nm_context_self);
         if (nm_self.root == NM_PRIMARY)
@@ -204,8 +204,8 @@ struct nm_member nm_nested_begin(unsigned asked)
 {
     struct nm_member outer = nm_member;
     struct nm_pass *pass = outer.pass;
-    /* Threads of an inner team wait in the runtime for the one that opened it, and keep its
-     * carrier. */
+    /* Threads of an inner team wait in the runtime for the thread that opened it, and keep that
+     * one's carrier. */
     if (pass && !outer.real && asked != 1 && pass->runtime->get_max_active_levels && pass->runtime->get_max_active_levels() > 1)
         nm_watch_give_back(NM_WHY_NESTED);
     nm_member = (struct nm_member){.pass = NULL};
@@ -239,7 +239,7 @@ void nm_whole_own_thread(void)
         nm_watch_give_back(NM_WHY_OTHER);
         nm_watch_remember();
     }
-    /* Also where it has been sent home already: it may not be there yet. */
+    /* Also if the root has been sent home already: it may not be there yet. */
     nm_fold_go_home(me);
 }
 
@@ -252,7 +252,7 @@ static void thread_ends(void *unused)
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* The runtime waits for its threads when the root thread ends: that must find them free.
+/* The runtime waits for its threads when the root thread ends, so they must be free by then.
  * Destructors of this kind run before those of keys, which the runtime uses. */
 static void dissolve_at_thread_end(void)
 {
@@ -267,7 +267,7 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
                    void (*inside)(bool))
 {
     uint32_t count = nm_count_for_root();
-    /* Inside a region of one thread: that one ends while the team would still be held. */
+    /* Inside a region of one thread: that region would end while the team is still held. */
     if (runtime->get_level() != 0)
         return false;
     settings_changed = false;
@@ -294,7 +294,7 @@ static void held_member(void *argument, struct nm_context *me)
         nm_fold_leave_home(me);
     pass->body(pass, me->number);
     if (NM_UNLIKELY(member->real))
-        pass->real_barrier(pass->runtime); /* tasks that are left are done here */
+        pass->real_barrier(pass->runtime); /* the remaining tasks run here */
     member->pass = NULL;
 }
 

@@ -1,13 +1,14 @@
 /* whole.h - a region whose team keeps its size while the number of its processors changes.
  *
- * A *pass* is one execution of a region by the primary root's team. A *member* is what a thread of
- * the team knows of it. Each barrier of a pass has a number, counted by each member for itself.
- * Members use the runtime's own barriers, or those of fold.h (then the pass is folded); the root
- * decides on a change before it comes to a barrier, for the barrier after it, so that all members
- * have seen the decision when they come there.
+ * A *pass* is one execution of a region by the primary root's team. A *member* is the record that a
+ * thread of the team keeps of it. Each barrier of a pass has a number; each member counts for
+ * itself. Members use the runtime's own barriers, or those of fold.h (then the pass is folded); the
+ * root decides on a change before it comes to a barrier, for the barrier after it, so that all
+ * members have seen the decision when they get there.
  *
  * A team that is *held open* stays inside one region of the runtime while the program leaves
- * regions and opens others. The adapters (gomp_*.c, kmp_*.c) know how; whole.c knows when.
+ * regions and opens others. The adapters (gomp_*.c, kmp_*.c) open and dissolve it; whole.c decides
+ * when.
  */
 #ifndef NUMAESTRO_WHOLE_H
 #define NUMAESTRO_WHOLE_H
@@ -20,18 +21,18 @@ struct nm_pass {
     struct nm_region *region;
     uint32_t members;
     bool held;                  /* its team is held open */
-    bool begins_real;           /* its constructs are the runtime's at its beginning */
-    bool to_real;               /* what the change is to */
+    bool begins_real;           /* its constructs are the runtime's at first */
+    bool to_real;               /* the change is to the runtime's constructs */
     _Atomic uint32_t change_at; /* number of a barrier, 0 = no change so far */
     void (*body)(struct nm_pass *, uint32_t number); /* the program's region, for one member */
-    /* the runtime's, for a pass whose constructs are the runtime's at its end */
+    /* the runtime's barrier, for a pass that ends with the runtime's constructs */
     void (*real_barrier)(struct nm_runtime *);
-    void *copied;               /* of a single construct with copyprivate */
+    void *copied;               /* data of a single construct with copyprivate */
 };
 
 struct nm_member {
     struct nm_pass *pass; /* NULL: outside, or inside a nested region */
-    uint32_t barriers;    /* that it has come to */
+    uint32_t barriers;    /* number of barriers that it has come to */
     bool real;            /* it uses the runtime's own constructs */
     bool joined;          /* it has a context */
     uint32_t announced;   /* root: the decision that its team makes room for, before it is adopted */
@@ -40,27 +41,27 @@ struct nm_member {
 };
 extern __thread struct nm_member nm_member __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Why a region with this plan cannot be folded in user space; NM_WHY_NONE: it can. */
+/* The reason why a region with this plan cannot be folded in user space; NM_WHY_NONE: it can. */
 enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members);
 /* From any thread, for good: something in this process does not go together with folding in user
  * space. */
 void nm_whole_refuse(enum nm_fold_why why);
 bool nm_whole_is_refused(void);
-/* Something is being loaded that has not been looked at. */
+/* Called when something is being loaded that the shim has not looked at. */
 void nm_whole_more_loaded(void);
 
-/* A member of a pass that the runtime's own region runs: around the body. */
+/* Runs the body in a member of a pass whose region the runtime runs. */
 void nm_pass_member(struct nm_pass *pass, uint32_t number);
 
 /* Opens the team that is to be held; `enter` as in nm_fold_open. Root, in sequential code. */
 bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags, void (*enter)(void *), void *argument,
                    void (*inside)(bool));
-/* Whether the team held open is one like this. A different one is dissolved, and so is one whose
+/* Whether the held team is one like this. A different one is dissolved, and so is one whose
  * settings are old. */
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags);
 void nm_whole_run(struct nm_pass *pass);
-/* Before anything that needs the runtime to itself. Does nothing inside a region, or where nothing
- * is held. */
+/* Called before anything that needs the runtime to itself. Does nothing inside a region, or if no
+ * team is held. */
 void nm_whole_dissolve(void);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
@@ -72,8 +73,8 @@ static inline bool nm_whole_is_held(void)
 /* A member of a folded team is about to do something that belongs to its own kernel thread. */
 void nm_whole_own_thread(void);
 
-/* The runtime may run the region as it is: its team is neither folded nor could it be before its
- * end. A quick plan is that of the primary root outside of other regions. */
+/* The runtime may run the region as it is: its team is not folded, and cannot be folded before its
+ * end. A quick plan belongs to the primary root outside of other regions. */
 static inline bool nm_is_bare(const struct nm_plan *plan)
 {
     return plan->quick && !plan->fold && atomic_load_explicit(&plan->region->bare, memory_order_relaxed) &&
@@ -92,7 +93,8 @@ static inline void nm_leave_bare(struct nm_region *region)
 void nm_pass_change(struct nm_member *member, struct nm_pass *pass);
 void nm_pass_look(struct nm_member *member, struct nm_pass *pass);
 
-/* A member comes to a barrier of `runtime`. True: it is to meet the others by nm_fold_barrier. */
+/* A member comes to a barrier of `runtime`. True: it must call nm_fold_barrier to meet the
+ * others. */
 static inline bool nm_meets(struct nm_member *member, const struct nm_runtime *runtime)
 {
     struct nm_pass *pass = member->pass;
@@ -108,7 +110,7 @@ static inline bool nm_meets(struct nm_member *member, const struct nm_runtime *r
     return !member->real;
 }
 
-/* Whether the next barrier is such a one. */
+/* Whether nm_meets would be true at the next barrier. */
 static inline bool nm_will_meet(const struct nm_member *member, const struct nm_runtime *runtime)
 {
     struct nm_pass *pass = member->pass;
@@ -120,10 +122,10 @@ static inline bool nm_will_meet(const struct nm_member *member, const struct nm_
     return changes ? !pass->to_real : !member->real;
 }
 
-/* Around what the runtime runs within a call of sequential code: a task, or a region of one thread
- * that the compiler opens by itself. Regions in there are nested ones, and are left to the runtime:
- * a team held open would still be there when the runtime ends the task, and the settings in there
- * are another task's. */
+/* Called around code that the runtime runs within a call of sequential code: a task, or a region of
+ * one thread that compiled code opens by itself. Regions in there are nested ones, and the shim
+ * leaves them to the runtime: a held team would still be there when the runtime ends the task, and
+ * the settings in there are another task's. */
 static inline bool nm_task_begin(void)
 {
     if (NM_LIKELY(nm_member.pass != NULL) || nm_self.depth > 0)
@@ -139,7 +141,7 @@ static inline void nm_task_end(bool begun)
         nm_self.depth = 0;
 }
 
-/* Around a region opened by a member: its constructs are the runtime's. */
+/* Called around a region that a member opens: its constructs are the runtime's. */
 struct nm_member nm_nested_begin(unsigned asked);
 static inline void nm_nested_end(const struct nm_member *outer)
 {
@@ -159,8 +161,8 @@ void nm_kmp_find(struct nm_runtime *runtime);
 bool nm_kmp_run(struct nm_pass *pass);
 void nm_kmp_real_barrier(struct nm_runtime *runtime);
 void nm_kmp_serialized(struct nm_runtime *runtime, void *place, nm_microtask task, void *argument);
-/* Whether a team of that size has to find out in which order libomp reduces; then every member of
- * it does so. */
+/* Whether a team of that size has to find out in which order libomp reduces; if so, every member of
+ * it does. */
 bool nm_kmp_asks_for_order(struct nm_runtime *runtime, uint32_t members);
 void nm_kmp_ask_for_order(struct nm_runtime *runtime, int32_t gtid, uint32_t number, uint32_t members);
 /* nm_whole_settings for libomp, where members share no memory of settings with sequential code. */
@@ -178,7 +180,7 @@ static inline bool nm_kmp_is_outside_of(const struct nm_runtime *runtime)
 {
     return NM_UNLIKELY(atomic_load_explicit(&nm_kmp_outside, memory_order_relaxed)) && nm_kmp_holds(runtime);
 }
-/* Nothing in the process makes it unsafe to hold a team of this runtime. */
+/* Whether nothing in the process makes it unsafe to hold a team of this runtime open. */
 bool nm_kmp_ready(struct nm_runtime *runtime);
 void nm_kmp_more_loaded(void);
 void nm_kmp_forget_slots(void);

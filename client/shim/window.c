@@ -1,14 +1,14 @@
-/* window.c - the root thread's side of the analyzer: it runs regions at the size that a window
- * wants, and writes down how long they took, as long as nothing else changes. Two looks at the
- * clock and one record a region.
+/* window.c - the root thread's side of the analyzer: it runs regions at the size that a window asks
+ * for, and records how long they took, as long as nothing else changes. A region costs two readings
+ * of the clock and one record.
  */
 #include "analyzer.h"
 #include "shim.h"
 
 #include <sys/resource.h>
 
-#define LOOK_NS 100000ull        /* what takes longer is looked at more closely */
-#define SWITCH_EACH_NS 2000000ull /* what is longer may be put aside now and then: the helper looks how long that took */
+#define LOOK_NS 100000ull        /* a longer region is looked at more closely */
+#define SWITCH_EACH_NS 2000000ull /* a longer one may be put aside now and then: the helper looks how long */
 #define PHASE_NS 20000000ull      /* a longer pause is a phase of its own: the manager lends the processors then */
 #define ENOUGH 32u               /* records, if they took at least: */
 #define ENOUGH_NS 3000000ull
@@ -40,8 +40,8 @@ uint64_t nm_window_switches(void)
     return (uint64_t)usage.ru_nivcsw;
 }
 
-/* A time that is long enough to be interrupted: was it? What is shorter has many like it, and the
- * quartile will do. */
+/* Whether a time that is long enough to be interrupted was interrupted. Shorter times have many
+ * like them, and their quartile will do. */
 static bool disturbed(uint64_t ns)
 {
     if (ns < LOOK_NS)

@@ -1,9 +1,10 @@
-/* adopt.c - carrying a decision out: read the page, vacate processors, move the threads, say so.
+/* adopt.c - carries a decision out: reads the page, vacates processors, moves the threads, and
+ * tells the manager.
  *
  * The program's root thread puts a decision in force at a region entry: it moves itself and the
- * threads it knows. The helper then moves all others and tells the manager. When the root does not
- * come by, the helper does everything; where there is no helper, the root does. The adoption lock
- * lets one of them in; it is held for tens of microseconds.
+ * threads it knows. The helper then moves all others and tells the manager. If the root enters no
+ * region, the helper does everything; if there is no helper, the root does. The adoption lock lets
+ * one of them in; it is held for tens of microseconds.
  */
 #include "client.h"
 #include "message.h"
@@ -37,8 +38,8 @@ static bool is_empty(const struct nm_cpuset *set)
     return any == 0;
 }
 
-/* A consistent copy of what the manager decided. False if the manager stays in the middle of a
- * write (it died there), and for an empty target, which is nobody's. */
+/* Makes a consistent copy of the manager's decision. False if the manager stays in the middle of a
+ * write (it died there), and for an empty target, which no manager decides. */
 bool nm_read_target(struct numaestro_page *page, struct nm_target *out)
 {
     for (int attempt = 0; attempt < 1000; attempt++) {
@@ -72,8 +73,8 @@ static bool leaves_some(const struct nm_cpuset *old, const struct nm_cpuset *new
 static void carry_out(struct numaestro_page *page, const struct nm_target *target, bool root)
 {
     bool moved = memcmp(&nm_client.cpuset, &target->cpuset, sizeof target->cpuset) != 0;
-    /* While the threads are all awake: those that a smaller team sends to sleep come back with the
-     * policy they took along. */
+    /* While the threads are all awake: threads that a smaller team sends to sleep would come back
+     * with their old policy. */
     bool news = nm_memory_told(target->memory, target->nodes);
     nm_memory_follow();
     if (news && root && nm_hooks.tell_pool)
@@ -99,10 +100,11 @@ static void carry_out(struct numaestro_page *page, const struct nm_target *targe
     atomic_store_explicit(&page->root.adopted_ns, nm_now_ns(), memory_order_relaxed);
 }
 
-/* Every thread is inside the set in force. */
+/* Reports that every thread is inside the set in force. */
 static void confirm(struct numaestro_page *page, uint32_t epoch)
 {
-    /* Virtual processors that have left by themselves are not folded, whoever notices it. */
+    /* Virtual processors that have left by themselves are not folded, whichever thread notices
+     * it. */
     uint32_t running;
     bool folded = nm_vp_registered(&running) ? nm_vp_any_stolen() : !put_in_force_by_root;
     atomic_store_explicit(&page->helper.folded, folded, memory_order_relaxed);
@@ -111,7 +113,8 @@ static void confirm(struct numaestro_page *page, uint32_t epoch)
 }
 
 /* A region is being entered although processors are lent: the sequential phase is over. The helper
- * says so; should its wake-up be lost, the manager sees the regions by itself a little later. */
+ * tells the manager so; if its wake-up is lost, the manager sees the regions by itself a little
+ * later. */
 void nm_back_from_sequential(void)
 {
     nm_client.flags &= ~(uint32_t)NM_FLAG_LENT;
@@ -145,8 +148,8 @@ void nm_adopt_rest(void)
     errno = saved;
 }
 
-/* The page stays as it is: a dead manager's word. What is in force is what a manager says at its
- * orderly end. */
+/* The page keeps the dead manager's decision. The one put in force here is the one that a manager
+ * writes at its orderly end. */
 void nm_adopt_nobody(void)
 {
     while (!try_lock())
@@ -202,7 +205,7 @@ bool nm_adopt(bool root)
                 confirm(page, target.epoch);
             changed = true;
         } else {
-            /* A torn or empty target is nobody's: keep what there is until the next one. */
+            /* No manager decides a torn or empty target: keep the present one until the next. */
             nm_client.epoch = page->manager.epoch;
         }
     }

@@ -1,5 +1,5 @@
-/* advise.c - what would a program get that came now? One question on a connection of its own; no
- * page, nothing kept, nothing allocated.
+/* advise.c - asks the manager what a program would get if it came now. One question on a connection
+ * of its own; no page, nothing kept, nothing allocated.
  */
 #include "../include/numaestro.h"
 #include "client.h"
@@ -11,7 +11,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* Programs that were built with an older header know less than this at the end; with less than that
+/* Programs that were built with an older header know fewer fields at the end. Below these sizes
  * there is no answer. */
 #define QUERY_BYTES_MIN 24u
 #define ADVICE_BYTES_MIN 40u
@@ -20,8 +20,8 @@ _Static_assert(sizeof(((struct numaestro_advice *)0)->cpus) == sizeof(((struct n
 _Static_assert(sizeof(((struct numaestro_advice *)0)->nodes) == sizeof(((struct nm_advised *)0)->nodes), "nodes");
 _Static_assert(sizeof(((struct numaestro_advice *)0)->why) == sizeof(((struct nm_advised *)0)->text), "text");
 
-/* Without a manager: what the affinity of the calling thread says, of which nothing is known to be
- * free. */
+/* Answers without a manager: the processors that the calling thread's affinity allows, of which
+ * none is known to be free. */
 static void by_affinity(uint32_t wanted, struct numaestro_advice *out)
 {
     int saved = errno;

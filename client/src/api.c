@@ -1,4 +1,4 @@
-/* api.c - the functions of numaestro.h, on the client that the shim uses too.
+/* api.c - the functions of numaestro.h. They use the same client as the shim.
  */
 #include "../include/numaestro.h"
 #include "client.h"

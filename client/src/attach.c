@@ -1,8 +1,8 @@
-/* attach.c - getting a page from the manager, and saying things to it.
+/* attach.c - gets a page from the manager, and sends messages to it.
  *
  * A connection lives for one message: connect, send, perhaps receive, close. So the program may
- * close, count or reuse descriptors as it likes, and the manager's death is never noticed as a
- * broken pipe.
+ * close, count or reuse descriptors as it likes, and the manager's death never shows as a broken
+ * pipe.
  */
 #include "client.h"
 #include "message.h"
@@ -29,8 +29,8 @@ struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count =
 
 #define SYSTEM_SOCKET "/run/numaestro/attach"
 
-/* The path cannot change while the program lives, and getenv is not safe against setenv: read once,
- * at load. */
+/* The path cannot change while the program lives, and getenv is not safe against setenv: so it is
+ * read once, at load. */
 static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
 __attribute__((constructor)) static void read_socket_path(void)
@@ -51,7 +51,8 @@ __attribute__((constructor)) static void read_socket_path(void)
     if (dir && *dir)
         n = snprintf(socket_path, sizeof socket_path, "%s/attach", dir);
     else if (!(own && *own && strcmp(own, "0") != 0) && lstat(SYSTEM_SOCKET, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == 0)
-        /* The manager of all users goes before one's own. Only root can make something in /run. */
+        /* The manager of all users goes before the user's own. Only root can make a file in
+         * /run. */
         n = snprintf(socket_path, sizeof socket_path, "%s", SYSTEM_SOCKET);
     else if (run)
         n = snprintf(socket_path, sizeof socket_path, "%s/numaestro/attach", run);
@@ -63,7 +64,7 @@ __attribute__((constructor)) static void read_socket_path(void)
         socket_path[0] = 0;
 }
 
-/* What `run` says of the mask that the program would have without us. Read once, at load, as the
+/* The mask that the program would have without us, as `run` tells it. Read once, at load, like the
  * path. */
 static struct nm_cpuset original;
 static bool has_original;
@@ -112,7 +113,7 @@ static void fill_hello(struct nm_hello *hello, bool reattach)
         .threads_max = nm_hooks.threads_max ? nm_hooks.threads_max() : 0,
     };
     strncpy(hello->name, program_invocation_short_name, sizeof hello->name - 1);
-    /* Who runs without limits has nothing to claim. */
+    /* A program that runs without limits has nothing to claim. */
     if (!reattach || nm_client.alone || nm_client.flags & NM_FLAG_RELEASED)
         return;
     struct numaestro_page *page = nm_client.page;
@@ -122,7 +123,7 @@ static void fill_hello(struct nm_hello *hello, bool reattach)
     memcpy(hello->claim_cpuset, nm_client.cpuset.words, sizeof hello->claim_cpuset);
 }
 
-/* Receives the answer and the page's descriptor, -1 if there is none within the socket's
+/* Receives the answer and the page's descriptor; -1 if neither comes within the socket's
  * timeout. */
 static int receive_welcome(int fd, struct nm_welcome *welcome)
 {
@@ -217,7 +218,7 @@ long nm_ask(const void *question, size_t bytes, void *answer, size_t room)
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         fcntl(fd, F_SETFL, 0);
         if (send(fd, question, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)bytes) {
-            /* A longer answer is cut off, and then not what was expected. */
+            /* A longer answer is cut off, and then differs from the expected one. */
             do
                 got = recv(fd, answer, room, MSG_TRUNC);
             while (got < 0 && errno == EINTR);

@@ -1,8 +1,8 @@
-/* client.h - what the C library and the shim share: one attached page per process, and carrying its
- * decisions out.
+/* client.h - the code that the C library and the shim share: it attaches one page per process, and
+ * carries the page's decisions out.
  *
  * Nothing here allocates, throws or aborts. Every function leaves errno as it was. The process
- * keeps no descriptor; those that live for a moment belong to the helper thread, which has a
+ * keeps no descriptor; the few that are open for a moment belong to the helper thread, which has a
  * descriptor table of its own.
  */
 #ifndef NUMAESTRO_CLIENT_H
@@ -38,11 +38,11 @@ struct nm_client {
 
 extern struct nm_client nm_client;
 
-/* What a user of this client (the shim) does beyond moving threads. Each may be NULL.
+/* The actions of a user of this client (the shim) beyond moving threads. Each may be NULL.
  * `before_vacate` runs in the adopting thread before threads are moved to a smaller set; `root`
  * says whether that thread is one that opens regions and stands between two of them. `move_pool`
  * moves the threads that the root thread knows, when the helper will move the rest. `tell_pool`
- * lets these threads follow where pages go from now on, after the root has. `after` runs when the
+ * makes these threads take the memory policy over, after the root has. `after` runs when the
  * decision is in force. */
 struct nm_hooks {
     void (*before_vacate)(uint32_t count, bool root);
@@ -51,16 +51,16 @@ struct nm_hooks {
     void (*after)(uint32_t count, uint32_t flags, bool root);
     uint32_t (*runtimes)(void);
     uint32_t (*threads_max)(void);
-    uint64_t (*tick)(void); /* helper: nanoseconds until it is to be called again */
-    /* Helper: fewer processors have been decided. Threads that can leave the others by themselves
-     * do so before they are moved. */
+    uint64_t (*tick)(void); /* helper: returns the nanoseconds until it is to be called again */
+    /* Helper: the manager has decided for fewer processors. Threads that can leave the other
+     * processors by themselves do so before they are moved. */
     void (*announce)(uint32_t count);
 };
 extern struct nm_hooks nm_hooks;
 
-/* Where a thread of this program belongs that somebody puts where it would be without us. */
+/* The place of a thread of this program that some call would put where it would be without us. */
 enum nm_place {
-    NM_ANYWHERE, /* there: nobody manages the program */
+    NM_ANYWHERE, /* where the call puts it: no manager manages the program */
     NM_AS_BORN,  /* where it is: the program is moved from outside */
     NM_WITHIN,   /* in the set of the manager's present decision */
 };
@@ -70,7 +70,7 @@ bool nm_original(struct nm_cpuset *set);    /* the mask that the user gave; fals
 bool nm_attach(bool reattach);              /* may take up to 200 ms when the manager is busy; false = unmanaged */
 void nm_notice(unsigned kind, uint32_t value, uint32_t second);
 long nm_ask(const void *question, size_t bytes, void *answer, size_t room); /* bytes of the answer, -1 if there is none */
-char nm_state_of(pid_t task);                /* of a process or a thread: the letter in /proc, 0 if it cannot be read */
+char nm_state_of(pid_t task);                /* state letter in /proc of a process or thread, 0 if unreadable */
 bool nm_manager_alive(void);
 void nm_forget(void);                       /* child after fork: no page, no helper */
 
@@ -82,34 +82,34 @@ struct nm_target {
 };
 
 /* adopt.c */
-bool nm_read_target(struct numaestro_page *page, struct nm_target *out); /* false: it is being written, or nobody's */
-bool nm_adopt(bool root);                   /* carry out the page's present decision; true if something changed */
-void nm_adopt_rest(void);                   /* helper: finish what the root thread has put in force, and say so */
+bool nm_read_target(struct numaestro_page *page, struct nm_target *out); /* false: being written, or decided by no manager */
+bool nm_adopt(bool root);                   /* carries out the page's present decision; true if something changed */
+void nm_adopt_rest(void);                   /* helper: finishes a decision that the root put in force, and tells the manager */
 void nm_adopt_unlock(void);
-void nm_adopt_nobody(void);                 /* helper: no limits any more, nobody is there who would set any */
-enum nm_place nm_belongs(struct nm_cpuset *set, uint32_t *epoch); /* both are set for NM_WITHIN */
+void nm_adopt_nobody(void);                 /* helper: no limits any more, because there is no manager to set any */
+enum nm_place nm_belongs(struct nm_cpuset *set, uint32_t *epoch); /* sets both for NM_WITHIN */
 void nm_back_from_sequential(void);         /* root, at a region entry while NM_FLAG_LENT is in force */
 void nm_say_busy(void);                     /* helper */
 
 /* memory.c */
-bool nm_memory_told(uint32_t mode, const uint64_t *nodes); /* under the adoption lock; true if that is news */
-void nm_memory_follow(void);                /* the calling thread's new pages go where the manager said last */
+bool nm_memory_told(uint32_t mode, const uint64_t *nodes); /* under the adoption lock; true if the policy is new */
+void nm_memory_follow(void);                /* the calling thread's new pages go where the manager decided last */
 
 /* helper.c */
 bool nm_helper_start(void);                 /* it attaches first, if need be */
-bool nm_helper_attach(void);                /* start it and wait until it has attached; false = it could not start */
+bool nm_helper_attach(void);                /* starts it and waits until it has attached; false = it could not start */
 bool nm_helper_runs(void);
-bool nm_helper_step_aside(void);            /* it ends, for good, so that the program has room for a thread; false = it did not run */
+bool nm_helper_step_aside(void);            /* it ends for good, so that the program has room for a thread; false = it did not run */
 void nm_helper_forget(void);
 
 /* vp.c: the virtual processors of a program that registers them */
 void nm_vp_adopt(const struct nm_cpuset *set, uint32_t flags); /* map these processors to vps; under the adoption lock */
-bool nm_vp_bound(pid_t tid);                /* it runs a vp on a processor of its own */
+bool nm_vp_bound(pid_t tid);                /* the thread runs a vp on a processor of its own */
 void nm_vp_lock(void);
 void nm_vp_unlock(void);
-uint32_t nm_vp_asked_back(void);            /* processors to be left that still run a vp (or are just there, without vps) */
-void nm_vp_wait_released(uint64_t until);   /* helper: until none is left, or that time */
-void nm_vp_say(void);                       /* helper: what the program can use, if that is news */
+uint32_t nm_vp_asked_back(void);            /* processors to give back that still run a vp; without vps all of them */
+void nm_vp_wait_released(uint64_t until);   /* helper: waits until none is left, or until that time in ns */
+void nm_vp_say(void);                       /* helper: tells the manager, if changed, what the program can use */
 void nm_vp_abandon(void);                   /* the manager is gone: nothing stays parked */
 void nm_vp_forget(void);
 
@@ -122,7 +122,7 @@ void nm_vp_in_child(void);
 /* threads.c */
 void nm_move_threads(const struct nm_cpuset *set);
 void nm_move_thread(pid_t tid, const struct nm_cpuset *set); /* 0 = the caller; only threads of this process, no bound vp */
-void nm_put_thread(pid_t tid, const struct nm_cpuset *set);  /* the same, vp or not */
+void nm_put_thread(pid_t tid, const struct nm_cpuset *set);  /* the same, also for a bound vp */
 bool nm_cpuset_parse(const char *list, struct nm_cpuset *set);
 uint64_t nm_now_ns(void);
 uint64_t nm_waited_ns(void);                /* helper */

@@ -1,11 +1,11 @@
-/* helper.c - the one thread of ours in a program: it speaks with the manager, and carries out
+/* helper.c - the only thread of ours in a program: it speaks with the manager, and carries out
  * decisions that the program's own threads do not get to.
  *
- * It sleeps on futexes. It runs with every signal blocked, so that no signal of the program is ever
- * delivered to it, on a small stack, and with a descriptor table of its own that is empty: a
- * program that closes descriptor 0 and opens a file must get 0 for it, whatever we open meanwhile.
- * It also notices that the manager has died and attaches to the next one; when there is none for a
- * second look, it takes all limits away, as the manager would have done at its end.
+ * It sleeps on futexes. It runs on a small stack, with every signal blocked, so that the kernel
+ * never delivers a signal of the program to it. Its descriptor table is its own and empty: a
+ * program that closes descriptor 0 and opens a file must get 0 for it, whatever we have open. The
+ * helper also notices that the manager has died, and attaches to the next one; if a second look
+ * finds none, it takes all limits away, as the manager does at its orderly end.
  */
 #include "client.h"
 
@@ -29,14 +29,14 @@
 static atomic_bool started;
 static _Atomic uint32_t ready; /* futex: 1 when the first attempt to attach is over */
 static _Atomic pid_t helper;   /* its thread id, 0 before it runs */
-static atomic_bool aside;      /* it is to end, and not to be started again */
+static atomic_bool aside;      /* it is to end, and must not be started again */
 
 bool nm_helper_runs(void)
 {
     return atomic_load_explicit(&started, memory_order_relaxed) && ready;
 }
 
-/* Gives the root thread its chance: it does better than a fold. */
+/* Gives the root thread time to adopt: it does that better than a fold. */
 static void wait_for_root(struct numaestro_page *page)
 {
     uint32_t in_force = nm_client.epoch, count = page->manager.count;
@@ -46,17 +46,18 @@ static void wait_for_root(struct numaestro_page *page)
         nm_futex_wait(&nm_client.epoch, in_force, ROOT_GRACE_NS);
 }
 
-/* Gives virtual processors theirs: who leaves by itself, at a safe point, is not stolen. Half of
- * the time that the manager grants is left for moving the others. */
+/* Gives virtual processors time to leave: one that leaves by itself, at a safe point, is not
+ * stolen. Half of the time that the manager grants is left for moving the others. */
 static void wait_for_vps(struct numaestro_page *page)
 {
     uint64_t until = page->manager.decided_ns + (uint64_t)page->manager.grace_us * 500;
     nm_vp_wait_released(until);
 }
 
-static uint64_t looked_ns; /* after the manager; helper thread only */
+static uint64_t looked_ns; /* when it last looked whether the manager lives; helper thread only */
 
-/* Sleeps until the manager says something; true if it has said nothing for long. */
+/* Sleeps until the manager changes the page; true if it is time to look whether the manager
+ * lives. */
 static bool sleep_on(struct numaestro_page *page, uint32_t epoch)
 {
     uint64_t next = nm_hooks.tick ? nm_hooks.tick() : UINT64_MAX, began = nm_now_ns();
@@ -71,8 +72,8 @@ static bool sleep_on(struct numaestro_page *page, uint32_t epoch)
     return true;
 }
 
-/* The manager is gone. Another one may be on its way: the service manager starts it again, or the
- * next command does. */
+/* The manager is gone. Another one may be about to start: the service manager restarts it, or the
+ * user's next command starts one. */
 static void seek_manager(bool released)
 {
     static bool looked_before;
@@ -114,8 +115,8 @@ static void *helper_main(void *arg)
 {
     (void)arg;
     prctl(PR_SET_NAME, "numaestro");
-    /* Where the kernel does not offer this (before 5.9), ours live in the program's table for
-     * microseconds. */
+    /* If the kernel does not offer this (before 5.9), our descriptors live in the program's table
+     * for microseconds. */
     syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
     helper = (pid_t)syscall(SYS_gettid);
     bool attached = nm_client.attached || nm_attach(false);
@@ -129,9 +130,9 @@ static void *helper_main(void *arg)
     return NULL;
 }
 
-/* Its own thread counts for the limit of processes (`ulimit -u`): where that is reached, the
- * program's thread goes before. Without a helper the program adopts at its region entries, and is
- * moved from outside when it does not get to one. */
+/* Ends the helper, because its thread counts for the limit of processes (`ulimit -u`): if that
+ * limit is reached, the program's thread comes first. Without a helper the program adopts at its
+ * region entries, and the manager moves it from outside if it enters none. */
 bool nm_helper_step_aside(void)
 {
     if (!started || atomic_exchange(&aside, true))

@@ -1,10 +1,10 @@
-/* memory.c - where new pages of this program go, as the manager says: the memory policy of the
- * calling thread.
+/* memory.c - sets the memory policy of the calling thread, so that new pages of this program go
+ * where the manager says.
  *
- * A policy belongs to a thread, is inherited by the threads it makes, and is kept across exec. So
- * each thread that carries decisions out sets its own, once for each change. A policy that the
- * program has set by itself is never touched: ours are those with static nodes
- * (MPOL_F_STATIC_NODES), which nobody else sets as a rule, and the one that everybody is born with.
+ * A policy belongs to a thread; the threads that it makes inherit it, and it is kept across exec.
+ * So each thread that carries decisions out sets its own, once for each change. A policy that the
+ * program has set itself is never touched. Ours are those with static nodes (MPOL_F_STATIC_NODES),
+ * which no other program sets as a rule, and the default one, with which every thread begins.
  */
 #include "client.h"
 
@@ -16,17 +16,17 @@
 /* As in linux/mempolicy.h, which not every libc brings. */
 enum { POLICY_DEFAULT = 0, POLICY_PREFERRED = 1, POLICY_INTERLEAVE = 3, POLICY_STATIC_NODES = 1 << 15 };
 
-/* The kernel looks at one bit less than it is told. */
+/* The kernel reads one bit less than it is told. */
 #define NODE_BITS (NM_NODE_WORDS * 64ul + 1)
 
-/* What the manager said last. Written under the adoption lock; `serial` is stored last, and odd
- * while the rest is written. */
+/* The manager's latest memory policy. Written under the adoption lock; `serial` is stored last, and
+ * is odd while the rest is written. */
 static struct {
     _Atomic uint32_t serial, mode;
     _Atomic uint64_t nodes[NM_NODE_WORDS];
 } told;
 
-static __thread uint32_t followed __attribute__((tls_model("initial-exec"))); /* serial */
+static __thread uint32_t followed __attribute__((tls_model("initial-exec"))); /* its latest serial here */
 
 bool nm_memory_told(uint32_t mode, const uint64_t *nodes)
 {
@@ -56,8 +56,7 @@ static bool is_ours(void)
 
 static void set(uint32_t mode, const uint64_t *nodes)
 {
-    /* A node that this program may not use, or a kernel without nodes: everything stays as it
-     * is. */
+    /* The program may not use a node, or the kernel has no nodes: everything stays as it is. */
     if (mode == NM_MEMORY_FIRST_TOUCH)
         syscall(SYS_set_mempolicy, POLICY_DEFAULT, NULL, 0ul);
     else if (mode == NM_MEMORY_PREFERRED)
@@ -75,7 +74,7 @@ void nm_memory_follow(void)
     uint32_t mode = told.mode;
     for (unsigned i = 0; i < NM_NODE_WORDS; i++)
         nodes[i] = told.nodes[i];
-    /* Being written anew: the next region is early enough. */
+    /* Another thread is writing a new policy: the next region is early enough. */
     if (told.serial != serial)
         return;
     int saved = errno;

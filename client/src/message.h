@@ -71,7 +71,7 @@ struct nm_query {
 _Static_assert(sizeof(struct nm_query) == 64, "query");
 
 enum { NM_ADVICE_SHARED = 1 << 0, NM_ADVICE_WAITS = 1 << 1 };
-/* In nm_advised.code: what is wished for cannot be. */
+/* In nm_advised.code: the request cannot be granted. */
 enum { NM_CODE_OK = 0, NM_CODE_REFUSED = 6 };
 
 struct nm_advised {

@@ -1,7 +1,7 @@
 /* page.h - the shared page between the manager and one program, byte by byte.
  *
  * The C mirror of crates/abi/src/page.rs; docs/ABI.md draws it. Every cache line has one writer.
- * This file knows the layout only: who maps the page, and when, is attach.c's business.
+ * attach.c maps the page.
  */
 #ifndef NUMAESTRO_PAGE_H
 #define NUMAESTRO_PAGE_H
@@ -37,14 +37,14 @@ enum {
     NM_RUNTIME_API = 1 << 6,
 };
 
-/* Where new pages go (page.manager.memory). */
+/* The place of new pages (page.manager.memory). */
 enum nm_memory { NM_MEMORY_UNSAID = 0, NM_MEMORY_FIRST_TOUCH = 1, NM_MEMORY_PREFERRED = 2, NM_MEMORY_INTERLEAVE = 3 };
 
-/* page.root.held_by: why a team keeps its size although somebody allows it to follow. 1 to 3 are
- * retired. */
+/* page.root.held_by: why a team keeps its size although the user or the program allows it to follow
+ * the allocation. 1 to 3 are retired. */
 enum nm_held_by {
     NM_HELD_NOT = 0,
-    NM_HELD_EXPLICIT = 4, /* the region says how many, has sections, or is a BLAS library's */
+    NM_HELD_EXPLICIT = 4, /* the region names its size, has sections, or belongs to a BLAS library */
     NM_HELD_USER = 5,     /* class fold */
     NM_HELD_FIXED = 6,    /* OMP_DYNAMIC=false or omp_set_dynamic(0) */
 };
@@ -59,10 +59,10 @@ enum nm_fold_why {
     NM_WHY_USER = 1, /* the user asked for the kernel (--fold kernel) */
     NM_WHY_MACHINE = 2, /* no FSGSBASE, or an architecture that user-space folding does not know */
     NM_WHY_RUNTIME = 3, /* a runtime or an entry point that is not known */
-    NM_WHY_ROOTS = 4, /* several threads open regions */
+    NM_WHY_ROOTS = 4, /* several threads open outermost regions */
     NM_WHY_SIZE = 5, /* more than 1024 threads */
     NM_WHY_HELPER = 6, /* there is no helper thread */
-    NM_WHY_RSEQ = 7, /* more than the C library uses restartable sequences */
+    NM_WHY_RSEQ = 7, /* code other than the C library's uses restartable sequences */
     NM_WHY_PI = 8, /* mutexes with priority inheritance */
     NM_WHY_SHADOW = 9, /* shadow stacks or protection keys */
     NM_WHY_SYNC = 10, /* the region synchronizes without barriers */
@@ -109,7 +109,7 @@ struct nm_root_line { /* 0x080, the program's root thread */
     _Atomic uint32_t reserved[4];
 };
 
-struct nm_helper_line { /* 0x0c0, whoever holds the adoption lock */
+struct nm_helper_line { /* 0x0c0, the thread that holds the adoption lock */
     alignas(64) _Atomic uint32_t adopted_epoch;
     _Atomic uint32_t folded;
     _Atomic uint32_t runtimes;
@@ -141,11 +141,11 @@ struct nm_fold_line { /* 0x200, the helper thread */
     _Atomic uint32_t why; /* enum nm_fold_why */
     _Atomic uint32_t threads;
     _Atomic uint32_t carriers;
-    _Atomic uint64_t switches; /* since the start */
+    _Atomic uint64_t switches; /* since the program's start */
     _Atomic uint32_t switches_per_second;
     _Atomic uint32_t unfolds; /* folded regions that were given back to the kernel */
-    _Atomic uint32_t opened; /* times that a team was folded */
-    _Atomic uint32_t dissolved; /* times that a folded team was dissolved */
+    _Atomic uint32_t opened; /* number of times that a team was folded */
+    _Atomic uint32_t dissolved; /* number of times that a folded team was dissolved */
     _Atomic uint32_t reserved[6];
 };
 

@@ -1,10 +1,10 @@
-/* park.c - what a program's threads say and do as virtual processors: register, release, claim,
- * hand over, and wait.
+/* park.c - the calls of a program's virtual processors: register, release, claim, hand over, and
+ * wait.
  *
- * A parked vp sleeps on a word of its own until vp.c grants it a processor. Nothing is parked
- * without somebody who would wake it: the manager's next decision through the helper thread; the
- * helper, when the manager is gone; and the last vp of all, which might be the only one that could
- * ask, wakes up by itself.
+ * A parked vp sleeps on a word of its own until vp.c grants it a processor. No vp is parked unless
+ * some thread will wake it: the helper thread does so at the manager's next decision, or when the
+ * manager is gone. The last vp to park might be the only one that could ask for processors, so it
+ * wakes up by itself.
  */
 #include "../include/numaestro.h"
 #include "message.h"
@@ -17,9 +17,9 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 #define table nm_vp_table
-#define FIRST_LOOK_NS 1000000ull      /* has the helper heard? */
+#define FIRST_LOOK_NS 1000000ull      /* the first look whether the helper has heard */
 #define LOOK_NS 2000000000ull
-#define LAST_PARKS_NS 100000000ull    /* a quantum of the NANOS manager */
+#define LAST_PARKS_NS 100000000ull    /* the last vp parks for a quantum of the NANOS manager */
 
 _Static_assert(NUMAESTRO_VPS == NM_VPS && NUMAESTRO_VP_UNUSED == (int)NM_VP_UNUSED &&
                    NUMAESTRO_VP_UNALLOCATED == (int)NM_VP_UNALLOCATED && NUMAESTRO_VP_RUNNING == (int)NM_VP_RUNNING &&
@@ -56,7 +56,7 @@ static void drop_claim(struct nm_vp *vp)
     vp->claims = -1;
 }
 
-/* A parked vp goes on although nothing was granted. */
+/* A parked vp goes on without a grant. */
 static void resume(struct nm_vp *vp)
 {
     if (nm_vp_has(&table.held, vp->pu))
@@ -70,7 +70,7 @@ static int park(struct nm_vp *vp, bool last)
     uint64_t until = nm_now_ns() + LAST_PARKS_NS, wait = FIRST_LOOK_NS;
     while (vp->go == 0) {
         nm_futex_wait(&vp->go, 0, wait);
-        /* Who cancels a thread and joins it must not wait for a processor to come. */
+        /* A thread that cancels this one and joins it must not wait until a processor comes. */
         pthread_testcancel();
         if (vp->go == 0 && table.news)
             nm_vp_tell_helper();
@@ -85,7 +85,7 @@ static int park(struct nm_vp *vp, bool last)
     return table.alone ? NUMAESTRO_E_UNMANAGED : NUMAESTRO_OK;
 }
 
-/* The vp is nobody's any more. */
+/* The vp's thread gives its number up. */
 static void retire(struct nm_vp *vp)
 {
     int pu = vp->pu;
@@ -170,8 +170,9 @@ PUBLIC int numaestro_vp_register(int number)
     return code;
 }
 
-/* The manager asks for a processor, and the caller gives one back: its own, if that is asked for,
- * or it gives its own to a vp whose processor is. So nobody is stolen who need not be. */
+/* The manager asks for a processor, and the caller gives one back: its own if the manager asks for
+ * that one; otherwise it gives its own to a vp whose processor the manager asks for. So no vp is
+ * stolen that need not be. */
 static int give_back(int pu, struct nm_vp *leaving)
 {
     if (pu < 0 || nm_vp_is_asked(pu))
@@ -206,8 +207,8 @@ PUBLIC int numaestro_vp_release(int number)
         pu = -1;
     nm_vp_set(vp, NM_VP_UNALLOCATED, pu);
     uint32_t active = nm_vp_active();
-    /* Who leaves because it was asked to, or had lost its processor, has not said that the program
-     * needs fewer. */
+    /* A vp that leaves because it was asked to, or had lost its processor, does not mean that the
+     * program needs fewer. */
     if (asked == 0 && was_running) {
         table.news |= table.wanted != at_least_one(active);
         table.wanted = at_least_one(active);
@@ -232,7 +233,7 @@ PUBLIC int numaestro_vp_claim(void)
     nm_vp_lock();
     struct nm_vp *vp = me();
     drop_claim(vp);
-    /* Who has lost its own processor has none to give. */
+    /* A vp that has lost its own processor has none to give. */
     struct nm_vp *work = vp->state == NM_VP_RUNNING && vp->pu >= 0 ? nm_vp_stolen_longest() : NULL;
     if (work) {
         number = (int)(work - table.vps);
@@ -270,7 +271,7 @@ PUBLIC int numaestro_vp_handoff(int number)
     uint32_t active = at_least_one(nm_vp_active());
     table.news |= table.wanted != active;
     table.wanted = active;
-    /* Without a helper thread nobody carries decisions out for who is parked. */
+    /* Without a helper thread no thread carries decisions out for a parked vp. */
     bool stays = unmanaged();
     if (stays)
         nm_vp_steal(vp);
@@ -295,8 +296,8 @@ PUBLIC int numaestro_vp_info(int number, struct numaestro_vp *out)
     return NUMAESTRO_OK;
 }
 
-/* A vp without a processor that asks has come to a safe point: it is one too many for what the
- * program has. */
+/* A vp without a processor that asks has come to a safe point: the program has one processor too
+ * few for it. */
 PUBLIC int numaestro_asked_back(void)
 {
     struct numaestro_page *page = nm_client.page;

@@ -1,8 +1,9 @@
-/* threads.c - moving the threads of this process, time, and futexes: system calls only.
+/* threads.c - moves the threads of this process, reads clocks, and waits on futexes: system calls
+ * only.
  *
  * Raw system calls and a stack buffer, because this runs inside other people's programs at a region
- * entry: no malloc, no stdio. Files are opened only by the helper, and by threads that cannot be
- * cancelled meanwhile (nm_adopt).
+ * entry: no malloc, no stdio. Only the helper opens files, and threads that cannot be cancelled
+ * meanwhile (nm_adopt).
  */
 #include "client.h"
 
@@ -50,8 +51,7 @@ static unsigned used_bytes(const struct nm_cpuset *set)
     return words * 8;
 }
 
-/* The number of a thread that has ended may belong to another process by now: hence the
- * question. */
+/* Another process may have the number of a thread that has ended: hence the check. */
 void nm_put_thread(pid_t tid, const struct nm_cpuset *set)
 {
     if (tid == 0 || syscall(SYS_tgkill, getpid(), tid, 0) == 0)
@@ -64,8 +64,8 @@ void nm_move_thread(pid_t tid, const struct nm_cpuset *set)
         nm_put_thread(tid, set);
 }
 
-/* One pass over /proc/self/task, moving each thread if `set` is given; returns how many there are,
- * 0 without /proc. */
+/* Goes once through /proc/self/task and moves each thread if `set` is given; returns the number of
+ * threads, 0 without /proc. */
 static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
 {
     int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -93,8 +93,8 @@ static unsigned walk_threads(const struct nm_cpuset *set, unsigned bytes)
     return seen;
 }
 
-/* Helper thread only: it opens files. Time that the other threads of this process have been ready
- * to run and were not let. */
+/* Time in ns that the other threads of this process have been ready to run and did not. Helper
+ * thread only: it opens files. */
 uint64_t nm_waited_ns(void)
 {
     int dir = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -124,9 +124,9 @@ uint64_t nm_waited_ns(void)
     return sum;
 }
 
-/* Put every thread of this process onto `set`, but for virtual processors that have a PU of their
- * own. A thread created meanwhile inherits its creator's set, old or new, so the list is walked
- * again until it stops growing. Without /proc only the caller moves. */
+/* Puts every thread of this process onto `set`, except virtual processors that have a PU of their
+ * own. A thread created meanwhile inherits its creator's set, old or new, so the function walks the
+ * list again until it stops growing. Without /proc only the caller moves. */
 void nm_move_threads(const struct nm_cpuset *set)
 {
     unsigned bytes = used_bytes(set);
@@ -143,7 +143,7 @@ void nm_move_threads(const struct nm_cpuset *set)
     nm_vp_unlock();
 }
 
-/* Linux list format, "0-3,8". False on anything else; `set` is then unspecified. */
+/* Reads the Linux list format, "0-3,8". False on anything else; `set` is then unspecified. */
 bool nm_cpuset_parse(const char *list, struct nm_cpuset *set)
 {
     memset(set, 0, sizeof *set);

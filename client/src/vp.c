@@ -1,11 +1,11 @@
-/* vp.c - which processor runs which virtual processor (Martorell et al. 2000, figure 3), and what
- * the manager is told of it.
+/* vp.c - decides which processor runs which virtual processor (Martorell et al. 2000, figure 3),
+ * and tells the manager what the program can use.
  *
- * The manager decides which processors the program has. Here they are mapped to vps when a decision
- * is carried out: a vp whose processor is gone is stolen, and shares what is left (it is never
- * stopped: it might hold a lock that all others need); a processor that comes is given to the vp
- * that ran there last, else to a stolen one, else to one that is parked. Each running vp is bound
- * to its processor. Parking and handing over is park.c's business.
+ * The manager decides which processors the program has. This file maps them to vps when a decision
+ * is carried out. A vp whose processor is gone is stolen, and shares the processors that are left;
+ * it is never stopped, because it might hold a lock that all others need. A new processor goes to
+ * the vp that ran there last, else to a stolen one, else to one that is parked. Each running vp is
+ * bound to its processor. park.c parks vps and hands processors over.
  */
 #include "vp.h"
 #include "message.h"
@@ -22,14 +22,14 @@
 struct nm_vp_table nm_vp_table;
 #define table nm_vp_table
 
-/* All of these under the lock. */
+/* All of these are used under the lock. */
 static uint16_t ran_last[PU_MAX];         /* 1 + the vp, 0 = none */
 static uint64_t thefts;
 static struct numaestro_page *mirrored;   /* the page that shows the table */
-static struct nm_target pending;          /* the page's decision, when it is not the one in force */
+static struct nm_target pending;          /* the page's decision while it is not in force */
 static uint32_t pending_epoch = NM_UNATTACHED;
 
-static _Atomic uint32_t lock_word; /* 0 free, 1 taken, 2 taken and waited for */
+static _Atomic uint32_t lock_word; /* 0 free, 1 taken, 2 taken and another thread waits */
 
 void nm_vp_lock(void)
 {
@@ -132,7 +132,7 @@ void nm_vp_steal(struct nm_vp *vp)
     unpark(vp);
 }
 
-/* -- Which vp
+/* -- Choosing a vp
  * ---------------------------------------------------------------------------------------------- */
 
 struct nm_vp *nm_vp_stolen_longest(void)
@@ -154,8 +154,8 @@ uint32_t nm_vp_active(void)
     return active;
 }
 
-/* A vp that a processor can be given to. One with a larger number than the program has asked for is
- * not woken. */
+/* Whether a vp can be given a processor. A parked one with a larger number than the program has
+ * asked for is not woken. */
 static bool takes(const struct nm_vp *vp, bool parked_too)
 {
     uint32_t number = (uint32_t)(vp - table.vps);
@@ -187,7 +187,7 @@ bool nm_vp_allocate(int pu, bool parked_too)
     return true;
 }
 
-/* The caller's present one if it is free, else one that nobody has, else one that is idle. */
+/* The PU on which the caller is if it is free, else one that no vp has, else one that is idle. */
 int nm_vp_free_processor(void)
 {
     int here = sched_getcpu(), idle = -1;
@@ -208,7 +208,7 @@ int nm_vp_free_processor(void)
 /* -- Decisions
  * ---------------------------------------------------------------------------------------------- */
 
-/* Is there a decision that is not carried out yet? Then `pending` is it. */
+/* Whether there is a decision that is not carried out yet; `pending` is then that decision. */
 static bool something_pending(void)
 {
     struct numaestro_page *page = nm_client.page;
@@ -256,7 +256,7 @@ uint32_t nm_vp_asked_back(void)
     return asked;
 }
 
-/* Nobody decides for this program any more: whatever is parked goes on. */
+/* No manager decides for this program any more: all parked vps go on. */
 static void set_free(void)
 {
     table.alone = true;
@@ -274,7 +274,7 @@ static void set_free(void)
 void nm_vp_abandon(void)
 {
     nm_vp_lock();
-    /* Once only: where a free thread runs is its own affair from then on. */
+    /* Only once: afterwards the program decides where a free thread runs. */
     if (!table.alone)
         set_free();
     nm_vp_unlock();
@@ -286,7 +286,7 @@ static void lose(const struct nm_cpuset *set)
         struct nm_vp *vp = &table.vps[i];
         if (vp->state == NM_VP_RUNNING && !nm_vp_has(set, vp->pu)) {
             vp->since = ++thefts;
-            nm_vp_set(vp, NM_VP_STOLEN, -1); /* whoever carries the decision out moves its thread */
+            nm_vp_set(vp, NM_VP_STOLEN, -1); /* the thread that carries the decision out moves the vp's thread */
         } else if (vp->state == NM_VP_UNALLOCATED && vp->pu >= 0 && !nm_vp_has(set, vp->pu)) {
             nm_vp_set(vp, NM_VP_UNALLOCATED, -1);
         }
@@ -299,8 +299,8 @@ static void gain(const struct nm_cpuset *set)
         if (!nm_vp_has(set, pu))
             continue;
         const struct nm_vp *holder = holder_of(pu);
-        /* What is parked and idle has been found to have nothing to run; a processor that comes may
-         * mean that there is. */
+        /* A vp that is parked and has an idle processor has found nothing to run; a new processor
+         * may mean that there is work. */
         if (!holder || holder->state == NM_VP_UNALLOCATED)
             nm_vp_allocate(pu, !holder);
     }
@@ -346,7 +346,7 @@ bool nm_vp_bound(pid_t tid)
 /* -- With the helper
  * ---------------------------------------------------------------------------------------------- */
 
-/* Its wake-up may come a moment too early; who waits for it repeats this. */
+/* The helper's wake-up may come a moment too early; a caller that waits for it calls this again. */
 void nm_vp_tell_helper(void)
 {
     table.changes++;
@@ -376,7 +376,7 @@ void nm_vp_wait_released(uint64_t until)
     }
 }
 
-/* Only the thread that forked is left, and it is nobody's vp. */
+/* Only the thread that forked is left, and it is no vp. */
 void nm_vp_forget(void)
 {
     bool some = table.count > 0;

@@ -1,6 +1,7 @@
-/* Asks what a program would get now, without being attached itself: "advised CODE COUNT THREADS
- * FLAGS POSITION" and the processors, one a word, then why on a line of its own. Arguments:
- * processors, minimum, bytes; 0 says nothing. Without the library: "bare".
+/* Asks what a program would get now, without being attached itself. Prints "advised CODE COUNT
+ * THREADS FLAGS POSITION" and the processors, one a word, then the reason on a line of its own.
+ * Arguments: processors, minimum, bytes; 0 says nothing. If the library is not loaded it prints
+ * "bare".
  */
 #include "../include/numaestro.h"
 

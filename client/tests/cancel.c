@@ -1,5 +1,5 @@
 /* Cancellation of a loop, of a whole region and of a taskgroup (run with OMP_CANCELLATION=true).
- * The loop is static because libomp 14 by itself breaks dynamic loops that are cancelled. */
+ * The loop is static because libomp 14 breaks cancelled dynamic loops, also without numaestro. */
 #include "check.h"
 #include <omp.h>
 

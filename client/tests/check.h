@@ -1,10 +1,11 @@
-/* What every test program shares: how long to run, how to fail, and which team sizes were seen.
+/* The common part of the test programs: runs for a time, fails, and counts the team sizes that it
+ * saw.
  *
  * A program repeats its rounds for the seconds named in its first argument, checks every round, and
  * prints one line on standard output that is the same with any number of rounds, threads and
- * processors. The team sizes it saw go to standard error as "sizes 1:20 2:35": the harness reads
- * there whether a size was held or followed the allocation. This file must not know numaestro: the
- * programs are ordinary ones.
+ * processors. The team sizes it saw go to standard error as "sizes 1:20 2:35": from this line the
+ * harness reads whether a size was held or followed the allocation. This file includes nothing of
+ * numaestro: the programs are ordinary ones.
  */
 #ifndef CHECK_H
 #define CHECK_H

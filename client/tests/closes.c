@@ -1,7 +1,7 @@
 /* A program that closes every descriptor it did not open, and uses the numbers for files of its
- * own. With "daemon" it first becomes a daemon in the classical way (fork, setsid, fork); the first
- * process waits for the news through its standard output's end. Descriptors that belong to somebody
- * else would be closed or overwritten here. */
+ * own. With "daemon" it first becomes a daemon in the classical way (fork, setsid, fork); the
+ * harness waits until the daemon's standard output ends. A descriptor of the shim would be closed
+ * or overwritten here. */
 #include "check.h"
 #include <fcntl.h>
 #include <omp.h>

@@ -1,6 +1,6 @@
-/* State of each thread that is kept in another object than the region: it must last from region to
- * region. Modes: "linked": in a library that is linked. "opened": in one that dlopen brings in.
- * "key": by pthread_getspecific. */
+/* Each thread's state is in another object than the region: it must last from region to region.
+ * Modes: "linked": in a linked library. "opened": in a library that dlopen loads. "key": by
+ * pthread_getspecific. */
 #include "check.h"
 #include <dlfcn.h>
 #include <pthread.h>

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
             }
         }
         check_equal("sum", sum, (ITEMS - 1LL) * ITEMS * (2 * ITEMS - 1) / 6);
-        /* A region without the clause between, so that the size would have a reason to change. */
+        /* A region without the clause in between, which gives the size a reason to change. */
         int members = 0;
 #pragma omp parallel reduction(+ : members)
         members += 1;

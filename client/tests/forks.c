@@ -1,8 +1,8 @@
 /* Processes made by a program that runs parallel regions. The second argument says how: "before"
  * fork, then regions in both; "after" regions, fork, then regions in both (not every runtime can:
- * ask it without numaestro first); "sequential" regions, fork, no region in the child; "exec"
- * regions, fork and exec of this program; "spawn" regions, posix_spawn, vfork, system and popen of
- * this program; "self" regions, then exec of this program in place, three times. */
+ * the harness tries it without numaestro first); "sequential" regions, fork, no region in the
+ * child; "exec" regions, fork and exec of this program; "spawn" regions, posix_spawn, vfork, system
+ * and popen of this program; "self" regions, then exec of this program in place, three times. */
 #include "check.h"
 #include <omp.h>
 #include <spawn.h>

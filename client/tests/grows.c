@@ -1,8 +1,8 @@
-/* A small team now and then, and after SIGUSR1 a larger one: its new threads are made when
- * everything else is long over, and they stay. Before anything else it asks for its places, so that
- * libomp reads its mask then and there. Between its regions it sleeps, so that hundreds of it can
- * run at once. Writes "small" and "large" when the first team of each size has been there. Never
- * ends by itself. */
+/* Runs a small team now and then, and after SIGUSR1 a larger one: the runtime makes new threads
+ * long after the start, and they stay. First the program asks for its places, so that libomp reads
+ * its mask then. It sleeps between its regions, so that hundreds of such programs can run at once.
+ * Writes "small" and "large" when the first team of each size has been there. Never ends by
+ * itself. */
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>

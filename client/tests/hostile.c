@@ -1,14 +1,15 @@
-/* A program that does not keep to the rules of the attach socket and the shared page (docs/ABI.md).
- * First argument: the socket; second: what to do; third: for how many seconds, where that means
- * something.
+/* A program that breaks the rules of the attach socket and the shared page (docs/ABI.md). First
+ * argument: the socket; second: the way; third: for how many seconds, for ways that last.
  *
- * "garbage" attaches and writes random bytes into every line of its page, the manager's lines too
- * "silent" attaches and never carries anything out "liar" attaches, asks for absurd numbers, and
- * says `Adopted`, `Busy`, `Request` for other applications "claims" re-attaches with another
- * application's number and all processors, again and again "flood" sends packets of every size with
- * random bytes, and never reads an answer "resize" attaches and tries to shrink, grow and punch the
- * page "leave" attaches again and again and goes without a word "refused" must be turned away: exit
- * code 0 if it was
+ *     "garbage"  attaches and writes random bytes into every line of its page, the manager's too
+ *     "silent"   attaches and never carries a decision out
+ *     "liar"     attaches, asks for absurd numbers, and says `Adopted`, `Busy`, `Request` for
+ *                other applications
+ *     "claims"   re-attaches with another application's number and all processors, again and again
+ *     "flood"    sends packets of every size with random bytes, and never reads an answer
+ *     "resize"   attaches and tries to shrink, grow and punch the page
+ *     "leave"    attaches again and again and leaves without a message
+ *     "refused"  must be turned away: exit code 0 if it was
  */
 #include "../src/message.h"
 #include "check.h"

@@ -1,5 +1,4 @@
-/* A static partition by hand, computed inside the region from omp_get_num_threads(): right with any
- * team size. */
+/* Divides by hand inside the region, from omp_get_num_threads(): right with any team size. */
 #include "check.h"
 #include <omp.h>
 

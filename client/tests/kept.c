@@ -1,7 +1,7 @@
-/* Team sizes that the program was told and keeps, in ways that nobody outside can see. Modes:
+/* Keeps the team sizes that OpenMP told it, in ways that are not visible from outside. Modes:
  * "each": one place asks omp_get_max_threads() again and again, and each answer is kept. "frame":
  * two places ask through one function with a frame of 4 KB; one of them for a partition. "earlier":
- * a region asks for its size and its number, but its partition is of an earlier region. */
+ * a region asks for its size and its number, but its partition comes from an earlier region. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void divide(struct partition *it, int threads)
         it->first[t] = (int)((long)N * t / threads);
 }
 
-/* As the constructor of an object would: there is one place that asks. */
+/* Asks as the constructor of an object would: one place for all objects. */
 static void __attribute__((noinline)) construct(struct partition *it)
 {
     divide(it, omp_get_max_threads());

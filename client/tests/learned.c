@@ -1,8 +1,8 @@
-/* The team size is learned with omp_get_num_threads() in an earlier region, and later regions rely
- * on it. "once": learned at the start. "fixed": the program takes OMP_DYNAMIC back with
- * omp_set_dynamic(0) before. "bounds": one region writes each thread's bounds anew in every round,
- * another one uses them by thread number. "late": the region that relies on it does not use its
- * thread number when it runs for the first time. */
+/* Learns the team size with omp_get_num_threads() in an earlier region; later regions rely on it.
+ * "once": learned at the start. "fixed": the program first revokes OMP_DYNAMIC with
+ * omp_set_dynamic(0). "bounds": one region writes each thread's bounds anew in every round, another
+ * one uses them by thread number. "late": the region that relies on it does not use its thread
+ * number when it runs for the first time. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>

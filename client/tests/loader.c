@@ -1,6 +1,6 @@
 /* Loads libraries with OpenMP inside, uses them and unloads them, again and again; it has no OpenMP
  * itself. Arguments after the seconds: the libraries. They are local (RTLD_LOCAL), as in Python's
- * modules. One that is given as "keep:NAME" stays loaded: it brings a libgomp of its own, and
+ * modules. A library given as "keep:NAME" stays loaded: it brings a libgomp of its own, and
  * libgomp's waiting threads do not survive its unloading. */
 #include "check.h"
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
-/* Chunks computed outside the region from omp_get_max_threads(), used by thread number inside: what
- * it was told must hold. With "again" as second argument it asks before every region, at one place.
- * With "places" it asks at two places: once for the partition, and elsewhere for another purpose.
- * With "wrapper" both questions come from one function of the program. */
+/* Computes chunks outside the region from omp_get_max_threads(), and uses them by thread number
+ * inside: the size that it was told must hold. With "again" as second argument it asks before every
+ * region, at one place. With "places" it asks at two places: once for the partition, and elsewhere
+ * for another purpose. With "wrapper" both questions come from one function of the program. */
 #include "check.h"
 #include <omp.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void __attribute__((noinline)) partition(int threads)
 static int __attribute__((noinline)) threads_of_this_program(void)
 {
     int n = omp_get_max_threads();
-    __asm__ volatile("" ::: "memory"); /* no tail call: the question comes from here */
+    __asm__ volatile("" ::: "memory"); /* no tail call: the question must come from this function */
     return n;
 }
 

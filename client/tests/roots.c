@@ -1,6 +1,6 @@
-/* Several threads of the program's own, each opening regions: all of them are root threads. They
- * come and go. With "cancel" as second argument they go by pthread_cancel, which may take effect
- * between two regions only: the runtimes have no cancellation point where a region begins. */
+/* Several threads of the program open regions: all of them are root threads. They start and end.
+ * With "cancel" as second argument pthread_cancel ends them, which may take effect between two
+ * regions only: the runtimes have no cancellation point where a region begins. */
 #include "check.h"
 #include <omp.h>
 #include <pthread.h>
@@ -42,7 +42,7 @@ static void cancel_one(void)
     between = started = 0;
     if (pthread_create(&thread, NULL, root, &between))
         exit(2);
-    /* Making its team's threads is a cancellation point. */
+    /* Making the threads of its team is a cancellation point. */
     while (!__atomic_load_n(&started, __ATOMIC_SEQ_CST))
         usleep(100);
     usleep((useconds_t)(check_rounds * 37 % 3000));

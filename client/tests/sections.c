@@ -1,5 +1,5 @@
-/* `parallel sections` whose sections hand values to each other: they need a thread each. With
- * "inner" as second argument the sections stand inside a region that has more to do. */
+/* `parallel sections` whose sections hand values to each other: each needs a thread of its own.
+ * With "inner" as second argument the sections stand inside a region that has more to do. */
 #include "check.h"
 #include <omp.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
-/* Signals: none is lost, none is handled by a thread that is not the program's, blocked ones stay
- * blocked, and the program's own handlers, masks and alternate stack are the ones it set. */
+/* Signals: none is lost, only threads of the program handle them, blocked ones stay blocked, and
+ * the program's handlers, masks and alternate stack stay as it set them. */
 #include "check.h"
 #include <errno.h>
 #include <omp.h>
@@ -81,7 +81,7 @@ static void check_blocked(void)
     sigemptyset(&block);
     sigaddset(&block, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &block, &old);
-    kill(getpid(), SIGUSR2); /* nobody else may take it: all the program's threads are inside or block everything */
+    kill(getpid(), SIGUSR2); /* no other thread may take it: the program's are inside or block everything */
     region();
     pthread_sigmask(SIG_SETMASK, NULL, &now);
     check_equal("SIGUSR2 still blocked", sigismember(&now, SIGUSR2), 1);
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
     action.sa_flags = SA_SIGINFO;
     action.sa_sigaction = on_queued;
     sigaction(SIGRTMIN + 3, &action, NULL);
-    /* The pool's threads leave a region with everything blocked, so what is sent to the process
-     * comes to this thread, unless somebody else's thread is open to it. */
+    /* The pool's threads leave a region with everything blocked. So this thread gets signals to the
+     * process, unless a thread of the shim leaves them unblocked. */
     while (check_going(argc, argv)) {
         region();
         for (int i = 0; i < kinds; i++) {

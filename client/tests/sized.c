@@ -1,7 +1,7 @@
 /* Arrays with one slot per thread, sized by omp_get_max_threads(), with canaries behind the last
  * slot. The program asks once for the array, and again (elsewhere) for the number of slots to add
  * up. "procs": the array is sized by omp_get_num_procs(), and teams are made of as many, asked anew
- * each time. "online": the same with sysconf(). What they answer must not grow while the program
+ * each time. "online": the same with sysconf(). Their answers must not grow while the program
  * runs. */
 #include "check.h"
 #include <omp.h>

@@ -1,7 +1,7 @@
-/* Prints what a program sees around itself, before and after parallel regions: descriptors,
- * standard streams, directory, umask, priorities, limits, dispositions and masks of signals,
- * process group and session relative to itself, environment. Two runs may differ only in what
- * numaestro documents: the harness compares. */
+/* Prints a program's surroundings before and after parallel regions: descriptors, standard streams,
+ * directory, umask, priorities, limits, dispositions and masks of signals, process group and
+ * session relative to itself, environment. The harness compares two runs: they may differ only in
+ * the points that numaestro documents. */
 #include "check.h"
 #include <dirent.h>
 #include <omp.h>
@@ -24,7 +24,7 @@ static void descriptors(const char *when)
         snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
         ssize_t length = readlink(link, target, sizeof target - 1);
         target[length < 0 ? 0 : length] = 0;
-        target[strcspn(target, ":[")] = 0; /* "pipe:[123]": the number is its own in every run */
+        target[strcspn(target, ":[")] = 0; /* "pipe:[123]": the number differs in every run */
         printf("%s descriptor %d %s\n", when, fd, target);
     }
     closedir(dir);

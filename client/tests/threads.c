@@ -1,5 +1,5 @@
-/* Plain threads with a barrier and no OpenMP: nothing of it can be resized, only folded. One thread
- * per processor that the program may use when it starts, as thread pools do. */
+/* Plain threads with a barrier and no OpenMP: they cannot be resized, only folded. The program
+ * makes one thread per processor that it may use when it starts, as thread pools do. */
 #include "check.h"
 #include <pthread.h>
 #include <sched.h>

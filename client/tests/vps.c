@@ -1,8 +1,8 @@
 /* A thread library of its own: four virtual processors take tasks from one queue, batch after
  * batch, and give processors back, get them again, claim and hand over as numaestro.h says. Every
- * task is done exactly once, whatever the manager does, and without any. With VPS_IDLE in the
- * environment there is one batch only, and nothing to do afterwards. Standard error tells what was
- * seen: "asked A handed H parked P stolen S".
+ * task is done exactly once, whatever the manager does, and also without a manager. With VPS_IDLE
+ * in the environment there is one batch only, and nothing to do afterwards. It prints its counts on
+ * standard error: "asked A handed H parked P stolen S".
  */
 #include "../include/numaestro.h"
 #include "check.h"
@@ -38,7 +38,7 @@ static int managed(void)
     return numaestro_vp_register != NULL;
 }
 
-/* Something about processors was done: look again. */
+/* Gives processors back or hands over, if need be. True if it did: the caller looks again. */
 static int minded_processors(int me)
 {
     if (!managed())
@@ -67,7 +67,7 @@ static void *run(void *argument)
         long task = atomic_load(&next) < TASKS ? next++ : TASKS;
         if (task < TASKS) {
             work(task);
-            /* A safe point: it has nothing in hand. */
+            /* A safe point: this vp has no task in hand. */
             minded_processors(me);
         } else if (!minded_processors(me)) {
             if (managed() && numaestro_vp_release(me) == NUMAESTRO_OK)

@@ -5,7 +5,7 @@
 
 #define WIDTH 96
 
-/* Each member carries on what its neighbour had before the barrier. */
+/* Each member carries on the value that its neighbour had before the barrier. */
 static void ring(void)
 {
     static uint64_t value[2][TORTURE_THREADS];
@@ -60,7 +60,7 @@ static void everywhere(void)
     note_slots(team_size());
 }
 
-/* Members that have much to do and members that have nothing, in turn. */
+/* Members with much work and members with none, in turn. */
 static void uneven(void)
 {
     static uint64_t board[TORTURE_THREADS];
@@ -79,7 +79,7 @@ static void uneven(void)
     note_slots(team_size());
 }
 
-/* Red-black relaxation in one region for the whole run. The largest change is known to all after
+/* Red-black relaxation in one region for the whole run. All members know the largest change after
  * each sweep. */
 static void relaxation(void)
 {
@@ -117,8 +117,7 @@ static void relaxation(void)
         note_real(grid[i / WIDTH][i % WIDTH]);
 }
 
-/* Conjugate gradients in one region; every sum is added up by everybody in the order of the
- * members. */
+/* Conjugate gradients in one region; every member adds up every sum in the order of the members. */
 static void gradients(void)
 {
     enum { SIZE = 2000 };

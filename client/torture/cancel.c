@@ -3,9 +3,9 @@
  */
 #include "torture.h"
 
-/* Whoever finds the number ends the search. All others see that at their next iteration at the
- * latest. `monotonic` is there for LLVM 14: its runtime ends with an assertion after a cancelled
- * loop that steals. */
+/* The member that finds the number ends the search. All others see that at their next iteration at
+ * the latest. `monotonic` is there for LLVM 14: its runtime ends with an assertion after a
+ * cancelled loop that steals. */
 static void loops(void)
 {
     for (int r = 0; r < 10; r++) {
@@ -127,7 +127,7 @@ static void groups(void)
     }
 }
 
-/* Right after a cancelled region the next one is whole. */
+/* Right after a cancelled region the next one runs in full. */
 static void again(void)
 {
     uint64_t sum = 0;

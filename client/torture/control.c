@@ -9,7 +9,7 @@
 
 static volatile double one = 1.0, three = 3.0, tiny = 1e-300;
 
-/* Each member rounds in its own direction; a third is another number in each. */
+/* Each member rounds in its own direction, so a third is a different number in each. */
 static void rounding(void)
 {
     static const int direction[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
@@ -50,7 +50,7 @@ static void rounding_persists(void)
     note_slots(team_size());
 }
 
-/* Exceptions are raised in one member, and are seen by that one only. */
+/* One member raises exceptions, and only that one sees them. */
 static void exceptions(void)
 {
     static const int kind[] = {FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW};

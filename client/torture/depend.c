@@ -115,7 +115,7 @@ static void iterated(void)
     note(all);
 }
 
-/* A task is over when its event is fulfilled: by another task, and by a thread that OpenMP does not
+/* A task is over when its event is fulfilled: by another task, or by a thread that OpenMP does not
  * know. */
 static void *fulfil(void *event)
 {

@@ -1,6 +1,6 @@
 /* Division of static loops: every thread asks the runtime for its part as compiled code does, of
- * loops drawn from all sizes, steps and ends of each type, also where the arithmetic wraps. By
- * clang only: gcc computes the parts in the program.
+ * loops drawn from all sizes, steps and ends of each type, also where the arithmetic wraps. For
+ * clang only: gcc's code computes the parts itself.
  */
 #include "torture.h"
 

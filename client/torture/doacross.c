@@ -1,5 +1,5 @@
-/* Doacross loops: depend(sink) and depend(source) in one and two dimensions. Whoever waits there
- * spins, and no barrier ends it.
+/* Doacross loops: depend(sink) and depend(source) in one and two dimensions. A member that waits
+ * there spins, and no barrier ends the waiting.
  *
  * Plain runs with more threads than processors wait for time slices: large teams get short loops.
  */

@@ -3,7 +3,7 @@
 #include "torture.h"
 #include <malloc.h>
 
-/* Blocks of all sizes go to the next member, who looks at them and frees them. */
+/* Blocks of all sizes go to the next member, which checks and frees them. */
 static void handed_on(void)
 {
     static unsigned char *block[TORTURE_THREADS][16];
@@ -56,7 +56,7 @@ static void storms(void)
     note_slots(team_size());
 }
 
-/* Lines of all members in one stream: their order is nobody's business, but each is whole. */
+/* Lines of all members in one stream: their order does not matter, but each is whole. */
 static void streams(void)
 {
     char *text = NULL;

@@ -1,5 +1,5 @@
-/* Constructs that come down to a team in the end: teams and target on the host, distribute, loop,
- * and combined forms. */
+/* Constructs that use a team in the end: teams and target on the host, distribute, loop, and
+ * combined forms. */
 #include "torture.h"
 
 #define ITERATIONS 500
@@ -37,8 +37,8 @@ static void targets(void)
     note_cells();
 }
 
-/* LLVM 14's runtime sometimes hangs in a region after `teams`, also without anybody else: its
- * programs have none. */
+/* LLVM 14's runtime sometimes hangs in a region after `teams`, also without numaestro: programs
+ * built with it have none. */
 #if !defined(__clang__)
 static void host_teams(void)
 {
@@ -78,7 +78,7 @@ static void distributed(void)
 
 #endif
 
-/* LLVM 14 takes `loop` for something that every member does by itself. */
+/* LLVM 14 lets every member run the whole `loop` by itself. */
 #if defined(__clang__)
 #define LOOP "omp for"
 #else

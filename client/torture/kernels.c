@@ -1,5 +1,5 @@
 /* Kernels in the manner of real programs: one that asks for the team size in several places and
- * keeps the answers, one that names its size at every region, histograms with a buffer for each
+ * keeps the answers, one that gives its size at every region, histograms with a buffer for each
  * thread, a transposition, and a sort.
  */
 #include "torture.h"
@@ -10,7 +10,8 @@
 
 static double position[NODES], velocity[NODES], force[NODES];
 
-/* Asked where it is needed, as grown programs do; the sums depend on the order of the threads. */
+/* Asks for the size where it is needed, as grown programs do; the sums depend on the order of the
+ * threads. */
 __attribute__((noinline)) static double smallest_step(void)
 {
     int threads = omp_get_max_threads();
@@ -91,7 +92,7 @@ static void springs(void)
         note_real(position[i]);
 }
 
-/* Every region says its size, and has buffers of that size, as libraries for learning trees do. */
+/* Every region gives its size, and has buffers of that size, as libraries for learning trees do. */
 static void explicit_sizes(void)
 {
     int threads = team_size();
@@ -139,7 +140,7 @@ static void bounds_from_before(void)
         note_real(out[i]);
 }
 
-/* The user's words tell the partition: the environment, not OpenMP. */
+/* The environment gives the partition, not OpenMP. */
 static void bounds_from_environment(void)
 {
     static uint64_t done[TORTURE_THREADS];

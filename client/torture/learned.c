@@ -1,6 +1,6 @@
-/* Partitions that a program made earlier, of numbers it learned elsewhere: through a library, far
- * up the stack, from another region, from tickets, from the user. Every member works on the share
- * that has its number.
+/* Partitions that a program made earlier, from numbers that it learned elsewhere: through a
+ * library, far up the stack, from another region, from tickets, from the user. Every member works
+ * on the share that has its number.
  */
 #include "torture.h"
 #include <alloca.h>
@@ -30,7 +30,7 @@ static void share_of(const struct shares *shares, int number, int round)
         cell[i] = mixed(cell[i], (uint64_t)(number + round));
 }
 
-/* Only the number is asked for, then both are. */
+/* Asks first for the number only, then for number and size. */
 static void use(const struct shares *shares, int rounds)
 {
     memset(cell, 0, sizeof cell);
@@ -74,8 +74,8 @@ __attribute__((noinline)) static int asked_below(size_t size)
     return frame[0] == frame[size - 1] ? threads : 0;
 }
 
-/* Each answer is kept, of one place that is reached from several others through frames of four
- * kilobytes. */
+/* One place is reached from several others through frames of four kilobytes; the program keeps each
+ * of its answers. */
 static void below_large_frames(void)
 {
     static struct shares one, two;
@@ -134,7 +134,7 @@ static void from_tickets(void)
         note(cell[i]);
 }
 
-/* The program says that the size must not change. */
+/* The program says by omp_set_dynamic(0) that the size must not change. */
 static void not_dynamic(void)
 {
     static struct shares shares;
@@ -144,7 +144,7 @@ static void not_dynamic(void)
     use(&shares, 4);
 }
 
-/* The user said it. */
+/* The user says it by the environment. */
 static void from_the_user(void)
 {
     static struct shares shares;

@@ -1,5 +1,5 @@
 /* How programs end: by exit in a region and in sequential code, by returning, by pthread_exit, by
- * other words, and with regions in handlers of the end. This program starts itself again for each
+ * other functions, and with regions in exit handlers. This program starts itself again for each
  * way, and notes how that one ended.
  */
 #include "torture.h"
@@ -32,7 +32,7 @@ static void at_exit(void)
     say("at exit");
 }
 
-/* It ends the process: threads of LLVM's runtime would keep it for ever. */
+/* This thread ends the process: otherwise threads of LLVM's runtime would keep it for ever. */
 static void *last_thread(void *unused)
 {
     (void)unused;
@@ -127,7 +127,7 @@ static void die_in_region(const char *way)
     }
 }
 
-/* These return, or leave their main behind. */
+/* These ways return from main, or leave it by pthread_exit. */
 static int leave(const char *way)
 {
     die(way);
@@ -153,7 +153,7 @@ static int leave(const char *way)
     return 13;
 }
 
-/* Starts this program again, reads what it prints, and notes that and how it ended. */
+/* Starts this program again; notes its output and how it ended. */
 static void note_end_of(const char *way)
 {
     int end[2], status;

@@ -27,7 +27,7 @@ static void criticals(void)
     plain_sum = 0;
 }
 
-/* Somebody loses its processor in the middle of a critical section again and again. */
+/* Some member loses its processor in the middle of a critical section again and again. */
 static void long_criticals(void)
 {
     uint64_t inside = 0, sum = 0;

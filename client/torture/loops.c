@@ -144,7 +144,7 @@ __attribute__((noinline)) static void orphan(int step)
 #pragma omp barrier
 }
 
-/* The same construct by a team, by sequential code, and by a serialized region. */
+/* A team, sequential code and a serialized region run the same construct. */
 static void orphaned(void)
 {
     for (int r = 0; r < 4; r++) {
@@ -203,7 +203,7 @@ static void bounds(void)
     note(sum);
 }
 
-/* `monotonic` is there for LLVM 14: where iterations are stolen its runtime may not know which one
+/* `monotonic` is there for LLVM 14: if members steal iterations, its runtime may not know which one
  * was the last. */
 static void last_and_first(void)
 {

@@ -1,5 +1,5 @@
-/* Mutexes that look at who asks: recursive, checking, robust, and with priority inheritance, where
- * the kernel looks too. */
+/* Mutexes that check the calling thread: recursive, checking, robust, and with priority
+ * inheritance, where the kernel checks it too. */
 #include "torture.h"
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ static void make(pthread_mutex_t *mutex, int type, int protocol, int robust, int
     pthread_mutexattr_destroy(&attributes);
 }
 
-/* Everybody counts under it; half of the time the holder has much to do, or sleeps. */
+/* Every member counts under it; half of the time the holder has much to do, or sleeps. */
 static void count_with(pthread_mutex_t *mutex, int rounds)
 {
     uint64_t sum = 0;
@@ -41,7 +41,7 @@ static void count_with(pthread_mutex_t *mutex, int rounds)
         wrong("a mutex is still held");
 }
 
-/* It is held over a barrier, and given back by the member that took it. */
+/* A member holds it over a barrier, and gives it back itself. */
 static void hold_with(pthread_mutex_t *mutex)
 {
     uint64_t refused = 0;
@@ -125,7 +125,7 @@ static void *die_with(void *mutex)
     return NULL;
 }
 
-/* A thread that is no member ends while it holds the mutex; exactly one member is told so. */
+/* A thread that is no member ends while it holds the mutex; exactly one member learns of it. */
 static void inherited_from_the_dead(void)
 {
     for (int r = 0; r < 4; r++) {

@@ -128,8 +128,8 @@ static void own_sizes(void)
     omp_set_max_active_levels(1);
 }
 
-/* Nested regions below tasks and sections. Each sum is complete before it is added to that of
- * all. */
+/* Nested regions in tasks and sections. Each sum is complete before it is added to the common
+ * one. */
 static uint64_t nested_sum(int size, uint64_t each)
 {
     uint64_t sum = 0;

@@ -1,5 +1,5 @@
-/* A library that torture's `library` loads: it has regions of its own, and state for each thread
- * that nobody else sees.
+/* A library that torture's `library` loads: it has regions of its own, and state of each thread
+ * that only it sees.
  */
 #include <omp.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@ void plugin_forget(void)
     own = 0;
 }
 
-/* The first call of a thread takes a number; the later ones give it back. */
+/* A thread's first call takes a number; its later calls return it. */
 int plugin_ticket(void)
 {
     if (ticket < 0)
@@ -50,7 +50,7 @@ void *plugin_kept(void)
     return pthread_getspecific(key);
 }
 
-/* A region in the library: the sum of what all members of its team have. */
+/* A region in the library: returns the sum of the values of all members of its team. */
 uint64_t plugin_region(uint64_t seed)
 {
     uint64_t sum = 0;
@@ -74,7 +74,7 @@ void plugin_orphan(uint64_t *cells, int count)
 #pragma omp barrier
 }
 
-/* The answer of OpenMP, through a function of another object. */
+/* OpenMP's answer, through a function of another object. */
 int plugin_threads(void)
 {
     return omp_get_max_threads();

@@ -1,5 +1,5 @@
-/* Whatever belongs to a thread stays with it, over barriers and from region to region:
- * threadprivate and __thread data, errno, pthread_getspecific, its own id, and its stack.
+/* Each thread keeps its own data over barriers and from region to region: threadprivate and
+ * __thread data, errno, pthread_getspecific, its own id, and its stack.
  */
 #include "torture.h"
 #include <errno.h>
@@ -84,7 +84,7 @@ static void clauses(void)
     note_slots(team_size());
 }
 
-/* Every member has its errno, whoever fails at a system call in between. */
+/* Every member has its own errno, whichever member fails at a system call in between. */
 static void errnos(void)
 {
 #pragma omp parallel

@@ -25,7 +25,7 @@ static int code_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-/* A child that works by itself, and one that becomes something else. */
+/* A child that works itself, and one that executes another program. */
 static int forked(int number)
 {
     pid_t child = fork();
@@ -74,7 +74,7 @@ static void between(void)
     note_slots(team_size());
 }
 
-/* One member starts children while the others wait at a barrier, and then others do. */
+/* One member starts children while the others wait at a barrier, and then other members do. */
 static void inside(void)
 {
     for (int r = 0; r < 2; r++) {
@@ -138,7 +138,7 @@ static void pipes(void)
     note_slots(team_size());
 }
 
-/* A child writes what it has, and its parent reads it while its team goes on. */
+/* A child writes its result, and its parent reads it while the parent's team goes on. */
 static void talking(void)
 {
     int end[2];

@@ -194,7 +194,7 @@ static void real_by_threads(void)
     }
 }
 
-/* With this setting LLVM's runtime joins in an order that depends on the team size only. */
+/* With this setting LLVM's runtime combines in an order that depends only on the team size. */
 static void real_by_runtime(void)
 {
     const char *fixed = getenv("KMP_DETERMINISTIC_REDUCTION");

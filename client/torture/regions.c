@@ -1,5 +1,5 @@
-/* Parallel regions: their sizes, who asks for them and where, and what sequential code between them
- * is told. */
+/* Parallel regions: their sizes, the ways and places to ask for sizes, and the answers that
+ * sequential code gets between regions. */
 #include "torture.h"
 
 static int kept[4];
@@ -82,7 +82,7 @@ static void set_by_program(void)
     omp_set_num_threads(team_size());
 }
 
-/* Whatever a member sets holds for its own regions only. */
+/* A member's settings hold for its own regions only. */
 static void set_inside(void)
 {
     for (int r = 0; r < 4; r++) {
@@ -151,7 +151,7 @@ static void note_queries(void)
     note((uint64_t)omp_get_team_num());
 }
 
-/* Sequential code is sequential code, whatever was opened before. */
+/* Sequential code gets the answers of sequential code, whichever regions ran before. */
 static void queries_between(void)
 {
     note_queries();
@@ -173,7 +173,7 @@ static void queries_between(void)
 __attribute__((noinline)) static int asked_here(void) { return omp_get_max_threads(); }
 __attribute__((noinline)) static int asked_there(void) { return asked_here(); }
 
-/* The answers of several places are kept, and partitions made of each of them. */
+/* The program keeps the answers of several places, and makes partitions from each. */
 static void places(void)
 {
     uint64_t sums[4 * TORTURE_THREADS] = {0};
@@ -197,7 +197,7 @@ static void places(void)
     }
 }
 
-/* Thousands of short regions: somebody is always just opening or closing one. */
+/* Thousands of short regions: the team is almost always opening or closing one. */
 static void short_ones(void)
 {
     for (int r = 0; r < fewer(1200); r++) {
@@ -210,7 +210,7 @@ static void short_ones(void)
     note_slots(team_size());
 }
 
-/* Processors are counted once and for all. */
+/* The number of processors must not change while the program runs. */
 static void processors(void)
 {
     static int first;

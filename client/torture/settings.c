@@ -1,6 +1,6 @@
-/* Calls that set something for the whole process, of which the C library tells all threads by
- * signals: user ids and groups. Others are here too: limits, the working directory, the umask,
- * priorities, affinity. They come between and inside regions.
+/* Calls that set something for the whole process. For user and group ids the C library tells all
+ * threads by signals. Other calls set limits, the working directory, the umask, priorities, and
+ * affinity. The calls come between regions and inside them.
  */
 #include "torture.h"
 #include <grp.h>
@@ -18,7 +18,8 @@ static void some_work(void)
     }
 }
 
-/* The ids that the process has anyway: nothing changes, but every thread is told. */
+/* Sets the ids that the process has anyway: nothing changes, but the C library tells every
+ * thread. */
 static void same_ids(void)
 {
     uid_t uid[3];
@@ -77,7 +78,7 @@ static void others(void)
     note_slots(team_size());
 }
 
-/* A member asks for the processors that it may use, and sets what it got. */
+/* A member asks for the processors that it may use, and sets the same ones. */
 static void affinity(void)
 {
     for (int r = 0; r < 3; r++) {
@@ -95,7 +96,7 @@ static void affinity(void)
     note_slots(team_size());
 }
 
-/* The runtime is asked to give everything back; the next region has it all again. */
+/* The program asks the runtime to give everything back; the next region has it all again. */
 static void paused(void)
 {
     for (int r = 0; r < 3; r++) {

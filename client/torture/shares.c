@@ -105,7 +105,7 @@ static void singles(void)
     note(left);
 }
 
-/* Everybody gets what one has found; two values of different sizes, an array too. */
+/* Every member gets the values that one has found; two values of different sizes, and an array. */
 static void copies(void)
 {
     double kept[3] = {0.0, 0.0, 0.0};
@@ -146,7 +146,7 @@ static void masters(void)
     note_slots(team_size());
 }
 
-/* Threads run through many constructs that nobody waits at: some are far ahead of others. */
+/* Threads run through many constructs without waiting: some get far ahead of others. */
 static void far_ahead(void)
 {
     static uint64_t part[40];

@@ -53,7 +53,7 @@ static void some_work(void)
     }
 }
 
-/* Handlers run wherever they hit, half a millisecond apart. */
+/* Handlers run wherever a signal comes, half a millisecond apart. */
 static void timers(void)
 {
     static const int kinds[] = {ITIMER_REAL, ITIMER_PROF, ITIMER_VIRTUAL};
@@ -93,7 +93,7 @@ static void posix_timer(void)
     note_slots(team_size());
 }
 
-/* A signal to oneself has been handled when the call returns, in the thread that made it. */
+/* The signal that a member sends to itself has been handled in its thread when the call returns. */
 static void to_oneself(void)
 {
     handle(SIGUSR1, count_mine, 0);
@@ -113,7 +113,7 @@ static void to_oneself(void)
     note_slots(team_size());
 }
 
-/* A signal to another member is handled by that one, soon. It may be waiting, or run. */
+/* A member handles a signal from another one soon, whether it waits or runs. */
 static void to_another(void)
 {
     static pthread_t self[TORTURE_THREADS];
@@ -133,8 +133,7 @@ static void to_another(void)
     note_slots(team_size());
 }
 
-/* What one member blocks is blocked for that one only, over barriers; a blocked signal waits for
- * it. */
+/* A signal that one member blocks is blocked for that one only, over barriers; it stays pending. */
 static void masks(void)
 {
     handle(SIGUSR1, count_mine, 0);
@@ -170,8 +169,8 @@ static void jump(int number, siginfo_t *info, void *context)
     siglongjmp(back, (char *)info->si_addr == forbidden + 64 ? 7 : 8);
 }
 
-/* Each member reads where nothing may be read, on a signal stack of its own, and jumps out of the
- * handler. */
+/* Each member reads memory that may not be read, has a signal stack of its own, and jumps out of
+ * the handler. */
 static void faults(void)
 {
     struct sigaction action = {.sa_sigaction = jump, .sa_flags = SA_SIGINFO | SA_ONSTACK}, before;

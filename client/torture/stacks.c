@@ -7,8 +7,7 @@
 
 static __thread jmp_buf back;
 
-/* Frames of growing sizes, with a barrier at the bottom; everything is still there on the way
- * up. */
+/* Frames of growing sizes, with a barrier at the bottom; all values are unchanged on the way up. */
 __attribute__((noinline)) static uint64_t deep(int depth, uint64_t seed)
 {
     size_t size = 64 + (size_t)(depth % 7) * 512;
@@ -70,7 +69,7 @@ __attribute__((noinline)) static void leap(int depth, int value)
         longjmp(back, value);
 }
 
-/* Out of many frames at once, with barriers before and after. */
+/* Jumps out of many frames at once, with barriers before and after. */
 __attribute__((noinline)) static int leapt(int depth, int value)
 {
     volatile int came = setjmp(back);
@@ -104,7 +103,7 @@ static void routine(void)
     }
 }
 
-/* Each member has a coroutine with a stack from the heap, and goes there and back. */
+/* Each member has a coroutine with a stack from the heap, and switches to it and back. */
 static void contexts(void)
 {
 #pragma omp parallel
@@ -137,7 +136,7 @@ static void routine_with_barrier(void)
     }
 }
 
-/* The barrier is met on the coroutine's stack, not on the member's. */
+/* The member waits at the barrier on the coroutine's stack, not on its own. */
 static void barriers_elsewhere(void)
 {
 #pragma omp parallel

@@ -1,5 +1,5 @@
-/* Hidden helpers: libomp runs target tasks that nobody waits for on a team of its own, which it
- * opens by itself and never ends. On a machine without devices the work is done by the host.
+/* Hidden helpers: libomp runs `nowait` target tasks on a team of its own, which it opens by itself
+ * and never ends. On a machine without devices the host does the work.
  */
 #include "torture.h"
 
@@ -22,7 +22,7 @@ static void in_sequence(void)
     note(sum);
 }
 
-/* Regions before and after: theirs is another team. */
+/* Regions before and after: the target tasks run on another team. */
 static void beside_regions(void)
 {
     uint64_t sum = 0;

@@ -104,7 +104,7 @@ static void task_loops(void)
 }
 
 /* A tied task stays with its member over a wait; an undeferred one runs at once, in the member that
- * meets it. */
+ * creates it. */
 static void ties(void)
 {
     uint64_t moved = 0, early = 0;
@@ -222,8 +222,8 @@ static void region_in_task(uint64_t salt)
     note((uint64_t)omp_get_level());
 }
 
-/* Tasks outside of any region are run at once, and open regions: teams must not outlive the task
- * that they belong to. */
+/* Tasks outside of any region run at once, and open regions: teams must not outlive the task that
+ * they belong to. */
 static void outside(void)
 {
     static int chain;

@@ -1,5 +1,5 @@
-/* Threads that the program makes itself, beside regions, in them and as their openers: each opener
- * has a team of its own. */
+/* Threads that the program makes itself: beside regions, inside them, and as openers of regions;
+ * each opener has a team of its own. */
 #include "torture.h"
 #include <pthread.h>
 #include <sched.h>
@@ -72,7 +72,7 @@ struct root {
     uint64_t sum;
 };
 
-/* Regions with barriers, work-sharing and a critical section, of one opener. */
+/* One opener's regions, with barriers, work-sharing and a critical section. */
 static void *root(void *argument)
 {
     struct root *me = argument;
@@ -157,7 +157,7 @@ static void detached(void)
     note((uint64_t)sum);
 }
 
-/* The root's processor, time and name can be asked for; what is answered is not compared. */
+/* The program can ask for the root's processor, time and name; it does not compare the answers. */
 static void questions(void)
 {
 #pragma omp parallel

@@ -1,12 +1,12 @@
-/* What every torture program shares: parts that note what they saw, and one line of output for each
- * part.
+/* The common part of the torture programs: runs parts, each of which notes numbers, and prints one
+ * line of output for each part.
  *
  * A part notes numbers in an order that depends on the team size only. The same part runs again and
  * again for the seconds of the first argument, and every round must note what the first one noted.
- * Standard output has a digest for each part, and is the same for any number of rounds: a run under
- * numaestro and a run without are compared byte by byte. NUMAESTRO_TORTURE_SEED chooses the order
- * of the parts, NUMAESTRO_TORTURE_PART runs one part only, and NUMAESTRO_TORTURE_NOTES prints what
- * the parts noted. This file must not know numaestro: the programs are ordinary ones.
+ * Standard output has a digest for each part, and is the same for any number of rounds: the harness
+ * compares a run under numaestro and a run without byte by byte. NUMAESTRO_TORTURE_SEED chooses the
+ * order of the parts, NUMAESTRO_TORTURE_PART runs one part only, and NUMAESTRO_TORTURE_NOTES prints
+ * the parts' notes. This file includes nothing of numaestro: the programs are ordinary ones.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -99,8 +99,8 @@ __attribute__((unused)) static void note_slots(int threads)
         note(*slot(i));
 }
 
-/* The team size that the user asked for, learned without OpenMP; without OMP_NUM_THREADS OpenMP is
- * asked once. */
+/* The team size that the user asked for, read from OMP_NUM_THREADS; without that variable the
+ * program asks OpenMP once. */
 static int team_size(void)
 {
     static int size;
@@ -110,9 +110,9 @@ static int team_size(void)
     return size;
 }
 
-/* So many repetitions that a team does about the same amount together, whatever its size; at least
- * one. Machines that are busy with something else take long for a barrier: NUMAESTRO_TORTURE_WEIGHT
- * asks for more than the few that do in any case. */
+/* Reduces the number of repetitions so that a team does about the same amount of work together,
+ * whatever its size; at least one. On a machine that is busy with other programs a barrier takes
+ * long, so the usual number is small: NUMAESTRO_TORTURE_WEIGHT asks for more. */
 __attribute__((unused)) static int fewer(int repetitions)
 {
     const char *weight = getenv("NUMAESTRO_TORTURE_WEIGHT");
@@ -127,7 +127,7 @@ __attribute__((unused)) static double torture_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Some work that no compiler removes; its result depends on its arguments only. */
+/* Some work that no compiler removes; its result depends only on its arguments. */
 __attribute__((unused, noinline)) static uint64_t work(uint64_t seed, int steps)
 {
     for (int i = 0; i < steps; i++) {
@@ -155,7 +155,7 @@ static void torture_run(const struct part *part, int index)
     }
 }
 
-/* Runs every part, again until the seconds of the first argument are over. */
+/* Runs every part again and again until the seconds of the first argument are over. */
 static int torture(int argc, char **argv, const struct part *parts, int count)
 {
     double until = torture_clock() + (argc > 1 ? strtod(argv[1], NULL) : 0.0);

@@ -10,7 +10,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* The members run in turn, told by a condition variable. */
+/* The members run in turn; a condition variable wakes the next one. */
 static void conditions(void)
 {
     uint64_t order = 0;
@@ -77,7 +77,7 @@ static void semaphores(void)
     note(order);
 }
 
-/* A barrier that OpenMP does not know, between two that it knows. */
+/* A pthread barrier, which OpenMP does not know, between two barriers of OpenMP. */
 static void pthread_barriers(void)
 {
     static pthread_barrier_t barrier;
@@ -191,7 +191,7 @@ static void readers_and_writers(void)
     note((uint64_t)(a == b));
 }
 
-/* Somebody holds a mutex over a barrier that the others have to pass before they ask for it. */
+/* One member holds a mutex over a barrier that the others have to pass before they ask for it. */
 static void mutex_over_barrier(void)
 {
     uint64_t order = 0;

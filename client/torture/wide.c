@@ -1,4 +1,5 @@
-/* Very large teams: 64, 256 and 1024 members, whatever the user asked for. Each part is short. */
+/* Very large teams: 64, 256 and 1024 members, whichever size the user asked for. Each part is
+ * short. */
 #include "torture.h"
 
 static void team_of(int size)

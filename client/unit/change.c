@@ -1,14 +1,14 @@
-/* change.c - how long it takes until a team runs on as many processors as was decided, in the
- * middle of a long region.
+/* change.c - measures how long it takes in the middle of a long region until a team runs on as many
+ * processors as the manager decided.
  *
  *     change SECONDS MEMBERS MICROSECONDS SEED      a manager's part; starts itself as the program
  *
- * The program is regions of 30 ms with a barrier after every so many microseconds of work. They
- * begin and end in either state. At each barrier the members say which kernel threads they are on:
- * as many different ones as processors is a change that has been adopted. The next decision comes 5
- * to 15 ms later. One line tells how long adoption took; the code is 1 if a decision was never
- * adopted, the program did not end, or a barrier or the beginning of a region changed errno.
- * CHANGE_PRELOAD names the shim, NUMAESTRO_ATTACH a path for the socket.
+ * The program runs regions of 30 ms with a barrier after every MICROSECONDS of work. They begin and
+ * end folded or not. At each barrier the members say which kernel threads they are on: a change has
+ * been adopted when these are as many as the processors. The next decision comes 5 to 15 ms later.
+ * One line tells how long adoption took; the code is 1 if a decision was never adopted, the program
+ * did not end, or a barrier or the beginning of a region changed errno. CHANGE_PRELOAD names the
+ * shim, NUMAESTRO_ATTACH a path for the socket.
  */
 #include "../fold/kernel.h"
 #include "manager.h"
@@ -24,11 +24,11 @@
 
 enum { MEMBERS_MOST = 64, EVENTS_MOST = 1 << 16, PATIENCE_MS = 2000, REGION_MS = 30 };
 
-/* What the program tells: when the number of its kernel threads changed, and to which. */
+/* Written by the program: when the number of its kernel threads changed, and to which. */
 static struct told {
     _Atomic uint32_t count;
     _Atomic bool over;
-    _Atomic uint32_t errnos; /* that were not what the member had set */
+    _Atomic uint32_t errnos; /* values of errno that the member had not set */
     struct {
         uint64_t ns;
         uint32_t carriers;
@@ -74,7 +74,7 @@ static void region(int members, uint64_t work_ns)
             errno = 100 + me;
             for (uint64_t until = nm_now_ns() + work_ns; nm_now_ns() < until;) {
             }
-            on[me].tid = (int)nm_raw(SYS_gettid, 0, 0, 0, 0); /* the C library's answers with the context's own thread */
+            on[me].tid = (int)nm_raw(SYS_gettid, 0, 0, 0, 0); /* the C library's names the context's own thread */
 #pragma omp barrier
             if (me == 0) {
                 over = told->over || nm_now_ns() > end_ns;
@@ -92,8 +92,8 @@ static void region(int members, uint64_t work_ns)
         told->errnos++;
 }
 
-/* The first `count` processors of this process; 0 if there are not so many, or they have numbers
- * that a page of a test has not. */
+/* The first `count` processors of this process; 0 if there are not so many, or if their numbers are
+ * too large for a test's page. */
 static uint64_t processors(int count)
 {
     cpu_set_t all;
@@ -113,7 +113,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whatever the program says is heard, as a manager does it. */
+/* Receives every message of the program, as a manager does. */
 static struct numaestro_page *listen_for(int listener, int ms, uint64_t set)
 {
     struct pollfd ready = {.fd = listener, .events = POLLIN};
@@ -130,7 +130,7 @@ static struct numaestro_page *listen_for(int listener, int ms, uint64_t set)
     return page;
 }
 
-/* Milliseconds until the program ran on so many; -1 if the patience is over. */
+/* Milliseconds until the program ran on `carriers` processors; -1 if that took too long. */
 static double adopted_ms(int listener, uint32_t *seen, uint64_t since_ns, uint32_t carriers)
 {
     for (uint64_t until = since_ns + PATIENCE_MS * 1000000ull; nm_now_ns() < until;) {

@@ -1,14 +1,14 @@
 /* division.c - kmp_loops.c divides static loops as the libomp of this machine does: every member of
  * teams of many sizes asks both, of loops drawn from all steps and ends of each type, also where
  * the arithmetic wraps. Links with libomp; the shim's functions stand before libomp's here as they
- * do in a program. Then a played runtime counts its calls: a member is answered by the shim after
- * enough equal answers, and by the runtime for ever after one that differs.
+ * do in a program. Then a played runtime counts its calls: the shim answers a member after enough
+ * equal answers, and the runtime answers for ever after one that differs.
  */
 #include "../shim/kmp_loops.c"
 
 #include <stdio.h>
 
-/* What kmp_loops.c needs of the others. There is one runtime, and nobody folds a team. */
+/* The parts of other files that kmp_loops.c needs. There is one runtime, and no team is folded. */
 __thread struct nm_thread nm_self;
 __thread struct nm_member nm_member;
 __thread struct nm_context *nm_context_self;
@@ -64,8 +64,8 @@ static void played(void *place, int32_t gtid, int32_t schedule, int32_t *last, i
     *upper += off;
 }
 
-/* So many loops of 100 iterations: the first iteration after the member's part, and how often the
- * runtime was asked. */
+/* Runs so many loops of 100 iterations; counts how often the runtime was asked, and returns the
+ * first iteration after the member's part. */
 static int ask(int loops)
 {
     int32_t last, lower, upper = 0, stride;

@@ -1,4 +1,4 @@
-/* estimate.c - what the analyzer makes of recorded times, on sequences whose answer is known.
+/* estimate.c - runs the analyzer's estimates on recorded times with a known answer.
  */
 #include "../shim/analyzer.h"
 
@@ -17,8 +17,8 @@ static void expect(bool good, const char *what)
 
 static struct nm_record records[NM_RECORDS];
 
-/* Regions named by letters; each takes 10 and the gap before it 5, but for the iteration that
- * begins with '!', which takes 1000 more. */
+/* Regions named by letters; each takes 10 ns and the gap before it 5 ns. The iteration that begins
+ * with '!' takes 1000 ns more. */
 static uint32_t play(const char *letters)
 {
     uint64_t now = 100;

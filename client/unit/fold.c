@@ -1,8 +1,8 @@
-/* fold.c - the scheduler of whole teams, driven by plain threads instead of an OpenMP runtime:
- * every meeting must be one, whatever becomes of the limit meanwhile.
+/* fold.c - the scheduler of whole teams, driven by plain threads instead of an OpenMP runtime: at
+ * every meeting all contexts must meet, however the limit changes meanwhile.
  *
  * Arguments: seconds (default 2), seed (default 1; printed, so that a failure can be repeated), or
- * "cost", or "race": the meeting between what all read and what each writes next is left out, for
+ * "cost", or "race", which leaves out the meeting between all reads and each next write, for
  * ThreadSanitizer to find.
  */
 #include "../fold/fold.h"
@@ -56,7 +56,7 @@ static void *member(void *number)
     return NULL;
 }
 
-/* What a runtime does: all threads of the team run the region's function, and end together. */
+/* Does a runtime's part: all threads of the team run the region's function, and end together. */
 static void region(void *unused)
 {
     (void)unused;
@@ -93,7 +93,7 @@ static void work(void *argument, struct nm_context *me)
             nm_fold_barrier(me);
         if (fegetround() != rounding)
             fail("the rounding mode", fegetround(), rounding);
-        if (errno != (int)number + 100 && !races) /* a report changes it */
+        if (errno != (int)number + 100 && !races) /* ThreadSanitizer's report changes it */
             fail("errno", errno, (int)number + 100);
         if (number == 0 && syscall(SYS_gettid) != root_tid)
             fail("the root's kernel thread", syscall(SYS_gettid), root_tid);
@@ -168,7 +168,7 @@ static void *joins(void *number)
     return NULL;
 }
 
-/* A member on its own kernel thread is sent home, and is the last that comes to the barrier: it
+/* A member is sent home to its own kernel thread, and is the last that comes to the barrier: it
  * takes its signals from there on. */
 static _Atomic bool runs, sent;
 static _Atomic int blocked;
@@ -206,8 +206,8 @@ static void comes_last(void)
     printf("ok fold: a member that is sent home takes its signals also if it came last\n");
 }
 
-/* Everybody signals the next one: each handles its own signal, whatever its kernel thread ran when
- * it came. */
+/* Each context signals the next one: each handles its own signal, whatever its kernel thread was
+ * running when the signal came. */
 static __thread volatile sig_atomic_t handled;
 
 static void handle(int number)

@@ -31,7 +31,8 @@ static inline void decide(struct numaestro_page *page, uint32_t flags, uint64_t 
     syscall(SYS_futex, &page->manager.epoch, 1 /* FUTEX_WAKE */, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Answers a hello with a new page that says so; returns the page, NULL if there is none. */
+/* Answers a hello with a new page that holds this decision; returns the page, NULL if there is
+ * none. */
 static inline struct numaestro_page *hand_out(int connection, uint32_t flags, uint64_t set, uint32_t grace_us)
 {
     int fd = memfd_create("page", 0);

@@ -1,12 +1,12 @@
-/* measured.c - runs a program under the shim on processors of its own, with measuring asked for,
- * and says what it reported.
+/* measured.c - runs a program under the shim on processors of its own, asks for measuring, and
+ * prints the program's reports.
  *
  *     measured FLAGS SET[:MILLISECONDS:SET...] PROGRAM [ARGUMENT...]
  *
- * FLAGS are those of the page, SET is a bit mask of processors; after so many milliseconds the next
- * one is decided. The results go to standard output, a line each: milliseconds since the program
- * attached, processors, thousandths; at the end "page" with what the page's analyzer line says. The
- * program's own output goes where it goes.
+ * FLAGS are those of the page, SET is a bit mask of processors; after MILLISECONDS the next one is
+ * decided. Each result is a line on standard output: milliseconds since the program attached,
+ * processors, speedup in thousandths. The last line is "page" with the values of the page's
+ * analyzer line. The program's own output goes to standard error.
  */
 #include "manager.h"
 
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         next_ms = strtoull(steps + 1, &steps, 0);
     pid_t child = fork();
     if (child == 0) {
-        /* The manager's lines have standard output for themselves. */
+        /* Only the manager's lines go to standard output. */
         dup2(STDERR_FILENO, STDOUT_FILENO);
         setenv("LD_PRELOAD", getenv("MEASURED_PRELOAD"), 1);
         setenv("GOMP_SPINCOUNT", "300089", 1);

@@ -1,8 +1,9 @@
-/* quiet.c - entering and leaving a region under the shim, with nothing changed, costs no system
- * call and no allocation.
+/* quiet.c - proves that entering and leaving a region under the shim, with nothing changed, costs
+ * no system call and no allocation.
  *
- * After some regions to learn from, any system call but libgomp's own and the last ones is deadly
- * (seccomp); allocations are counted and printed, to be compared with those of the bare runtime.
+ * After some regions to learn from, seccomp kills the process at any system call except libgomp's
+ * own and those of the end. The program counts and prints its allocations, to be compared with
+ * those under the bare runtime.
  */
 #include <linux/filter.h>
 #include <linux/futex.h>
@@ -45,8 +46,8 @@ static void forbid_system_calls(void)
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_write, 4, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 3, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 3),
-        /* libgomp wakes nobody at the end of a region of one thread; the shim's futexes are shared
-         * ones. */
+        /* libgomp wakes no thread at the end of a region of one thread; the shim's futexes are
+         * shared ones. */
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FUTEX_WAKE_PRIVATE, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

@@ -1,5 +1,5 @@
-/* runpath.c - dlopen must see who calls: a plugin that only this program's RUNPATH names is found
- * under the shim too.
+/* runpath.c - dlopen must know the caller: a plugin that only this program's RUNPATH names must be
+ * found under the shim too.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* storm.c - the idle loop of numaestro.h in many threads, under a storm of decisions: what must
- * hold at any moment holds, and when the manager dies everybody goes on. The argument is the number
- * of seconds.
+/* storm.c - runs the idle loop of numaestro.h in many threads, under a storm of decisions. The
+ * rules of check_table must hold at any moment, and when the manager dies every thread must go on.
+ * The argument is the number of seconds.
  */
 #include "vps.h"
 
@@ -22,7 +22,7 @@ static void *idle_loop(void *argument)
         } else if (numaestro_vp_preempted() > 0 && (work = numaestro_vp_claim()) >= 0) {
             expect(work != number);
             if (dice >> 28 == 0)
-                continue; /* forgets its claim */
+                continue; /* drops its claim */
             int code = numaestro_vp_handoff(work);
             expect(code == NUMAESTRO_OK || code == NUMAESTRO_NO_WORK || (over && code == NUMAESTRO_E_UNMANAGED));
             handed += code == NUMAESTRO_OK;
@@ -40,9 +40,9 @@ static void *idle_loop(void *argument)
     return NULL;
 }
 
-static long real_pus; /* 0 to one less than this can be bound to */
+static long real_pus; /* indices from 0 to one less than this can be bound to */
 
-/* What must hold at any moment. */
+/* Checks the rules that hold at any moment. */
 static void check_table(void)
 {
     nm_vp_lock();
@@ -98,7 +98,7 @@ static void storm(double seconds)
             usleep(dice >> 4 & 511);
         }
     }
-    /* Everybody goes on when the manager dies. */
+    /* Every thread goes on when the manager dies. */
     over = true;
     kill_manager();
     for (int i = 0; i < STORM_VPS; i++)

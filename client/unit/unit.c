@@ -1,5 +1,5 @@
-/* unit.c - the pieces of the client that need no manager: lists of PUs, the API without a manager,
- * moving threads.
+/* unit.c - tests the parts of the client that need no manager: lists of PUs, the API without a
+ * manager, moving threads.
  */
 #include "../include/numaestro.h"
 #include "../src/client.h"
@@ -22,7 +22,8 @@ static void expect(bool good, const char *what)
     printf("FAILED client: %s\n", what);
 }
 
-/* The manager's word is followed by a thread that has no policy or one of ours, and by no other. */
+/* A thread that has no policy, or one of ours, takes the manager's memory policy over; no other
+ * thread does. */
 static void *memory_policies(void *arg)
 {
     (void)arg;
@@ -111,7 +112,7 @@ static void advice_without_manager(void)
     expect(numaestro_advise(&query, &advice) == NUMAESTRO_OK && advice.count == 1, "one is wanted");
     expect(bits(advice.cpus, NUMAESTRO_ADVICE_CPU_WORDS) == 1, "one is named");
 
-    /* A program that was built with a shorter structure. */
+    /* Like a program that was built with a shorter structure. */
     memset(&advice, 0xaa, sizeof advice);
     advice.struct_size = 40;
     expect(numaestro_advise(NULL, &advice) == NUMAESTRO_OK && advice.struct_size == 40, "a short structure");
@@ -146,7 +147,7 @@ static void *sleeper_main(void *arg)
     return NULL;
 }
 
-/* Every thread ends up on the one PU, and all come back. */
+/* Every thread ends up on the one PU, and later all come back. */
 static void moving(void)
 {
     enum { SLEEPERS = 8 };

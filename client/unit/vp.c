@@ -1,5 +1,5 @@
-/* vp.c - virtual processors against a small manager of the test's own: every call, one after the
- * other.
+/* vp.c - tests virtual processors against a small manager of the test's own: every call, one after
+ * the other.
  */
 #include "vps.h"
 
@@ -127,8 +127,8 @@ static void without_manager(void)
     nm_helper_forget();
 }
 
-/* A thread that nobody manages any more runs where the program puts it, however often the manager
- * is found dead. */
+/* A thread that no manager manages any more runs where the program puts it, however often the
+ * helper finds the manager dead. */
 static void stays_where_it_was_put(int thread)
 {
     cpu_set_t one, found;
@@ -148,7 +148,7 @@ static void *waits_for_a_processor(void *registered)
     return NULL;
 }
 
-/* Who is parked can be cancelled, and joined. */
+/* A parked vp can be cancelled, and joined. */
 static void ends_although_parked(void)
 {
     pthread_t thread;
@@ -160,7 +160,8 @@ static void ends_although_parked(void)
     pthread_join(thread, NULL);
 }
 
-/* Four processors, five vps; then two are taken, with and without anybody who gives one back. */
+/* Four processors, five vps; then the manager takes processors back, first while vps release them
+ * and then while none does. */
 static void one_by_one(void)
 {
     attach(0xf);
@@ -178,9 +179,9 @@ static void one_by_one(void)
     expect((word(0) >> 48 & 0xff) == NM_VP_RUNNING && (uint32_t)word(0) == (uint32_t)info(0).thread);
     expect(numaestro_vp_register(2) == NUMAESTRO_E_INVALID);
 
-    /* A stolen one has nothing to give, and is asked to park. */
+    /* A stolen vp has no processor to give, and is asked to park. */
     expect(ask(4, CLAIM, 0) == NUMAESTRO_NO_WORK && ask(4, ASKED, 0) == 1 && ask(0, ASKED, 0) == 0);
-    /* Claimed once only; a new claim, or an end, makes the first void. */
+    /* A vp can be claimed only once; a new claim, or the claimer's end, makes the first void. */
     expect(ask(0, CLAIM, 0) == 4 && ask(1, CLAIM, 0) == NUMAESTRO_NO_WORK && numaestro_vp_preempted() == 0);
     expect(ask(1, HANDOFF, 4) == NUMAESTRO_E_INVALID && ask(0, CLAIM, 0) == 4 && state(4) == NUMAESTRO_VP_CLAIMED);
     int given = info(0).processor;
@@ -189,22 +190,24 @@ static void one_by_one(void)
     expect(state(0) == NUMAESTRO_VP_UNALLOCATED && info(0).processor == -1 && numaestro_current() == 4);
     comes(said->count[NM_DEMAND] > 0 && said->value[NM_DEMAND] == 4);
 
-    /* Who releases while nobody is stolen leaves an idle processor, and the manager hears of it. */
+    /* A vp that releases while none is stolen leaves an idle processor, and the manager hears of
+     * it. */
     int idle = info(4).processor;
     tell(4, RELEASE, 0);
     comes(said->value[NM_DEMAND] == 3);
     expect(state(4) == NUMAESTRO_VP_UNALLOCATED && info(4).processor == idle && actors[4].order == RELEASE);
-    /* It takes it: nobody is asked for anything. */
+    /* The manager takes the idle processor: no vp is asked for one. */
     uint64_t rest = 0xf & ~(1ull << idle);
     decide(page, 0, rest);
     comes(in_force() && page->helper.folded == 0);
     expect(info(4).processor == -1 && numaestro_current() == 3 && numaestro_vp_preempted() == 0);
 
-    /* Two of three are wanted back; whoever comes by gives one, and nobody is stolen. */
+    /* The manager wants two of three back; each vp that comes to a safe point gives one, and none
+     * is stolen. */
     int keep = info(1).processor;
     decide(page, 0, 1ull << keep);
     comes(numaestro_asked_back() == 2);
-    tell(1, RELEASE, 0); /* its own stays: it goes to one that would have lost its own */
+    tell(1, RELEASE, 0); /* its own processor stays: it goes to a vp that would have lost its own */
     comes(numaestro_asked_back() == 1);
     expect(is_on(2, keep) || is_on(3, keep));
     tell(is_on(2, keep) ? 3 : 2, RELEASE, 0);
@@ -212,7 +215,7 @@ static void one_by_one(void)
     expect(page->helper.folded == 0 && numaestro_vp_preempted() == 0 && numaestro_current() == 1);
     expect(said->value[NM_DEMAND] == 3); /* they left because they were asked to */
 
-    /* Everything comes back: so do they. */
+    /* All processors come back, and so do the vps. */
     decide(page, 0, 0xf);
     comes(numaestro_current() == 4);
     int parked = 0;
@@ -220,21 +223,21 @@ static void one_by_one(void)
         parked += state(i) == NUMAESTRO_VP_UNALLOCATED;
     expect(parked == 1);
 
-    /* Nobody comes by: stolen, but never stopped. */
+    /* No vp comes to a safe point: they are stolen, but never stopped. */
     decide(page, 0, 1);
     comes(in_force());
     expect(page->helper.folded == 1 && numaestro_vp_preempted() == 3 && numaestro_current() == 1);
     for (int i = 0; i < 5; i++)
         if (state(i) == NUMAESTRO_VP_STOLEN)
             expect(ask(i, ASKED, 0) == 1);
-    /* The manager dies: nothing stays parked. */
+    /* The manager dies: no vp stays parked. */
     kill_manager();
     for (int i = 0; i < 5; i++)
         comes(actors[i].order == NOTHING && state(i) == NUMAESTRO_VP_RUNNING);
     expect(numaestro_vp_preempted() == 0 && ask(0, RELEASE, 0) == NUMAESTRO_E_UNMANAGED);
     for (int i = 0; i < 5; i++)
         stays_where_it_was_put(info(i).thread);
-    /* The next one's decision holds for them, too. */
+    /* The next manager's decision holds for the vps, too. */
     attach(0x3);
     expect(numaestro_current() == 2 && numaestro_vp_preempted() == 3 && (word(0) >> 48) != 0);
     end_actors(6);
@@ -242,7 +245,7 @@ static void one_by_one(void)
     kill_manager();
 }
 
-/* Idle processors of the program's own go to whoever asks for them. */
+/* Idle processors of the program go to the vps for which it asks. */
 static void requests(void)
 {
     attach(0x7);
@@ -256,8 +259,8 @@ static void requests(void)
     comes(actors[1].order == NOTHING && actors[1].answer == NUMAESTRO_OK);
     expect(numaestro_current() == 2 && actors[2].order == RELEASE);
     comes(said->value[NM_DEMAND] == 2 && said->value[NM_REQUEST] == 2);
-    /* Binding to a processor that this machine does not have fails, but not in the sight of the
-     * program. */
+    /* Binding to a processor that this machine does not have fails, but the program does not
+     * notice. */
     errno = 4711;
     expect(numaestro_request(0) == NUMAESTRO_OK && errno == 4711);
     comes(actors[2].order == NOTHING && numaestro_current() == 3);
@@ -265,17 +268,17 @@ static void requests(void)
     expect(numaestro_report_speedup(3, 2500) == NUMAESTRO_OK);
     comes(said->value[NM_SPEEDUP] == 3 && said->second[NM_SPEEDUP] == 2500);
 
-    /* The last one that is not parked comes back by itself. */
+    /* The last vp that is not parked comes back by itself. */
     tell(1, RELEASE, 0);
     tell(2, RELEASE, 0);
     comes(state(1) == NUMAESTRO_VP_UNALLOCATED && state(2) == NUMAESTRO_VP_UNALLOCATED);
     expect(ask(0, RELEASE, 0) == NUMAESTRO_OK);
-    /* It ends: another one goes on. */
+    /* That vp ends: another one goes on. */
     expect(ask(0, NONE, 0) == NUMAESTRO_OK);
     comes(actors[1].order == NOTHING);
     expect(state(0) == NUMAESTRO_VP_UNUSED && word(0) == 0 && state(1) == NUMAESTRO_VP_RUNNING);
 
-    /* The child of a fork has none. */
+    /* The child of a fork has no vps. */
     pid_t child = fork();
     if (child == 0)
         _exit(nm_vp_table.count != 0 || nm_client.attached);
@@ -283,7 +286,7 @@ static void requests(void)
     waitpid(child, &status, 0);
     expect(status == 0);
 
-    /* The manager lets everything go; and nothing is parked any more. */
+    /* The manager lets the program go, and no vp is parked any more. */
     decide(nm_client.page, NM_FLAG_RELEASED, 0x7);
     comes(actors[2].order == NOTHING && actors[2].answer == NUMAESTRO_E_UNMANAGED);
     expect(ask(1, RELEASE, 0) == NUMAESTRO_E_UNMANAGED);

@@ -1,6 +1,6 @@
-/* vps.h - what the tests of virtual processors share: a manager in a process of its own, so that it
- * can die, which takes down what is said; and how to wait and to fail. Decisions are written by the
- * test itself, into the page it shares with it.
+/* vps.h - the common part of the tests of virtual processors: a manager in a process of its own, so
+ * that it can die, which records all messages; and functions to wait and to fail. The test itself
+ * writes decisions, into the page that it shares with that process.
  *
  * Processors that the machine does not have are only numbers here: binding to them fails, and
  * nothing depends on it.
@@ -38,7 +38,7 @@ static inline void expect_at(bool good, const char *what, int line)
 }
 #define expect(condition) expect_at(condition, #condition, __LINE__)
 
-/* True if it comes true within 20 seconds. */
+/* True if the condition holds within 20 seconds. */
 #define comes(condition)                                                      \
     do {                                                                      \
         uint64_t until_ = nm_now_ns() + 20000000000ull;                       \
@@ -89,14 +89,13 @@ static inline bool in_force(void)
     return nm_client.page->helper.adopted_epoch == nm_client.page->manager.epoch;
 }
 
-/* Memory that the manager's process shares; before anything else. */
+/* Memory that the manager's process shares; to be called first. */
 static inline void begin(void)
 {
     said = mmap(NULL, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-/* The first time the program attaches; later the helper does, when it sees that another manager is
- * there. */
+/* The first time the program attaches; later the helper does, when it sees another manager. */
 static inline void attach(uint64_t set)
 {
     start_manager(set);

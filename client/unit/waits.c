@@ -1,7 +1,7 @@
 /* waits.c - a folded team on one carrier, for contexts.sh: a debugger stops it while thread 2 runs
  * and the others wait.
  *
- * Threads made by hand stand for an OpenMP runtime.
+ * Plain threads stand for an OpenMP runtime.
  */
 #include "../fold/fold.h"
 

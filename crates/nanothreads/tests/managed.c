@@ -1,6 +1,6 @@
 /* managed.c - nano-threads under a manager that this program plays itself: it exports the
  * primitives of numaestro.h, which the library finds before any others, gives and takes processors,
- * and looks at what the library does with them.
+ * and checks how the library uses them.
  *
  * usage: managed tied|untied     ends with 0 if all is as it should be */
 #define _GNU_SOURCE
@@ -38,7 +38,7 @@ static void set(int vp, enum state state)
     pthread_cond_broadcast(&granted);
 }
 
-/* Gives free processors to whoever lacks one: the stolen first. */
+/* Gives free processors to vps that lack one: the stolen first. */
 static void grant(bool parked_too)
 {
     for (enum state who = CLAIMED; who >= PARKED; who--)
@@ -164,7 +164,7 @@ static void nap(void)
     nanosleep(&time, NULL);
 }
 
-/* Waits, for ten seconds at most, until so many run. */
+/* Waits, for ten seconds at most, until `count` vps run. */
 static bool runs_on(int count)
 {
     for (int i = 0; i < 50000; i++, nap())
@@ -182,7 +182,7 @@ static void allot(int count)
     pthread_mutex_unlock(&lock);
 }
 
-/* What was not given back in time is stolen, the highest number first. */
+/* Marks vps as stolen whose processors were not given back in time, the highest vp number first. */
 static void steal(void)
 {
     pthread_mutex_lock(&lock);
@@ -244,15 +244,15 @@ int main(int count, char **words)
     CHECK(pthread_create(&thread, NULL, program, &expected) == 0);
     CHECK(runs_on(VPS));
 
-    /* Asked for, processors come back, and are used again when they are given. The tied may be in
-     * one nano-thread for as long as a loop lasts, but not for ever. */
+    /* The program gives back processors that the manager asks for, and uses them again when it gets
+     * them. Tied vps may stay in one nano-thread for as long as a loop lasts, but not for ever. */
     for (int round = 0; round < 20; round++) {
         allot(1 + round % VPS);
         CHECK(runs_on(1 + round % VPS));
     }
     CHECK(tally(&released) > 0);
 
-    /* Stolen ones give way or are recovered, and nothing stops. */
+    /* Stolen vps give way or are recovered, and nothing stops. */
     for (int round = 0; round < 50; round++) {
         allot(1);
         steal();
@@ -262,8 +262,8 @@ int main(int count, char **words)
         allot(VPS);
     }
 
-    /* Whoever finds nothing to do lets others have its processor, but for one; new work calls it
-     * back. */
+    /* A vp that finds nothing to do gives its processor to others, but one vp stays; new work calls
+     * it back. */
     atomic_store(&end, true);
     pthread_join(thread, NULL);
     CHECK(atomic_load(&sum) == expected);

@@ -1,5 +1,5 @@
-/* program.c - a C program that uses every function of nanothreads.h; it ends with 0 if all of them
- * keep their word. */
+/* program.c - a C program that uses every function of nanothreads.h; it ends with 0 if each of them
+ * does what the header says. */
 #include "nanothreads.h"
 
 #include <stdatomic.h>
@@ -131,7 +131,7 @@ int main(void)
     struct nth_options wrong = {sizeof wrong, 257, 0, 0}, smaller = {4, 0, 0, 0}, unknown = {sizeof unknown, 0, 2, 0};
     CHECK(nth_init(&wrong) == NTH_E_INVALID && nth_init(&smaller) == NTH_E_INVALID && nth_init(&unknown) == NTH_E_INVALID);
     int failed = run(0) || run(NTH_UNTIED) || nth_finish();
-    /* Whatever comes first starts it. */
+    /* The first call starts the runtime, whichever function it is. */
     size_t weight = 1;
     atomic_store(&sum, 0);
     nth_parallel_for(0, 10, 0, add, &weight);
