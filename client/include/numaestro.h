@@ -28,8 +28,7 @@
 extern "C" {
 #endif
 
-/* -- Errors
- * ---------------------------------------------------------------------------------------------- */
+/* -- Errors ------------------------------------------------------------------------------------ */
 
 #define NUMAESTRO_OK 0
 /* No manager is running, or it has no room for this program. */
@@ -42,23 +41,20 @@ extern "C" {
 /* This machine cannot give what the caller asks for, or this user may not have it. */
 #define NUMAESTRO_E_REFUSED (-4)
 
-/* -- Version
- * ---------------------------------------------------------------------------------------------- */
+/* -- Version ----------------------------------------------------------------------------------- */
 
 /* Version of this header: major * 65536 + minor. */
 #define NUMAESTRO_API_VERSION 0x00010002u
 /* Version of the library that is loaded; its major half must equal the header's. Never fails. */
 uint32_t numaestro_api_version(void);
 
-/* -- Attaching
- * ---------------------------------------------------------------------------------------------- */
+/* -- Attaching --------------------------------------------------------------------------------- */
 
 /* Attaches this process to the manager of its user. Calling it again is cheap and harmless. Returns
  * NUMAESTRO_OK, or NUMAESTRO_E_UNMANAGED if this process has no page of a manager. */
 int numaestro_attach(void);
 
-/* -- How many
- * ---------------------------------------------------------------------------------------------- */
+/* -- How many ---------------------------------------------------------------------------------- */
 
 /* The number of processors to use for the next parallel region, at least 1. Carries out a new
  * decision of the manager first: call it between regions, where the program's threads stand still.
@@ -94,8 +90,7 @@ int numaestro_changed(void);
  * above 65536. */
 int numaestro_request(int processors);
 
-/* -- Advice
- * ---------------------------------------------------------------------------------------------- */
+/* -- Advice ------------------------------------------------------------------------------------ */
 
 /* Asks the manager what one more program would get if it came now: how many processors, which ones,
  * on which nodes, and where its memory should be. Launchers and libraries use this when they start
@@ -170,8 +165,7 @@ struct numaestro_advice {
  * struct_size is too small, processors or min is out of its range, or min is above processors. */
 int numaestro_advise(const struct numaestro_advice_query *query, struct numaestro_advice *advice);
 
-/* -- Virtual processors
- * ---------------------------------------------------------------------------------------------- */
+/* -- Virtual processors ------------------------------------------------------------------------ */
 
 /* A virtual processor (vp) is a thread of the program that runs the program's work, one at a time
  * on each processor. The program numbers its vps from 0. The library knows which vp is on which
@@ -274,8 +268,7 @@ int numaestro_vp_handoff(int work);
  * Returns NUMAESTRO_OK; NUMAESTRO_E_INVALID: `vp` is out of range, or `out` is NULL. */
 int numaestro_vp_info(int vp, struct numaestro_vp *out);
 
-/* -- Speedup
- * ---------------------------------------------------------------------------------------------- */
+/* -- Speedup ----------------------------------------------------------------------------------- */
 
 /* Tells the manager a speedup that the program has measured itself: on `processors` processors it
  * is speedup_milli / 1000 times as fast as on one. Policies that use speedups (PDPA) act on it if

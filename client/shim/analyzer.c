@@ -101,8 +101,7 @@ static void forget_base(void)
     state.pairs = 0;
 }
 
-/* -- Results
- * ---------------------------------------------------------------------------------------------- */
+/* -- Results ----------------------------------------------------------------------------------- */
 
 static void say(uint32_t processors, uint32_t milli, uint64_t now)
 {
@@ -176,8 +175,7 @@ static void conclude(uint64_t now, uint32_t processors)
         say(processors, milli, now);
 }
 
-/* -- Windows
- * ---------------------------------------------------------------------------------------------- */
+/* -- Windows ----------------------------------------------------------------------------------- */
 
 /* The time of an iteration divided by the shortest ever, in thousandths, for programs whose regions
  * say nothing because their work varies. */

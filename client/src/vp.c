@@ -46,8 +46,7 @@ void nm_vp_unlock(void)
         nm_futex_wake(&lock_word);
 }
 
-/* -- One vp
- * ---------------------------------------------------------------------------------------------- */
+/* -- One vp ------------------------------------------------------------------------------------ */
 
 static void show(const struct nm_vp *vp)
 {
@@ -132,8 +131,7 @@ void nm_vp_steal(struct nm_vp *vp)
     unpark(vp);
 }
 
-/* -- Choosing a vp
- * ---------------------------------------------------------------------------------------------- */
+/* -- Choosing a vp ----------------------------------------------------------------------------- */
 
 struct nm_vp *nm_vp_stolen_longest(void)
 {
@@ -205,8 +203,7 @@ int nm_vp_free_processor(void)
     return idle;
 }
 
-/* -- Decisions
- * ---------------------------------------------------------------------------------------------- */
+/* -- Decisions --------------------------------------------------------------------------------- */
 
 /* Whether there is a decision that is not carried out yet; `pending` is then that decision. */
 static bool something_pending(void)
@@ -343,8 +340,7 @@ bool nm_vp_bound(pid_t tid)
     return false;
 }
 
-/* -- With the helper
- * ---------------------------------------------------------------------------------------------- */
+/* -- With the helper --------------------------------------------------------------------------- */
 
 /* The helper's wake-up may come a moment too early; a caller that waits for it calls this again. */
 void nm_vp_tell_helper(void)

@@ -5,8 +5,7 @@
 
 #include <sched.h>
 
-/* -- Vps that do as they are told
- * ---------------------------------------------------------------------------------------------- */
+/* -- Vps that do as they are told -------------------------------------------------------------- */
 
 enum order { NOTHING, REGISTER, RELEASE, CLAIM, HANDOFF, ASKED, NONE, END };
 
@@ -105,8 +104,7 @@ static uint64_t word(int number)
     return nm_client.page->vp[number];
 }
 
-/* -- Tests
- * ---------------------------------------------------------------------------------------------- */
+/* -- Tests ------------------------------------------------------------------------------------- */
 
 static void without_manager(void)
 {
@@ -190,8 +188,7 @@ static void one_by_one(void)
     expect(state(0) == NUMAESTRO_VP_UNALLOCATED && info(0).processor == -1 && numaestro_current() == 4);
     comes(said->count[NM_DEMAND] > 0 && said->value[NM_DEMAND] == 4);
 
-    /* A vp that releases while none is stolen leaves an idle processor, and the manager hears of
-     * it. */
+    /* A vp that releases while none is stolen leaves a processor idle; the manager hears of it. */
     int idle = info(4).processor;
     tell(4, RELEASE, 0);
     comes(said->value[NM_DEMAND] == 3);

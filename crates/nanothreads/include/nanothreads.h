@@ -30,8 +30,7 @@
 extern "C" {
 #endif
 
-/* -- Errors
- * ---------------------------------------------------------------------------------------------- */
+/* -- Errors ------------------------------------------------------------------------------------ */
 
 #define NTH_OK 0
 /* The runtime exists already. */
@@ -45,16 +44,14 @@ extern "C" {
 /* No manager is there to receive it. */
 #define NTH_E_UNMANAGED (-5)
 
-/* -- Version
- * ---------------------------------------------------------------------------------------------- */
+/* -- Version ----------------------------------------------------------------------------------- */
 
 /* Version of this header: major * 65536 + minor. */
 #define NTH_API_VERSION 0x00010000u
 /* Version of the library that is loaded; its major half must equal the header's. Never fails. */
 uint32_t nth_api_version(void);
 
-/* -- The runtime
- * ---------------------------------------------------------------------------------------------- */
+/* -- The runtime ------------------------------------------------------------------------------- */
 
 /* A nano-thread that has waited may go on with any virtual processor, not only the one it began on:
  * so nano-threads that wait at a barrier follow the processors as they come and go. The program
@@ -95,8 +92,7 @@ int nth_request(int processors);
  * above 65536, or speedup_milli is 0). */
 int nth_report_speedup(int processors, unsigned speedup_milli);
 
-/* -- Loops and pairs
- * ---------------------------------------------------------------------------------------------- */
+/* -- Loops and pairs --------------------------------------------------------------------------- */
 
 /* Calls `body` for parts [from, to) of at most `grain` indices that together are [begin, end), in
  * any order and perhaps at the same time; returns when all have ended. After each part the runtime
@@ -108,8 +104,7 @@ void nth_parallel_for(size_t begin, size_t end, size_t grain, void (*body)(size_
  * cheapest way to fork: it allocates nothing. */
 void nth_both(void (*first)(void *), void *first_arg, void (*second)(void *), void *second_arg);
 
-/* -- Nano-threads
- * ---------------------------------------------------------------------------------------------- */
+/* -- Nano-threads ------------------------------------------------------------------------------ */
 
 /* A spawned nano-thread. */
 typedef struct nth_thread nth_thread;
@@ -122,8 +117,7 @@ void *nth_join(nth_thread *thread);
 /* Lets the nano-thread end without nth_join. */
 void nth_detach(nth_thread *thread);
 
-/* -- Barriers
- * ---------------------------------------------------------------------------------------------- */
+/* -- Barriers ---------------------------------------------------------------------------------- */
 
 /* Lets a fixed number of nano-threads (or threads) meet, again and again. */
 typedef struct nth_barrier nth_barrier;
@@ -135,8 +129,7 @@ int nth_barrier_wait(nth_barrier *barrier);
 /* To be called when no party waits any more. NULL is allowed. */
 void nth_barrier_destroy(nth_barrier *barrier);
 
-/* -- Graphs
- * ---------------------------------------------------------------------------------------------- */
+/* -- Graphs ------------------------------------------------------------------------------------ */
 
 /* Tasks; the runtime runs each when all tasks before it have ended. One thread builds the graph. */
 typedef struct nth_graph nth_graph;

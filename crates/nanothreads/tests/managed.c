@@ -155,8 +155,7 @@ PUBLIC int numaestro_report_speedup(int processors, unsigned milli)
     return 0;
 }
 
-/* -- The manager's side
- * ---------------------------------------------------------------------------------------------- */
+/* -- The manager's side ------------------------------------------------------------------------ */
 
 static void nap(void)
 {
@@ -200,8 +199,7 @@ static int tally(int *counter)
     return value;
 }
 
-/* -- The program's side
- * ---------------------------------------------------------------------------------------------- */
+/* -- The program's side ------------------------------------------------------------------------ */
 
 static atomic_bool end;
 static atomic_long sum;
