@@ -22,7 +22,6 @@ pub enum Observation {
     /// A look at a program that does not say its phases.
     Look {
         /// The application.
-        #[serde(with = "number")]
         app: AppId,
         /// What the look shows.
         look: Look,
@@ -34,7 +33,6 @@ pub enum Observation {
     /// The program says its phase.
     Phase {
         /// The application.
-        #[serde(with = "number")]
         app: AppId,
         /// Its phase.
         phase: Phase,
@@ -42,13 +40,11 @@ pub enum Observation {
     /// The program has a new page: earlier looks say nothing about it any more.
     Page {
         /// The application.
-        #[serde(with = "number")]
         app: AppId,
     },
     /// The program says that it has adopted a target.
     Adopted {
         /// The application.
-        #[serde(with = "number")]
         app: AppId,
         /// The engine's number of the target.
         epoch: u32,
@@ -56,7 +52,6 @@ pub enum Observation {
     /// The shell has carried a target out from outside: the program is within it.
     Placed {
         /// The application.
-        #[serde(with = "number")]
         app: AppId,
         /// The engine's number of the target.
         epoch: u32,
@@ -86,21 +81,6 @@ impl Observation {
 struct Line {
     at: Nanos,
     saw: Observation,
-}
-
-/// An application as its number.
-mod number {
-    use numaestro_engine::AppId;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[allow(clippy::trivially_copy_pass_by_ref)] // As serde wants it.
-    pub(super) fn serialize<S: Serializer>(app: &AppId, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(app.0)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AppId, D::Error> {
-        u64::deserialize(deserializer).map(AppId)
-    }
 }
 
 #[cfg(test)]
