@@ -6,7 +6,6 @@
 #include "whole.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -100,10 +99,8 @@ static enum nm_fold_why look_around(void)
 enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members)
 {
     if (NM_UNLIKELY(!looked)) {
-        int saved = errno;
         looked = true;
         enum nm_fold_why why = look_around();
-        errno = saved;
         if (why != NM_WHY_NONE)
             nm_whole_refuse(why);
     }
