@@ -96,9 +96,11 @@ pub fn check_comments(source: &Source) -> Vec<Finding> {
 
 /// The text of a line that is all comment, without its mark and one space.
 fn comment(line: &str, is_rust: bool) -> Option<&str> {
-    let marks: &[&str] = if is_rust { &["///", "//!", "//"] } else { &["/*", "* "] };
-    let text = marks.iter().find_map(|mark| line.strip_prefix(mark))?;
-    Some(text.strip_prefix(' ').filter(|_| is_rust || line.starts_with("/*")).unwrap_or(text))
+    if !is_rust {
+        return line.strip_prefix("/* ").or_else(|| line.strip_prefix("* "));
+    }
+    let text = line.strip_prefix("//")?.trim_start_matches(['/', '!']);
+    Some(text.strip_prefix(' ').unwrap_or(text))
 }
 
 #[cfg(test)]
