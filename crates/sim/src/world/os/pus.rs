@@ -181,9 +181,10 @@ impl Pus {
         }
         entry.marked = self.now;
         *entry.booked(&mut self.times[pu as usize]) += elapsed;
-        if matches!(entry.stage, Stage::Overhead | Stage::Spin) {
-            let (overhead, spin) = &mut self.lost[entry.app as usize];
-            *if entry.stage == Stage::Spin { spin } else { overhead } += elapsed;
+        match entry.stage {
+            Stage::Overhead => self.lost[entry.app as usize].0 += elapsed,
+            Stage::Spin => self.lost[entry.app as usize].1 += elapsed,
+            Stage::Idle | Stage::Reload | Stage::Work => {}
         }
         if entry.left != Nanos::MAX {
             let done = if entry.rate >= 1.0 { elapsed } else { (elapsed as f64 * entry.rate) as u64 };
