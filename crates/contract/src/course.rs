@@ -10,11 +10,11 @@ use crate::phase::{Look, Phase, PhaseWatch};
 use numaestro_engine::{Action, AppId, Engine, Event, Nanos};
 use std::collections::BTreeMap;
 
-/// What the contract keeps of one application.
+/// The state of one application.
 #[derive(Debug, Clone, Default)]
 struct Progress {
     phases: PhaseWatch,
-    /// Its phases are looked for, because it does not say all of them.
+    /// The shell looks for its phases, because the program does not say all of them.
     is_watched: bool,
     /// Epoch of the latest target; `None` before the first.
     target: Option<u32>,
@@ -28,7 +28,7 @@ pub struct Course {
     apps: BTreeMap<AppId, Progress>,
 }
 
-/// When the turn ends whose rates are told before its end, if the policy looks at rates.
+/// The time at which the present turn ends, if the policy uses its rates; nanoseconds.
 pub fn measures_until(engine: &Engine) -> Option<Nanos> {
     if engine.policy().needs().bandwidth { engine.turn_ends() } else { None }
 }
@@ -88,8 +88,8 @@ impl Course {
     }
 
     /// The shell is about to do this. A watched program that lends nothing will not say that it is
-    /// parallel, and what one did not do while it was stopped says nothing about it: the engine is
-    /// told to count on neither as a lender.
+    /// parallel, and a stopped program shows nothing of its phase. So the engine hears that neither
+    /// is a lender any more.
     pub fn decided(&mut self, actions: &[Action]) {
         for action in actions {
             self.decided_one(action);
@@ -116,8 +116,8 @@ impl Course {
         }
     }
 
-    /// A fresh engine is going to be told of every application: what waits is forgotten, and it
-    /// counts on no lender and has given no target.
+    /// Begins anew with a fresh engine, which will hear of every application: events that wait are
+    /// forgotten, the engine counts on no lender, and it has given no target.
     pub fn begin_anew(&mut self) {
         self.feed = Feed::default();
         for (app, progress) in &mut self.apps {
@@ -132,12 +132,12 @@ impl Course {
         self.apps.get(&app).is_some_and(|progress| progress.phases.needs_cpu_time(look, now))
     }
 
-    /// What the engine takes the phase of an application to be.
+    /// The phase of an application that the engine knows.
     pub fn phase(&self, app: AppId) -> Phase {
         self.apps.get(&app).map_or(Phase::Parallel, |progress| progress.phases.told())
     }
 
-    /// When a phase of it other than a parallel one was last seen to begin, nanoseconds.
+    /// The time at which the shell last saw a phase other than a parallel one begin, nanoseconds.
     pub fn seen_ns(&self, app: AppId) -> Option<Nanos> {
         self.apps.get(&app)?.phases.seen_ns()
     }
@@ -157,7 +157,7 @@ impl Course {
         next
     }
 
-    /// What looks have shown of a watched program is forgotten.
+    /// Forgets the looks at a watched program.
     fn look_anew(&mut self, app: AppId) -> bool {
         let Some(progress) = self.apps.get_mut(&app).filter(|progress| progress.is_watched) else { return false };
         progress.is_watched = false;

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 /// A shell did not do what it owes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breach {
-    /// When, nanoseconds on the shell's clock.
+    /// Time of the breach, nanoseconds on the shell's clock.
     pub at: Nanos,
     /// About which application.
     pub app: Option<AppId>,
-    /// What, one sentence.
+    /// The breach, one sentence.
     pub problem: String,
 }
 
@@ -27,7 +27,7 @@ impl std::fmt::Display for Breach {
     }
 }
 
-/// What one application was told, and what was said of it.
+/// The events and actions about one application, as far as duties need them.
 #[derive(Debug, Clone, Default)]
 struct Known {
     /// Epoch of its latest target; 0 before the first.
@@ -38,7 +38,7 @@ struct Known {
     forced: Option<(u32, Nanos)>,
     /// Processors of its latest target.
     pus: PuSet,
-    /// Those of every target since the one that it adopted last: it may still be there.
+    /// Processors of every target since the one that it adopted last: it may still be there.
     reach: PuSet,
 }
 

@@ -13,7 +13,7 @@ pub struct Feed {
     measured: Option<Nanos>,
 }
 
-/// What the shell does next.
+/// The next thing that a shell does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// A turn is over: the shell samples the rates of its programs, and gives them to

@@ -1,6 +1,6 @@
-//! What a shell owes the engine. The engine decides; a *shell* tells it what happens, and does what
-//! it says. There are two: the manager (`crates/daemon`) on a real machine, and the simulator's
-//! world (`crates/sim`). Both use this pure code, so they agree:
+//! The contract between a shell and the engine. The engine decides; a *shell* tells it what
+//! happens, and does what it says. There are two: the manager (`crates/daemon`) on a real machine,
+//! and the simulator's world (`crates/sim`). Both use this pure code, so they agree:
 //!
 //! * [`Course`] turns each [`Observation`] of a shell into the events that the engine hears: in
 //!   which order and with which time (`feed`), when a program counts as sequential, blocked and

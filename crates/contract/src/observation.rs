@@ -1,5 +1,6 @@
-//! What a shell observes, as values: the inputs of the contract. A journal can hold them between
-//! its events, one JSON object a line, so that a run of one shell can be played through another.
+//! The observations of a shell, as values: the inputs of the contract. A journal can hold them
+//! between its events, one JSON object a line, so that a run of one shell can be played through
+//! another.
 //!
 //! ```text
 //! {"at":1000,"saw":{"fact":{"what":"depart","app":1}}}
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Observation {
-    /// The engine hears of it as it is: somebody comes, asks or goes, a time has come.
+    /// An event that the engine hears as it is: an application comes, asks or goes, a time has
+    /// come.
     Fact(Event),
     /// The rates of the turn that is over; the answer to [`crate::Next::Measure`].
     Rates(Vec<Event>),
@@ -23,7 +25,7 @@ pub enum Observation {
     Look {
         /// The application.
         app: AppId,
-        /// What the look shows.
+        /// The findings of the look.
         look: Look,
         /// Processor time of the whole program, nanoseconds, if [`crate::Course::needs_cpu_time`].
         cpu_ns: Option<Nanos>,
@@ -66,10 +68,10 @@ impl Observation {
         format!("{{\"at\":{at},\"saw\":{saw}}}")
     }
 
-    /// When, and what.
+    /// The time and the observation of a line.
     ///
     /// # Errors
-    /// What is wrong with the line.
+    /// The line is no observation; the error says why.
     pub fn decode(line: &str) -> Result<(Nanos, Self), JournalError> {
         let line: Line = serde_json::from_str(line).map_err(|error| JournalError { problem: error.to_string() })?;
         Ok((line.at, line.saw))

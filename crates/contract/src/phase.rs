@@ -1,4 +1,4 @@
-//! When a program counts as sequential, blocked and parallel.
+//! Decides when a program counts as sequential, blocked and parallel.
 //!
 //! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the
 //! shell reads how many parallel regions it has opened, and how much processor time it uses. A
@@ -24,7 +24,7 @@ const WORKS_PERMILLE: u64 = 500;
 /// threads.
 const PARALLEL_PERMILLE: u64 = 1500;
 
-/// What a program is doing, as far as its processors are concerned.
+/// The activity of a program, as far as its processors are concerned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
@@ -52,13 +52,13 @@ impl PhaseTold {
         })
     }
 
-    /// What the engine takes its phase to be.
+    /// Its phase that the engine knows.
     pub fn phase(self) -> Phase {
         self.0
     }
 }
 
-/// What one look at a running program shows.
+/// The findings of one look at a running program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
     /// Parallel regions it has opened since it began.
@@ -69,7 +69,7 @@ pub struct Look {
     pub several: bool,
 }
 
-/// What is known of the phases of one program that is watched.
+/// The phases of one watched program, as far as looks have shown them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PhaseWatch {
     told: PhaseTold,
@@ -79,7 +79,7 @@ pub struct PhaseWatch {
     quiet_since_ns: Nanos,
     /// Time and processor time at the latest look of this quiet phase, nanoseconds.
     cpu: Option<(Nanos, Nanos)>,
-    /// When a phase other than a parallel one was last seen to begin, nanoseconds.
+    /// The time at which a phase other than a parallel one was last seen to begin, nanoseconds.
     seen_ns: Option<Nanos>,
 }
 
@@ -131,12 +131,12 @@ impl PhaseWatch {
         self.told.change(app, phase)
     }
 
-    /// What the engine takes its phase to be.
+    /// Its phase that the engine knows.
     pub fn told(&self) -> Phase {
         self.told.phase()
     }
 
-    /// When a phase other than a parallel one was last seen to begin, nanoseconds.
+    /// The time at which a phase other than a parallel one was last seen to begin, nanoseconds.
     pub fn seen_ns(&self) -> Option<Nanos> {
         self.seen_ns
     }

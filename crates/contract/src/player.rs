@@ -14,15 +14,15 @@ use numaestro_engine::{Action, Engine, Event, Nanos};
 /// A force is answered within so long, nanoseconds.
 const PATIENCE_NS: Nanos = 30_000_000_000;
 
-/// What a shell shows of itself to be played.
+/// The side of a shell that a player drives.
 pub trait Shell {
     /// It observes something at `at`.
     fn observe(&mut self, at: Nanos, what: &Observation);
-    /// What it does next, if its clock says `now`; `None`: nothing waits.
+    /// Its next step, if its clock says `now`; `None`: nothing waits.
     fn next(&mut self, now: Nanos) -> Option<Next>;
     /// The engine hears of the event that came next, and the shell does what follows.
     fn decide(&mut self, at: Nanos, event: &Event) -> Vec<Action>;
-    /// What it has observed though the record does not say so.
+    /// An observation of its own that the record does not have.
     fn unexpected(&mut self) -> Option<Observation> {
         None
     }
@@ -64,7 +64,7 @@ impl Shell for Alone {
 pub struct Difference {
     /// The line of the record, from 1.
     pub line: usize,
-    /// What the record has, and what came instead.
+    /// The line of the record, and the line that came instead.
     pub problem: String,
 }
 
@@ -74,12 +74,12 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// What a shell did with a whole record.
+/// The result of a whole record.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The check of what it told and did.
+    /// The check of its events and actions.
     pub duties: Duties,
-    /// What it would do next, though the record ends: that of a manager that was killed may end
+    /// The shell's next step after the end of the record. The record of a killed manager may end
     /// anywhere.
     pub left: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! Stories for both shells, and faults that a shell could have.
 //!
-//! A story is a record of a few steps: what a shell observes, and what it has to tell the engine.
-//! [`check`] plays all of them through a shell. Then it builds each [`Fault`] into that shell, and
-//! the story that is about it has to find it.
+//! A story is a record of a few steps: the observations of a shell, and the events that it has to
+//! tell the engine. [`check`] plays all stories through a shell. Then it builds each [`Fault`] into
+//! that shell, and the fault's story has to find it.
 
 use crate::feed::Next;
 use crate::observation::Observation;
@@ -114,7 +114,8 @@ fn problems_of<S: Shell>(record: &str, shell: impl FnOnce(Engine) -> S) -> Vec<S
     }
 }
 
-/// Plays every story and every fault through the shells that `shell` makes. Gives what is wrong.
+/// Plays every story and every fault through the shells that `shell` makes. Gives the problems, a
+/// sentence each.
 pub fn check<S: Shell>(mut shell: impl FnMut(Engine) -> S) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, record) in STORIES {

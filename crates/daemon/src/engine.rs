@@ -256,7 +256,7 @@ impl ContainedEngine {
         self.engine.deadline()
     }
 
-    /// When the turn ends whose rates are told before its end, if the policy looks at rates.
+    /// As [`numaestro_contract::measures_until`].
     pub(crate) fn measures_until(&self) -> Option<Nanos> {
         numaestro_contract::measures_until(&self.engine)
     }

@@ -1,6 +1,6 @@
-//! What the manager owes the engine beside what `numaestro-contract` says for every shell, as pure
-//! rules: how many processors are asked for, and which number a decision has in the page. Nothing
-//! here knows Linux, a clock or a component.
+//! The manager's own rules, beside those of `numaestro-contract` for every shell: how many
+//! processors it asks for, and which number a decision has in the page. They are pure: they use no
+//! component, clock or system call.
 
 use numaestro_topology::{CpuSet, Machine, PuSet};
 

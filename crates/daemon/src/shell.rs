@@ -60,7 +60,7 @@ pub(crate) struct Shell {
     config: Rc<Config>,
     site: Site,
     engine: ContainedEngine,
-    /// What was observed, and what the engine is told next.
+    /// Turns observations into the events that the engine hears next.
     course: Course,
     programs: Programs,
     sensors: Sensors,

@@ -21,11 +21,11 @@ pub(crate) struct Greeting {
     pub(crate) runtimes: u32,
     pub(crate) threads_max: u32,
     pub(crate) name: String,
-    /// What it had from a former manager.
+    /// The processors that it had from a former manager.
     pub(crate) claim: Option<CpuSet>,
 }
 
-/// What a program says.
+/// A message of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
     Hello(Greeting),

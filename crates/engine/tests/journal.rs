@@ -38,7 +38,7 @@ fn every_kind_is_in_it() {
         ("what", r#"{"at":0,"event":{"what":"?"},"actions":[]}"#),
         ("do", r#"{"at":0,"event":{"what":"timer"},"actions":[{"do":"?"}]}"#),
     ] {
-        // What the program knows, it lists when it is asked for what it does not know.
+        // Asked for an unknown kind, the reader lists all that it knows.
         let problem = journal::decode(line).unwrap_err().problem;
         let (_, list) = problem.split_once("expected one of ").unwrap();
         let known: BTreeSet<&str> = list.split('`').skip(1).step_by(2).collect();

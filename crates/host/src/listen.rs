@@ -1,6 +1,6 @@
-//! Sockets that were opened before us: a service manager (systemd) listens, starts us when somebody
-//! connects or at boot, and keeps the sockets open while we are gone, so that whoever connects
-//! during a restart waits instead of failing. It must not know what is said over them.
+//! Takes over sockets that a service manager (systemd) has opened. It listens, starts us at a
+//! connection or at boot, and keeps the sockets open while we are gone, so that a client waits
+//! during a restart instead of failing.
 //!
 //! The protocol is `sd_listen_fds(3)`: `LISTEN_FDS` descriptors from 3 on, if `LISTEN_PID` is us. A
 //! dozen lines of it are needed here, which is less than a dependency. Which socket is which is

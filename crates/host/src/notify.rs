@@ -1,5 +1,5 @@
-//! Telling a service manager (systemd) how we are: `sd_notify(3)`, which is one datagram to the
-//! socket that `NOTIFY_SOCKET` names. It must not know when there is something to tell.
+//! Tells a service manager (systemd) the state of this process by `sd_notify(3)`: one datagram to
+//! the socket that `NOTIFY_SOCKET` names.
 
 use std::ffi::OsStr;
 use std::os::linux::net::SocketAddrExt;

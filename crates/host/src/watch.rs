@@ -1,6 +1,5 @@
-//! Notices that files of the system have been written (inotify): limits and processors of cgroups.
-//! The kernel tells of writes by processes, not of what it changes by itself. It must not know what
-//! the files mean.
+//! Notices by inotify that processes have written files of the system: limits and processors of
+//! cgroups. The kernel does not tell of its own changes to such files.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

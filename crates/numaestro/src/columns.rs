@@ -1,10 +1,8 @@
-//! Tables of text: each column as wide as its widest field, two blanks between them.
-//!
-//! Knows nothing of what is in them.
+//! Tables of text: each column is as wide as its widest field, with two blanks between columns.
 
 use crate::say::{Tone, paint};
 
-/// Where the fields of all columns but the first stand; those of the first stand to the left.
+/// The side on which the fields of a column stand. Those of the first column stand to the left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     Left,
@@ -27,7 +25,7 @@ pub fn lines<R: AsRef<[String]>>(rows: &[R], side: Side) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-/// To the left, with the first row as the head.
+/// Writes the rows as a table with its fields to the left and the first row as its head.
 pub fn headed<R: AsRef<[String]>>(rows: &[R], colours: bool) -> String {
     let mut lines = lines(rows, Side::Left);
     if let Some(head) = lines.first_mut() {

@@ -1,4 +1,4 @@
-//! Exact decimal numbers: `1.5e3` is 15 with a power of 2. Knows no units.
+//! Exact decimal numbers: `1.5e3` is 15 with a power of 2.
 
 /// Digits beyond the 24th change nothing that anybody writes; with fewer, no product overflows.
 const MANTISSA_MAX: u128 = 10_u128.pow(23);
@@ -42,7 +42,7 @@ impl Amount {
         self.numerator / self.denominator
     }
 
-    /// Numerator and denominator, for those who want the fraction too.
+    /// Numerator and denominator.
     pub const fn fraction(self) -> (u128, u128) {
         (self.numerator, self.denominator)
     }

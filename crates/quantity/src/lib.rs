@@ -22,7 +22,7 @@ pub struct Grammar {
     written: &'static [&'static str],
     /// Whether capitals make no difference.
     any_case: bool,
-    /// What becomes of a fraction of a base unit in [`Self::read_within`].
+    /// Makes whole base units of a fraction in [`Self::read_within`].
     in_whole: fn(Amount) -> u128,
     /// The unit of a number without one; `None` = such a number is refused.
     bare: Option<&'static str>,
@@ -79,7 +79,7 @@ impl Grammar {
         Self { bare: Some(unit), ..self }
     }
 
-    /// What can be written, for error messages: `expected {}`.
+    /// The accepted spellings, for error messages: `expected {}`.
     pub fn expected(&self) -> String {
         let bare = self.bare.map_or_else(String::new, |unit| format!(", or a number of {unit}"));
         format!("{}{bare}", self.expected)
@@ -88,7 +88,7 @@ impl Grammar {
     /// The exact value of a text.
     ///
     /// # Errors
-    /// What can be written, if it is something else.
+    /// The text is no quantity; the error names the accepted spellings.
     pub fn read(&self, text: &str) -> Result<Amount, String> {
         let amount = || {
             let (number, unit) = amount::split(text.trim())?;
@@ -98,11 +98,11 @@ impl Grammar {
         amount().ok_or_else(|| self.expected())
     }
 
-    /// A whole number of base units within bounds: nanoseconds are rounded, bytes cut off. What
-    /// does not fit into 64 bits counts as the largest number.
+    /// A whole number of base units within bounds: nanoseconds are rounded, bytes cut off. A
+    /// larger value than 64 bits hold counts as the largest number.
     ///
     /// # Errors
-    /// What can be written, and the bounds.
+    /// The text is no quantity within the bounds; the error names the spellings and the bounds.
     pub fn read_within(&self, text: &str, bounds: RangeInclusive<u64>) -> Result<u64, String> {
         let value = self.read(text).map(|amount| u64::try_from((self.in_whole)(amount)).unwrap_or(u64::MAX));
         value.ok().filter(|value| bounds.contains(value)).ok_or_else(|| {

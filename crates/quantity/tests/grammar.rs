@@ -1,4 +1,4 @@
-//! What can be written, what it means, and that what is written is read as the same value.
+//! The accepted spellings and their values; a written quantity is read as the same value.
 
 use numaestro_quantity::spellings::{DURATIONS, SIZES};
 use numaestro_quantity::{Amount, DURATION, Grammar, SIZE};

@@ -31,7 +31,7 @@ impl Shell {
         let before = std::mem::replace(&mut self.site.usable, usable);
         if !gone.is_empty() || !back.is_empty() {
             info!(%before, now = %self.site.usable, "processors have gone or come");
-            // Those that come first: the last one cannot go.
+            // Processors that come are told first: the engine's last one cannot go.
             self.tell(back.into_iter().map(|pu| Event::Online { pu }));
             self.tell(gone.into_iter().map(|pu| Event::Offline { pu }));
             self.settle();

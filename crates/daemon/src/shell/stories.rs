@@ -1,8 +1,8 @@
 //! The manager's shell tells the same stories as the simulator's, and finds the same faults. Its
 //! sensors are played; its programs are processes that sleep, and its actuators are real.
 //!
-//! What the shell observes by itself (it has moved a program, one that was refused has gone) is in
-//! the journal that it keeps, and has to be in the story too.
+//! The shell also observes by itself: it has moved a program, or a refused program has gone. Such
+//! an observation is in the journal that it keeps, and has to be in the story too.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ struct Played {
     root: tempfile::TempDir,
     /// Bytes of the journal that have been read.
     read: usize,
-    /// What the shell has observed and the story has not said yet.
+    /// Observations of the shell that the story has not had yet.
     own: VecDeque<Observation>,
     children: Vec<Child>,
 }

@@ -1,4 +1,4 @@
-//! What the examples say about the times that they measured.
+//! Summaries of the times that the examples measure.
 
 /// Microseconds that `percent` of these nanoseconds do not exceed.
 pub fn percentile(times: &mut [u64], percent: usize) -> f64 {

@@ -1,4 +1,4 @@
-//! The simulator's shell without a world: what another shell has observed takes the place of the
+//! The simulator's shell without a world: the observations of another shell take the place of the
 //! modelled programs. `numaestro_contract::play` drives it.
 
 use super::{Outbox, Shell};
