@@ -49,6 +49,7 @@ struct nm_carrier {
     uint32_t number;
     uint32_t last;              /* the context that it ran last */
     uint32_t evicted;           /* context (plus 1) just left because only its own carrier may run it */
+    uint32_t left;              /* context (plus 1) just left for another one although it is ready, or may become so */
     _Atomic uint32_t call;      /* futex of a parked carrier: 1 = look again */
     _Atomic int32_t tid;
     _Atomic uint64_t switches;

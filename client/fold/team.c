@@ -10,10 +10,12 @@
  * then sleeps on the bell. A carrier that makes a context ready does so first and then looks at
  * `sleepers`. Both use sequentially consistent order. If a context becomes ready while a carrier is
  * leaving it, that carrier sees it: the carrier looks again before it sleeps, or rings before it
- * parks. A context that only its own carrier may run is different: that carrier may have looked too
- * early, and the carrier that leaves the stack does not ring. So the own carrier sleeps only
- * briefly while it finds its context taken (misses_own), and a carrier that takes back a claim
- * calls it.
+ * parks. A context that is ready when its carrier leaves it for another one, as in nm_fold_yield,
+ * is different: the other one may keep the carrier for ever. So the carrier rings once it is off
+ * the stack (ring_for_left). A context that only its own carrier may run is different, too: that
+ * carrier may have looked too early, and the carrier that leaves the stack does not ring. So the
+ * own carrier sleeps only briefly while it finds its context taken (misses_own), and a carrier that
+ * takes back a claim calls it.
  *
  * A parked carrier uses the thread pointer of its own thread, whose context may be running
  * elsewhere. So code that runs on a parking stack makes system calls by itself and touches nothing
@@ -301,10 +303,21 @@ static inline bool takes_signals(const struct nm_carrier *carrier, const struct 
     return carrier->number == 0 && !team.contexts[0].home;
 }
 
+/* The carrier is off the stack that it left for the present one. */
+static void ring_for_left(struct nm_carrier *carrier)
+{
+    if (!is_ready(&team.contexts[carrier->left - 1]))
+        return;
+    carrier->left = 0;
+    ring();
+}
+
 /* The context runs again. */
 static inline void runs_again(struct nm_context *me)
 {
     struct nm_carrier *carrier = me->carrier;
+    if (NM_UNLIKELY(carrier->left))
+        ring_for_left(carrier);
     if (NM_UNLIKELY(carrier->blocks) && takes_signals(carrier, me)) {
         carrier->blocks = false;
         nm_restore_signals(carrier->signals);
@@ -318,6 +331,9 @@ static void leave_for(struct nm_context *me, struct nm_context *next)
     struct nm_carrier *carrier = next->carrier;
     if (NM_UNLIKELY(!carrier->blocks) && !takes_signals(carrier, next))
         block_carrier(carrier);
+    /* A context at home may run before its turn, and both may become ready at once. */
+    if (is_ready(me) || NM_UNLIKELY(next->home))
+        carrier->left = me->number + 1;
     count_switch(carrier);
     nm_switch(&me->sp, next->sp, next->tls, &me->runner);
     runs_again(me);
@@ -327,6 +343,7 @@ static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
 {
     if (NM_UNLIKELY(!carrier->blocks))
         block_carrier(carrier);
+    carrier->left = 0; /* it rings where it parks */
     count_switch(carrier);
     nm_switch(&me->sp, carrier->sp, carrier->tls, &me->runner);
     NM_SEES(&team.generation);
@@ -495,8 +512,11 @@ void nm_fold_leave_home(struct nm_context *me)
 
 void nm_fold_roam(bool on)
 {
-    if (atomic_exchange(&team.roams, on) && !on)
+    bool before = atomic_exchange(&team.roams, on);
+    if (before && !on)
         call(&team.carriers[0]);
+    else if (on && !before)
+        ring();
 }
 
 bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
@@ -565,7 +585,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
         context->home = false;
         carrier->call = 0;
         carrier->blocks = false;
-        carrier->evicted = 0;
+        carrier->evicted = carrier->left = 0;
     }
     atomic_store(&team.limit, limit < members ? limit : members);
     return true;

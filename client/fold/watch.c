@@ -48,7 +48,7 @@ static void apply(void)
         uint32_t limit = given_back || all || processors > members ? members : processors;
         bool alone = !shared && limit <= processors;
         atomic_store(&nm_fold_patience_ns, alone ? PATIENCE_NS : 0);
-        nm_fold_roam(given_back);
+        nm_fold_roam(given_back || all);
         nm_fold_limit(limit);
         if (members == nm_fold_members() && processors == atomic_load(&allowed) &&
             limit == (given_back || all || processors > members ? members : processors))

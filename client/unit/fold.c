@@ -206,6 +206,56 @@ static void comes_last(void)
     printf("ok fold: a member that is sent home takes its signals also if it came last\n");
 }
 
+/* A member lets the root go first on the only carrier that looks for work, and the root waits for
+ * it in the kernel: another carrier must run the member, though it slept when the member was left.
+ */
+static int told[2];
+
+static void left_while_ready(void *argument, struct nm_context *me)
+{
+    (void)argument;
+    char byte = 0;
+    nm_fold_barrier(me); /* the member comes last, so the root waits for the carrier */
+    if (me->number == 0) {
+        if (read(told[0], &byte, 1) != 1)
+            fail("bytes that the root has read", 0, 1);
+    } else {
+        nm_fold_limit(2);
+        usleep(20000); /* carrier 1 has looked, and sleeps by the bell */
+        nm_fold_yield(me);
+        if (write(told[1], &byte, 1) != 1)
+            fail("bytes that the member has written", 0, 1);
+    }
+}
+
+static void hangs(int number)
+{
+    (void)number;
+    static const char what[] = "FAILED fold: a member that was left while it was ready is not run again\n";
+    if (write(2, what, sizeof what - 1) > 0)
+        _exit(1);
+    _exit(2);
+}
+
+static void lets_the_root_go_first(void)
+{
+    struct sigaction action = {.sa_handler = hangs}, before;
+    sigaction(SIGALRM, &action, &before);
+    if (pipe(told) != 0)
+        abort();
+    members = 2;
+    for (int i = 0; i < 5; i++) {
+        if (!nm_fold_open(2, 1, region, NULL))
+            fail("a team", 0, 1);
+        alarm(10);
+        nm_fold_run(left_while_ready, NULL);
+        alarm(0);
+        nm_fold_dissolve();
+    }
+    sigaction(SIGALRM, &before, NULL);
+    printf("ok fold: a member that lets the root go first is run by another carrier\n");
+}
+
 /* Each context signals the next one: each handles its own signal, whatever its kernel thread was
  * running when the signal came. */
 static __thread volatile sig_atomic_t handled;
@@ -330,6 +380,7 @@ int main(int argc, char **argv)
     }
     join_and_leave();
     comes_last();
+    lets_the_root_go_first();
     to_another(argc > 1 ? strtod(argv[1], NULL) / 2 : 1.0);
     stress(argc > 1 ? strtod(argv[1], NULL) : 2.0, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
     return 0;

@@ -3,9 +3,11 @@
  *
  *     scales MODE SECONDS
  *
- * The last line is the checksum of a region's result, which must be the same in every region.
+ * The last line is the checksum of a region's result, which must be the same in every region; with
+ * `rate`, which runs the regions of `scales`, it is their number.
  */
 #include <omp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,17 +54,22 @@ static uint64_t held(void)
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
-    uint64_t (*run)(void) = !strcmp(mode, "scales") ? scales : !strcmp(mode, "locked") ? locked : !strcmp(mode, "held") ? held : NULL;
+    bool rate = !strcmp(mode, "rate");
+    uint64_t (*run)(void) = rate || !strcmp(mode, "scales") ? scales : !strcmp(mode, "locked") ? locked : !strcmp(mode, "held") ? held : NULL;
     if (!run || argc < 3)
         return 2;
     double until = omp_get_wtime() + strtod(argv[2], NULL);
-    uint64_t first = run();
+    uint64_t first = run(), regions = 1;
     while (omp_get_wtime() < until) {
         if (run() != first) {
             printf("wrong\n");
             return 1;
         }
+        regions++;
     }
-    printf("%016llx\n", (unsigned long long)first);
+    if (rate)
+        printf("%llu\n", (unsigned long long)regions);
+    else
+        printf("%016llx\n", (unsigned long long)first);
     return 0;
 }

@@ -32,8 +32,11 @@ impl Team {
 
     /// `nm_fold_roam`.
     pub fn roam(&self, on: bool) {
-        if self.roams.swap(on, Ordering::SeqCst) && !on {
+        let before = self.roams.swap(on, Ordering::SeqCst);
+        if before && !on {
             self.call(0);
+        } else if on && !before {
+            self.ring();
         }
     }
 

@@ -27,6 +27,8 @@ pub enum Mistake {
     EvictedNotCalled,
     /// `park` does not ring for the context that it has just left.
     NoRingInPark,
+    /// `runs_again` does not ring for the ready context that its carrier has left.
+    NoRingForLeft,
     /// `call` overwrites another one's call: what that one did before may not be seen.
     CallStored,
     /// `park` overwrites a call instead of taking it: it may not see what it was called for.

@@ -63,6 +63,14 @@ const GIVES_WAY: Case = Case {
     limits: &[],
 };
 
+/// One lets the root go first, which then waits for it in its own way: another carrier must come.
+const LEFT_READY: Case = Case {
+    preemptions: 2,
+    limit: 2,
+    programs: &[&[Open, Meet, Await, End, Dissolve], &[Join, Meet, GiveWay, Tell, End, Return]],
+    limits: &[],
+};
+
 /// The root waits for another context in its own way, until the team is given back.
 const GIVEN_BACK: Case = Case {
     preemptions: 2,
@@ -91,6 +99,7 @@ holds! {
     sent_home: SENT_HOME;
     roams: ROAMS;
     gives_way: GIVES_WAY;
+    left_ready: LEFT_READY;
     given_back: GIVEN_BACK;
 }
 
@@ -114,6 +123,7 @@ is_found! {
     bell_read_late: BellReadLate in UNFOLDED, "deadlock";
     evicted_not_called: EvictedNotCalled in GOES_HOME, "deadlock";
     no_ring_in_park: NoRingInPark in SHRINKS, "deadlock";
+    no_ring_for_left: NoRingForLeft in LEFT_READY, "maximum number of branches";
     call_stored: CallStored in GROWS_AND_SHRINKS, "deadlock";
     call_overwritten: CallOverwritten in FOLDED, "deadlock";
     sleeps_without_own: SleepsWithoutOwn in SPREAD, "deadlock";

@@ -187,7 +187,9 @@ impl Team {
             drop(frame);
             match flow {
                 Flow::LeavesFor(next) => {
+                    self.leaves(&mut carrier, me, next);
                     standing.leave();
+                    self.runs_again(&mut carrier);
                     me = next;
                 }
                 Flow::Parks => {

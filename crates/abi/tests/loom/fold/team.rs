@@ -42,11 +42,12 @@ pub struct Carrier {
     pub number: usize,
     last: usize,
     evicted: Option<usize>,
+    left: Option<usize>,
 }
 
 impl Carrier {
     pub fn new(number: usize) -> Self {
-        Self { number, last: number, evicted: None }
+        Self { number, last: number, evicted: None, left: None }
     }
 }
 
@@ -277,6 +278,23 @@ impl Team {
         self.works(carrier) || self.contexts[me].home.load(Ordering::SeqCst) || self.dissolving.load(Ordering::Relaxed)
     }
 
+    /// The part of `leave_for` before the switch.
+    pub fn leaves(&self, carrier: &mut Carrier, me: usize, next: usize) {
+        let home = self.contexts[next].home.load(Ordering::SeqCst);
+        if self.is_ready(me) || home {
+            carrier.left = Some(me);
+        }
+    }
+
+    /// `runs_again`.
+    pub fn runs_again(&self, carrier: &mut Carrier) {
+        let Some(left) = carrier.left else { return };
+        if self.is_ready(left) && !self.has(Mistake::NoRingForLeft) {
+            carrier.left = None;
+            self.ring();
+        }
+    }
+
     /// `suspend` after `leave_for` has returned.
     pub fn suspended(&self, carrier: &mut Carrier, me: usize) -> Flow {
         let keeps = self.is_ready(me) && self.may_keep(carrier, me);
@@ -296,6 +314,7 @@ impl Team {
             let mut ready = self.is_ready(me);
             if !self.may_keep(carrier, me) {
                 carrier.evicted = Some(me);
+                carrier.left = None;
                 return Flow::Parks;
             }
             if self.has(Mistake::ReadyReadLate) {
@@ -312,6 +331,7 @@ impl Team {
                 return Flow::LeavesFor(next);
             }
             if ready {
+                self.runs_again(carrier);
                 return Flow::GoesOn;
             }
             // `wait_for_news` without patience.
