@@ -34,7 +34,8 @@ pub enum Mistake {
     /// `park` overwrites a call instead of taking it: it may not see what it was called for.
     CallOverwritten,
     /// A carrier sleeps for good while another one is still on the stack of a context that only it
-    /// may run.
+    /// may run, and that other one does not ring either when it has left; one of them would be
+    /// enough here.
     SleepsWithoutOwn,
     /// `suspend` looks whether a context is ready after it has seen that its carrier may keep it.
     ReadyReadLate,

@@ -289,7 +289,8 @@ impl Team {
     /// `runs_again`.
     pub fn runs_again(&self, carrier: &mut Carrier) {
         let Some(left) = carrier.left else { return };
-        if self.is_ready(left) && !self.has(Mistake::NoRingForLeft) {
+        let rings = !self.has(Mistake::NoRingForLeft) && !self.has(Mistake::SleepsWithoutOwn);
+        if rings && self.is_ready(left) {
             carrier.left = None;
             self.ring();
         }
