@@ -7,8 +7,8 @@
 use crate::feed::{Feed, Next};
 use crate::observation::Observation;
 use crate::phase::{Look, Phase, PhaseWatch};
+use crate::table::AppTable;
 use numaestro_engine::{Action, AppId, Engine, Event, Nanos};
-use std::collections::BTreeMap;
 
 /// The state of one application.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +25,7 @@ struct Progress {
 #[derive(Debug, Clone, Default)]
 pub struct Course {
     feed: Feed,
-    apps: BTreeMap<AppId, Progress>,
+    apps: AppTable<Progress>,
 }
 
 /// The time at which the present turn ends, if the policy uses its rates; nanoseconds.
@@ -40,7 +40,7 @@ impl Course {
             Observation::Fact(event) => self.fact(event),
             Observation::Rates(events) => self.feed.measured(events),
             Observation::Look { app, look, cpu_ns, of_use } => {
-                let progress = self.apps.entry(app).or_default();
+                let progress = self.apps.enter(app);
                 progress.is_watched = true;
                 let Some(phase) = progress.phases.look(look, at, || cpu_ns) else { return false };
                 if phase != Phase::Parallel && !of_use {
@@ -59,7 +59,7 @@ impl Course {
     /// The engine hears of this as it is.
     pub fn fact(&mut self, event: Event) {
         if let Event::Depart { app } = event {
-            self.apps.remove(&app);
+            self.apps.remove(app);
         }
         self.feed.push(event);
     }
@@ -71,14 +71,14 @@ impl Course {
 
     /// A program says its phase. True if the engine does not know.
     pub fn says(&mut self, app: AppId, phase: Phase) -> bool {
-        let event = self.apps.entry(app).or_default().phases.says(app, phase);
+        let event = self.apps.enter(app).phases.says(app, phase);
         self.tell(event)
     }
 
     /// A program is in its target of this epoch. True if that is believed: an epoch that was never
     /// given is not, and epochs do not go back.
     pub fn adopts(&mut self, app: AppId, epoch: u32) -> bool {
-        let Some(progress) = self.apps.get_mut(&app) else { return false };
+        let Some(progress) = self.apps.get_mut(app) else { return false };
         let given = progress.target.is_some_and(|target| epoch <= target) && epoch >= progress.adopted;
         if given {
             progress.adopted = epoch;
@@ -99,7 +99,7 @@ impl Course {
     fn decided_one(&mut self, action: &Action) {
         match action {
             Action::Target { app, epoch, lent, .. } => {
-                let progress = self.apps.entry(*app).or_default();
+                let progress = self.apps.enter(*app);
                 progress.target = Some(*epoch);
                 if progress.is_watched && !lent {
                     let event = progress.phases.tell(*app, Phase::Parallel);
@@ -120,8 +120,8 @@ impl Course {
     /// forgotten, the engine counts on no lender, and it has given no target.
     pub fn begin_anew(&mut self) {
         self.feed = Feed::default();
-        for (app, progress) in &mut self.apps {
-            progress.phases.tell(*app, Phase::Parallel);
+        for (app, progress) in self.apps.iter_mut() {
+            progress.phases.tell(app, Phase::Parallel);
             progress.target = progress.target.map(|_| 0);
             progress.adopted = 0;
         }
@@ -129,17 +129,17 @@ impl Course {
 
     /// Whether a look at `now` says something only together with the program's processor time.
     pub fn needs_cpu_time(&self, app: AppId, look: Look, now: Nanos) -> bool {
-        self.apps.get(&app).is_some_and(|progress| progress.phases.needs_cpu_time(look, now))
+        self.apps.get(app).is_some_and(|progress| progress.phases.needs_cpu_time(look, now))
     }
 
     /// The phase of an application that the engine knows.
     pub fn phase(&self, app: AppId) -> Phase {
-        self.apps.get(&app).map_or(Phase::Parallel, |progress| progress.phases.told())
+        self.apps.get(app).map_or(Phase::Parallel, |progress| progress.phases.told())
     }
 
     /// The time at which the shell last saw a phase other than a parallel one begin, nanoseconds.
     pub fn seen_ns(&self, app: AppId) -> Option<Nanos> {
-        self.apps.get(&app)?.phases.seen_ns()
+        self.apps.get(app)?.phases.seen_ns()
     }
 
     /// No event waits.
@@ -152,14 +152,14 @@ impl Course {
         let next = self.feed.next(now, turn_ends);
         if let Some(Next::Step { event: Event::Depart { app }, .. }) = &next {
             // Decisions between its end and this event were about it too.
-            self.apps.remove(app);
+            self.apps.remove(*app);
         }
         next
     }
 
     /// Forgets the looks at a watched program.
     fn look_anew(&mut self, app: AppId) -> bool {
-        let Some(progress) = self.apps.get_mut(&app).filter(|progress| progress.is_watched) else { return false };
+        let Some(progress) = self.apps.get_mut(app).filter(|progress| progress.is_watched) else { return false };
         progress.is_watched = false;
         let event = std::mem::take(&mut progress.phases).tell(app, Phase::Parallel);
         self.tell(event)
@@ -257,6 +257,6 @@ mod tests {
         assert!(!course.adopts(APP, 3));
         let event = Event::Depart { app: APP };
         assert_eq!(course.next(8 * MS, None), Some(Next::Step { at: 8 * MS, event }));
-        assert!(course.is_empty() && course.apps.is_empty());
+        assert!(course.is_empty() && course.apps.get(APP).is_none());
     }
 }

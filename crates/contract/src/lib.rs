@@ -32,6 +32,7 @@ mod observation;
 mod phase;
 mod player;
 pub mod stories;
+mod table;
 
 pub use course::{Course, measures_until};
 pub use duties::{Breach, Duties};

@@ -11,7 +11,7 @@ use crate::account::Phase;
 use crate::engine::Engine;
 use crate::event::{Action, Event, Nanos, Wish};
 use crate::site::Site;
-use numaestro_policy::{AppId, PageHome, PuState, Rejected, Slot};
+use numaestro_policy::{PageHome, PuState, Rejected, Slot};
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -66,8 +66,8 @@ impl Engine {
         if !free_memory.is_empty() {
             trial.engine.set_free_memory(free_memory);
         }
-        // Shells count from 1, and some placements draw by the number.
-        let app = AppId(self.newest().map_or(1, |newest| newest.0 + 1));
+        // Some placements draw by the number.
+        let app = self.next_number();
         trial.step(&Event::Arrive { app, wish: Wish { claim: None, home: None, ..wish.clone() } })?;
         let Some(slot) = trial.engine.slot(app) else {
             return Err(Rejected::new("the application would be gone at once"));

@@ -18,13 +18,17 @@ const WEIGHT_MILLI_MAX: u32 = 1_000_000;
 /// The newest application so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arrivals {
+    /// The newest one that was not refused.
     newest: Option<AppId>,
+    /// The largest number of an arrival, refused or not.
+    largest: Option<AppId>,
 }
 
 impl Arrivals {
-    /// The latest arrival that was not refused.
-    pub(crate) fn newest(&self) -> Option<AppId> {
-        self.newest
+    /// The number that a shell gives to the next arrival: shells count all arrivals from 1, the
+    /// refused ones too.
+    pub(crate) fn next_number(&self) -> AppId {
+        AppId(self.largest.map_or(1, |largest| largest.0.saturating_add(1)))
     }
 
     /// An application arrives. `recovering`: it keeps the processors it claims for a while.
@@ -37,6 +41,7 @@ impl Arrivals {
         actions: &mut Vec<Action>,
     ) -> Changes {
         let party = known_party(&site.settings.parties, wish.party);
+        self.largest = self.largest.max(Some(id));
         if let Some(reason) = self.objection(site, id, wish, party) {
             actions.push(Action::Refuse { app: Some(id), reason });
             return Changes::NONE;

@@ -186,8 +186,8 @@ impl Engine {
         &self.site
     }
 
-    pub(crate) fn newest(&self) -> Option<AppId> {
-        self.arrivals.newest()
+    pub(crate) fn next_number(&self) -> AppId {
+        self.arrivals.next_number()
     }
 
     /// The slot of an application that has arrived and not ended.

@@ -16,6 +16,8 @@ pub(crate) struct Turns {
     turn: Turn,
     /// Time when the turns part wants to be asked again.
     until: Option<Nanos>,
+    /// The present turn has no end: the turns part, when it was asked, named no time.
+    endless: bool,
     /// Time when the turns part or the share part wants to be asked again.
     again: Option<Nanos>,
     /// Number of processors that the latest division between turns gave nobody.
@@ -47,7 +49,7 @@ impl Turns {
 
     /// Another turns part begins anew.
     pub(crate) fn forget(&mut self, ledger: &mut Ledger) {
-        self.until = None;
+        (self.until, self.endless) = (None, false);
         self.lift_limits(ledger);
         self.turn.reset(&[]);
     }
@@ -83,11 +85,14 @@ impl Turns {
             site.threads.clear();
         }
         let goes_on = self.until.is_some_and(|end| site.now < end);
-        if !goes_on && site.regime.stops() {
+        // Parties serve others with every turn that ends. If a turn without an end ended at each
+        // decision, each answer of an application to one decision would bring another one.
+        if !goes_on && !self.endless && site.regime.stops() {
             division.parties_mut().end_turn(site);
         }
         self.turn.reset(site.among.order());
         self.until = policy.turns.now(&site.view(), &mut self.turn);
+        self.endless = self.until.is_none();
         policy.placement.prefer(self.turn.preferred());
         self.set_limits(&mut site.ledger);
         if site.regime.selects() {

@@ -28,9 +28,8 @@ struct World {
     copy: Option<Engine>,
     programs: BTreeMap<AppId, Program>,
     now: u64,
+    /// The number of the next arrival. A refused one has used its number, as with the manager.
     next: u64,
-    /// The latest that has not been refused.
-    newest: u64,
     log: Vec<Action>,
     pus: u32,
     offline: PuSet,
@@ -52,7 +51,6 @@ impl World {
             programs: BTreeMap::new(),
             now: 0,
             next: 1,
-            newest: 0,
             log: Vec::new(),
             pus,
             offline: PuSet::new(),
@@ -119,11 +117,6 @@ impl World {
             Event::Memory { .. } | Event::FreeMemory { .. } | Event::Bandwidth { .. } | Event::Saturation { .. }
         );
         assert!(!only_news || something_is_due || actions.is_empty(), "{event:?} is no reason for {actions:?}");
-        if let Event::Arrive { app, .. } = event
-            && !matches!(actions.first(), Some(Action::Refuse { app: Some(who), .. }) if who == app)
-        {
-            self.newest = app.0;
-        }
         if let Some(copy) = &mut self.copy {
             let mut again = Vec::new();
             copy.step(self.now, event, &mut again);

@@ -18,7 +18,7 @@ impl World {
             assert_eq!(self.engine.snapshot(), before, "asking has changed something");
 
             let mut engine = self.engine.clone();
-            let app = AppId(self.newest + 1);
+            let app = AppId(self.next);
             let mut actions = Vec::new();
             engine.step(self.now, &Event::Arrive { app, wish }, &mut actions);
             let refused =

@@ -126,9 +126,15 @@ impl Log {
     }
 
     /// Shows the lines that have not been shown.
+    #[inline]
     pub fn show(&mut self, observer: &mut dyn Observer) {
-        let Some(lines) = &mut self.lines else { return };
-        for entry in lines.drain(..) {
+        if self.lines.is_some() {
+            self.show_kept(observer);
+        }
+    }
+
+    fn show_kept(&mut self, observer: &mut dyn Observer) {
+        for entry in self.lines.iter_mut().flat_map(|lines| lines.drain(..)) {
             entry.write(&mut self.text);
             observer.log(&self.text);
         }

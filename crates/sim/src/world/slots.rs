@@ -61,12 +61,10 @@ impl Slots {
 
     /// The slot of the lowest key; of equals the lowest index.
     pub fn winner(&self) -> usize {
-        let mut node = 1;
+        let (lowest, mut node) = (self.first(), 1);
         while node < self.size {
-            node *= 2;
-            if self.keys[node] > self.keys[node + 1] {
-                node += 1;
-            }
+            // One of the two holds it. Without a branch, because none could be predicted.
+            node = 2 * node + usize::from(self.keys[2 * node] != lowest);
         }
         node - self.size
     }

@@ -370,11 +370,12 @@ impl Os {
 
     /// A processor that has become idle takes the thread that the system prefers.
     fn choose(&mut self, pu: u32) {
-        if let Some(id) = self.queues.next(&self.cpus, pu) {
-            self.queues.take(&mut self.cpus, id);
-            self.cpus.thread_mut(id).pu = pu;
-            self.put_on(pu, id);
-        }
+        let Some(id) = self.queues.next(&self.cpus, pu) else {
+            return self.queues.note_time_left(&self.cpus, pu);
+        };
+        self.queues.take(&mut self.cpus, id);
+        self.cpus.thread_mut(id).pu = pu;
+        self.put_on(pu, id);
     }
 
     /// A thread gets an idle processor.
@@ -385,11 +386,10 @@ impl Os {
         self.cpus.begin_stage(pu);
     }
 
-    /// Takes the running thread off and returns it. It is nowhere then.
+    /// Takes the running thread off and returns it. A choice follows, which notes the time left.
     fn take_off(&mut self, pu: u32) -> u32 {
         let (id, ran) = self.cpus.unseat(pu);
         self.queues.charge(id, ran, self.cpus.pus().now());
-        self.queues.note_time_left(&self.cpus, pu);
         id
     }
 
