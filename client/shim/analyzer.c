@@ -18,8 +18,6 @@
 
 #include <string.h>
 
-#define FOLLOWED 64u
-#define LEAST 3u                    /* fewest times of a region at one size */
 #define SETTLE_NS 5000000ull        /* after a change of the allocation */
 #define POLL_NS 20000000ull         /* while a window is open; the root thread says when it is full */
 #define POLL_MAX_NS 1000000000ull
@@ -41,18 +39,9 @@
 #define MOST_PERCENT 125u           /* a speedup above so much of the number of processors is an error */
 #define SLOW_MILLI 1250u
 #define SIZES 4u
-#define RECENT 4u                   /* times of a region that tell its present speed */
-
-struct followed {
-    uintptr_t function;
-    struct nm_times base, now;
-    uint32_t calls;                 /* in the latest window on the allocation */
-    uint32_t best_size[SIZES], best_ns[SIZES]; /* its fastest RECENT at a size */
-};
 
 /* Only the helper thread uses these. */
 static struct {
-    struct followed followed[FOLLOWED];
     uint32_t epoch, size;           /* the allocation that `now` belongs to */
     uint32_t base;                  /* the team that `base` belongs to */
     uint64_t began, next, base_at, said_at, cost, poll;
@@ -68,18 +57,6 @@ static struct {
     uint64_t best_iteration[SIZES];
 } state;
 
-static struct followed *follow(uintptr_t function)
-{
-    for (uint32_t i = 0; i < FOLLOWED; i++) {
-        struct followed *it = &state.followed[i];
-        if (it->function == 0)
-            it->function = function;
-        if (it->function == function)
-            return it;
-    }
-    return NULL;
-}
-
 static bool is_wanted(uint32_t flags, uint32_t count)
 {
     return nm_client.attached && nm_teams_follow && (flags & NM_FLAG_MEASURE) && !(flags & (NM_FLAG_SHARED | NM_FLAG_RELEASED | NM_FLAG_LENT)) &&
@@ -88,15 +65,13 @@ static bool is_wanted(uint32_t flags, uint32_t count)
 
 static void forget_now(void)
 {
-    for (uint32_t i = 0; i < FOLLOWED; i++)
-        state.followed[i].now.count = state.followed[i].calls = 0;
+    nm_regions_forget_now();
     state.iteration = 0;
 }
 
 static void forget_base(void)
 {
-    for (uint32_t i = 0; i < FOLLOWED; i++)
-        state.followed[i].base.count = 0;
+    nm_regions_forget_base();
     state.base_iteration = 0;
     state.pairs = 0;
 }
@@ -123,23 +98,11 @@ static bool differs(uint32_t a, uint32_t b, uint32_t percent)
 /* The speedup in thousandths; 0 = not known. `*disperse` if it should not be believed at once. */
 static uint32_t speedup(bool *disperse)
 {
-    uint64_t sequential = state.elapsed - state.in_regions, on_base = 0, on_now = 0, known = 0, all = 0;
-    for (uint32_t i = 0; i < FOLLOWED; i++) {
-        const struct followed *it = &state.followed[i];
-        if (!it->calls)
-            continue;
-        uint64_t now = nm_times_low(&it->now, 1, NULL), base = nm_times_low(&it->base, LEAST, NULL);
-        all += it->calls * now;
-        if (base && it->now.count >= LEAST) {
-            known += it->calls * now;
-            on_now += it->calls * (uint64_t)nm_times_low(&it->now, LEAST, disperse);
-            on_base += it->calls * (uint64_t)nm_times_low(&it->base, LEAST, disperse);
-        }
-    }
-    /* Regions that may not be resized, or have not been measured, must not matter much. */
-    if (on_now == 0 || known * 4 < all * 3)
+    uint64_t sequential = state.elapsed - state.in_regions;
+    struct nm_totals totals = nm_regions_totals(disperse);
+    if (totals.on_now == 0)
         return 0;
-    uint64_t result = (sequential + on_base * state.base) * 1000 / (sequential + on_now);
+    uint64_t result = (sequential + totals.on_base * state.base) * 1000 / (sequential + totals.on_now);
     if (state.iteration && state.base_iteration && state.period == state.base_period) {
         uint64_t between = state.iteration * sequential / (state.elapsed ? state.elapsed : 1);
         uint64_t on_one = state.base_iteration > between ? between + (state.base_iteration - between) * state.base : between;
@@ -191,61 +154,27 @@ static uint32_t stretch_of_iteration(uint32_t size)
     return (uint32_t)(state.iteration * 1000 / *best);
 }
 
-/* The present times of the regions divided by the shortest ever at this size, in thousandths; 0 =
- * not known. */
-static uint32_t stretch(uint32_t size)
-{
-    uint64_t now = 0, best = 0, varying = 0;
-    for (uint32_t i = 0; i < FOLLOWED && state.followed[i].function; i++) {
-        struct followed *it = &state.followed[i];
-        uint32_t low = nm_times_recent(&it->now, RECENT);
-        bool disperse = false;
-        uint32_t usual = nm_times_low(&it->now, RECENT, &disperse);
-        if (!low || !it->calls)
-            continue;
-        varying += disperse ? (uint64_t)usual * it->calls : 0;
-        uint32_t *size_there = &it->best_size[size % SIZES], *ns = &it->best_ns[size % SIZES];
-        if (*size_there != size || low < *ns)
-            *ns = low;
-        *size_there = size;
-        now += (uint64_t)low * it->calls;
-        best += (uint64_t)*ns * it->calls;
-    }
-    uint32_t of_iteration = stretch_of_iteration(size);
-    if (varying * 4 > now)
-        return of_iteration;
-    return best ? (uint32_t)(now * 1000 / best) : 0;
-}
-
 /* The first record of a window is warm-up: it may have woken the team, or sent it to sleep. */
 static void digest(uint64_t now)
 {
     const struct nm_record *records = nm_window.records;
     uint32_t count = nm_window.count;
     bool on_base = nm_window.size != 0;
-    if (nm_window.good < LEAST)
+    if (nm_window.good < NM_LEAST)
         return;
     uint64_t in_regions = 0, in_held = 0, sequential = 0;
     if (!on_base)
-        for (uint32_t i = 0; i < FOLLOWED; i++)
-            state.followed[i].calls = 0;
+        nm_regions_forget_calls();
     for (uint32_t i = 1; i < count; i++) {
         uint64_t took = records[i].leave - records[i].enter;
-        struct followed *it = records[i].held ? NULL : follow(records[i].function);
         sequential += records[i].gap_disturbed ? 0 : records[i].enter - records[i - 1].leave;
         if (records[i].disturbed)
             continue;
+        bool to_base = on_base || state.size == state.base;
+        bool followed = !records[i].held && nm_regions_add(records[i].function, took, to_base, !on_base);
         in_regions += took;
-        in_held += it ? 0 : took;
-        if (!it)
-            continue;
-        if (on_base || state.size == state.base)
-            nm_times_add(&it->base, took);
-        if (!on_base) {
-            nm_times_add(&it->now, took);
-            it->calls++;
-        }
-        state.samples++;
+        in_held += followed ? 0 : took;
+        state.samples += followed;
     }
     uint32_t period = nm_period(records, count);
     uint64_t iteration = nm_iteration(records, count, period);
@@ -267,22 +196,10 @@ static void digest(uint64_t now)
         state.iteration = iteration;
         line->iteration_ns = iteration;
         line->share_milli = elapsed ? (uint32_t)(in_regions * 1000 / elapsed) : 0;
-        line->stretch_milli = stretch(state.size);
+        line->stretch_milli = nm_regions_stretch(state.size, stretch_of_iteration(state.size));
     }
     line->samples = state.samples;
     line->cost_ns = state.cost;
-}
-
-static bool has_base(void)
-{
-    uint64_t known = 0, all = 0;
-    for (uint32_t i = 0; i < FOLLOWED; i++) {
-        const struct followed *it = &state.followed[i];
-        uint64_t weight = it->calls * (uint64_t)nm_times_low(&it->now, 1, NULL);
-        all += weight;
-        known += it->base.count >= LEAST ? weight : 0;
-    }
-    return known * 4 >= all * 3;
 }
 
 /* The base is one processor, unless that would take too long. */
@@ -319,7 +236,7 @@ static bool base_is_due(uint64_t now)
         forget_base();
     }
     bool affordable = state.pairs < PAIRS_FREE || state.cost * COST_DIVISOR <= now - state.began;
-    return !has_base() || ((state.wants_base || now - state.base_at >= REFRESH_NS) && affordable);
+    return !nm_regions_have_base() || ((state.wants_base || now - state.base_at >= REFRESH_NS) && affordable);
 }
 
 /* Uses a full window, and decides what comes next; returns the nanoseconds until the next tick. */
@@ -385,5 +302,6 @@ uint64_t nm_analyzer_tick(void)
 void nm_analyzer_in_child(void)
 {
     memset(&state, 0, sizeof state);
+    nm_regions_forget();
     nm_window.state = NM_WINDOW_CLOSED;
 }

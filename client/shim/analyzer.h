@@ -80,4 +80,24 @@ uint32_t nm_period(const struct nm_record *records, uint32_t count);
  * are too few. */
 uint64_t nm_iteration(const struct nm_record *records, uint32_t count, uint32_t period);
 
+/* regions.c, helper thread: the times of the program's regions */
+#define NM_LEAST 3u /* fewest times of a region at one size */
+
+/* Times in ns of the regions of a window, as often as they ran in it; zeros if too few are known. */
+struct nm_totals {
+    uint64_t on_base, on_now;
+};
+
+void nm_regions_forget(void);
+void nm_regions_forget_now(void);
+void nm_regions_forget_base(void);
+void nm_regions_forget_calls(void);     /* a new window on the allocation begins */
+/* Adds a time on the base, on the allocation, or on both. False if the table is full. */
+bool nm_regions_add(uintptr_t function, uint64_t took, bool to_base, bool to_now);
+struct nm_totals nm_regions_totals(bool *disperse);
+bool nm_regions_have_base(void);        /* of most of the latest window's time */
+/* The present times divided by the shortest ever at this size, in thousandths; 0 = not known.
+ * `of_iteration` is the same of the iteration: it counts where the regions' work varies. */
+uint32_t nm_regions_stretch(uint32_t size, uint32_t of_iteration);
+
 #endif
