@@ -22,7 +22,7 @@
 #define POLL_NS 20000000ull         /* while a window is open; the root thread says when it is full */
 #define POLL_MAX_NS 1000000000ull
 #define REFRESH_NS 1000000000ull    /* a value is reported again, and measured again on the allocation, so often */
-#define AGAIN_NS 40000000ull        /* the same while there is no value */
+#define AGAIN_NS 40000000ull        /* the same while there is no value; less at first */
 #define COST_DIVISOR 200ull         /* 0.5 %: at most this part of the time goes into measuring the base again */
 #define RECORD_COST_NS 200u         /* one record, measured on the machines at hand and rounded up */
 #define PAIRS_FREE 2u               /* so many on the base whatever they cost: else short programs are never measured */
@@ -34,10 +34,9 @@
 #define WAITED_DIVISOR 20u          /* 5 %: a window in which threads waited longer for their processors is not used */
 #define NEWS_PERCENT 10u
 #define RETRY_MAX_NS 250000000ull   /* after windows that were disturbed */
-#define AGREE_PERCENT 15u
-#define AGREE_TIMES 2u
 #define MOST_PERCENT 125u           /* a speedup above so much of the number of processors is an error */
 #define SLOW_MILLI 1250u
+#define ONE_MILLI 1000u
 #define SIZES 4u
 
 /* Only the helper thread uses these. */
@@ -45,8 +44,10 @@ static struct {
     uint32_t epoch, size;           /* the allocation that `now` belongs to */
     uint32_t base;                  /* the team that `base` belongs to */
     uint64_t began, next, base_at, said_at, cost, poll;
-    uint32_t said, last, agree;     /* thousandths: reported last, found last; how often in a row it was much the same */
-    uint64_t opened, waited, retry; /* ns: time of opening; time threads had waited until then; pause after a bad one */
+    uint32_t said;                  /* reported last, thousandths */
+    struct nm_values values;        /* found since the allocation changed */
+    uint64_t opened, waited;        /* ns: time of opening; time threads had waited until then */
+    uint64_t pause, retry;          /* ns: until the next window, while there is no value; after a disturbed one */
     uint32_t pairs;                 /* windows on the base so far */
     uint32_t samples;
     bool wants_base;
@@ -89,12 +90,6 @@ static void say(uint32_t processors, uint32_t milli, uint64_t now)
     nm_notice(NM_SPEEDUP, processors, milli);
 }
 
-static bool differs(uint32_t a, uint32_t b, uint32_t percent)
-{
-    uint32_t more = a > b ? a : b, less = a > b ? b : a;
-    return (uint64_t)less * (100 + percent) < (uint64_t)more * 100;
-}
-
 /* The speedup in thousandths; 0 = not known. `*disperse` if it should not be believed at once. */
 static uint32_t speedup(bool *disperse)
 {
@@ -114,28 +109,70 @@ static uint32_t speedup(bool *disperse)
     return possible ? (uint32_t)(result ? result : 1) : 0;
 }
 
+/* Takes a value in, and reports it once enough of them are alike. True if it is settled. */
+static bool take(uint32_t milli, bool doubtful, uint64_t now, uint32_t processors)
+{
+    bool settled = nm_values_settle(&state.values, milli, doubtful) || state.size == 1;
+    if (settled && (!state.said || nm_differs(state.said, milli, NEWS_PERCENT) || now - state.said_at >= REFRESH_NS))
+        say(processors, milli, now);
+    return settled;
+}
+
 static void conclude(uint64_t now, uint32_t processors)
 {
     bool disperse = false;
     if (state.in_regions == 0 || state.in_held * 4 > state.in_regions)
         return;
-    uint32_t milli = state.size == 1 || state.team == 1 ? 1000 : speedup(&disperse);
+    uint32_t milli = state.size == 1 || state.team == 1 ? ONE_MILLI : speedup(&disperse);
     if (!milli)
         return;
     /* The program is slower than it could be: something hinders it that the counters do not show.
      * That may pass, or hold for the base, too. */
-    disperse |= nm_client.page->analyzer.stretch_milli > SLOW_MILLI;
-    /* The value is much the same twice, or three times if single times say little: a wrong first
-     * value may cost a program its processors. */
-    state.agree = state.last && !differs(state.last, milli, AGREE_PERCENT) ? state.agree + 1 : 0;
-    state.last = milli;
-    bool settled = state.size == 1 || state.agree >= (disperse ? AGREE_TIMES : 1);
-    state.wants_base |= !settled;
+    bool hindered = nm_client.page->analyzer.stretch_milli > SLOW_MILLI;
+    state.wants_base |= !take(milli, hindered || (disperse && milli > ONE_MILLI), now, processors);
+    disperse |= hindered;
     /* Work that varies, in iterations that are longer than the window? */
     if (disperse && !state.period && state.elapsed < WINDOW_LONGEST_NS && state.enough < WINDOW_MOST)
         state.enough = state.enough ? state.enough * 2 : WINDOW_MORE;
-    if (settled && (!state.said || differs(state.said, milli, NEWS_PERCENT) || now - state.said_at >= REFRESH_NS))
-        say(processors, milli, now);
+}
+
+/* Uses a window in which threads waited long for their processors; true if it was of use. On one
+ * processor every region that nobody interrupted is as good as any, and the speedup is 1 by
+ * definition. On several the window gives the greatest speedup that is possible; that is enough if
+ * it is no more than 1. */
+static bool conclude_disturbed(uint64_t waited, uint64_t now, uint32_t processors)
+{
+    const struct nm_record *records = nm_window.records;
+    uint32_t count = nm_window.count;
+    bool on_base = nm_window.size != 0, on_one = nm_window.team <= 1;
+    uint64_t followed = 0, held = 0, work = 0;
+    if (count <= NM_LEAST)
+        return false;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t took = records[i].leave - records[i].enter;
+        uint64_t base = records[i].held ? 0 : nm_regions_base(records[i].function);
+        *(records[i].held ? &held : &followed) += took;
+        work += records[i].enter - records[i - 1].leave + (base ? base * state.base : took * state.size);
+        if (on_one && state.base == 1 && !records[i].held && !records[i].interrupted)
+            nm_regions_add(records[i].function, took, true, false);
+    }
+    state.cost += (uint64_t)count * RECORD_COST_NS;
+    if (on_base && on_one && nm_regions_have_base()) {
+        state.pairs++;
+        state.base_at = now;
+        return true;
+    }
+    if (on_base || held * 3 > followed)
+        return false;
+    if (state.size == 1) {
+        take(ONE_MILLI, false, now, processors);
+        return true;
+    }
+    uint32_t most = nm_most_speedup(work, records[count - 1].leave - records[0].leave, waited);
+    if (on_one || most > ONE_MILLI)
+        return false;
+    take(most ? most : 1, false, now, processors);
+    return true;
 }
 
 /* -- Windows ----------------------------------------------------------------------------------- */
@@ -194,6 +231,10 @@ static void digest(uint64_t now)
         state.in_regions = in_regions;
         state.in_held = in_held;
         state.iteration = iteration;
+        if (state.size == state.base) {
+            state.base_iteration = iteration;
+            state.base_period = period;
+        }
         line->iteration_ns = iteration;
         line->share_milli = elapsed ? (uint32_t)(in_regions * 1000 / elapsed) : 0;
         line->stretch_milli = nm_regions_stretch(state.size, stretch_of_iteration(state.size));
@@ -239,26 +280,35 @@ static bool base_is_due(uint64_t now)
     return !nm_regions_have_base() || ((state.wants_base || now - state.base_at >= REFRESH_NS) && affordable);
 }
 
+/* The pause after this one, while nothing comes out. */
+static uint64_t later(uint64_t pause, uint64_t longest)
+{
+    return pause < longest / 2 ? pause * 2 + SETTLE_NS : longest;
+}
+
 /* Uses a full window, and decides what comes next; returns the nanoseconds until the next tick. */
 static uint64_t go_on(uint64_t now, uint32_t processors)
 {
     bool was_base = nm_window.size != 0;
     uint64_t waited = nm_waited_ns() - state.waited;
     bool alone = (int64_t)waited < 0 || waited * WAITED_DIVISOR <= (now - state.opened) * nm_window.team;
-    bool spoiled = nm_window.spoiled || nm_window.epoch != state.epoch || !alone;
-    if (!spoiled)
-        digest(now);
-    state.retry = spoiled ? (state.retry < RETRY_MAX_NS / 2 ? state.retry * 2 + SETTLE_NS : RETRY_MAX_NS) : 0;
+    bool spoiled = nm_window.spoiled || nm_window.epoch != state.epoch, used = !spoiled && alone;
     state.poll = POLL_NS;
     nm_window.state = NM_WINDOW_CLOSED;
-    if (!spoiled && !was_base && base_is_due(now)) {
+    if (used)
+        digest(now);
+    else if (!spoiled)
+        used = conclude_disturbed(waited, now, processors);
+    if (!spoiled && alone && !was_base && base_is_due(now)) {
         state.wants_base = false;
         open_window(state.base, nm_window.good);
         return POLL_NS;
     }
-    if (!spoiled)
+    if (!spoiled && (alone || (was_base && used)))
         conclude(now, processors);
-    state.next = now + (spoiled ? state.retry : state.said && !state.wants_base ? REFRESH_NS : AGAIN_NS);
+    state.retry = used ? 0 : later(state.retry, RETRY_MAX_NS);
+    state.pause = later(state.pause, AGAIN_NS);
+    state.next = now + (!used ? state.retry : state.said && !state.wants_base ? REFRESH_NS : state.pause);
     return state.next - now;
 }
 
@@ -281,7 +331,14 @@ uint64_t nm_analyzer_tick(void)
         if (state.size != count) {
             forget_now();
             state.size = count;
-            state.said = state.last = 0;
+            state.said = 0;
+            state.values = (struct nm_values){0};
+            state.pause = 0;
+        }
+        /* What one processor takes is known for later. */
+        if (count == 1 && state.base != 1) {
+            forget_base();
+            state.base = 1;
         }
         state.next = now + SETTLE_NS;
     }

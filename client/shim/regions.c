@@ -86,6 +86,12 @@ struct nm_totals nm_regions_totals(bool *disperse)
     return known * 4 < all * 3 ? (struct nm_totals){0} : totals;
 }
 
+uint32_t nm_regions_base(uintptr_t function)
+{
+    const struct followed *it = follow(function);
+    return it ? nm_times_low(&it->base, LEAST, NULL) : 0;
+}
+
 bool nm_regions_have_base(void)
 {
     uint64_t known = 0, all = 0;
