@@ -128,13 +128,37 @@ fn only_so_many_tests_may_fail() {
 
 #[test]
 fn growth_for_which_nothing_was_free_goes_on_when_something_is() {
-    let mut world = World::new(16, &[(16, linear), (8, linear), (16, linear)]);
+    let config = Config { tests: 10, ..Config::default() };
+    let mut world = World::with(16, &[(16, linear), (8, linear), (16, linear)], config);
     world.run(20);
     assert_eq!(world.counts.iter().sum::<u32>(), 16);
     world.depart(1);
     world.depart(2);
     world.run(20);
     assert_eq!(world.counts[0], 16);
+}
+
+/// "In the current implementation, this test is done three times" (§4.4), whether it pays or not.
+#[test]
+fn a_test_that_pays_counts_as_a_test() {
+    for tests in [1, 3] {
+        let config = Config { tests, ..Config::default() };
+        let mut world = World::with(64, &[(64, linear), (60, linear)], config);
+        world.run(40);
+        let before = world.counts[0];
+        assert_eq!((world.state(0), world.counts.iter().sum::<u32>()), (State::Stable, 64));
+        world.depart(1);
+        world.run(500);
+        assert_eq!((world.state(0), world.counts[0]), (State::Stable, before + 2 * tests));
+        assert_eq!(world.case.apps[0].search, Search::Settled { grows: false });
+        // Only another search begins anew.
+        for _ in 0..3 {
+            world.after(0, 1000);
+        }
+        assert_eq!(world.state(0), State::Dec);
+        world.run(500);
+        assert_eq!((world.state(0), world.counts[0]), (State::Stable, before + 4 * tests - 2));
+    }
 }
 
 /// Two processors: each starts with one, neither can grow until one ends; then one that scales has
