@@ -19,13 +19,14 @@
 //! P_TEST    E ≥ HIGH and S > S': keep.  Else a = a'.  Both: P_STABLE
 //! grow: a = min(r, a + STEP, a + free)
 //! ```
-//! A report counts if it was measured with a. S(1) = 1, without a report. An application that asks
-//! for less than a for a while keeps a. Stable applications lose nothing. When processors have
+//! A report counts if it was measured with a. S(1) = 1, whatever is reported. An application that
+//! asks for less than a for a while keeps a. Stable applications lose nothing. When processors have
 //! gone, those with most are cut.
 //!
 //! **Without reports** for `patience`: an application that has never reported is treated as by
-//! `equi`, but only takes free processors: min(r, P / applications). One that has reported loses an
-//! increase that was not measured.
+//! `equi`, but only takes free processors: min(r, P / applications). With one processor it grows
+//! after ten quanta all the same. One that has reported loses an increase that is not measured in
+//! twice the time of its slowest first report; at least ten quanta, at most `patience`.
 //!
 //! **Differs from the paper**: its figure of transitions is missing; this is the reading above.
 //! Tests come after a rest of ten quanta (twice as long after each), or in the next quantum if only

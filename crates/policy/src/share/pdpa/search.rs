@@ -8,6 +8,10 @@ const BAD_REPORTS: u32 = 3;
 /// Number of quanta that a stable application is left alone before a test; twice as many after each
 /// test.
 const REST: u64 = 10;
+/// Number of quanta that the search waits for a report at least.
+const WAIT: u64 = 10;
+/// It waits so many times as long as the application's slowest first report took.
+const WAIT_TIMES: u64 = 2;
 /// On a small machine no application starts with more than one in so many processors, so that as
 /// many as the usual first level of multiprogramming can start.
 const START_PART: u32 = 4;
@@ -29,7 +33,8 @@ pub struct Config {
     pub tests: u32,
     /// Time between two looks where nothing happens, nanoseconds.
     pub quantum_ns: u64,
-    /// Time after which the search waits for a report no longer, nanoseconds.
+    /// Time after which the search waits for a report no longer, of an application that has never
+    /// reported; the longest time of the others. Nanoseconds.
     pub patience_ns: u64,
 }
 
@@ -116,6 +121,9 @@ pub struct Record {
     pub seen: u32,
     /// Time when its number or state last changed, nanoseconds.
     since: u64,
+    /// The longest time from a change of its number to a report, nanoseconds; `None`: it has never
+    /// reported.
+    slowest_report: Option<u64>,
     /// Time since which it has had another number than it should have, nanoseconds.
     apart: Option<u64>,
 }
@@ -143,6 +151,10 @@ impl Record {
     /// A speedup was measured with `count` processors.
     pub fn report(&mut self, config: &Config, bounds: &Bounds, speedup_milli: u32) {
         self.silent = false;
+        if self.state != State::Stable {
+            let took = bounds.now.saturating_sub(self.since);
+            self.slowest_report = Some(self.slowest_report.map_or(took, |slowest| slowest.max(took)));
+        }
         if self.count <= 1 {
             // The speedup is 1 by definition, and needs no measurement.
             return;
@@ -215,12 +227,24 @@ impl Record {
         match self.state {
             _ if self.count == 0 || bounds.cap < self.count => None,
             State::NoRef if self.silent || bounds.cap == 1 => None,
-            State::NoRef if self.count == 1 => after(config.quantum_ns),
-            State::NoRef | State::Inc | State::Dec | State::Test => after(config.patience_ns),
+            // Its speedup is known. A report, whatever it says, shows that it can be measured.
+            State::NoRef if self.count == 1 && self.slowest_report.is_some() => after(config.quantum_ns),
+            State::NoRef if self.count == 1 => after(config.quantum_ns.saturating_mul(WAIT)),
+            State::NoRef | State::Inc | State::Dec | State::Test => after(self.wait(config)),
             State::Stable if self.tests >= config.tests || self.grown(config, bounds) == self.count => None,
             State::Stable if self.wanting => after(config.quantum_ns),
             State::Stable => after(config.quantum_ns.saturating_mul(REST << self.tests.min(16))),
         }
+    }
+
+    /// Time to wait for a report. An application that is measured now reports about as soon as it
+    /// did before; one that does not is hindered, and meanwhile keeps processors that may only make
+    /// it slower.
+    fn wait(&self, config: &Config) -> u64 {
+        let known = |slowest: u64| {
+            slowest.saturating_mul(WAIT_TIMES).max(config.quantum_ns.saturating_mul(WAIT)).min(config.patience_ns)
+        };
+        self.slowest_report.map_or(config.patience_ns, known)
     }
 
     /// The state that the admission part is told.

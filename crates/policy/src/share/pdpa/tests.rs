@@ -161,6 +161,39 @@ fn a_test_that_pays_counts_as_a_test() {
     }
 }
 
+/// Two processors and a program that is slower on both, which others hinder so that nothing can be
+/// measured there: it loses the second one as soon as a report should have come, not after all of
+/// the patience, and never for good.
+#[test]
+fn growth_that_is_not_measured_in_time_is_undone() {
+    let on_one_only: Curve = |processors| u32::from(processors == 1) * 1000;
+    let mut world = World::new(2, &[(2, on_one_only)]);
+    world.run(12);
+    assert_eq!((world.state(0), world.counts[0]), (State::Stable, 1), "within two seconds");
+    let mut on_two = 0;
+    for _ in 0..300 {
+        world.run(1);
+        on_two += u32::from(world.counts[0] == 2);
+    }
+    assert_eq!((world.state(0), world.counts[0]), (State::Stable, 1));
+    assert!(on_two <= 33, "three tests of ten quanta: {on_two}");
+}
+
+/// The search waits longer for one whose reports take longer.
+#[test]
+fn slow_reports_are_waited_for() {
+    let mut world = World::new(64, &[(32, silent)]);
+    world.run(18);
+    assert_eq!(world.after(0, 4000), (State::Inc, 6));
+    world.run(35);
+    assert_eq!((world.state(0), world.counts[0]), (State::Inc, 6), "twice 18 quanta are not over");
+    assert_eq!(world.after(0, 6000), (State::Inc, 8));
+    world.run(50);
+    assert_eq!(world.counts[0], 8, "35 quanta are its slowest now, and 50 the most");
+    world.run(1);
+    assert_eq!((world.state(0), world.counts[0]), (State::Stable, 6));
+}
+
 /// Two processors: each starts with one, neither can grow until one ends; then one that scales has
 /// both, one that does not has one.
 #[test]
@@ -242,7 +275,7 @@ fn who_stops_reporting_goes_back_to_what_was_measured() {
     world.decide();
     assert_eq!(world.after(0, 4000), (State::Inc, 6));
     world.curves[0] = silent;
-    world.run(51);
+    world.run(11);
     assert_eq!((world.state(0), world.counts[0]), (State::Stable, 4));
 }
 
