@@ -18,13 +18,11 @@
 
 #include <string.h>
 
-#define FOLLOWED 64u
-#define LEAST 3u                    /* fewest times of a region at one size */
 #define SETTLE_NS 5000000ull        /* after a change of the allocation */
 #define POLL_NS 20000000ull         /* while a window is open; the root thread says when it is full */
 #define POLL_MAX_NS 1000000000ull
 #define REFRESH_NS 1000000000ull    /* a value is reported again, and measured again on the allocation, so often */
-#define AGAIN_NS 40000000ull        /* the same while there is no value */
+#define AGAIN_NS 40000000ull        /* the same while there is no value; less at first */
 #define COST_DIVISOR 200ull         /* 0.5 %: at most this part of the time goes into measuring the base again */
 #define RECORD_COST_NS 200u         /* one record, measured on the machines at hand and rounded up */
 #define PAIRS_FREE 2u               /* so many on the base whatever they cost: else short programs are never measured */
@@ -36,28 +34,20 @@
 #define WAITED_DIVISOR 20u          /* 5 %: a window in which threads waited longer for their processors is not used */
 #define NEWS_PERCENT 10u
 #define RETRY_MAX_NS 250000000ull   /* after windows that were disturbed */
-#define AGREE_PERCENT 15u
-#define AGREE_TIMES 2u
 #define MOST_PERCENT 125u           /* a speedup above so much of the number of processors is an error */
 #define SLOW_MILLI 1250u
+#define ONE_MILLI 1000u
 #define SIZES 4u
-#define RECENT 4u                   /* times of a region that tell its present speed */
-
-struct followed {
-    uintptr_t function;
-    struct nm_times base, now;
-    uint32_t calls;                 /* in the latest window on the allocation */
-    uint32_t best_size[SIZES], best_ns[SIZES]; /* its fastest RECENT at a size */
-};
 
 /* Only the helper thread uses these. */
 static struct {
-    struct followed followed[FOLLOWED];
     uint32_t epoch, size;           /* the allocation that `now` belongs to */
     uint32_t base;                  /* the team that `base` belongs to */
     uint64_t began, next, base_at, said_at, cost, poll;
-    uint32_t said, last, agree;     /* thousandths: reported last, found last; how often in a row it was much the same */
-    uint64_t opened, waited, retry; /* ns: time of opening; time threads had waited until then; pause after a bad one */
+    uint32_t said;                  /* reported last, thousandths */
+    struct nm_values values;        /* found since the allocation changed */
+    uint64_t opened, waited;        /* ns: time of opening; time threads had waited until then */
+    uint64_t pause, retry;          /* ns: until the next window, while there is no value; after a disturbed one */
     uint32_t pairs;                 /* windows on the base so far */
     uint32_t samples;
     bool wants_base;
@@ -68,18 +58,6 @@ static struct {
     uint64_t best_iteration[SIZES];
 } state;
 
-static struct followed *follow(uintptr_t function)
-{
-    for (uint32_t i = 0; i < FOLLOWED; i++) {
-        struct followed *it = &state.followed[i];
-        if (it->function == 0)
-            it->function = function;
-        if (it->function == function)
-            return it;
-    }
-    return NULL;
-}
-
 static bool is_wanted(uint32_t flags, uint32_t count)
 {
     return nm_client.attached && nm_teams_follow && (flags & NM_FLAG_MEASURE) && !(flags & (NM_FLAG_SHARED | NM_FLAG_RELEASED | NM_FLAG_LENT)) &&
@@ -88,15 +66,13 @@ static bool is_wanted(uint32_t flags, uint32_t count)
 
 static void forget_now(void)
 {
-    for (uint32_t i = 0; i < FOLLOWED; i++)
-        state.followed[i].now.count = state.followed[i].calls = 0;
+    nm_regions_forget_now();
     state.iteration = 0;
 }
 
 static void forget_base(void)
 {
-    for (uint32_t i = 0; i < FOLLOWED; i++)
-        state.followed[i].base.count = 0;
+    nm_regions_forget_base();
     state.base_iteration = 0;
     state.pairs = 0;
 }
@@ -114,32 +90,14 @@ static void say(uint32_t processors, uint32_t milli, uint64_t now)
     nm_notice(NM_SPEEDUP, processors, milli);
 }
 
-static bool differs(uint32_t a, uint32_t b, uint32_t percent)
-{
-    uint32_t more = a > b ? a : b, less = a > b ? b : a;
-    return (uint64_t)less * (100 + percent) < (uint64_t)more * 100;
-}
-
 /* The speedup in thousandths; 0 = not known. `*disperse` if it should not be believed at once. */
 static uint32_t speedup(bool *disperse)
 {
-    uint64_t sequential = state.elapsed - state.in_regions, on_base = 0, on_now = 0, known = 0, all = 0;
-    for (uint32_t i = 0; i < FOLLOWED; i++) {
-        const struct followed *it = &state.followed[i];
-        if (!it->calls)
-            continue;
-        uint64_t now = nm_times_low(&it->now, 1, NULL), base = nm_times_low(&it->base, LEAST, NULL);
-        all += it->calls * now;
-        if (base && it->now.count >= LEAST) {
-            known += it->calls * now;
-            on_now += it->calls * (uint64_t)nm_times_low(&it->now, LEAST, disperse);
-            on_base += it->calls * (uint64_t)nm_times_low(&it->base, LEAST, disperse);
-        }
-    }
-    /* Regions that may not be resized, or have not been measured, must not matter much. */
-    if (on_now == 0 || known * 4 < all * 3)
+    uint64_t sequential = state.elapsed - state.in_regions;
+    struct nm_totals totals = nm_regions_totals(disperse);
+    if (totals.on_now == 0)
         return 0;
-    uint64_t result = (sequential + on_base * state.base) * 1000 / (sequential + on_now);
+    uint64_t result = (sequential + totals.on_base * state.base) * 1000 / (sequential + totals.on_now);
     if (state.iteration && state.base_iteration && state.period == state.base_period) {
         uint64_t between = state.iteration * sequential / (state.elapsed ? state.elapsed : 1);
         uint64_t on_one = state.base_iteration > between ? between + (state.base_iteration - between) * state.base : between;
@@ -151,28 +109,70 @@ static uint32_t speedup(bool *disperse)
     return possible ? (uint32_t)(result ? result : 1) : 0;
 }
 
+/* Takes a value in, and reports it once enough of them are alike. True if it is settled. */
+static bool take(uint32_t milli, bool doubtful, uint64_t now, uint32_t processors)
+{
+    bool settled = nm_values_settle(&state.values, milli, doubtful) || state.size == 1;
+    if (settled && (!state.said || nm_differs(state.said, milli, NEWS_PERCENT) || now - state.said_at >= REFRESH_NS))
+        say(processors, milli, now);
+    return settled;
+}
+
 static void conclude(uint64_t now, uint32_t processors)
 {
     bool disperse = false;
     if (state.in_regions == 0 || state.in_held * 4 > state.in_regions)
         return;
-    uint32_t milli = state.size == 1 || state.team == 1 ? 1000 : speedup(&disperse);
+    uint32_t milli = state.size == 1 || state.team == 1 ? ONE_MILLI : speedup(&disperse);
     if (!milli)
         return;
     /* The program is slower than it could be: something hinders it that the counters do not show.
      * That may pass, or hold for the base, too. */
-    disperse |= nm_client.page->analyzer.stretch_milli > SLOW_MILLI;
-    /* The value is much the same twice, or three times if single times say little: a wrong first
-     * value may cost a program its processors. */
-    state.agree = state.last && !differs(state.last, milli, AGREE_PERCENT) ? state.agree + 1 : 0;
-    state.last = milli;
-    bool settled = state.size == 1 || state.agree >= (disperse ? AGREE_TIMES : 1);
-    state.wants_base |= !settled;
+    bool hindered = nm_client.page->analyzer.stretch_milli > SLOW_MILLI;
+    state.wants_base |= !take(milli, hindered || (disperse && milli > ONE_MILLI), now, processors);
+    disperse |= hindered;
     /* Work that varies, in iterations that are longer than the window? */
     if (disperse && !state.period && state.elapsed < WINDOW_LONGEST_NS && state.enough < WINDOW_MOST)
         state.enough = state.enough ? state.enough * 2 : WINDOW_MORE;
-    if (settled && (!state.said || differs(state.said, milli, NEWS_PERCENT) || now - state.said_at >= REFRESH_NS))
-        say(processors, milli, now);
+}
+
+/* Uses a window in which threads waited long for their processors; true if it was of use. On one
+ * processor every region that nobody interrupted is as good as any, and the speedup is 1 by
+ * definition. On several the window gives the greatest speedup that is possible; that is enough if
+ * it is no more than 1. */
+static bool conclude_disturbed(uint64_t waited, uint64_t now, uint32_t processors)
+{
+    const struct nm_record *records = nm_window.records;
+    uint32_t count = nm_window.count;
+    bool on_base = nm_window.size != 0, on_one = nm_window.team <= 1;
+    uint64_t followed = 0, held = 0, work = 0;
+    if (count <= NM_LEAST)
+        return false;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t took = records[i].leave - records[i].enter;
+        uint64_t base = records[i].held ? 0 : nm_regions_base(records[i].function);
+        *(records[i].held ? &held : &followed) += took;
+        work += records[i].enter - records[i - 1].leave + (base ? base * state.base : took * state.size);
+        if (on_one && state.base == 1 && !records[i].held && !records[i].interrupted)
+            nm_regions_add(records[i].function, took, true, false);
+    }
+    state.cost += (uint64_t)count * RECORD_COST_NS;
+    if (on_base && on_one && nm_regions_have_base()) {
+        state.pairs++;
+        state.base_at = now;
+        return true;
+    }
+    if (on_base || held * 3 > followed)
+        return false;
+    if (state.size == 1) {
+        take(ONE_MILLI, false, now, processors);
+        return true;
+    }
+    uint32_t most = nm_most_speedup(work, records[count - 1].leave - records[0].leave, waited);
+    if (on_one || most > ONE_MILLI)
+        return false;
+    take(most ? most : 1, false, now, processors);
+    return true;
 }
 
 /* -- Windows ----------------------------------------------------------------------------------- */
@@ -191,61 +191,27 @@ static uint32_t stretch_of_iteration(uint32_t size)
     return (uint32_t)(state.iteration * 1000 / *best);
 }
 
-/* The present times of the regions divided by the shortest ever at this size, in thousandths; 0 =
- * not known. */
-static uint32_t stretch(uint32_t size)
-{
-    uint64_t now = 0, best = 0, varying = 0;
-    for (uint32_t i = 0; i < FOLLOWED && state.followed[i].function; i++) {
-        struct followed *it = &state.followed[i];
-        uint32_t low = nm_times_recent(&it->now, RECENT);
-        bool disperse = false;
-        uint32_t usual = nm_times_low(&it->now, RECENT, &disperse);
-        if (!low || !it->calls)
-            continue;
-        varying += disperse ? (uint64_t)usual * it->calls : 0;
-        uint32_t *size_there = &it->best_size[size % SIZES], *ns = &it->best_ns[size % SIZES];
-        if (*size_there != size || low < *ns)
-            *ns = low;
-        *size_there = size;
-        now += (uint64_t)low * it->calls;
-        best += (uint64_t)*ns * it->calls;
-    }
-    uint32_t of_iteration = stretch_of_iteration(size);
-    if (varying * 4 > now)
-        return of_iteration;
-    return best ? (uint32_t)(now * 1000 / best) : 0;
-}
-
 /* The first record of a window is warm-up: it may have woken the team, or sent it to sleep. */
 static void digest(uint64_t now)
 {
     const struct nm_record *records = nm_window.records;
     uint32_t count = nm_window.count;
     bool on_base = nm_window.size != 0;
-    if (nm_window.good < LEAST)
+    if (nm_window.good < NM_LEAST)
         return;
     uint64_t in_regions = 0, in_held = 0, sequential = 0;
     if (!on_base)
-        for (uint32_t i = 0; i < FOLLOWED; i++)
-            state.followed[i].calls = 0;
+        nm_regions_forget_calls();
     for (uint32_t i = 1; i < count; i++) {
         uint64_t took = records[i].leave - records[i].enter;
-        struct followed *it = records[i].held ? NULL : follow(records[i].function);
         sequential += records[i].gap_disturbed ? 0 : records[i].enter - records[i - 1].leave;
         if (records[i].disturbed)
             continue;
+        bool to_base = on_base || state.size == state.base;
+        bool followed = !records[i].held && nm_regions_add(records[i].function, took, to_base, !on_base);
         in_regions += took;
-        in_held += it ? 0 : took;
-        if (!it)
-            continue;
-        if (on_base || state.size == state.base)
-            nm_times_add(&it->base, took);
-        if (!on_base) {
-            nm_times_add(&it->now, took);
-            it->calls++;
-        }
-        state.samples++;
+        in_held += followed ? 0 : took;
+        state.samples += followed;
     }
     uint32_t period = nm_period(records, count);
     uint64_t iteration = nm_iteration(records, count, period);
@@ -265,24 +231,16 @@ static void digest(uint64_t now)
         state.in_regions = in_regions;
         state.in_held = in_held;
         state.iteration = iteration;
+        if (state.size == state.base) {
+            state.base_iteration = iteration;
+            state.base_period = period;
+        }
         line->iteration_ns = iteration;
         line->share_milli = elapsed ? (uint32_t)(in_regions * 1000 / elapsed) : 0;
-        line->stretch_milli = stretch(state.size);
+        line->stretch_milli = nm_regions_stretch(state.size, stretch_of_iteration(state.size));
     }
     line->samples = state.samples;
     line->cost_ns = state.cost;
-}
-
-static bool has_base(void)
-{
-    uint64_t known = 0, all = 0;
-    for (uint32_t i = 0; i < FOLLOWED; i++) {
-        const struct followed *it = &state.followed[i];
-        uint64_t weight = it->calls * (uint64_t)nm_times_low(&it->now, 1, NULL);
-        all += weight;
-        known += it->base.count >= LEAST ? weight : 0;
-    }
-    return known * 4 >= all * 3;
 }
 
 /* The base is one processor, unless that would take too long. */
@@ -319,7 +277,13 @@ static bool base_is_due(uint64_t now)
         forget_base();
     }
     bool affordable = state.pairs < PAIRS_FREE || state.cost * COST_DIVISOR <= now - state.began;
-    return !has_base() || ((state.wants_base || now - state.base_at >= REFRESH_NS) && affordable);
+    return !nm_regions_have_base() || ((state.wants_base || now - state.base_at >= REFRESH_NS) && affordable);
+}
+
+/* The pause after this one, while nothing comes out. */
+static uint64_t later(uint64_t pause, uint64_t longest)
+{
+    return pause < longest / 2 ? pause * 2 + SETTLE_NS : longest;
 }
 
 /* Uses a full window, and decides what comes next; returns the nanoseconds until the next tick. */
@@ -328,20 +292,23 @@ static uint64_t go_on(uint64_t now, uint32_t processors)
     bool was_base = nm_window.size != 0;
     uint64_t waited = nm_waited_ns() - state.waited;
     bool alone = (int64_t)waited < 0 || waited * WAITED_DIVISOR <= (now - state.opened) * nm_window.team;
-    bool spoiled = nm_window.spoiled || nm_window.epoch != state.epoch || !alone;
-    if (!spoiled)
-        digest(now);
-    state.retry = spoiled ? (state.retry < RETRY_MAX_NS / 2 ? state.retry * 2 + SETTLE_NS : RETRY_MAX_NS) : 0;
+    bool spoiled = nm_window.spoiled || nm_window.epoch != state.epoch, used = !spoiled && alone;
     state.poll = POLL_NS;
     nm_window.state = NM_WINDOW_CLOSED;
-    if (!spoiled && !was_base && base_is_due(now)) {
+    if (used)
+        digest(now);
+    else if (!spoiled)
+        used = conclude_disturbed(waited, now, processors);
+    if (!spoiled && alone && !was_base && base_is_due(now)) {
         state.wants_base = false;
         open_window(state.base, nm_window.good);
         return POLL_NS;
     }
-    if (!spoiled)
+    if (!spoiled && (alone || (was_base && used)))
         conclude(now, processors);
-    state.next = now + (spoiled ? state.retry : state.said && !state.wants_base ? REFRESH_NS : AGAIN_NS);
+    state.retry = used ? 0 : later(state.retry, RETRY_MAX_NS);
+    state.pause = later(state.pause, AGAIN_NS);
+    state.next = now + (!used ? state.retry : state.said && !state.wants_base ? REFRESH_NS : state.pause);
     return state.next - now;
 }
 
@@ -364,7 +331,14 @@ uint64_t nm_analyzer_tick(void)
         if (state.size != count) {
             forget_now();
             state.size = count;
-            state.said = state.last = 0;
+            state.said = 0;
+            state.values = (struct nm_values){0};
+            state.pause = 0;
+        }
+        /* What one processor takes is known for later. */
+        if (count == 1 && state.base != 1) {
+            forget_base();
+            state.base = 1;
         }
         state.next = now + SETTLE_NS;
     }
@@ -385,5 +359,6 @@ uint64_t nm_analyzer_tick(void)
 void nm_analyzer_in_child(void)
 {
     memset(&state, 0, sizeof state);
+    nm_regions_forget();
     nm_window.state = NM_WINDOW_CLOSED;
 }

@@ -19,6 +19,7 @@ struct nm_record {
     uint64_t enter, leave;  /* CLOCK_MONOTONIC */
     bool held;              /* it keeps its size: measured only to know how much of the time it takes */
     bool disturbed;         /* something else ran on the program's processors meanwhile */
+    bool interrupted;       /* the kernel put a thread of the program aside in it, however briefly */
     bool gap_disturbed;     /* the same for the time since the record before; or that was a phase of its own */
 };
 
@@ -74,10 +75,47 @@ void nm_times_add(struct nm_times *times, uint64_t ns);
 uint32_t nm_times_low(const struct nm_times *times, uint32_t least, bool *disperse);
 /* The same of the latest `latest` times only; 0 if there are not so many. */
 uint32_t nm_times_recent(const struct nm_times *times, uint32_t latest);
+/* Whether two values of the speedup in thousandths say much the same. */
+bool nm_differs(uint32_t a, uint32_t b, uint32_t percent);
+
+/* The values of the speedup that the latest windows gave, in thousandths. */
+struct nm_values {
+    uint32_t last;  /* 0 = none yet */
+    uint32_t alike; /* values in a row that say much the same as the one before */
+};
+
+/* Adds a value. True if enough in a row are alike for a report: one more if it is doubtful. */
+bool nm_values_settle(struct nm_values *values, uint32_t milli, bool doubtful);
+/* The greatest speedup in thousandths that a window allows in which threads waited for their
+ * processors: `on_one` is the time of its work on one processor, `took` the window's length; all
+ * in ns. UINT32_MAX = any. */
+uint32_t nm_most_speedup(uint64_t on_one, uint64_t took, uint64_t waited);
 /* Number of regions in the sequence that repeats in the window, 0 = none. */
 uint32_t nm_period(const struct nm_record *records, uint32_t count);
 /* Lower quartile of the time in ns from a region to the same one in the next iteration, 0 if there
  * are too few. */
 uint64_t nm_iteration(const struct nm_record *records, uint32_t count, uint32_t period);
+
+/* regions.c, helper thread: the times of the program's regions */
+#define NM_LEAST 3u /* fewest times of a region at one size */
+
+/* Times in ns of the regions of a window, as often as they ran in it; zeros if too few are known.
+ */
+struct nm_totals {
+    uint64_t on_base, on_now;
+};
+
+void nm_regions_forget(void);
+void nm_regions_forget_now(void);
+void nm_regions_forget_base(void);
+void nm_regions_forget_calls(void);     /* a new window on the allocation begins */
+/* Adds a time on the base, on the allocation, or on both. False if the table is full. */
+bool nm_regions_add(uintptr_t function, uint64_t took, bool to_base, bool to_now);
+struct nm_totals nm_regions_totals(bool *disperse);
+uint32_t nm_regions_base(uintptr_t function);   /* its time on the base in ns, 0 = not known */
+bool nm_regions_have_base(void);        /* of most of the latest window's time */
+/* The present times divided by the shortest ever at this size, in thousandths; 0 = not known.
+ * `of_iteration` is the same of the iteration: it counts where the regions' work varies. */
+uint32_t nm_regions_stretch(uint32_t size, uint32_t of_iteration);
 
 #endif

@@ -8,6 +8,9 @@
 #include "analyzer.h"
 
 #define DISPERSE_PERCENT 15u
+#define AGREE_PERCENT 15u
+#define AGREE_TIMES 2u
+#define ONE_MILLI 1000u
 #define REPEATS 3u /* repetitions from which on a sequence is taken for an iteration */
 
 static void sort(uint64_t *values, uint32_t count)
@@ -47,6 +50,33 @@ uint32_t nm_times_recent(const struct nm_times *times, uint32_t latest)
     for (uint32_t i = 0; i < latest && times->count >= latest; i++)
         nm_times_add(&some, times->ns[(times->count - latest + i) % NM_KEPT]);
     return nm_times_low(&some, latest, NULL);
+}
+
+bool nm_differs(uint32_t a, uint32_t b, uint32_t percent)
+{
+    uint32_t more = a > b ? a : b, less = a > b ? b : a;
+    return (uint64_t)less * (100 + percent) < (uint64_t)more * 100;
+}
+
+/* A value counts if the next one is much the same, or the next two where single times say little: a
+ * wrong first value may cost a program its processors. Two values of at most one agree however far
+ * apart they are: both say that the processors beyond the first one bring nothing. */
+bool nm_values_settle(struct nm_values *values, uint32_t milli, bool doubtful)
+{
+    bool no_gain = values->last <= ONE_MILLI && milli <= ONE_MILLI;
+    bool alike = values->last && (no_gain || !nm_differs(values->last, milli, AGREE_PERCENT));
+    values->alike = alike ? values->alike + 1 : 0;
+    values->last = milli;
+    return values->alike >= (doubtful ? AGREE_TIMES : 1);
+}
+
+/* A nanosecond that a thread waits delays the program by a nanosecond at most. So without any wait
+ * the window would have been longer than took - waited. */
+uint32_t nm_most_speedup(uint64_t on_one, uint64_t took, uint64_t waited)
+{
+    uint64_t least = took > waited ? took - waited : 0;
+    uint64_t most = least ? on_one * ONE_MILLI / least : UINT32_MAX;
+    return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
 /* Whether a region is as long as the one a period before it, for most pairs, because some may be

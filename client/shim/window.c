@@ -40,15 +40,20 @@ uint64_t nm_window_switches(void)
     return (uint64_t)usage.ru_nivcsw;
 }
 
-/* Whether a time that is long enough to be interrupted was interrupted. Shorter times have many
- * like them, and their quartile will do. */
-static bool disturbed(uint64_t ns)
+/* How often the kernel put a thread aside in a time that is long enough for it. Shorter times have
+ * many like them, and their quartile will do. */
+static uint64_t interruptions(uint64_t ns)
 {
     if (ns < LOOK_NS)
-        return false;
+        return 0;
     uint64_t before = nm_window.switches;
     nm_window.switches = nm_window_switches();
-    return nm_window.switches - before > ns / SWITCH_EACH_NS;
+    return nm_window.switches - before;
+}
+
+static bool disturbs(uint64_t interruptions, uint64_t ns)
+{
+    return interruptions > ns / SWITCH_EACH_NS;
 }
 
 static bool is_full(uint64_t now)
@@ -73,7 +78,9 @@ void nm_window_end(void)
         uint32_t count = nm_window.count;
         if (!record.held && nm_window.now_team > nm_window.team)
             nm_window.team = nm_window.now_team;
-        record.disturbed = disturbed(record.leave - record.enter);
+        uint64_t ns = record.leave - record.enter, found = interruptions(ns);
+        record.disturbed = disturbs(found, ns);
+        record.interrupted = found > 0;
         nm_window.records[nm_window.count++] = record;
         nm_window.good += !record.disturbed && count > 0;
         nm_window.good_ns += record.disturbed ? 0 : record.leave - record.enter;
@@ -90,7 +97,7 @@ void nm_window_begin(uintptr_t function, uint32_t team, bool held)
     struct nm_record record = {.function = function, .held = held, .enter = nm_now_ns()};
     uint32_t count = nm_window.count;
     uint64_t gap = count > 0 ? record.enter - nm_window.records[count - 1].leave : 0;
-    if (disturbed(gap) || gap > PHASE_NS) {
+    if (disturbs(interruptions(gap), gap) || gap > PHASE_NS) {
         record.gap_disturbed = true;
         record.enter = nm_now_ns();
     }

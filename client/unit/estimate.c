@@ -99,9 +99,32 @@ static void iterations(void)
     expect(nm_iteration(records, count, 2) == 30, "all of them disturbed");
 }
 
+static void values(void)
+{
+    struct nm_values values = {0};
+    expect(!nm_values_settle(&values, 1900, false), "one value is none");
+    expect(nm_values_settle(&values, 1800, false), "two that are alike");
+    expect(!nm_values_settle(&values, 1300, false), "another one");
+    expect(!nm_values_settle(&values, 1300, true) && nm_values_settle(&values, 1300, true), "three if they are doubtful");
+    values = (struct nm_values){0};
+    expect(!nm_values_settle(&values, 210, false) && nm_values_settle(&values, 900, false), "neither says that a second processor helps");
+    expect(!nm_values_settle(&values, 1100, false), "this one does");
+}
+
+static void bounds(void)
+{
+    expect(nm_most_speedup(1000, 2000, 0) == 500, "nobody waited");
+    expect(nm_most_speedup(1000, 2000, 1000) == 1000, "half of the window may be others'");
+    expect(nm_most_speedup(1000, 2000, 1999) == 1000000, "nearly all of it");
+    expect(nm_most_speedup(1000, 2000, 2000) == UINT32_MAX && nm_most_speedup(1000, 2000, 5000) == UINT32_MAX, "nothing is known");
+    expect(nm_most_speedup(UINT64_MAX / 2000, 1, 0) == UINT32_MAX, "more than fits");
+}
+
 int main(void)
 {
     quartiles();
+    values();
+    bounds();
     periods();
     iterations();
     varying();

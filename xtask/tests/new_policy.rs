@@ -1,9 +1,12 @@
 //! A policy in an hour, tried: `new-policy` writes one answer of each part into a copy of the
 //! policy crate, and the guide's own example takes its place there. All of them compile without a
-//! warning, pass conformance and run a small scenario.
+//! warning, pass conformance, run a small scenario, and decide about a real program under a real
+//! manager.
 //!
 //! The copy is a workspace of its own below the target directory, in which the other crates are
 //! links. It is kept, and only what has changed is written, so that the next run builds little.
+
+mod live;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,6 +69,18 @@ fn one_of_each_part_and_the_guides_example_compile_conform_and_run() {
     simulate(&tree, SCENARIO, &policies, &[]);
     let scenario = block(&guide, "toml");
     simulate(&tree, &scenario, &["share=seniority", "share=seniority(front=16)"], &["workload.jobs=20"]);
+    manage(&tree, &[&policies[..], &["share=seniority(front=16)"]].concat());
+}
+
+/// Each policy decides about a real program under a manager that knows it from the copied tree.
+fn manage(tree: &Path, policies: &[&str]) {
+    let built = cargo(tree, &["build", "-p", "numaestro-daemon", "--example", "manager", "--example", "busy"]);
+    assert!(built.status.success(), "{}", said(&built));
+    let manager = live::Manager::start(&tree.join("target/debug/examples"), policies[0]);
+    for policy in policies {
+        manager.decides(policy);
+    }
+    manager.refuses("share=sample-nobody");
 }
 
 /// The policy crate with everything new, in `stage`.
@@ -107,7 +122,7 @@ fn lay_out(repository: &Path, tree: &Path) {
     let (head, rest) = manifest.split_once("members = [").expect("members");
     let (_, rest) = rest.split_once("[workspace.package]").expect("what all packages have");
     // The other crates are members because these need them.
-    let members = "members = [\"crates/policy\", \"crates/sim\"]";
+    let members = "members = [\"crates/policy\", \"crates/sim\", \"crates/daemon\"]";
     let (before, profiles) = rest.split_once("[profile.dev.package]").expect("what is made fast");
     let of_members =
         |line: &&str| !["repro", "guest"].iter().any(|gone| line.starts_with(&format!("numaestro-{gone}")));

@@ -20,12 +20,27 @@ fn built() -> &'static PathBuf {
 
 /// Makes the programs of a directory of `client`, and says where they are.
 fn make(directory: &str) -> PathBuf {
-    match Command::new("make").args(["-s", "-j2", "-C"]).arg(root().join("client").join(directory)).output() {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => panic!("make -C client/{directory}: {}", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => panic!("make -C client/{directory}: {error}"),
-    }
+    make_in(&root().join("client").join(directory));
     root().join("build").join(directory)
+}
+
+fn make_in(directory: &Path) {
+    match Command::new("make").args(["-s", "-j2", "-C"]).arg(directory).output() {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => panic!("make -C {}: {}", directory.display(), String::from_utf8_lossy(&output.stderr)),
+        Err(error) => panic!("make -C {}: {error}", directory.display()),
+    }
+}
+
+/// A program of `kernels` from the first compiler that is here.
+pub fn kernel(name: &str) -> String {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        make_in(&root().join("kernels"));
+        root().join("build/kernels")
+    });
+    let made = COMPILERS.iter().find_map(|compiler| found(built, compiler, name));
+    made.unwrap_or_else(|| panic!("neither gcc nor clang has made kernels/{name}"))
 }
 
 /// The program as this compiler made it. `None` where the compiler, or a library that the program

@@ -15,22 +15,24 @@
 //! P_INC     E ≥ HIGH and S > S': (a', S') = (a, S), grow; cannot grow: P_STABLE.  Else a = a', P_STABLE
 //! P_DEC     E ≥ MIN or a = 1: P_STABLE.  Else a = max(1, a − STEP)
 //! P_STABLE  E < MIN in three reports in a row: a = max(1, a − STEP), P_DEC.
-//!           free > 0, a < r, fewer than `tests` have failed, and it has rested: (a', S') = (a, S), grow, P_TEST
+//!           free > 0, a < r, fewer than `tests` tests so far, and it has rested: (a', S') = (a, S), grow, P_TEST
 //! P_TEST    E ≥ HIGH and S > S': keep.  Else a = a'.  Both: P_STABLE
 //! grow: a = min(r, a + STEP, a + free)
 //! ```
-//! A report counts if it was measured with a. S(1) = 1, without a report. An application that asks
-//! for less than a for a while keeps a. Stable applications lose nothing. When processors have
+//! A report counts if it was measured with a. S(1) = 1, whatever is reported. An application that
+//! asks for less than a for a while keeps a. Stable applications lose nothing. When processors have
 //! gone, those with most are cut.
 //!
 //! **Without reports** for `patience`: an application that has never reported is treated as by
-//! `equi`, but only takes free processors: min(r, P / applications). One that has reported loses an
-//! increase that was not measured.
+//! `equi`, but only takes free processors: min(r, P / applications). With one processor it grows
+//! after ten quanta all the same. One that has reported loses an increase that is not measured in
+//! twice the time of its slowest first report; at least ten quanta, at most `patience`.
 //!
 //! **Differs from the paper**: its figure of transitions is missing; this is the reading above.
-//! Tests come after a rest of ten quanta (twice as long after each that failed), or in the next
-//! quantum if only want of free processors ended the growth; one that pays begins a new stable
-//! period. The engine asks admission before a test begins, so that waiting applications come first.
+//! Tests come after a rest of ten quanta (twice as long after each), or in the next quantum if only
+//! want of free processors ended the growth, or if the test before paid. Their number counts from
+//! the search (`P_INC`, `P_DEC`) that made the application stable. The engine asks admission before
+//! a test begins, so that waiting applications come first.
 //! Minimums take the place of 1.
 //!
 //! **Use when** programs repeat what they do and their speedups differ. **Avoid when** they are

@@ -6,8 +6,12 @@ use crate::view::{AppId, Search};
 /// Bad reports in a row after which a stable application is searched again.
 const BAD_REPORTS: u32 = 3;
 /// Number of quanta that a stable application is left alone before a test; twice as many after each
-/// test that failed.
+/// test.
 const REST: u64 = 10;
+/// Number of quanta that the search waits for a report at least.
+const WAIT: u64 = 10;
+/// It waits so many times as long as the application's slowest first report took.
+const WAIT_TIMES: u64 = 2;
 /// On a small machine no application starts with more than one in so many processors, so that as
 /// many as the usual first level of multiprogramming can start.
 const START_PART: u32 = 4;
@@ -25,11 +29,12 @@ pub struct Config {
     pub efficiency_milli: u32,
     /// Efficiency from which on it may have more, thousandths; at least `efficiency_milli`.
     pub high_milli: u32,
-    /// Tests that may fail before a stable application is left alone.
+    /// Tests of a stable application, whatever comes out, before it is left alone.
     pub tests: u32,
     /// Time between two looks where nothing happens, nanoseconds.
     pub quantum_ns: u64,
-    /// Time after which the search waits for a report no longer, nanoseconds.
+    /// Time after which the search waits for a report no longer, of an application that has never
+    /// reported; the longest time of the others. Nanoseconds.
     pub patience_ns: u64,
 }
 
@@ -102,8 +107,8 @@ pub struct Record {
     speedup_milli: u32,
     /// The latest number that was good enough, and the speedup with it.
     good: (u32, u32),
-    /// Tests that have failed since it became stable.
-    failed: u32,
+    /// Tests since a search made it stable.
+    tests: u32,
     /// Bad reports in a row.
     bad: u32,
     /// It became stable because nothing was free, not because more did not pay.
@@ -116,6 +121,9 @@ pub struct Record {
     pub seen: u32,
     /// Time when its number or state last changed, nanoseconds.
     since: u64,
+    /// The longest time from a change of its number to a report, nanoseconds; `None`: it has never
+    /// reported.
+    slowest_report: Option<u64>,
     /// Time since which it has had another number than it should have, nanoseconds.
     apart: Option<u64>,
 }
@@ -143,6 +151,10 @@ impl Record {
     /// A speedup was measured with `count` processors.
     pub fn report(&mut self, config: &Config, bounds: &Bounds, speedup_milli: u32) {
         self.silent = false;
+        if self.state != State::Stable {
+            let took = bounds.now.saturating_sub(self.since);
+            self.slowest_report = Some(self.slowest_report.map_or(took, |slowest| slowest.max(took)));
+        }
         if self.count <= 1 {
             // The speedup is 1 by definition, and needs no measurement.
             return;
@@ -167,12 +179,9 @@ impl Record {
                     self.inefficient |= self.bad >= BAD_REPORTS;
                 }
             }
-            // A test that pays begins another stable period, which may be tested again.
-            State::Test if better => {
-                self.stabilise(bounds.now);
-                self.wanting = true;
-            }
-            State::Test => self.fail(bounds.now),
+            // It paid, so the next test need not wait.
+            State::Test if better => self.end_test(true, bounds.now),
+            State::Test => self.fail_test(bounds.now),
         }
     }
 
@@ -202,10 +211,11 @@ impl Record {
                 (self.state, self.silent, self.since) = (State::NoRef, true, now);
             }
             State::Inc => self.go_back(now),
-            State::Test => self.fail(now),
+            State::Test => self.fail_test(now),
             State::Dec => self.stabilise(now),
             State::Stable => {
                 self.good = (self.count, if self.count == 1 { ONE } else { self.speedup_milli });
+                self.tests += 1;
                 self.change(State::Test, self.grown(config, bounds), now);
             }
         }
@@ -217,12 +227,24 @@ impl Record {
         match self.state {
             _ if self.count == 0 || bounds.cap < self.count => None,
             State::NoRef if self.silent || bounds.cap == 1 => None,
-            State::NoRef if self.count == 1 => after(config.quantum_ns),
-            State::NoRef | State::Inc | State::Dec | State::Test => after(config.patience_ns),
-            State::Stable if self.failed >= config.tests || self.grown(config, bounds) == self.count => None,
+            // Its speedup is known. A report, whatever it says, shows that it can be measured.
+            State::NoRef if self.count == 1 && self.slowest_report.is_some() => after(config.quantum_ns),
+            State::NoRef if self.count == 1 => after(config.quantum_ns.saturating_mul(WAIT)),
+            State::NoRef | State::Inc | State::Dec | State::Test => after(self.wait(config)),
+            State::Stable if self.tests >= config.tests || self.grown(config, bounds) == self.count => None,
             State::Stable if self.wanting => after(config.quantum_ns),
-            State::Stable => after(config.quantum_ns.saturating_mul(REST << self.failed.min(16))),
+            State::Stable => after(config.quantum_ns.saturating_mul(REST << self.tests.min(16))),
         }
+    }
+
+    /// Time to wait for a report. An application that is measured now reports about as soon as it
+    /// did before; one that does not is hindered, and meanwhile keeps processors that may only make
+    /// it slower.
+    fn wait(&self, config: &Config) -> u64 {
+        let known = |slowest: u64| {
+            slowest.saturating_mul(WAIT_TIMES).max(config.quantum_ns.saturating_mul(WAIT)).min(config.patience_ns)
+        };
+        self.slowest_report.map_or(config.patience_ns, known)
     }
 
     /// The state that the admission part is told.
@@ -232,7 +254,7 @@ impl Record {
             State::NoRef | State::Inc | State::Test => Search::Going,
             State::Dec => Search::Bad,
             State::Stable if self.inefficient => Search::Bad,
-            State::Stable => Search::Settled { grows: cap > self.count && self.failed < config.tests },
+            State::Stable => Search::Settled { grows: cap > self.count && self.tests < config.tests },
         }
     }
 
@@ -290,20 +312,25 @@ impl Record {
     }
 
     /// A test did not pay.
-    fn fail(&mut self, now: u64) {
-        let failed = self.failed + 1;
-        self.go_back(now);
-        self.failed = failed;
+    fn fail_test(&mut self, now: u64) {
+        (self.count, self.speedup_milli) = self.good;
+        self.end_test(false, now);
     }
 
-    /// A stable period begins.
-    fn stabilise(&mut self, now: u64) {
-        self.wanting = false;
+    fn end_test(&mut self, pays: bool, now: u64) {
+        self.wanting = pays;
         self.settle(now);
     }
 
+    /// A search has made it stable. Tests count from here.
+    fn stabilise(&mut self, now: u64) {
+        (self.wanting, self.tests) = (false, 0);
+        self.settle(now);
+    }
+
+    /// It is stable, with the tests that it has had.
     fn settle(&mut self, now: u64) {
-        (self.failed, self.bad, self.silent, self.inefficient) = (0, 0, false, false);
+        (self.bad, self.silent, self.inefficient) = (0, false, false);
         self.change(State::Stable, self.count, now);
     }
 

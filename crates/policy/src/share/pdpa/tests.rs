@@ -128,13 +128,70 @@ fn only_so_many_tests_may_fail() {
 
 #[test]
 fn growth_for_which_nothing_was_free_goes_on_when_something_is() {
-    let mut world = World::new(16, &[(16, linear), (8, linear), (16, linear)]);
+    let config = Config { tests: 10, ..Config::default() };
+    let mut world = World::with(16, &[(16, linear), (8, linear), (16, linear)], config);
     world.run(20);
     assert_eq!(world.counts.iter().sum::<u32>(), 16);
     world.depart(1);
     world.depart(2);
     world.run(20);
     assert_eq!(world.counts[0], 16);
+}
+
+/// "In the current implementation, this test is done three times" (§4.4), whether it pays or not.
+#[test]
+fn a_test_that_pays_counts_as_a_test() {
+    for tests in [1, 3] {
+        let config = Config { tests, ..Config::default() };
+        let mut world = World::with(64, &[(64, linear), (60, linear)], config);
+        world.run(40);
+        let before = world.counts[0];
+        assert_eq!((world.state(0), world.counts.iter().sum::<u32>()), (State::Stable, 64));
+        world.depart(1);
+        world.run(500);
+        assert_eq!((world.state(0), world.counts[0]), (State::Stable, before + 2 * tests));
+        assert_eq!(world.case.apps[0].search, Search::Settled { grows: false });
+        // Only another search begins anew.
+        for _ in 0..3 {
+            world.after(0, 1000);
+        }
+        assert_eq!(world.state(0), State::Dec);
+        world.run(500);
+        assert_eq!((world.state(0), world.counts[0]), (State::Stable, before + 4 * tests - 2));
+    }
+}
+
+/// Two processors and a program that is slower on both, which others hinder so that nothing can be
+/// measured there: it loses the second one as soon as a report should have come, not after all of
+/// the patience, and never for good.
+#[test]
+fn growth_that_is_not_measured_in_time_is_undone() {
+    let on_one_only: Curve = |processors| u32::from(processors == 1) * 1000;
+    let mut world = World::new(2, &[(2, on_one_only)]);
+    world.run(12);
+    assert_eq!((world.state(0), world.counts[0]), (State::Stable, 1), "within two seconds");
+    let mut on_two = 0;
+    for _ in 0..300 {
+        world.run(1);
+        on_two += u32::from(world.counts[0] == 2);
+    }
+    assert_eq!((world.state(0), world.counts[0]), (State::Stable, 1));
+    assert!(on_two <= 33, "three tests of ten quanta: {on_two}");
+}
+
+/// The search waits longer for one whose reports take longer.
+#[test]
+fn slow_reports_are_waited_for() {
+    let mut world = World::new(64, &[(32, silent)]);
+    world.run(18);
+    assert_eq!(world.after(0, 4000), (State::Inc, 6));
+    world.run(35);
+    assert_eq!((world.state(0), world.counts[0]), (State::Inc, 6), "twice 18 quanta are not over");
+    assert_eq!(world.after(0, 6000), (State::Inc, 8));
+    world.run(50);
+    assert_eq!(world.counts[0], 8, "35 quanta are its slowest now, and 50 the most");
+    world.run(1);
+    assert_eq!((world.state(0), world.counts[0]), (State::Stable, 6));
 }
 
 /// Two processors: each starts with one, neither can grow until one ends; then one that scales has
@@ -218,7 +275,7 @@ fn who_stops_reporting_goes_back_to_what_was_measured() {
     world.decide();
     assert_eq!(world.after(0, 4000), (State::Inc, 6));
     world.curves[0] = silent;
-    world.run(51);
+    world.run(11);
     assert_eq!((world.state(0), world.counts[0]), (State::Stable, 4));
 }
 
