@@ -31,9 +31,8 @@ impl Equations {
     pub fn solve(mut self) -> Option<Vec<f64>> {
         let n = self.unknowns;
         for column in 0..n {
-            let pivot = (column..n).max_by(|&a, &b| {
-                self.normal[a][column].abs().total_cmp(&self.normal[b][column].abs())
-            })?;
+            let pivot =
+                (column..n).max_by(|&a, &b| self.normal[a][column].abs().total_cmp(&self.normal[b][column].abs()))?;
             self.normal.swap(column, pivot);
             let head = self.normal[column].clone();
             if head[column].abs() < f64::MIN_POSITIVE {

@@ -82,7 +82,8 @@ impl Measured {
         while self.spans.len() > 1 {
             let shortest = (0..self.spans.len()).min_by_key(|&place| self.spans[place].length_ns);
             let Some(place) = shortest.filter(|&place| self.spans[place].length_ns < least) else { break };
-            let length = |place: Option<usize>| place.and_then(|place| self.spans.get(place)).map(|span| span.length_ns);
+            let length =
+                |place: Option<usize>| place.and_then(|place| self.spans.get(place)).map(|span| span.length_ns);
             let before = place.checked_sub(1);
             let heir = if length(before) >= length(Some(place + 1)) { place - 1 } else { place + 1 };
             self.spans[heir].length_ns += self.spans[place].length_ns;
