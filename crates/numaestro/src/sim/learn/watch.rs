@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(5);
 /// Samples between two looks for child processes, which read all of `/proc`.
 const LOOK_EACH: usize = 40;
+/// Samples at the beginning, when children are born, that each have such a look.
+const LOOKS_FIRST: usize = 10;
 
 /// Samples of `pid` and its descendants since `origin`, until `over` is set.
 pub fn samples(pid: u32, origin: Instant, over: &AtomicBool) -> Vec<Sample> {
@@ -19,7 +21,7 @@ pub fn samples(pid: u32, origin: Instant, over: &AtomicBool) -> Vec<Sample> {
     let mut tree = vec![pid];
     let mut used_ns = 0;
     while !over.load(Ordering::Relaxed) {
-        if samples.len() % LOOK_EACH == LOOK_EACH - 1 {
+        if samples.len() < LOOKS_FIRST || samples.len().is_multiple_of(LOOK_EACH) {
             tree = procfs::tree(pid, &BTreeSet::new()).unwrap_or_else(|_| vec![pid]);
         }
         let used: u64 = tree.iter().filter_map(|&pid| procfs::cpu_clock_ns(pid)).sum();
