@@ -107,11 +107,6 @@ impl Alone {
         Ok(Self { numaestro: numaestro.to_owned(), managed: Managed::start_undisturbed(numaestro)?, terms })
     }
 
-    /// Number of runs for a command.
-    pub fn runs_of(&self, subject: &Subject) -> u64 {
-        self.terms.sizes.len() as u64 * u64::from(self.terms.runs) + 1 + u64::from(may_follow(subject))
-    }
-
     /// All runs of a command that count.
     pub fn measure(&self, subject: &Subject) -> anyhow::Result<Vec<Measured>> {
         let mut found = Vec::new();

@@ -77,6 +77,11 @@ impl<'a> Campaign<'a> {
         &self.entries
     }
 
+    /// The same, at its end.
+    pub fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+
     /// Somebody wants it to stop.
     pub fn is_stopped(&self) -> bool {
         self.stop.flag().load(Ordering::Relaxed)

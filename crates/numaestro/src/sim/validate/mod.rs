@@ -92,13 +92,15 @@ pub fn validate(args: &ValidateArgs) -> anyhow::Result<u8> {
         stop::say_how_to_go_on(Some(state.path()));
         return Ok(stop::STOPPED);
     }
-    let comparison = compare(&models, &mixes, &chosen, campaign.entries())?;
+    let entries = campaign.into_entries();
+    drop(progress);
+    let comparison = compare(&models, &mixes, &chosen, &entries)?;
     if args.keep.is_some() {
         for (name, text) in models.files(&mixes, &chosen) {
             files::write(&kept.join(name), &text)?;
         }
     }
-    show(args, &comparison, campaign.entries(), state)
+    show(args, &comparison, &entries, state)
 }
 
 /// Prints the table, and writes the files.
