@@ -1,5 +1,5 @@
-//! `numaestro sim learn` and `sim validate` as a user has them: real programs, a real manager, and a
-//! model that is not believed when it is wrong.
+//! `numaestro sim learn` and `sim validate` as a user has them: real programs, a real manager, and
+//! a model that is not believed when it is wrong.
 
 mod support;
 mod user;

@@ -1,6 +1,6 @@
-//! Learning finds the program that made the measurements: known programs run alone in the simulator,
-//! and what is learned from their runs has to behave like them, also beside others. Wrong
-//! measurements have to be noticed.
+//! Learning finds the program that made the measurements: a known program runs alone in the
+//! simulator, and the program learned from these runs has to behave like it, also beside others.
+//! Wrong measurements have to be noticed.
 
 use numaestro_sim::learn::{Measured, fit, samples};
 use numaestro_sim::outcome::{JobRecord, Outcome};

@@ -1,6 +1,6 @@
 //! Fits a program to measured runs.
 //!
-//! In a run, t(n) is the time of parallel work on n processors. The work W is the same in every run,
+//! In a run, t(n) is the time of parallel work on n processors. The work W is the same in each run,
 //! so each run says W = t(1) + S(2)·t(2) + S(4)·t(4) + …, one linear equation in W and the speedups
 //! S. Runs alone on one processor and on n give W and S(n) exactly; runs with changing numbers of
 //! processors share the error. Reports of the program count where runs leave S(n) open, and
@@ -62,7 +62,7 @@ pub fn fit(name: &str, runs: &[Measured]) -> Result<LearnedProgram, Unfit> {
     curve.extend(sizes.iter().copied().zip(speedups.iter().map(|speedup| speedup.max(SPEEDUP_LEAST))));
     let program = LearnedProgram {
         name: name.to_owned(),
-        processors: if sizes.is_empty() { 1 } else { most },
+        processors: most,
         stretches: Vec::new(),
         times: 1,
         assumed: both.filter_map(|point| assumed(&point)).collect(),
@@ -228,10 +228,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sequential_program_uses_one_processor() {
+    fn a_sequential_program_asks_for_all_and_uses_one() {
         let wide = Measured { spans: vec![span(Activity::Serial, 2, 700)], ..Measured::default() };
         let found = fit("p", &[wide, Measured::busy(1, 710 * MS)]).expect("a program");
-        assert_eq!((found.processors, found.curve.len()), (1, 1));
+        assert_eq!((found.processors, found.curve.len()), (2, 1));
         assert_eq!(found.stretches, [Stretch { activity: Activity::Serial, amount_ns: 700 * MS }]);
         assert!(found.residual < 0.02, "{found:?}");
     }

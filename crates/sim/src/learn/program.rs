@@ -27,7 +27,8 @@ pub struct Analysis {
 pub struct LearnedProgram {
     /// Its name for people.
     pub name: String,
-    /// Most processors that it uses, as far as was measured.
+    /// Most processors that it was measured with. It asks for so many, as `numaestro run` does on
+    /// its behalf.
     pub processors: u32,
     /// From its start to its end.
     pub stretches: Vec<Stretch>,

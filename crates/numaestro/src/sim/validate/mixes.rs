@@ -1,4 +1,4 @@
-//! The file of mixes: programs, and which of them arrive when. Every mistake has its line and field.
+//! The file of mixes: programs, and which of them arrive when. A mistake has its line and field.
 //!
 //! ```toml
 //! policies = ["equi", "batch"]                  # under which every mix runs
