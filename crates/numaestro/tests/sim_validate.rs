@@ -40,7 +40,8 @@ fn doubled(text: &str) -> String {
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (number, rest) = part.split_once(" ns\"").expect("a time in nanoseconds");
-        out.push_str(&format!("work = \"{} ns\"{rest}", 2 * number.parse::<u64>().expect("a number")));
+        let number: u64 = number.parse().expect("a number");
+        out += &["work = \"", &(2 * number).to_string(), " ns\"", rest].concat();
     }
     out
 }

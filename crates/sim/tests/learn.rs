@@ -131,7 +131,9 @@ fn wrong_measurements_are_noticed() {
     let [narrow, wide] = [1, 2].map(|processors| alone(KNOWN, processors));
     let longer = |run: &Measured, factor: f64| {
         let mut run = run.clone();
-        run.spans.iter_mut().for_each(|span| span.length_ns = (span.length_ns as f64 * factor) as u64);
+        for span in &mut run.spans {
+            span.length_ns = (span.length_ns as f64 * factor) as u64;
+        }
         run
     };
     let cases = [

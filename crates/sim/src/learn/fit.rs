@@ -114,8 +114,12 @@ fn solve(times: &[Times], sizes: &[u32], reports: &[(u32, f64)], scale: f64, ide
             equations.add(&factors, speedup, weight);
         }
     };
-    reports.iter().for_each(|&(n, speedup)| one(n, speedup, REPORTED));
-    sizes.iter().for_each(|&n| one(n, ideal * f64::from(n), ASSUMED));
+    for &(n, speedup) in reports {
+        one(n, speedup, REPORTED);
+    }
+    for &n in sizes {
+        one(n, ideal * f64::from(n), ASSUMED);
+    }
     let Some(mut found) = equations.solve() else {
         // Without any parallel time there is no work to find.
         return (0.0, sizes.iter().map(|&n| f64::from(n)).collect());
@@ -167,6 +171,7 @@ fn residual(runs: &[&Measured], program: &LearnedProgram) -> f64 {
 mod tests {
     use super::super::measured::{Report, Span};
     use super::*;
+    use Activity::{Parallel, Paused, Serial};
 
     const MS: Nanos = 1_000_000;
 
@@ -180,7 +185,6 @@ mod tests {
 
     #[test]
     fn two_runs_alone_give_work_and_speedup() {
-        use Activity::{Parallel, Paused, Serial};
         let spans = vec![span(Serial, 2, 100), span(Parallel, 2, 500), span(Paused, 2, 60), span(Parallel, 2, 300)];
         let wide = Measured { spans, regions: 40, ..Measured::default() };
         // 100 serial, 60 paused, and 1200 of work.
@@ -195,7 +199,6 @@ mod tests {
 
     #[test]
     fn runs_that_change_their_processors_give_the_same() {
-        use Activity::Parallel;
         // Work 1000, S(2) = 1.6, S(4) = 2.5.
         let runs = [
             vec![span(Parallel, 4, 400)],

@@ -78,7 +78,9 @@ impl Runs {
             }
         }
         self.happens(at, &event);
-        actions.iter().for_each(|action| self.decided(at, action));
+        for action in &actions {
+            self.decided(at, action);
+        }
         Ok(())
     }
 
@@ -139,6 +141,7 @@ impl Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Activity::{Parallel, Serial};
 
     const JOURNAL: &str = r#"{"at":0,"name":"a","event":{"what":"arrive","app":1,"request":2,"min":1,"max":2,"weight_milli":1000,"class":"malleable"},"actions":[{"do":"start","app":1},{"do":"target","app":1,"epoch":1,"count":2,"pus":"0-1","shared":false,"lent":false}]}
 {"at":300,"name":"b","event":{"what":"arrive","app":2,"request":2,"min":1,"max":2,"weight_milli":1000,"class":"malleable"},"actions":[{"do":"target","app":1,"epoch":2,"count":1,"pus":"0","shared":false,"lent":false}]}
@@ -151,11 +154,12 @@ mod tests {
     #[test]
     fn a_run_has_its_processors_phases_and_reports_and_no_stops() {
         let mut runs = Runs::of("a");
-        JOURNAL.lines().for_each(|line| runs.line(line).expect("a line"));
+        for line in JOURNAL.lines() {
+            runs.line(line).expect("a line");
+        }
         assert_eq!(runs.names(), ["a", "b"]);
         let found = runs.measured(0);
         let span = |activity, processors, length_ns| Span { activity, processors, length_ns };
-        use Activity::{Parallel, Serial};
         let spans = vec![span(Parallel, 2, 300), span(Parallel, 1, 100), span(Serial, 1, 50), span(Parallel, 1, 100)];
         let reports = vec![Report { at: 350, processors: 1, speedup: 0.9 }];
         assert_eq!(found, [Measured { spans, regions: 0, reports }]);
@@ -164,7 +168,9 @@ mod tests {
     #[test]
     fn applications_of_other_names_and_without_end_are_left_out() {
         let mut runs = Runs::of("b");
-        JOURNAL.lines().for_each(|line| runs.line(line).expect("a line"));
+        for line in JOURNAL.lines() {
+            runs.line(line).expect("a line");
+        }
         assert!(runs.measured(0).is_empty());
     }
 

@@ -37,8 +37,8 @@ pub fn measured(samples: &[Sample], processors: u32, length_ns: Nanos, least: Na
     }
     // Nobody has looked after the last sample; it goes on as it was.
     let rest = length_ns - before.at;
-    let last = spans.last().map_or(Activity::Parallel, |span| span.activity);
-    spans.push(Span { activity: last, processors, length_ns: rest });
+    let activity = spans.last().map_or(Activity::Parallel, |span| span.activity);
+    spans.push(Span { activity, processors, length_ns: rest });
     Measured { spans, ..Measured::default() }.without_short_spans(least)
 }
 

@@ -35,10 +35,14 @@ impl LearnedProgram {
         let phases: Vec<String> = self.stretches.iter().map(|stretch| self.phase(stretch)).collect();
         if self.times > 1 {
             let _ = writeln!(out, "    {{ do = \"repeat\", times = {}, phases = [", self.times);
-            phases.iter().for_each(|phase| _ = writeln!(out, "        {phase},"));
+            for phase in phases {
+                let _ = writeln!(out, "        {phase},");
+            }
             out.push_str("    ] },\n");
         } else {
-            phases.iter().for_each(|phase| _ = writeln!(out, "    {phase},"));
+            for phase in phases {
+                let _ = writeln!(out, "    {phase},");
+            }
         }
         out.push_str("]\n");
         out

@@ -123,7 +123,9 @@ fn read(args: &ValidateArgs, text: &str) -> anyhow::Result<Mixes> {
     let mut mixes = Mixes::read(Text::new(&name, text))
         .map_err(|mistake| Failure::error(WRONG_FILE, mistake.to_string(), "bench/mixes.toml is an example"))?;
     if !args.policies.is_empty() {
-        mixes.mixes.iter_mut().for_each(|mix| mix.policies.clone_from(&args.policies));
+        for mix in &mut mixes.mixes {
+            mix.policies.clone_from(&args.policies);
+        }
     }
     Ok(mixes)
 }

@@ -9,7 +9,9 @@ use std::fmt::Write;
 /// The whole page.
 pub fn page(comparison: &Comparison, entries: &[Entry]) -> anyhow::Result<String> {
     let mut body = "<h1>The simulator against this machine</h1>\n<ul>\n".to_owned();
-    conclusions(comparison).iter().for_each(|line| _ = writeln!(body, "<li>{}</li>", escaped(line)));
+    for line in conclusions(comparison) {
+        let _ = writeln!(body, "<li>{}</li>", escaped(&line));
+    }
     body.push_str("</ul>\n");
     for quantity in Quantity::ALL {
         let point = |cell: &Cell| (cell.measured(quantity) / 1e9, cell.simulated.value(quantity) as f64 / 1e9);
@@ -88,8 +90,9 @@ fn pairs(body: &mut String, comparison: &Comparison) {
     body.push_str("<h2>Policies in the wrong order</h2>\n");
     if wrong.is_empty() {
         body.push_str("<p>none</p>\n");
-    } else {
-        wrong.iter().for_each(|line| _ = writeln!(body, "<p>{}</p>", escaped(line)));
+    }
+    for line in wrong {
+        let _ = writeln!(body, "<p>{}</p>", escaped(&line));
     }
 }
 
