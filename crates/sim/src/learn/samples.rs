@@ -1,6 +1,6 @@
 //! Activities of a program from samples of its processor time.
 //!
-//! Between two samples a program kept a mean number of processors busy. About none is a pause,
+//! Between two samples a program kept, or would have kept, a mean number of processors busy. About none is a pause,
 //! about one is serial work, more is parallel work. On one processor, serial and parallel work look
 //! the same. A thread that spins counts as busy, so a serial part that is shorter than the spinning
 //! of the others cannot be told from a parallel one; it is then part of the speedup.
@@ -18,7 +18,7 @@ const SERIAL_MOST: f64 = 1.25;
 pub struct Sample {
     /// Time since its start, nanoseconds.
     pub at: Nanos,
-    /// Processor time of all its threads so far, nanoseconds.
+    /// Processor time that its threads have used so far or were ready to use, nanoseconds.
     pub used_ns: Nanos,
 }
 

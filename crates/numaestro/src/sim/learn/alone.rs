@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Activities shorter than this are not told apart, nanoseconds: three samples.
-const ACTIVITY_NS_LEAST: u64 = 15_000_000;
+const ACTIVITY_NS_LEAST: u64 = 18_000_000;
 /// Time between two questions for the number of regions.
 const ASK_EACH: Duration = Duration::from_millis(150);
 
