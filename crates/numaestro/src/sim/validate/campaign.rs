@@ -237,7 +237,9 @@ impl<'a> Managers<'a> {
 
     fn of(&mut self, policy: &str) -> anyhow::Result<&Managed> {
         if !self.by_policy.contains_key(policy) {
-            let file = self.journals.join(format!("{}.journal", self.by_policy.len()));
+            let plain: String =
+                policy.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+            let file = self.journals.join(format!("{}-{plain}.journal", self.by_policy.len()));
             let managed = Managed::start_recorded(self.numaestro, policy, &file, &[])?;
             self.by_policy.insert(policy.to_owned(), managed);
         }
