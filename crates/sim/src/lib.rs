@@ -15,6 +15,7 @@
 
 pub mod chaos;
 pub mod dist;
+pub mod learn;
 pub mod machine;
 pub mod memory;
 pub mod outcome;
@@ -24,6 +25,7 @@ pub mod read;
 pub mod scenario;
 pub mod speedup;
 pub mod stats;
+pub mod validation;
 pub mod workload;
 pub mod world;
 

@@ -5,27 +5,28 @@
 //! and `measure` make one run, `load` decides whether the run counts, `campaign` repeats, `stats`,
 //! `bounds` and `report` conclude. The probes `shim`, `adopt`, `takeback`, `kill` and `turns` each
 //! measure latencies of one kind. `speedup` and `bandwidth` compare policies on programs that run
-//! (`live`). No benchmark uses the inside of numaestro.
+//! (`live`). No benchmark uses the inside of numaestro. `sim learn` and `sim validate` start their
+//! programs and managers by the public modules.
 
-mod args;
+pub mod args;
 mod bandwidth;
 mod bounds;
-mod calibrate;
+pub mod calibrate;
 mod campaign;
-mod coexec;
-mod launch;
+pub mod coexec;
+pub mod launch;
 mod live;
-mod load;
-mod machine;
-mod managed;
-mod measure;
-mod mix;
-mod places;
+pub mod load;
+pub mod machine;
+pub mod managed;
+pub mod measure;
+pub mod mix;
+pub mod places;
 mod probe;
 mod report;
 mod setup;
 mod speedup;
-mod stats;
+pub mod stats;
 
 use std::process::ExitCode;
 

@@ -20,6 +20,10 @@ pub enum SimCommand {
     /// Repeat a journal, of the manager or of a simulation: the same events must give the same
     /// actions.
     Replay(ReplayArgs),
+    /// Make a program file of a command, from runs of it alone or from a journal.
+    Learn(super::learn::LearnArgs),
+    /// How near the simulator is to this machine: run mixes for real, and simulate the same.
+    Validate(super::validate::ValidateArgs),
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 it did not work; 2 a file is wrong (file, line, field and what was expected are \

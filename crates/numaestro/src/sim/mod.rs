@@ -12,6 +12,7 @@ mod csv;
 mod document;
 mod files;
 mod html;
+mod learn;
 mod machines;
 mod metric;
 pub mod occupancy;
@@ -25,6 +26,7 @@ mod state;
 mod stop;
 mod summary;
 mod table;
+mod validate;
 
 pub use args::SimCommand;
 
@@ -40,5 +42,7 @@ pub fn sim(what: &SimCommand) -> anyhow::Result<u8> {
         SimCommand::Compare(args) => compare::compare(args),
         SimCommand::Chaos(args) => chaos::chaos(args),
         SimCommand::Bench(args) => bench::bench(args),
+        SimCommand::Learn(args) => learn::learn(args),
+        SimCommand::Validate(args) => validate::validate(args),
     }
 }

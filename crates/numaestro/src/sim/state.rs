@@ -9,6 +9,7 @@ use super::results::Cell;
 use super::summary::Summary;
 use crate::say::{self, Failure};
 use anyhow::Context;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -76,14 +77,23 @@ impl State {
         Ok(state)
     }
 
-    /// Goes on with one, or begins it where there is none.
+    /// Goes on with the runs of a comparison, or begins it where there is none.
     ///
     /// # Errors
     /// Another scenario, another build, or no state file.
     pub fn resume(path: &Path, origin: &Origin) -> anyhow::Result<(Self, Done)> {
+        let (state, entries) = Self::resume_entries::<Entry>(path, origin)?;
+        Ok((state, entries.into_iter().map(|entry| ((entry.cell, entry.run.seed), entry.run)).collect()))
+    }
+
+    /// Goes on with one whose lines are of any kind, or begins it where there is none.
+    ///
+    /// # Errors
+    /// As [`Self::resume`].
+    pub fn resume_entries<E: DeserializeOwned>(path: &Path, origin: &Origin) -> anyhow::Result<(Self, Vec<E>)> {
         let place = || format!("cannot go on with {}", path.display());
         if !std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
-            return Ok((Self::begin(path, origin)?, Done::new()));
+            return Ok((Self::begin(path, origin)?, Vec::new()));
         }
         let mut file = OpenOptions::new().read(true).write(true).open(path).with_context(place)?;
         let mut reader = BufReader::new(&file);
@@ -94,16 +104,15 @@ impl State {
             return Err(refused(path, reason));
         }
         let mut whole = line.len() as u64;
-        let mut done = Done::new();
+        let mut done = Vec::new();
         loop {
             line.clear();
             reader.read_line(&mut line).with_context(place)?;
-            let Some(entry) = line.strip_suffix('\n').and_then(|entry| serde_json::from_str::<Entry>(entry).ok())
-            else {
+            let Some(entry) = line.strip_suffix('\n').and_then(|entry| serde_json::from_str::<E>(entry).ok()) else {
                 break;
             };
             whole += line.len() as u64;
-            done.insert((entry.cell, entry.run.seed), entry.run);
+            done.push(entry);
         }
         file.set_len(whole).with_context(place)?;
         file.seek(std::io::SeekFrom::End(0)).with_context(place)?;
@@ -112,7 +121,12 @@ impl State {
 
     /// Adds a finished run.
     pub fn add(&self, cell: &Cell, run: &Summary) -> anyhow::Result<()> {
-        self.write(&serde_json::to_string(&Entry { cell: cell.clone(), run: run.clone() })?)
+        self.add_entry(&Entry { cell: cell.clone(), run: run.clone() })
+    }
+
+    /// Adds a line of any kind.
+    pub fn add_entry(&self, entry: &impl Serialize) -> anyhow::Result<()> {
+        self.write(&serde_json::to_string(entry)?)
     }
 
     /// Removes it: everything is in the results.

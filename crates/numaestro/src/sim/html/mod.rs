@@ -1,6 +1,6 @@
 //! The report: one HTML file that needs no other and no network. Pure functions of the results.
 
-mod plots;
+pub mod plots;
 
 use super::document::Subject;
 use super::metric::{Estimate, METRICS, samples};
@@ -299,7 +299,8 @@ fn policies(results: &Results) -> Vec<&str> {
     found
 }
 
-fn escaped(text: &str) -> String {
+/// With HTML's own letters written out.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -107,6 +107,56 @@ pub fn lines(x: &[f64], series: &[Vec<Option<Point>>], titles: [&str; 2]) -> any
     })
 }
 
+/// Marks of series in [`against`], so that nobody needs colours to tell them apart.
+const MARKS: [&str; 6] = ["○", "×", "△", "●", "+", "□"];
+
+/// The mark of a series, for a key beside a plot.
+pub fn mark(place: usize) -> &'static str {
+    MARKS[place % MARKS.len()]
+}
+
+/// Points of some series over equal axes, with the line on which both values are equal and lines at
+/// 20 % above and below.
+pub fn against(series: &[Vec<(f64, f64)>], titles: [&str; 2]) -> anyhow::Result<String> {
+    let high = upper(series.iter().flatten().map(|(x, y)| x.max(*y)).fold(0.0, f64::max));
+    svg(WIDTH, |area| {
+        let mut chart = ChartBuilder::on(area)
+            .margin(10)
+            .x_label_area_size(40)
+            .y_label_area_size(62)
+            .build_cartesian_2d(0.0..high, 0.0..high)?;
+        chart
+            .configure_mesh()
+            .x_labels(6)
+            .y_labels(6)
+            .x_desc(titles[0])
+            .y_desc(titles[1])
+            .x_label_formatter(&|x| number((*x * 1e6).round() / 1e6))
+            .y_label_formatter(&|y| number((*y * 1e6).round() / 1e6))
+            .label_style(FONT)
+            .axis_desc_style(FONT)
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.15))
+            .draw()?;
+        chart.draw_series([PathElement::new([(0.0, 0.0), (high, high)], BLACK.mix(0.6).stroke_width(1))])?;
+        for factor in [0.8, 1.2] {
+            let end = if factor > 1.0 { (high / factor, high) } else { (high, high * factor) };
+            let style = BLACK.mix(0.6).stroke_width(1);
+            chart.draw_series(DashedLineSeries::new([(0.0, 0.0), end], 5, 5, style))?;
+        }
+        for (place, points) in series.iter().enumerate() {
+            let colour = COLOURS[place % COLOURS.len()];
+            let centred = ("sans-serif", 15).into_font().color(&colour);
+            let centred = centred.pos(plotters::style::text_anchor::Pos::new(
+                plotters::style::text_anchor::HPos::Center,
+                plotters::style::text_anchor::VPos::Center,
+            ));
+            chart.draw_series(points.iter().map(|&point| Text::new(mark(place), point, centred.clone())))?;
+        }
+        Ok(())
+    })
+}
+
 /// The occupancy of the processors: one row for each processor (equal neighbours as one), time
 /// across, a colour for each application.
 pub fn occupancy(grid: &Grid, machine: &Machine) -> anyhow::Result<String> {
@@ -203,6 +253,14 @@ mod tests {
         let series = [vec![point(1.0), point(2.0), point(3.0)], vec![point(1.5), None, point(2.5)]];
         let plot = lines(&[0.0, 4.0, 8.0], &series, ["delay", "response, s"]).expect("a plot");
         assert_eq!(plot.matches("<circle").count(), 5);
+    }
+
+    #[test]
+    fn series_against_each_other_have_marks_of_their_own() {
+        let plot =
+            against(&[vec![(1.0, 1.1), (2.0, 2.0)], vec![(1.5, 1.0)]], ["measured", "simulated"]).expect("a plot");
+        assert_eq!((plot.matches(mark(0)).count(), plot.matches(mark(1)).count()), (2, 1), "{plot}");
+        assert!(against(&[], ["x", "y"]).is_ok());
     }
 
     #[test]

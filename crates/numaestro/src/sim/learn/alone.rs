@@ -1,0 +1,210 @@
+//! Runs a command alone under a manager, on several numbers of processors.
+//!
+//! The median of the runs on a number of processors counts. One further run on all of them tells
+//! the number of regions: asking the manager takes time, so this run's length does not count. If
+//! the teams of the program may follow its processors, a last run under `pdpa` tells what it
+//! reports of its own speedup.
+
+use super::recorded;
+use super::watch::{nanos, samples};
+use crate::bench::launch;
+use crate::bench::load::{self, Gate, Window};
+use crate::bench::managed::Managed;
+use crate::bench::measure::says_ok;
+use crate::bench::places::CommandLine;
+use crate::cli::ClassArg;
+use crate::say::{self, Failure};
+use anyhow::Context;
+use clap::ValueEnum;
+use numaestro_sim::learn::Measured;
+use numaestro_sim::learn::samples::measured;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Activities shorter than this are not told apart, nanoseconds: three samples.
+const ACTIVITY_NS_LEAST: u64 = 18_000_000;
+/// Time between two questions for the number of regions.
+const ASK_EACH: Duration = Duration::from_millis(150);
+
+/// A command to learn.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Its command line.
+    pub line: CommandLine,
+    /// Its class, if it is not the usual one.
+    pub class: Option<ClassArg>,
+    /// It says whether its result is right.
+    pub checks_itself: bool,
+}
+
+impl Subject {
+    /// Options of `numaestro run` for it.
+    pub fn options(&self) -> Vec<String> {
+        let class = self.class.and_then(|class| class.to_possible_value());
+        let class = class.map(|value| vec!["--class".to_owned(), value.get_name().to_owned()]);
+        [vec!["--name".to_owned(), self.name.clone()], class.unwrap_or_default()].concat()
+    }
+
+    /// Its command under a manager, with further options of `run`.
+    pub fn command(&self, managed: &Managed, further: &[String]) -> std::process::Command {
+        let options = [self.options(), further.to_vec()].concat();
+        let words: Vec<&str> = options.iter().map(String::as_str).collect();
+        let mut command = managed.run(&words, &self.line.executable);
+        command.args(&self.line.arguments);
+        command
+    }
+
+    /// Refuses a run that failed.
+    pub fn check(&self, ended: &launch::Ended, limit: Duration) -> anyhow::Result<()> {
+        let what = if ended.limited {
+            format!("it was killed after {} s", limit.as_secs_f64())
+        } else if !ended.success {
+            "it failed".to_owned()
+        } else if self.checks_itself && !says_ok(&ended.output) {
+            "it did not say that its result is right".to_owned()
+        } else {
+            return Ok(());
+        };
+        let tail: Vec<&str> = ended.output.trim().lines().rev().take(3).collect();
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        Err(Failure::error(
+            say::FAILED,
+            format!("{}: {what}; its output ends with: {}", self.name, tail.join(" / ")),
+            "",
+        ))
+    }
+}
+
+/// The runs that are made.
+#[derive(Debug, Clone)]
+pub struct Terms {
+    /// Numbers of processors, in order.
+    pub sizes: Vec<u32>,
+    /// Runs on each.
+    pub runs: u32,
+    /// Share of the machine that others may use.
+    pub foreign: f64,
+    /// Runs that are repeated at most, for each size.
+    pub tries: u32,
+    /// Longest run.
+    pub limit: Duration,
+}
+
+/// Runs commands alone; see the file's header.
+#[derive(Debug)]
+pub struct Alone {
+    numaestro: PathBuf,
+    managed: Managed,
+    terms: Terms,
+}
+
+impl Alone {
+    /// Starts the manager of the runs.
+    pub fn begin(numaestro: &Path, terms: Terms) -> anyhow::Result<Self> {
+        Ok(Self { numaestro: numaestro.to_owned(), managed: Managed::start_undisturbed(numaestro)?, terms })
+    }
+
+    /// All runs of a command that count.
+    pub fn measure(&self, subject: &Subject) -> anyhow::Result<Vec<Measured>> {
+        let mut found = Vec::new();
+        for &size in &self.terms.sizes {
+            found.push(self.median(subject, size)?);
+        }
+        if let Some(widest) = found.last_mut() {
+            let size = widest.widest();
+            widest.regions = self.regions(subject, size)?;
+            if may_follow(subject) && size > 1 {
+                widest.reports = self.reports(subject, size)?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The run of median length on so many processors.
+    fn median(&self, subject: &Subject, size: u32) -> anyhow::Result<Measured> {
+        let mut gate = Gate::new(self.terms.foreign, self.terms.tries);
+        let mut runs = Vec::new();
+        while runs.len() < self.terms.runs as usize {
+            let (run, window) = self.run(&self.managed, subject, size, |_| {})?;
+            if gate.admit(&window) {
+                runs.push(run);
+            } else {
+                load::await_quiet(self.terms.foreign, window.processors);
+            }
+        }
+        runs.sort_by_key(Measured::length);
+        let middle = runs.len() / 2;
+        Ok(runs.swap_remove(middle))
+    }
+
+    fn regions(&self, subject: &Subject, size: u32) -> anyhow::Result<u64> {
+        let mut regions = 0;
+        self.run(&self.managed, subject, size, |over| {
+            while !over.load(Ordering::Relaxed) {
+                let seen = self.managed.status().and_then(|status| {
+                    let apps = status.get("apps")?.as_array()?.clone();
+                    apps.iter().filter_map(|app| app.get("regions")?.as_u64()).max()
+                });
+                regions = regions.max(seen.unwrap_or(0));
+                std::thread::sleep(ASK_EACH);
+            }
+        })?;
+        Ok(regions)
+    }
+
+    /// The program's reports in a run under a policy that asks for them.
+    fn reports(&self, subject: &Subject, size: u32) -> anyhow::Result<Vec<numaestro_sim::learn::Report>> {
+        let dir = tempfile::tempdir().context("cannot make a directory for a journal")?;
+        let journal = dir.path().join("pdpa.journal");
+        {
+            let managed = Managed::start_recorded(&self.numaestro, "pdpa", &journal, &[])?;
+            self.run(&managed, subject, size, |_| {})?;
+            managed.settle();
+        }
+        let runs = recorded::runs(&journal, &subject.name)?;
+        Ok(runs.into_iter().flat_map(|run| run.reports).collect())
+    }
+
+    /// One run, and the load beside it; `beside` looks on until it is over.
+    fn run(
+        &self,
+        managed: &Managed,
+        subject: &Subject,
+        size: u32,
+        beside: impl FnOnce(&AtomicBool) + Send,
+    ) -> anyhow::Result<(Measured, Window)> {
+        managed.settle();
+        let own = || managed.time() + load::process_time(std::process::id());
+        let (machine, before, origin) = (load::machine_time(), own(), Instant::now());
+        let mut command = subject.command(managed, &["--max".to_owned(), size.to_string()]);
+        let started = launch::start(&mut command, None)?;
+        let (pid, over) = (started.pid, AtomicBool::new(false));
+        let (ended, seen) = std::thread::scope(|scope| {
+            let watching = scope.spawn(|| samples(pid, origin, &over));
+            scope.spawn(|| beside(&over));
+            let ended = launch::wait_all(vec![started], origin, self.terms.limit);
+            over.store(true, Ordering::Relaxed);
+            (ended, watching.join().unwrap_or_default())
+        });
+        let ended = ended?.remove(0);
+        subject.check(&ended, self.terms.limit)?;
+        let after = load::machine_time();
+        let window = Window {
+            length_s: origin.elapsed().as_secs_f64(),
+            processors: launch::processors()?.len(),
+            busy_s: after.busy_s - machine.busy_s,
+            steal_s: after.steal_s - machine.steal_s,
+            own_s: own() - before + ended.cpu_s,
+        };
+        let length = nanos(Duration::from_secs_f64(ended.turnaround_s));
+        Ok((measured(&seen, size, length, ACTIVITY_NS_LEAST), window))
+    }
+}
+
+/// Whether its teams may follow its processors, so that it measures its speedup.
+fn may_follow(subject: &Subject) -> bool {
+    matches!(subject.class, Some(ClassArg::Malleable))
+}

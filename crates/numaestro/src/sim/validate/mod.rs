@@ -1,0 +1,207 @@
+//! `numaestro sim validate`: how near the simulator is to this machine.
+//!
+//! `mixes` reads what is run, `commands` finds the programs, `campaign` learns them and runs the
+//! mixes (`real`), `predicted` simulates the same on this machine's model (`machine`). The
+//! comparison is `numaestro_sim::validation`; `table`, `document` and `page` show it.
+
+mod args;
+mod campaign;
+mod commands;
+mod document;
+mod machine;
+mod mixes;
+mod page;
+mod predicted;
+mod real;
+mod table;
+
+pub use args::ValidateArgs;
+
+use super::progress::Progress;
+use super::state::{Origin, State, fingerprint};
+use super::{WRONG_FILE, files, stop};
+use crate::bench::coexec::find_places;
+use crate::say::{self, Failure};
+use anyhow::Context;
+use campaign::{Campaign, Entry, Managers, Plan, times};
+use commands::Subjects;
+use mixes::{Mix, Mixes};
+use numaestro_sim::read::Text;
+use numaestro_sim::validation::{Cell, Comparison};
+use predicted::Models;
+use std::path::PathBuf;
+
+/// The mixes that are built in.
+const MIXES: &str = include_str!("../../../../../bench/mixes.toml");
+/// Times the work in the quick form.
+const QUICK_LENGTH: f64 = 0.35;
+
+/// The subcommand.
+pub fn validate(args: &ValidateArgs) -> anyhow::Result<u8> {
+    let text = match &args.mixes {
+        Some(path) => files::text(path)
+            .map_err(|error| Failure::error(WRONG_FILE, format!("cannot read {}: {error}", path.display()), ""))?,
+        None => MIXES.to_owned(),
+    };
+    let mixes = read(args, &text)?;
+    let chosen = choose(args, &mixes)?;
+    if args.list {
+        say::print(&table::of_mixes(&mixes, &chosen))?;
+        return Ok(say::OK);
+    }
+    files::check_writable(&[args.json.as_ref(), args.html.as_ref(), args.state.as_ref()])?;
+    let machine = match &args.machine {
+        Some(path) => files::text(path).with_context(|| format!("cannot read {}", path.display()))?,
+        None => machine::text()?,
+    };
+    let places = find_places(&args.places)?;
+    let wanted = programs_of(&chosen);
+    let mut subjects = Subjects::find(&mixes.programs, &wanted, &places);
+    for (place, reason) in &subjects.missing {
+        say::note(&format!("without {}: {reason}", mixes.programs[*place].name));
+    }
+    let chosen: Vec<&Mix> = chosen
+        .into_iter()
+        .filter(|mix| mix.arrivals.iter().all(|(_, program)| subjects.found.contains_key(program)))
+        .collect();
+    if chosen.is_empty() {
+        return Err(Failure::error(say::FAILED, "no mix has all of its programs here", "run `make kernels`"));
+    }
+    let still_wanted = programs_of(&chosen);
+    subjects.found.retain(|place, _| still_wanted.contains(place));
+    let (state, entries) = state(args, &text)?;
+    let stop = stop::on_signal()?;
+    let plan = Plan::of(args);
+    let cells: u64 = chosen.iter().map(|mix| mix.policies.len() as u64).sum();
+    let progress = Progress::new(subjects.found.len() as u64 + cells * plan.runs as u64, None);
+    let journals = tempfile::tempdir().context("cannot make a directory for journals")?;
+    let kept = args.keep.clone().unwrap_or_else(|| journals.path().to_owned());
+    std::fs::create_dir_all(&kept).with_context(|| format!("cannot make {}", kept.display()))?;
+    let kept = std::path::absolute(kept)?;
+    let mut campaign = Campaign::new(&state, &stop, &progress, entries);
+    campaign.calibrate(&mixes, &mut subjects, args.length.unwrap_or(if args.quick { QUICK_LENGTH } else { 1.0 }))?;
+    campaign.learn(&places.numaestro, &subjects, plan)?;
+    let models = Models::new(machine, &learned(campaign.entries()));
+    if !campaign.is_stopped() {
+        // A policy that cannot run here is refused before the first mix runs.
+        compare(&models, &mixes, &chosen, campaign.entries())?;
+        let mut managers = Managers::new(&places.numaestro, &kept);
+        campaign.run(&chosen, &subjects.found, &mut managers, plan)?;
+    }
+    if campaign.is_stopped() {
+        stop::say_how_to_go_on(Some(state.path()));
+        return Ok(stop::STOPPED);
+    }
+    let entries = campaign.into_entries();
+    drop(progress);
+    let comparison = compare(&models, &mixes, &chosen, &entries)?;
+    if args.keep.is_some() {
+        for (name, text) in models.files(&mixes, &chosen) {
+            files::write(&kept.join(name), &text)?;
+        }
+    }
+    show(args, &comparison, &entries, state)
+}
+
+/// Prints the table, and writes the files.
+fn show(args: &ValidateArgs, comparison: &Comparison, entries: &[Entry], state: State) -> anyhow::Result<u8> {
+    say::print(&table::of(comparison, entries))?;
+    if let Some(path) = &args.json {
+        files::write(path, &document::write(comparison, entries)?)?;
+    }
+    if let Some(path) = &args.html {
+        files::write(path, &page::page(comparison, entries)?)?;
+    }
+    if args.state.is_none() {
+        state.remove()?;
+    }
+    Ok(if args.check && !comparison.holds() { say::FAILED } else { say::OK })
+}
+
+fn read(args: &ValidateArgs, text: &str) -> anyhow::Result<Mixes> {
+    let name = args.mixes.as_ref().map_or_else(|| "bench/mixes.toml".to_owned(), |path| path.display().to_string());
+    let mut mixes = Mixes::read(Text::new(&name, text))
+        .map_err(|mistake| Failure::error(WRONG_FILE, mistake.to_string(), "bench/mixes.toml is an example"))?;
+    if !args.policies.is_empty() {
+        for mix in &mut mixes.mixes {
+            mix.policies.clone_from(&args.policies);
+        }
+    }
+    Ok(mixes)
+}
+
+/// The mixes of the command line.
+fn choose<'m>(args: &ValidateArgs, mixes: &'m Mixes) -> anyhow::Result<Vec<&'m Mix>> {
+    let named = |mix: &Mix| args.mix.is_empty() || args.mix.iter().any(|pattern| matches(pattern, &mix.name));
+    let chosen: Vec<&Mix> = mixes.mixes.iter().filter(|mix| named(mix) && (!args.quick || mix.quick)).collect();
+    if chosen.is_empty() {
+        return Err(Failure::error(say::USAGE, "there is no such mix", "`numaestro sim validate --list` shows them"));
+    }
+    Ok(chosen)
+}
+
+/// `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name
+            .strip_prefix(before)
+            .is_some_and(|rest| (0..=rest.len()).any(|at| rest.is_char_boundary(at) && matches(after, &rest[at..]))),
+    }
+}
+
+fn programs_of(chosen: &[&Mix]) -> Vec<usize> {
+    let mut wanted: Vec<usize> =
+        chosen.iter().flat_map(|mix| mix.arrivals.iter().map(|(_, program)| *program)).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    wanted
+}
+
+/// The state file and its entries.
+fn state(args: &ValidateArgs, text: &str) -> anyhow::Result<(State, Vec<Entry>)> {
+    let beside = |path: &PathBuf| PathBuf::from(format!("{}.state.jsonl", path.display()));
+    let output = args.json.as_ref().or(args.html.as_ref());
+    let path = args.state.clone().or_else(|| output.map(beside));
+    if args.resume && path.is_none() {
+        return Err(Failure::error(say::USAGE, "--resume needs the state file: add --state FILE", ""));
+    }
+    let temporary = || std::env::temp_dir().join(format!("numaestro-validate-{}.jsonl", std::process::id()));
+    let path = path.unwrap_or_else(temporary);
+    let what = format!("{text}{}{:?}", args.quick, args.length);
+    let origin = Origin::new(fingerprint(what.as_bytes()))?;
+    if args.resume { State::resume_entries(&path, &origin) } else { Ok((State::begin(&path, &origin)?, Vec::new())) }
+}
+
+/// The files of all learned programs.
+fn learned(entries: &[Entry]) -> Vec<String> {
+    let text = |entry: &Entry| match entry {
+        Entry::Learned { text, .. } => Some(text.clone()),
+        _ => None,
+    };
+    entries.iter().filter_map(text).collect()
+}
+
+/// Simulates every mix under its policies, beside the runs that have been made so far.
+fn compare(models: &Models, mixes: &Mixes, chosen: &[&Mix], entries: &[Entry]) -> anyhow::Result<Comparison> {
+    let mut cells = Vec::new();
+    for mix in chosen {
+        for policy in &mix.policies {
+            let simulated = models.simulate(mixes, mix, policy)?;
+            let runs = times(entries, &mix.name, policy);
+            cells.push(Cell { mix: mix.name.clone(), policy: policy.clone(), runs, simulated });
+        }
+    }
+    Ok(Comparison::new(cells))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        assert!(matches("pair-*", "pair-sor") && matches("*-sor", "pair-sor") && matches("*", ""));
+        assert!(matches("p*r-*r", "pair-sor") && !matches("pair", "pair-sor") && !matches("x*", "pair"));
+    }
+}

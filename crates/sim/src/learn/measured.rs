@@ -1,0 +1,135 @@
+//! One run of a program, as it was seen from outside.
+
+use crate::Nanos;
+
+/// The activity of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// One of its threads works.
+    Serial,
+    /// Several of its threads work, or it has one processor and cannot show whether they would.
+    Parallel,
+    /// None of its threads runs.
+    Paused,
+}
+
+/// A time in which activity and processors stayed the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The activity.
+    pub activity: Activity,
+    /// Processors that the program had.
+    pub processors: u32,
+    /// Length, nanoseconds.
+    pub length_ns: Nanos,
+}
+
+/// A speedup that the program has reported.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Report {
+    /// Time since the program's arrival, nanoseconds.
+    pub at: Nanos,
+    /// Processors during the measurement.
+    pub processors: u32,
+    /// Speedup over one processor.
+    pub speedup: f64,
+}
+
+/// See the file's header.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Measured {
+    /// From the start to the end, in order.
+    pub spans: Vec<Span>,
+    /// Parallel regions, or meetings of another kind; 0: not known.
+    pub regions: u64,
+    /// Reports of its speedup, in order of time.
+    pub reports: Vec<Report>,
+}
+
+impl Measured {
+    /// A run in which a program was busy all the time on so many processors.
+    pub fn busy(processors: u32, length_ns: Nanos) -> Self {
+        let spans = vec![Span { activity: Activity::Parallel, processors, length_ns }];
+        Self { spans, ..Self::default() }
+    }
+
+    /// Length of all spans of this activity, nanoseconds.
+    pub fn length_of(&self, activity: Activity) -> Nanos {
+        self.spans.iter().filter(|span| span.activity == activity).map(|span| span.length_ns).sum()
+    }
+
+    /// Length of the run, nanoseconds.
+    pub fn length(&self) -> Nanos {
+        self.spans.iter().map(|span| span.length_ns).sum()
+    }
+
+    /// Most processors that the program had.
+    pub fn widest(&self) -> u32 {
+        self.spans.iter().map(|span| span.processors).max().unwrap_or(0)
+    }
+
+    /// Length of its parallel spans on so many processors, nanoseconds.
+    pub fn parallel_on(&self, processors: u32) -> Nanos {
+        let those = self.spans.iter().filter(|span| span.activity == Activity::Parallel);
+        those.filter(|span| span.processors == processors).map(|span| span.length_ns).sum()
+    }
+
+    /// The same run with spans of at least `least` nanoseconds: a shorter one counts as the longer
+    /// of its neighbours. The length of the run does not change.
+    #[must_use]
+    pub fn without_short_spans(mut self, least: Nanos) -> Self {
+        self.join_equals();
+        while self.spans.len() > 1 {
+            let shortest = (0..self.spans.len()).min_by_key(|&place| self.spans[place].length_ns);
+            let Some(place) = shortest.filter(|&place| self.spans[place].length_ns < least) else { break };
+            let length =
+                |place: Option<usize>| place.and_then(|place| self.spans.get(place)).map(|span| span.length_ns);
+            let before = place.checked_sub(1);
+            let heir = if length(before) >= length(Some(place + 1)) { place - 1 } else { place + 1 };
+            self.spans[heir].length_ns += self.spans[place].length_ns;
+            self.spans.remove(place);
+            self.join_equals();
+        }
+        self
+    }
+
+    /// Neighbours that are alike become one span.
+    fn join_equals(&mut self) {
+        let mut joined: Vec<Span> = Vec::with_capacity(self.spans.len());
+        for span in self.spans.drain(..).filter(|span| span.length_ns > 0) {
+            match joined.last_mut() {
+                Some(last) if (last.activity, last.processors) == (span.activity, span.processors) => {
+                    last.length_ns += span.length_ns;
+                }
+                _ => joined.push(span),
+            }
+        }
+        self.spans = joined;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(spans: &[(Activity, Nanos)]) -> Measured {
+        let span = |&(activity, length_ns)| Span { activity, processors: 2, length_ns };
+        Measured { spans: spans.iter().map(span).collect(), ..Measured::default() }
+    }
+
+    #[test]
+    fn short_spans_go_to_the_longer_neighbour_and_no_time_is_lost() {
+        use Activity::{Parallel, Paused, Serial};
+        let measured = run(&[(Serial, 40), (Parallel, 3), (Serial, 30), (Paused, 60), (Serial, 5), (Parallel, 400)]);
+        let found = measured.without_short_spans(10);
+        assert_eq!(found, run(&[(Serial, 73), (Paused, 60), (Parallel, 405)]));
+        assert_eq!(found.length(), 538);
+    }
+
+    #[test]
+    fn a_single_short_span_stays() {
+        let measured = run(&[(Activity::Serial, 1)]);
+        assert_eq!(measured.clone().without_short_spans(10), measured);
+        assert_eq!(run(&[]).without_short_spans(10), run(&[]));
+    }
+}
