@@ -9,10 +9,14 @@
 //! paper's `claims.rs`.
 
 pub mod claim;
+pub mod comparison;
+pub mod conditions;
 pub mod estimate;
 pub mod figure;
 pub mod finding;
 pub mod lab;
+pub mod perturbation;
+pub mod tally;
 
 #[path = "antonopoulos2004-bandwidth/claims.rs"]
 pub mod antonopoulos2004_bandwidth;
@@ -28,10 +32,14 @@ pub mod martorell2000_nanos;
 mod hector;
 
 pub use claim::{Claim, Kind, Paper};
+pub use comparison::{Comparison, Pair};
+pub use conditions::{Conditions, Constants, Seeds};
 pub use estimate::{Estimate, improvement, ratio};
 pub use figure::{Figure, Shape};
 pub use finding::{Finding, Judge, Status};
 pub use lab::{Experiment, Lab, Outcomes, Statistics, Trouble};
+pub use perturbation::Perturbation;
+pub use tally::Tally;
 
 /// Every paper there is.
 pub const PAPERS: [&Paper; 5] = [

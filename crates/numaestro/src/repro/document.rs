@@ -3,7 +3,7 @@
 use super::choose::Chosen;
 use super::run::Judged;
 use anyhow::Context;
-use numaestro_repro::{Kind, Lab, Statistics, claims as every_claim};
+use numaestro_repro::{Kind, Lab, Statistics, Tally, claims as every_claim};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -52,16 +52,12 @@ pub fn findings(judged: &[Judged], statistics: Statistics) -> Value {
             finding,
         })
         .collect();
-    let count = |word: &str| judged.iter().filter(|(_, finding)| finding.status.word() == word).count();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "statistics": if statistics == Statistics::Full { "full" } else { "quick" },
         "first_seed": Lab::FIRST_SEED,
         "claims_in_all": every_claim().count(),
-        "summary": {
-            "reproduced": count("reproduced"), "not_reproduced": count("not reproduced"),
-            "not_applicable": count("not applicable"), "fitted": count("fitted"),
-        },
+        "summary": judged.iter().map(|(_, finding)| &finding.status).collect::<Tally>(),
         "claims": rows,
     })
 }

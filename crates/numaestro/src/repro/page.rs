@@ -12,7 +12,7 @@ const STYLE: &str = "\
 body{font:16px/1.45 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}\
 h2{margin-top:2.5rem;border-bottom:2px solid var(--line)}section{margin:1.6rem 0;padding-top:.6rem;border-top:1px solid var(--line)}\
 h3{margin:.2rem 0}.status{font-size:.8rem;border:1px solid;border-radius:.6rem;padding:.1rem .5rem;margin-left:.5rem}\
-.reproduced{color:var(--good)}.not-reproduced{color:var(--bad)}.fitted{color:var(--warn)}.not-applicable{color:var(--dim)}\
+.reproduced{color:var(--good)}.not-reproduced{color:var(--bad)}.fitted,.no-power,.fragile{color:var(--warn)}.not-applicable,.input,.identity,.duplicate{color:var(--dim)}\
 dl{display:grid;grid-template-columns:7rem 1fr;gap:.15rem .8rem;margin:.5rem 0}dt{color:var(--dim)}dd{margin:0}\
 table{border-collapse:collapse;font-size:.9rem}td,th{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top;\
 border-bottom:1px solid var(--line)}.scroll{overflow-x:auto}figure{margin:1rem 0}svg{max-width:100%;height:auto;background:#fff}\

@@ -2,7 +2,7 @@
 
 use super::run::Judged;
 use crate::say::{Tone, paint};
-use numaestro_repro::{Finding, Status};
+use numaestro_repro::{Finding, Status, Tally};
 use std::fmt::Write;
 
 /// Columns of text below the line of a claim.
@@ -41,23 +41,9 @@ pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
     text
 }
 
-/// `31 reproduced, 3 not reproduced, ... of 37 claims`
+/// `31 reproduced, 3 not reproduced of 37 claims`
 pub fn summary(judged: &[Judged]) -> String {
-    let mut counts = [0; 4];
-    for (_, finding) in judged {
-        counts[match finding.status {
-            Status::Reproduced => 0,
-            Status::NotReproduced(_) => 1,
-            Status::NotApplicable(_) => 2,
-            Status::Fitted(_) => 3,
-        }] += 1;
-    }
-    let [reproduced, missed, inapplicable, fitted] = counts;
-    format!(
-        "{reproduced} reproduced, {missed} not reproduced, {inapplicable} not applicable, {fitted} fitted (used for \
-         calibration, do not count) of {} claims",
-        judged.len()
-    )
+    judged.iter().map(|(_, finding)| &finding.status).collect::<Tally>().to_string()
 }
 
 /// The most telling values: `I(MM) 50.3 ±0.1 %`.
@@ -80,8 +66,8 @@ fn tone(status: &Status) -> Tone {
     match status {
         Status::Reproduced => Tone::Good,
         Status::NotReproduced(_) => Tone::Bad,
-        Status::NotApplicable(_) => Tone::Dim,
-        Status::Fitted(_) => Tone::Warn,
+        Status::NoPower(_) | Status::Fragile(_) | Status::Fitted(_) => Tone::Warn,
+        Status::NotApplicable(_) | Status::Input(_) | Status::Identity(_) | Status::Duplicate(_) => Tone::Dim,
     }
 }
 
