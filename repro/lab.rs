@@ -107,6 +107,17 @@ impl Lab {
         self.statistics == Statistics::Quick
     }
 
+    /// The seed of the first run of every experiment.
+    pub fn first_seed(&self) -> u64 {
+        self.conditions.seeds.first()
+    }
+
+    /// Names and outcomes of the experiments that have been run, in order of names.
+    pub fn known(&self) -> Vec<(String, Outcomes)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(name, outcomes)| (name.clone(), Arc::clone(outcomes))).collect()
+    }
+
     /// Number of experiments that have been run.
     pub fn experiments(&self) -> usize {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).len()

@@ -45,11 +45,15 @@ pub enum Perturbation {
     SearchOff,
     /// New threads cost nothing and have no better priority.
     CreationFree,
+    /// The farthest places cost four times as much: "no difference" must end.
+    FarMemory,
+    /// Channels carry an eighth: "no queueing" must end.
+    NarrowChannels,
 }
 
 impl Perturbation {
     /// Every perturbation with its name in files and its effect in words.
-    pub const ALL: [(&str, Self, &str); 13] = [
+    pub const ALL: [(&str, Self, &str); 15] = [
         ("equal-latencies", Self::EqualLatencies, "every place of memory costs as much as the nearest one"),
         ("ring-as-station", Self::RingAsStation, "the farthest places cost as much as those one level nearer"),
         ("contention-off", Self::ContentionOff, "references do not queue"),
@@ -63,6 +67,8 @@ impl Perturbation {
         ("rates-unknown", Self::RatesUnknown, "a policy that balances bus transactions serves in turn"),
         ("search-off", Self::SearchOff, "a program has the processors that an even division gives it"),
         ("creation-free", Self::CreationFree, "new threads cost nothing and have no better priority"),
+        ("far-memory", Self::FarMemory, "the farthest places cost four times as much"),
+        ("narrow-channels", Self::NarrowChannels, "channels carry an eighth"),
     ];
 
     /// The name in files and tables.
@@ -84,6 +90,15 @@ impl Perturbation {
                 equal_costs(Arc::make_mut(&mut setup.model), farthest.saturating_sub(1));
             }
             Self::ContentionOff => setup.contention = Contention::None,
+            Self::FarMemory => {
+                let farthest = Arc::make_mut(&mut setup.model).access.classes.last_mut();
+                farthest.into_iter().flat_map(|class| &mut class.cost_ps).for_each(|cost| *cost *= 4);
+            }
+            Self::NarrowChannels => {
+                for channel in &mut Arc::make_mut(&mut setup.model).channels {
+                    channel.per_ms = (channel.per_ms / 8).max(1);
+                }
+            }
             Self::CreationFree => Arc::make_mut(&mut setup.model).favours_new = false,
             Self::ManagerOff => {
                 let native = if setup.model.system == System::Irix { "sgi-mp" } else { "linux24" };
@@ -253,7 +268,9 @@ mod tests {
         let (local, station) = (19 * 60_000, 29 * 60_000);
         assert_eq!(lines(Perturbation::EqualLatencies), [local, local, local]);
         assert_eq!(lines(Perturbation::RingAsStation), [local, station, station]);
-        assert_ne!(lines(Perturbation::ContentionOff), [local, station, station]);
+        let unchanged = lines(Perturbation::ContentionOff);
+        assert!(unchanged[2] > station);
+        assert_eq!(lines(Perturbation::FarMemory), [local, station, 4 * unchanged[2]]);
     }
 
     #[test]

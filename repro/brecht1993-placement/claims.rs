@@ -6,7 +6,8 @@ mod machines;
 mod notation;
 mod placements;
 
-use crate::{Claim, Kind, Paper};
+use crate::{Basis, Claim, Kind, Paper};
+use numaestro_sim::read::Text;
 
 pub(crate) use machines::table_1_4;
 pub(crate) use placements::LOCALIZED;
@@ -16,6 +17,11 @@ pub const PAPER: Paper = Paper {
     key: "brecht1993-placement",
     short: "B93",
     citation: "T. Brecht: On the Importance of Parallel Application Placement in NUMA Multiprocessors. SEDMS IV, San Diego 1993",
+    basis: Basis {
+        file: Text::new("repro/brecht1993-placement/inputs.toml", include_str!("inputs.toml")),
+        constants: &[],
+        rows: &[],
+    },
     claims: &CLAIMS,
 };
 

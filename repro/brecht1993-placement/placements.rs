@@ -45,7 +45,7 @@ fn normalised(
     Ok(Figure::new(Shape::Bars, title, "application", "normalised execution time", said)
         .with("localized", localized)
         .with("non-localized", ones)
-        .with(legend, paper))
+        .printed(legend, paper))
 }
 
 /// B93-Tab1.3.

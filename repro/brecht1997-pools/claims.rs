@@ -9,13 +9,19 @@ mod spanning;
 mod tables;
 mod widths;
 
-use crate::{Claim, Kind, Paper};
+use crate::{Basis, Claim, Kind, Paper};
+use numaestro_sim::read::Text;
 
 /// On Hector, 12 processors, streams of kernels; placement `worst-fit` unless said.
 pub const PAPER: Paper = Paper {
     key: "brecht1997-pools",
     short: "B97",
     citation: "T. Brecht: An Experimental Evaluation of Processor Pool-Based Scheduling for Shared-Memory NUMA Multiprocessors. JSSPP, Geneva 1997",
+    basis: Basis {
+        file: Text::new("repro/brecht1997-pools/inputs.toml", include_str!("inputs.toml")),
+        constants: &[],
+        rows: &[],
+    },
     claims: &CLAIMS,
 };
 

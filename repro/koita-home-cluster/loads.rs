@@ -1,6 +1,6 @@
 //! Figure 2: the ten policies by load, and the remote references behind it.
 
-use super::runs::{FORKS, Run, outcomes, remote, responses};
+use super::runs::{Run, outcomes, remote, responses, usual_forks};
 use super::{BEST, CLUSTER_FREE, HOME_CLUSTER, TEN};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Shape, Trouble, ratio};
 
@@ -42,22 +42,6 @@ pub fn figure(title: &str, x: &str, said: &str, policies: &[&str], points: &[(u3
     figure
 }
 
-/// Judges with the usual mean number of threads, which was settled after looking at both, and with
-/// the smaller one: a claim that holds only with the usual one is fitted by it.
-pub fn with_either_mean(lab: &Lab, check: fn(&Lab, u32) -> Result<Judge, Trouble>) -> Result<Finding, Trouble> {
-    let (mut judge, other) = (check(lab, FORKS)?, check(lab, FEW)?);
-    let missed = other.missed();
-    if missed.is_empty() {
-        judge.demand(format!("with forks of {FEW}, too"), "", "every demand holds", true);
-        return Ok(judge.verdict(""));
-    }
-    let which = format!(
-        "forks of {FORKS} were settled after forks of {FEW} had been looked at, with which these fail: {}",
-        missed.join("; ")
-    );
-    Ok(judge.fitted(&which, ""))
-}
-
 /// K-Fig2a.
 pub fn small_when_low(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
@@ -82,10 +66,7 @@ pub fn small_when_low(lab: &Lab) -> Result<Finding, Trouble> {
 
 /// K-Fig2b.
 pub fn home_better(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either_mean(lab, home_better_with)
-}
-
-fn home_better_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
+    let forks = usual_forks(lab)?;
     let mut judge = Judge::new();
     for load in [75, 100] {
         let (home, free) = (at_load(lab, &HOME_CLUSTER, load, forks)?, at_load(lab, &CLUSTER_FREE, load, forks)?);
@@ -101,13 +82,30 @@ fn home_better_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
             holds,
         );
     }
-    Ok(judge)
+    Ok(judge.verdict(""))
+}
+
+/// Largest relative difference between concentrated and distributed pages without a home.
+pub fn pages_without_home(lab: &Lab) -> Result<Estimate, Trouble> {
+    let all = at_load(lab, &CLUSTER_FREE, 75, usual_forks(lab)?)?;
+    let differences = ["FR", "FH", "FP"].map(|scheme| {
+        let con_over_dist = ratio(of(&all, &format!("{scheme}-Con")), of(&all, &format!("{scheme}-Dist")));
+        Estimate { mean: (con_over_dist.mean - 1.0).abs(), ..con_over_dist }
+    });
+    Ok(differences.into_iter().max_by(|a, b| a.mean.total_cmp(&b.mean)).expect("three schemes"))
+}
+
+/// Response of the best policy beyond the full load, over that at low load.
+pub fn congestion(lab: &Lab) -> Result<Estimate, Trouble> {
+    let forks = usual_forks(lab)?;
+    let (high, low) = (at_load(lab, &[BEST], 125, forks)?, at_load(lab, &[BEST], 25, forks)?);
+    Ok(ratio(of(&high, BEST), of(&low, BEST)))
 }
 
 /// K-Fig2c.
 pub fn pages_do_not_matter_without_home(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
-    let all = at_load(lab, &CLUSTER_FREE, 75, FORKS)?;
+    let all = at_load(lab, &CLUSTER_FREE, 75, usual_forks(lab)?)?;
     for scheme in ["FR", "FH", "FP"] {
         let step = ratio(of(&all, &format!("{scheme}-Con")), of(&all, &format!("{scheme}-Dist")));
         judge.value(format!("{scheme}-Con/{scheme}-Dist"), "", step);
@@ -132,10 +130,7 @@ pub fn pages_do_not_matter_without_home(lab: &Lab) -> Result<Finding, Trouble> {
 
 /// K-Fig2d.
 pub fn pages_matter_with_home(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either_mean(lab, pages_matter_with)
-}
-
-fn pages_matter_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
+    let forks = usual_forks(lab)?;
     let mut judge = Judge::new();
     for load in [75, 100, 125] {
         let all = at_load(lab, &HOME_CLUSTER, load, forks)?;
@@ -146,15 +141,12 @@ fn pages_matter_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
             judge.demand(format!("{scheme}-Con better than {scheme}-Dist at {load} %"), "better", step, holds);
         }
     }
-    Ok(judge)
+    Ok(judge.verdict(""))
 }
 
 /// K-Fig2e.
 pub fn best_of_ten(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either_mean(lab, best_of_ten_with)
-}
-
-fn best_of_ten_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
+    let forks = usual_forks(lab)?;
     let mut judge = Judge::new();
     let mut points = Vec::new();
     for load in LOADS {
@@ -164,7 +156,7 @@ fn best_of_ten_with(lab: &Lab, forks: u32) -> Result<Judge, Trouble> {
     }
     let said = "When the load level is low the difference is small; as it increases home-cluster policies become better; HS-Con is best.";
     judge.figure(figure("Figure 2: response by load level", "load level, %", said, &TEN, &points));
-    Ok(judge)
+    Ok(judge.verdict(""))
 }
 
 /// The best is at most `slack` times the smallest of the others.
@@ -184,7 +176,8 @@ pub fn demand_best(judge: &mut Judge, all: &[Measured<'_>], at: &str, slack: f64
 /// K-mech.
 pub fn fewer_remote_references(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
-    let runs: Vec<Run<'_>> = TEN.iter().map(|policy| Run::new(policy, 75, FORKS)).collect();
+    let forks = usual_forks(lab)?;
+    let runs: Vec<Run<'_>> = TEN.iter().map(|policy| Run::new(policy, 75, forks)).collect();
     let found = outcomes(lab, &runs)?;
     let all: Vec<Measured<'_>> = TEN.iter().copied().zip(found.iter().map(|found| remote(found))).collect();
     let best = of(&all, BEST);

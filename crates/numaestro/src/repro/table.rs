@@ -1,8 +1,9 @@
 //! Writes the findings as a table for terminals.
 
-use super::run::Judged;
+use super::judged::{Judged, tally, trials};
 use crate::say::{Tone, paint};
-use numaestro_repro::{Finding, Status, Tally};
+use numaestro_repro::finding::Value;
+use numaestro_repro::{Finding, Status};
 use std::fmt::Write;
 
 /// Columns of text below the line of a claim.
@@ -13,7 +14,8 @@ const INDENT: usize = 17;
 pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
     let mut text = String::new();
     let mut before = "";
-    for ((paper, claim), finding) in judged {
+    for one in judged {
+        let Judged { chosen: (paper, claim), finding, .. } = one;
         if before != paper.key {
             let gap = if before.is_empty() { "" } else { "\n" };
             let _ = writeln!(text, "{gap}{}", paint(paper.key, Tone::Strong, colours));
@@ -29,36 +31,36 @@ pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
         line("paper", claim.reported);
         line("demanded", claim.tolerance);
         line("because", finding.status.reason());
+        for (word, what) in trials(one) {
+            line(word, &what);
+        }
         if evidence {
             for demand in &finding.evidence {
                 let word = if demand.holds { "holds" } else { "missed" };
                 let paper = if demand.paper.is_empty() { String::new() } else { format!(" (paper: {})", demand.paper) };
-                line(word, &format!("{}: {}{paper}", demand.what, demand.ours));
+                let off = demand.residual.map_or_else(String::new, |residual| format!(", off by {residual:+.2}"));
+                line(word, &format!("{}: {}{off}{paper}", demand.what, demand.ours));
             }
         }
     }
-    let _ = writeln!(text, "\n{}", summary(judged));
+    let _ = writeln!(text, "\n{}", tally(judged));
     text
-}
-
-/// `31 reproduced, 3 not reproduced of 37 claims`
-pub fn summary(judged: &[Judged]) -> String {
-    judged.iter().map(|(_, finding)| &finding.status).collect::<Tally>().to_string()
 }
 
 /// The most telling values: `I(MM) 50.3 ±0.1 %`.
 pub fn ours(finding: &Finding) -> String {
-    let shown: Vec<String> = finding
-        .ours
-        .iter()
-        .take(3)
-        .map(|value| format!("{} {}{}", value.name, value.estimate, unit(value.unit)))
-        .collect();
+    let shown: Vec<String> = finding.ours.iter().take(3).map(value).collect();
     shown.join(", ")
 }
 
+/// A value with its name and unit; `≥` where it is a lower bound.
+pub fn value(value: &Value) -> String {
+    let bound = if value.censored { "≥ " } else { "" };
+    format!("{} {bound}{}{}", value.name, value.estimate, unit(value.unit))
+}
+
 /// A unit behind a number.
-pub fn unit(unit: &str) -> String {
+fn unit(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" {unit}") }
 }
 
