@@ -2,10 +2,11 @@
 //! come first served. A runner is the thread that takes tasks on one processor.
 
 use super::{place, team};
-use crate::program::Phase;
+use crate::program::{Asks, Phase};
 use crate::world::app::{Activity, App};
 use crate::world::host::Host;
 use crate::world::os::Doing;
+use numaestro_topology::PuId;
 
 /// Its processors begin to take tasks.
 pub fn begin(app: &mut App, host: &mut Host) {
@@ -35,12 +36,21 @@ pub fn start_runners(app: &mut App, host: &mut Host) {
         if !floats && host.os.busy(&app.team).any(|busy| busy == pu) {
             continue;
         }
-        let idle = app.team.iter().copied().find(|&id| host.os.thread(id).doing == Doing::Nothing);
-        let id = idle.unwrap_or_else(|| team::spawn(app, host));
+        let id = idle_thread(app, host, pu).unwrap_or_else(|| {
+            host.os.threads().owe(app.team[0], app.program.creation_ns);
+            team::spawn(app, host)
+        });
         host.os.place(id, pu.0, floats);
         app.places.scatter();
         take(app, host, id);
     }
+}
+
+/// A thread that can take tasks on a processor: the one that is there, else the first one.
+fn idle_thread(app: &App, host: &Host, pu: PuId) -> Option<u32> {
+    let mut idle = app.team.iter().copied().filter(|&id| host.os.thread(id).doing == Doing::Nothing);
+    let there = idle.clone().find(|&id| host.os.thread(id).pu == pu.0);
+    there.or_else(|| idle.next())
 }
 
 /// A thread takes the next task.
@@ -78,8 +88,12 @@ pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     false
 }
 
-/// Says the number of processors that it could use, if the program says it.
+/// Says the number of processors that it could use, if the program says it. Created threads keep
+/// theirs while they have work ahead.
 fn say_runnable(app: &mut App, host: &mut Host) {
+    if app.program.asks == Asks::Creation && !team::ends(app) {
+        return;
+    }
     let threads = app.tasks.left() + app.tasks.running();
     app.notices.runnable(threads, team::own(&host.os, app.slot, &app.team), &mut host.outbox);
 }
