@@ -154,7 +154,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Settings under which threads end undisturbed: an hour is far more than any of them takes.
+/// Settings under which threads end undisturbed: an hour is far more than any of them takes. A
+/// policy that preempts (DYN) does not wait for it.
 fn settings(policy: &str) -> Settings {
     let host = Needs { requests: true, page_control: true, preemption: true, ..Needs::NONE };
     Settings { policy: policy.to_owned(), grace_ns: 3_600_000_000_000, host, ..Settings::default() }
@@ -191,6 +192,39 @@ fn mean(outcome: &Outcome, of: impl Fn(&JobRecord) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inputs::Inputs;
+    use crate::koita_home_cluster::PAPER;
+    use crate::{Conditions, Statistics};
+    use numaestro_engine::{Action, Event};
+    use numaestro_sim::Nanos;
+    use numaestro_sim::world::Observer;
+
+    /// Counts the times at which a process has to leave processors in the middle of a thread.
+    #[derive(Debug, Default)]
+    struct Forced(u32);
+
+    impl Observer for Forced {
+        fn wants_journal(&self) -> bool {
+            true
+        }
+
+        fn journal(&mut self, _at: Nanos, _event: &Event, actions: &[Action]) {
+            self.0 += actions.iter().filter(|action| matches!(action, Action::Force { .. })).count() as u32;
+        }
+    }
+
+    #[test]
+    fn only_dyn_preempts() {
+        let (basis, claims) = (PAPER.basis, PAPER.claims);
+        let inputs = Inputs::read(basis.file, basis.constants, basis.rows, claims).unwrap();
+        let constants = inputs.centre();
+        let lab = Lab::under(Statistics::Quick, Conditions { constants, ..Conditions::default() });
+        for (policy, preempts) in [("DYN-Dist", true), ("EQUI-Dist", false), ("HS-Con", false)] {
+            let runs = lab.observed(&Run::new(policy, 75, 8).experiment(&lab).unwrap(), Forced::default).unwrap();
+            let forced: Vec<u32> = runs.iter().map(|(forced, _)| forced.0).collect();
+            assert!(forced.iter().all(|&forced| (forced > 0) == preempts), "{policy}: {forced:?}");
+        }
+    }
 
     const USUAL: Process = Process { serial: 0.25, own: 0.6, hits: 0.5, costs: (1.3, 4.8) };
 

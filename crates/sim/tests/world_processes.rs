@@ -6,9 +6,9 @@ mod world_support;
 use numaestro_engine::{Action, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Model, System};
-use numaestro_sim::program::{Asks, Phase, Program, Wait};
-use numaestro_sim::world::Observer;
-use numaestro_topology::PuSet;
+use numaestro_sim::program::{Asks, Phase, Program, Vacates, Wait};
+use numaestro_sim::world::{Observer, Occupant};
+use numaestro_topology::{PuId, PuSet};
 use world_support::{each, machine, program, run, run_with, setup};
 
 const MS: u64 = 1_000_000;
@@ -94,4 +94,33 @@ fn processes_end_with_the_last_work_there_is_for_them() {
     let (sets, outcome) = told(vec![again]);
     assert_eq!(outcome.jobs[0].children, 3);
     assert_eq!(sets.last().map(PuSet::len), Some(1));
+}
+
+/// The times at which threads come and go, nanoseconds.
+#[derive(Debug, Default)]
+struct Switches(Vec<u64>);
+
+impl Observer for Switches {
+    fn runs(&mut self, at: u64, _pu: PuId, _what: Occupant) {
+        self.0.push(at);
+    }
+}
+
+#[test]
+fn a_preempted_task_waits_for_the_next_free_processor() {
+    // Four tasks on four processors, with ends of 100 ms. At 10 ms another program takes one: by D3, at
+    // once, and its task goes back to the head of the queue.
+    let preempted = |recovers| {
+        let forks = Program { asks: Asks::Runnable, vacates: Vacates::Task, recovers, ..program(4, vec![tasks(4, 100)]) };
+        let other = Program { asks: Asks::Runnable, ..program(1, vec![serial(500)]) };
+        let mut switches = Switches::default();
+        let setup = setup(plain(4), "share=dynamic placement=base-priority admission=fifo", 1);
+        let outcome = run_with(setup, vec![(0, forks), (10 * MS, other)], &mut switches);
+        let between = switches.0.iter().filter(|&&at| at > 10 * MS && at < 100 * MS).count();
+        let response = |job: u64| outcome.jobs.iter().find(|record| record.job == job).unwrap().response();
+        (response(0), response(1), between)
+    };
+    assert_eq!(preempted(true), (190 * MS, 500 * MS, 0));
+    let (_, other, between) = preempted(false);
+    assert!(other == 500 * MS && between > 0, "it shares a processor with another task: {between}");
 }

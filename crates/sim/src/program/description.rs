@@ -231,7 +231,8 @@ pub struct Program {
     /// Lines of the working set of one thread, from which its cache debt is computed.
     pub footprint_lines: u64,
     /// Its threads, where there are more than processors, run each other's work when they would
-    /// wait for each other (Martorell et al. 2000, §3.2).
+    /// wait for each other (Martorell et al. 2000, §3.2), and a task whose processor was taken goes
+    /// on wherever the next one of the program is free (Koita et al. §2.2).
     pub recovers: bool,
     /// A change of its request ends its threads and creates new ones where processors have no
     /// owners, as with the library that Martorell et al. 2000, §6 compare with. Where processors

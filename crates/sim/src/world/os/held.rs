@@ -1,7 +1,8 @@
-//! Threads that want a processor and may not have one, because their application is stopped.
+//! Threads that want a processor and may not have one: their application is stopped, or their
+//! processor was taken from them in the middle of their work and their program keeps them aside.
 
 use super::Os;
-use super::thread::State;
+use super::thread::{NONE, State};
 use crate::Nanos;
 use numaestro_topology::PuId;
 
@@ -48,5 +49,26 @@ impl Os {
         thread.overhead += cost;
         thread.state = State::Blocked;
         self.wake(id);
+    }
+    /// An active thread loses its processor and is nowhere, until [`Self::release`] gives it one.
+    pub fn set_aside(&mut self, id: u32) {
+        let thread = self.thread(id);
+        let (state, pu) = (thread.state, thread.pu);
+        match state {
+            State::Running => _ = self.take_off(pu),
+            State::Ready => self.queues.take(&mut self.cpus, id),
+            State::New | State::Blocked | State::Held => return,
+        }
+        let thread = self.cpus.thread_mut(id);
+        (thread.state, thread.pu) = (State::Held, NONE);
+        if state == State::Running {
+            self.choose(pu);
+        }
+    }
+
+    /// Whether a thread has been set aside.
+    pub fn is_aside(&self, id: u32) -> bool {
+        let thread = self.thread(id);
+        thread.state == State::Held && thread.pu == NONE
     }
 }

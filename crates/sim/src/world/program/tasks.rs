@@ -1,5 +1,9 @@
 //! Tasks: a number of threads forked at once; the processors of the application take them first
 //! come first served. A runner is the thread that takes tasks on one processor.
+//!
+//! Where a processor is taken in the middle of a task, a program with recovery puts the task back at
+//! the head of its queue, and the next of its processors that is free goes on with it (two-level
+//! scheduling of Koita et al. §2.2). In other programs the runner shares another processor.
 
 use super::{place, team};
 use crate::program::{Asks, Phase};
@@ -29,11 +33,17 @@ pub fn start_runners(app: &mut App, host: &mut Host) {
         let floats = app.places.floats();
         // Where no application owns processors, the count says how many may run; else every
         // processor of its own may.
-        if app.tasks.left() == 0 || floats && app.tasks.running() >= count {
+        let preempted = app.team.iter().copied().find(|&id| host.os.is_aside(id));
+        if preempted.is_none() && app.tasks.left() == 0 || floats && app.tasks.running() >= count {
             break;
         }
         let Some(pu) = app.places.nth(at) else { break };
         if !floats && host.os.busy(&app.team).any(|busy| busy == pu) {
+            continue;
+        }
+        if let Some(id) = preempted {
+            app.places.scatter();
+            host.os.release(id, Some(pu), 0);
             continue;
         }
         let id = idle_thread(app, host, pu).unwrap_or_else(|| {
@@ -68,7 +78,8 @@ pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     app.tasks.end();
     let (left, running) = (app.tasks.left(), app.tasks.running());
     let surplus = app.places.floats() && running >= app.notices.count();
-    if left > 0 && !surplus && !host.os.is_outside(id) {
+    let preempted = app.team.iter().any(|&other| host.os.is_aside(other));
+    if left > 0 && !surplus && !preempted && !host.os.is_outside(id) {
         take(app, host, id);
         say_runnable(app, host);
         return false;
@@ -115,6 +126,17 @@ pub fn slide(app: &mut App, host: &mut Host) {
     }
     if outside == 0 {
         place::adopt(app, host);
+    }
+}
+
+/// Its runners that are still outside, and find no idle processor, leave in the middle of their
+/// tasks.
+pub fn set_aside(app: &mut App, host: &mut Host) {
+    slide(app, host);
+    for &id in &app.team {
+        if place::is_outside(host, id) {
+            host.os.set_aside(id);
+        }
     }
 }
 
