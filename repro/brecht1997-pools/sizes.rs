@@ -8,7 +8,8 @@ use numaestro_sim::memory::Contention;
 pub const SIZES: [u32; 5] = [1, 2, 4, 6, 12];
 /// Delays of figure 1.
 const DELAYS: [u32; 3] = [0, 8, 16];
-/// The least change of a mean response that counts as an effect where the paper prints none, percent.
+/// The least change of a mean response that counts as an effect where the paper prints none,
+/// percent.
 pub const LEAST: f64 = 1.0;
 /// Most runs, percent, in which a difference that is "not significant" may be so by the bars of the
 /// paper, and fewest in which a significant one is.
@@ -18,8 +19,8 @@ const HALF: f64 = 50.0;
 fn outcomes(lab: &Lab, parallelism: u32, size: u32, delay: u32) -> Result<Outcomes, Trouble> {
     let placement = format!("worst-fit(equal={size})");
     let usual = Streams::usual(parallelism, &placement, delay);
-    // Two jobs of two on a station leave room that comes and goes: runs differ. Every size has as many
-    // runs, so that they can be compared in pairs.
+    // Two jobs of two on a station leave room that comes and goes: runs differ. Every size has as
+    // many runs, so that they can be compared in pairs.
     let runs = if parallelism == 2 { 60 } else { usual.runs };
     Streams { runs, ..usual }.outcomes(lab)
 }
@@ -37,8 +38,8 @@ pub fn response(
     }))
 }
 
-/// Percent of the runs in which pools of `size` are significantly better than one pool, by the bars of
-/// the paper.
+/// Percent of the runs in which pools of `size` are significantly better than one pool, by the bars
+/// of the paper.
 fn significant(lab: &Lab, parallelism: u32, size: u32, delay: u32) -> Result<Estimate, Trouble> {
     let (new, old) = (outcomes(lab, parallelism, size, delay)?, outcomes(lab, parallelism, 12, delay)?);
     Ok(significantly_below(&new, &old, |_| true))

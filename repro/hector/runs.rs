@@ -105,8 +105,8 @@ impl Alone {
 #[derive(Debug, Clone, Copy)]
 pub struct Beside<'a> {
     pub kernels: &'a [Kernel],
-    /// The placement of each, in the notation of Brecht 1993, figure 1.2, with `/` for blanks and `;`
-    /// between kernels.
+    /// The placement of each, in the notation of Brecht 1993, figure 1.2, with `/` for blanks and
+    /// `;` between kernels.
     pub placements: &'a str,
     /// Buses and the ring carry so many times less than they do on Hector.
     pub slower: u64,
@@ -252,8 +252,8 @@ pub fn of_widths(widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<
     })
 }
 
-/// Percent of the runs in which `new` is significantly below `old` as the bars of Brecht 1997 show it:
-/// the 90 % intervals over the jobs of one run for which `meant` holds are disjoint.
+/// Percent of the runs in which `new` is significantly below `old` as the bars of Brecht 1997 show
+/// it: the 90 % intervals over the jobs of one run for which `meant` holds are disjoint.
 pub fn significantly_below(new: &[Outcome], old: &[Outcome], meant: impl Fn(&JobRecord) -> bool) -> Estimate {
     let bar = |outcome: &Outcome| Estimate::of(&seconds(outcome, &meant));
     let below = |(new, old): (&Outcome, &Outcome)| if bar(new).clearly_below(&bar(old)) { 100.0 } else { 0.0 };

@@ -79,7 +79,8 @@ pub(crate) struct Account {
     pub on: u32,
     /// Time when `on` changed or its processor time was last brought up to date.
     pub on_since: Nanos,
-    /// Time of its latest deallocation, nanoseconds: of the latest moment in which it lost processors.
+    /// Time of its latest deallocation, nanoseconds: of the latest moment in which it lost
+    /// processors.
     pub deallocated: Option<Nanos>,
     /// Processors that it runs on as a guest, because it has none of its own.
     pub guest_of: PuSet,

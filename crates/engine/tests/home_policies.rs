@@ -322,36 +322,6 @@ impl Host {
     }
 }
 
-/// The before-processors of an application.
-fn before(host: &Host, app: AppId) -> PuSet {
-    host.engine.view().apps.iter().find(|known| known.id == app).unwrap().held.clone()
-}
-
-#[test]
-fn before_processors_are_those_of_the_latest_deallocation() {
-    let mut host = Host::new("FR-Dist", "numa:2 core:4 pu:1", 1);
-    host.arrive();
-    let app = AppId(1);
-    let has = |host: &mut Host, ready: u32| {
-        host.jobs.get_mut(&app).unwrap().ready += ready;
-        host.tell(app);
-        host.jobs[&app].own.clone()
-    };
-    let ends = |host: &mut Host, gone: &PuSet| {
-        host.jobs.get_mut(&app).unwrap().running.subtract(gone);
-        host.tell(app);
-    };
-    let four = has(&mut host, 3);
-    let first = PuSet::from_iter(four.first());
-    ends(&mut host, &four.difference(&first));
-    assert_eq!((before(&host, app), &host.jobs[&app].own), (four.clone(), &first), "one deallocation of three");
-    // It gets one of them back and loses it: the other two were not its own at that moment.
-    let two = has(&mut host, 1);
-    assert!(two.len() == 2 && two.is_subset(&four));
-    ends(&mut host, &two.difference(&first));
-    assert_eq!(before(&host, app), two);
-}
-
 const POLICIES: [&str; 14] = [
     "FR-Dist",
     "FR-Con",

@@ -108,8 +108,8 @@ impl Observer for Switches {
 
 #[test]
 fn a_preempted_task_waits_for_the_next_free_processor() {
-    // Four tasks on four processors, with ends of 100 ms. At 10 ms another program takes one: by D3, at
-    // once, and its task goes back to the head of the queue.
+    // Four tasks on four processors, with ends of 100 ms. At 10 ms another program takes one: by
+    // D3, at once, and its task goes back to the head of the queue.
     let preempted = |recovers| {
         let forks =
             Program { asks: Asks::Runnable, vacates: Vacates::Task, recovers, ..program(4, vec![tasks(4, 100)]) };

@@ -153,8 +153,9 @@ impl Ledger {
         }
     }
 
-    /// An application is about to lose this processor. Its before-processors are the ones that it has
-    /// at its latest deallocation; those that it loses in the same moment are of one deallocation.
+    /// An application is about to lose this processor. Its before-processors are the ones that it
+    /// has at its latest deallocation; those that it loses in the same moment are of one
+    /// deallocation.
     fn keep_before_processors(&mut self, owner: Slot, pu: PuId, now: Nanos) {
         let account = &mut self.accounts[owner.index()];
         let held = &mut self.apps[owner.index()].held;

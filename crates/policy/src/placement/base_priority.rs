@@ -5,8 +5,8 @@
 //! their base priority (§2.2).
 //!
 //! **Terms**: cluster = NUMA node; free = nobody's; before-processor = one that the application had
-//! at its latest deallocation, the latest moment in which it lost processors; home = here only a name
-//! for the node of its first processor: nothing is reserved.
+//! at its latest deallocation, the latest moment in which it lost processors; home = here only a
+//! name for the node of its first processor: nothing is reserved.
 //!
 //! **Algorithm**
 //! ```text

@@ -21,8 +21,8 @@ pub enum Asks {
     /// that it does not get at once (Koita et al. §2.2).
     Runnable,
     /// One more for each thread it creates; where there is none it goes on with fewer threads and
-    /// does not ask again for this one in this phase (Brecht 1997, §3). A thread is created once; it
-    /// ends, and gives its processor back, when no later phase has work for it.
+    /// does not ask again for this one in this phase (Brecht 1997, §3). A thread is created once;
+    /// it ends, and gives its processor back, when no later phase has work for it.
     Creation,
 }
 

@@ -1,8 +1,8 @@
 //! Tasks: a number of threads forked at once; the processors of the application take them first
 //! come first served. A runner is the thread that takes tasks on one processor.
 //!
-//! Where a processor is taken in the middle of a task, a program with recovery puts the task back at
-//! the head of its queue, and the next of its processors that is free goes on with it (two-level
+//! Where a processor is taken in the middle of a task, a program with recovery puts the task back
+//! at the head of its queue, and the next of its processors that is free goes on with it (two-level
 //! scheduling of Koita et al. §2.2). In other programs the runner shares another processor.
 
 use super::{place, team};
