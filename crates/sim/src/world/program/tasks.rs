@@ -33,7 +33,7 @@ pub fn start_runners(app: &mut App, host: &mut Host) {
         let floats = app.places.floats();
         // Where no application owns processors, the count says how many may run; else every
         // processor of its own may.
-        let preempted = app.team.iter().copied().find(|&id| host.os.is_aside(id));
+        let preempted = preempted(app, host);
         if preempted.is_none() && app.tasks.left() == 0 || floats && app.tasks.running() >= count {
             break;
         }
@@ -54,6 +54,14 @@ pub fn start_runners(app: &mut App, host: &mut Host) {
         app.places.scatter();
         take(app, host, id);
     }
+}
+
+/// A runner that has lost its processor in the middle of a task.
+fn preempted(app: &App, host: &Host) -> Option<u32> {
+    if !app.program.recovers {
+        return None;
+    }
+    app.team.iter().copied().find(|&id| host.os.is_aside(id))
 }
 
 /// A thread that can take tasks on a processor: the one that is there, else the first one.
@@ -78,8 +86,7 @@ pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     app.tasks.end();
     let (left, running) = (app.tasks.left(), app.tasks.running());
     let surplus = app.places.floats() && running >= app.notices.count();
-    let preempted = app.team.iter().any(|&other| host.os.is_aside(other));
-    if left > 0 && !surplus && !preempted && !host.os.is_outside(id) {
+    if left > 0 && !surplus && preempted(app, host).is_none() && !host.os.is_outside(id) {
         take(app, host, id);
         say_runnable(app, host);
         return false;
