@@ -1,7 +1,9 @@
 //! A claim of a paper: the paper's statement, and the tolerance within which our result agrees.
 
+use crate::estimate::Estimate;
 use crate::finding::Finding;
 use crate::lab::{Lab, Trouble};
+use numaestro_sim::read::Text;
 use serde::Serialize;
 
 /// A paper whose claims are checked.
@@ -13,8 +15,33 @@ pub struct Paper {
     pub short: &'static str,
     /// Author, title, venue, year.
     pub citation: &'static str,
+    /// What was fixed before the claims were judged.
+    pub basis: Basis,
     /// The claims, in the order of the paper.
     pub claims: &'static [Claim],
+}
+
+/// The file of a paper's inputs, and what it may speak of.
+#[derive(Debug, Clone, Copy)]
+pub struct Basis {
+    /// The file's name and contents.
+    pub file: Text<'static>,
+    /// The constants that the paper's experiments ask the lab for.
+    pub constants: &'static [&'static str],
+    /// The rows that identify constants.
+    pub rows: &'static [Row],
+}
+
+/// A row of a table or figure that identifies constants of the model. A row named as a claim makes
+/// this claim an input.
+#[derive(Debug, Clone, Copy)]
+pub struct Row {
+    /// Its name: a claim's id, or a word of its own.
+    pub name: &'static str,
+    /// The measured quantity, with its unit.
+    pub quantity: &'static str,
+    /// Our value.
+    pub measure: fn(&Lab) -> Result<Estimate, Trouble>,
 }
 
 /// The kind of a finding. Neutral and negative ones count as much as positive ones.

@@ -30,6 +30,9 @@ pub struct Series {
     pub name: String,
     /// The points from left to right.
     pub points: Vec<Point>,
+    /// Whether the paper prints them; they are drawn beside ours without a line.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub printed: bool,
 }
 
 /// A figure.
@@ -43,7 +46,7 @@ pub struct Figure {
     pub y: String,
     /// The shape in which it is drawn.
     pub shape: Shape,
-    /// Our series; the paper's own points, where it prints any, are a series that says so.
+    /// Our series, and the paper's own points where it prints any.
     pub series: Vec<Series>,
     /// The paper's text on its figure.
     pub said: String,
@@ -62,11 +65,21 @@ impl Figure {
         }
     }
 
-    /// Adds a series.
+    /// Adds a series of ours.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, points: impl IntoIterator<Item = (String, Estimate)>) -> Self {
+    pub fn with(self, name: impl Into<String>, points: impl IntoIterator<Item = (String, Estimate)>) -> Self {
+        self.series(name.into(), points, false)
+    }
+
+    /// Adds the points that the paper prints.
+    #[must_use]
+    pub fn printed(self, name: impl Into<String>, points: impl IntoIterator<Item = (String, Estimate)>) -> Self {
+        self.series(name.into(), points, true)
+    }
+
+    fn series(mut self, name: String, points: impl IntoIterator<Item = (String, Estimate)>, printed: bool) -> Self {
         let points = points.into_iter().map(|(at, estimate)| Point { at, estimate }).collect();
-        self.series.push(Series { name: name.into(), points });
+        self.series.push(Series { name, points, printed });
         self
     }
 }

@@ -3,6 +3,7 @@
 //! The results do not depend on the number of workers: runs are independent, and their results
 //! stand in order of their seeds.
 
+use crate::conditions::Conditions;
 use numaestro_policy::Rejected;
 use numaestro_sim::outcome::Outcome;
 use numaestro_sim::workload::Source;
@@ -71,17 +72,29 @@ pub type Outcomes = Arc<Vec<Outcome>>;
 #[derive(Debug)]
 pub struct Lab {
     statistics: Statistics,
+    conditions: Conditions,
     known: Mutex<BTreeMap<String, Outcomes>>,
 }
 
 impl Lab {
-    /// The first seed. Every experiment uses the same ones, so that differences between experiments
-    /// are paired.
+    /// The first seed of the usual set. Every experiment uses the same seeds, so that differences
+    /// between experiments are paired.
     pub const FIRST_SEED: u64 = 1;
 
-    /// A lab that has run nothing yet.
+    /// A lab that has run nothing yet, with the usual seeds and no constants.
     pub fn new(statistics: Statistics) -> Self {
-        Self { statistics, known: Mutex::new(BTreeMap::new()) }
+        Self::under(statistics, Conditions::default())
+    }
+
+    /// A lab that has run nothing yet, under these conditions.
+    pub fn under(statistics: Statistics, conditions: Conditions) -> Self {
+        Self { statistics, conditions, known: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The value of a constant from the paper's file of inputs.
+    pub fn constant(&self, name: &str) -> Result<f64, Trouble> {
+        let missing = || Trouble::new(name, "the file of inputs has no constant of this name");
+        self.conditions.constants.get(name).ok_or_else(missing)
     }
 
     /// The amount of runs.
@@ -92,6 +105,17 @@ impl Lab {
     /// Whether the user wants only a quick look.
     pub fn is_quick(&self) -> bool {
         self.statistics == Statistics::Quick
+    }
+
+    /// The seed of the first run of every experiment.
+    pub fn first_seed(&self) -> u64 {
+        self.conditions.seeds.first()
+    }
+
+    /// Names and outcomes of the experiments that have been run, in order of names.
+    pub fn known(&self) -> Vec<(String, Outcomes)> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(name, outcomes)| (name.clone(), Arc::clone(outcomes))).collect()
     }
 
     /// Number of experiments that have been run.
@@ -126,7 +150,7 @@ impl Lab {
             .flat_map(|&experiment| (0..u64::from(self.runs(experiment.runs))).map(move |run| (experiment, run)))
             .collect();
         let outcomes: Vec<Result<Outcome, Trouble>> =
-            tasks.par_iter().map(|(experiment, run)| run_once(experiment, Self::FIRST_SEED + run, &mut ())).collect();
+            tasks.par_iter().map(|(experiment, run)| self.run_once(experiment, *run, &mut ())).collect();
         let mut by_name: BTreeMap<&str, Vec<Outcome>> = BTreeMap::new();
         for ((experiment, _), outcome) in tasks.iter().zip(outcomes) {
             by_name.entry(&experiment.name).or_default().push(outcome?);
@@ -146,23 +170,32 @@ impl Lab {
             .into_par_iter()
             .map(|run| {
                 let mut observer = make();
-                let outcome = run_once(experiment, Self::FIRST_SEED + run, &mut observer)?;
+                let outcome = self.run_once(experiment, run, &mut observer)?;
                 Ok((observer, outcome))
             })
             .collect()
     }
-}
 
-fn run_once(experiment: &Experiment, seed: u64, observer: &mut dyn Observer) -> Result<Outcome, Trouble> {
-    let setup = Setup { seed, ..experiment.setup.clone() };
-    let mut world = World::new(setup, (experiment.source)(seed)).map_err(|no| Trouble::rejected(experiment, no))?;
-    Ok(world.run(observer))
+    /// Run number `run` of an experiment, changed by the perturbation.
+    fn run_once(&self, experiment: &Experiment, run: u64, observer: &mut dyn Observer) -> Result<Outcome, Trouble> {
+        let seed = self.conditions.seeds.first() + run;
+        let mut setup = Setup { seed, ..experiment.setup.clone() };
+        let mut source = (experiment.source)(seed);
+        if let Some(perturbation) = self.conditions.perturbation {
+            perturbation.change_setup(&mut setup);
+            source = perturbation.change_source(source);
+        }
+        let mut world = World::new(setup, source).map_err(|no| Trouble::rejected(experiment, no))?;
+        Ok(world.run(observer))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conditions::Seeds;
     use crate::hector::{Alone, Kernel};
+    use crate::perturbation::Perturbation;
 
     const SPREAD: &str = "----/---3/--42/---1";
 
@@ -189,6 +222,28 @@ mod tests {
         let one = with(1);
         assert_eq!(one, with(3));
         assert!(one.windows(2).any(|pair| pair[0] != pair[1]), "seeds differ");
+    }
+
+    #[test]
+    fn other_seeds_and_a_perturbation_give_other_runs() {
+        let experiment = Alone::new(Kernel::Mm, SPREAD, 16).experiment().unwrap();
+        let ends = |conditions| {
+            let outcomes = Lab::under(Statistics::Quick, conditions).outcomes(&experiment).unwrap();
+            outcomes.iter().map(|outcome| outcome.end).collect::<Vec<_>>()
+        };
+        let usual = ends(Conditions::default());
+        let others = ends(Conditions { seeds: Seeds::set(1), ..Conditions::default() });
+        assert!(usual.iter().all(|end| !others.contains(end)), "no seed in common");
+        let near = ends(Conditions { perturbation: Some(Perturbation::EqualLatencies), ..Conditions::default() });
+        assert!(near.iter().zip(&usual).all(|(near, usual)| near < usual), "nothing is far");
+    }
+
+    #[test]
+    fn constants_are_known_by_name() {
+        let constants = [("hits".to_owned(), 0.5)].into_iter().collect();
+        let lab = Lab::under(Statistics::Quick, Conditions { constants, ..Conditions::default() });
+        assert_eq!(lab.constant("hits"), Ok(0.5));
+        assert!(lab.constant("hit").unwrap_err().to_string().contains("hit"));
     }
 
     #[test]

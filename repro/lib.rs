@@ -9,10 +9,18 @@
 //! paper's `claims.rs`.
 
 pub mod claim;
+pub mod comparison;
+pub mod conditions;
+pub mod draws;
 pub mod estimate;
 pub mod figure;
 pub mod finding;
+pub mod inputs;
 pub mod lab;
+pub mod perturbation;
+pub mod study;
+pub mod tally;
+pub mod trials;
 
 #[path = "antonopoulos2004-bandwidth/claims.rs"]
 pub mod antonopoulos2004_bandwidth;
@@ -27,11 +35,17 @@ pub mod martorell2000_nanos;
 
 mod hector;
 
-pub use claim::{Claim, Kind, Paper};
+pub use claim::{Basis, Claim, Kind, Paper, Row};
+pub use comparison::{Comparison, Pair};
+pub use conditions::{Conditions, Constants, Seeds};
 pub use estimate::{Estimate, improvement, ratio};
 pub use figure::{Figure, Shape};
 pub use finding::{Finding, Judge, Status};
 pub use lab::{Experiment, Lab, Outcomes, Statistics, Trouble};
+pub use perturbation::Perturbation;
+pub use study::{Stage, Study};
+pub use tally::Tally;
+pub use trials::{Answer, Trials};
 
 /// Every paper there is.
 pub const PAPERS: [&Paper; 5] = [

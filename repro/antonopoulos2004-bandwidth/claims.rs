@@ -9,13 +9,19 @@ mod sensitivity;
 mod table;
 mod workloads;
 
-use crate::{Claim, Kind, Paper};
+use crate::{Basis, Claim, Kind, Paper};
+use numaestro_sim::read::Text;
 
 /// Four processors on one bus; workloads of table 1.
 pub const PAPER: Paper = Paper {
     key: "antonopoulos2004-bandwidth",
     short: "A",
     citation: "C. D. Antonopoulos, D. S. Nikolopoulos, T. S. Papatheodorou: Realistic Workload Scheduling Policies for Taming the Memory Bandwidth Bottleneck of SMPs. HiPC 2004",
+    basis: Basis {
+        file: Text::new("repro/antonopoulos2004-bandwidth/inputs.toml", include_str!("inputs.toml")),
+        constants: &[],
+        rows: &[],
+    },
     claims: &CLAIMS,
 };
 

@@ -186,7 +186,7 @@ fn busy(outcome: &Outcome) -> f64 {
 /// One demand.
 #[allow(clippy::needless_pass_by_value)] // Texts and numbers alike, without a `&` at every call.
 pub fn demand(what: impl Into<String>, paper: &str, ours: impl ToString, holds: bool) -> Demand {
-    Demand { what: what.into(), paper: paper.to_owned(), ours: ours.to_string(), holds }
+    Demand::new(what, paper, ours, holds)
 }
 
 /// Demands all of these with the rates as assumed, and in two thirds of all combinations of rates.

@@ -1,7 +1,7 @@
 //! The isolation of jobs: Worst-Fit by jobs, and the effect of pools on the ring.
 
 use crate::hector::{Kernel, STATIONS, Snapshots, Streams, of_widths, per_run, snapshots};
-use crate::{Estimate, Finding, Judge, Lab, Status, Trouble, ratio};
+use crate::{Estimate, Finding, Judge, Lab, Pair, Status, Trouble, ratio};
 use numaestro_sim::memory::Contention;
 
 /// B97-WFjobs.
@@ -10,24 +10,22 @@ pub fn by_jobs(lab: &Lab) -> Result<Finding, Trouble> {
     let response = |placement| -> Result<Vec<f64>, Trouble> {
         Ok(per_run(&Streams::usual(4, placement, 16).outcomes(lab)?, |_| true))
     };
-    let same = ratio(&response("worst-fit-jobs(equal=4)")?, &response("worst-fit(equal=4)")?);
-    judge.value("R(by jobs)/R(by processors)", "", same);
-    judge.demand("within 3 %", "similarly", same, (same.mean - 1.0).abs() <= 0.03);
+    let [jobs, processors, first] =
+        ["worst-fit-jobs(equal=4)", "worst-fit(equal=4)", "first-fit(equal=4)"].map(response);
+    let (jobs, processors, first) = (jobs?, processors?, first?);
+    judge.value("R(by jobs)/R(by processors)", "", ratio(&jobs, &processors));
+    let control = ("First-Fit and Worst-Fit", Pair::new(&first, &processors));
+    judge.alike("within 3 %", "similarly", Pair::new(&jobs, &processors), 3.0, control);
     let (jobs, processors) = (mixed(lab, "worst-fit-jobs(equal=4)")?, mixed(lab, "worst-fit(equal=4)")?);
-    judge.value("pairs of jobs on a station, by jobs", "", jobs).value("by processors", "", processors);
-    let holds = jobs.mean <= processors.mean;
-    judge.demand(
-        "unequal widths: by jobs isolates as well",
-        "expected",
-        format!("{jobs} and {processors} pairs"),
-        holds,
-    );
+    judge.value("pairs of jobs on a station, by jobs", "", Estimate::of(&jobs));
+    judge.value("by processors", "", Estimate::of(&processors));
+    judge.less("unequal widths: fewer pairs by jobs, by 1 %", "expected", Pair::new(&jobs, &processors), 1.0);
     Ok(judge.verdict(""))
 }
 
 /// Mean number of pairs of jobs that are on the same station, with streams of jobs of three
-/// processes and of one side by side.
-fn mixed(lab: &Lab, placement: &str) -> Result<Estimate, Trouble> {
+/// processes and of one side by side, in each run.
+fn mixed(lab: &Lab, placement: &str) -> Result<Vec<f64>, Trouble> {
     let experiment = of_widths(&[3, 3, 1, 1, 1], &[Kernel::Hough, Kernel::Mm, Kernel::Pde], placement)?;
     let mut means = Vec::new();
     for run in snapshots(lab, &experiment, 500_000_000)? {
@@ -38,7 +36,7 @@ fn mixed(lab: &Lab, placement: &str) -> Result<Estimate, Trouble> {
         }
         means.push(pairs as f64 / run.taken.len().max(1) as f64);
     }
-    Ok(Estimate::of(&means))
+    Ok(means)
 }
 
 /// B97-cont.

@@ -16,8 +16,7 @@ pub fn speedups(lab: &Lab) -> Result<Finding, Trouble> {
         let speedup = ratio(&one, &four);
         let printed = kernel.speedup_printed();
         judge.value(format!("S(4) {}", kernel.name()), "", speedup);
-        let near = (speedup.mean / printed - 1.0).abs() <= 0.05;
-        judge.demand(format!("S(4) of {} within 5 %", kernel.name()), printed.to_string(), speedup, near);
+        judge.near(format!("S(4) of {} within 5 %", kernel.name()), printed, speedup, 0.05 * printed);
     }
     Ok(judge.fitted(
         "S(4) sets the serial share of every kernel but MM",

@@ -90,6 +90,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numaestro_sim::program::{PagePlace, Part, Work};
 
     #[test]
     fn every_file_is_its_kernel() {
@@ -97,6 +98,41 @@ mod tests {
             let program = kernel.program(8).unwrap();
             assert_eq!(program.name, kernel.name());
             assert_eq!(program.processors, 8);
+        }
+    }
+
+    fn phases(kernel: Kernel) -> (Arc<Program>, Vec<Phase>) {
+        let program = kernel.program(4).unwrap();
+        let Body::Phases(phases) = &program.body else { panic!("{} has no phases", kernel.name()) };
+        let phases = phases.clone();
+        (program, phases)
+    }
+
+    #[test]
+    fn processes_do_the_same_work_on_subsets_of_their_own() {
+        // Brecht 1993, §7.4: nothing is handed out.
+        for kernel in Kernel::ALL {
+            let divided = |phase: &Phase| match phase {
+                Phase::Parallel { work: Work::Divided(..), .. } => true,
+                Phase::Serial { .. } => false,
+                other => panic!("{}: {other:?}", kernel.name()),
+            };
+            assert_eq!(phases(kernel).1.iter().filter(|phase| divided(phase)).count(), 1, "{}", kernel.name());
+        }
+    }
+
+    #[test]
+    fn every_kernel_refers_to_data_of_its_parent() {
+        // Brecht 1993, §7.4: "a few variables" at least.
+        for kernel in Kernel::ALL {
+            let (program, phases) = phases(kernel);
+            let to_parent = phases.iter().any(|phase| match phase {
+                Phase::Parallel { refs, .. } => refs.iter().any(|refs| {
+                    refs.part == Part::Master && program.data[refs.data].place == PagePlace::Master && refs.per_us > 0.0
+                }),
+                _ => false,
+            });
+            assert!(to_parent, "{}", kernel.name());
         }
     }
 }

@@ -9,7 +9,7 @@ mod runs;
 
 pub use figures::{Placed, Snapshots, snapshots};
 pub use kernels::Kernel;
-pub use runs::{Alone, Streams, of_widths, per_run, side_by_side};
+pub use runs::{Alone, Beside, Streams, of_widths, per_run, significantly_below};
 
 /// Stations 1 to 3, as the papers number them; station 0 is the system's.
 pub const STATIONS: std::ops::Range<u32> = 1..4;

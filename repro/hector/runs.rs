@@ -1,6 +1,7 @@
 //! Runs on Hector: one kernel alone on given processors, and streams of kernels under a policy.
 
 use super::{Kernel, STATION};
+use crate::estimate::Estimate;
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
 use numaestro_engine::Settings;
 use numaestro_sim::dist::Dist;
@@ -66,11 +67,6 @@ impl Alone {
         Self { kernel, processes: 4, placement, delay, contention: Contention::None, channels: &[] }
     }
 
-    /// The same run, with queueing on buses and the ring.
-    pub const fn queueing(self) -> Self {
-        Self { contention: Contention::Amva, channels: BUSES_AND_RING, ..self }
-    }
-
     /// The run as an experiment of the lab.
     pub fn experiment(self) -> Result<Experiment, Trouble> {
         let Self { kernel, processes, placement, delay, contention, channels } = self;
@@ -104,27 +100,52 @@ impl Alone {
     }
 }
 
-/// Three kernels at once, once each, on stations 1, 2 and 3; queueing on buses and the ring.
-pub fn side_by_side(kernels: [Kernel; 3]) -> Result<Experiment, Trouble> {
-    const APART: &str = "fixed(at=----/1234/----/----;----/----/1234/----;----/----/----/1234)";
-    let policy = format!("share=demand placement={APART} admission=fifo");
-    let mut plans = Vec::new();
-    for kernel in kernels {
-        let none = Dist::Constant(0.0);
-        plans.push(StreamPlan {
-            programs: vec![kernel.program(STATION)?],
-            repetitions: Some(1),
-            start: none.clone(),
-            gap: none,
-        });
+/// Kernels that run once each at the same time, on given processors, with queueing on buses and the
+/// ring.
+#[derive(Debug, Clone, Copy)]
+pub struct Beside<'a> {
+    pub kernels: &'a [Kernel],
+    /// The placement of each, in the notation of Brecht 1993, figure 1.2, with `/` for blanks and
+    /// `;` between kernels.
+    pub placements: &'a str,
+    /// Buses and the ring carry so many times less than they do on Hector.
+    pub slower: u64,
+}
+
+impl Beside<'_> {
+    /// The run as an experiment of the lab.
+    pub fn experiment(&self) -> Result<Experiment, Trouble> {
+        let policy = format!("share=demand placement=fixed(at={}) admission=fifo", self.placements);
+        let mut plans = Vec::new();
+        for kernel in self.kernels {
+            let none = Dist::Constant(0.0);
+            plans.push(StreamPlan {
+                programs: vec![kernel.program(STATION)?],
+                repetitions: Some(1),
+                start: none.clone(),
+                gap: none,
+            });
+        }
+        let make =
+            move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Given, seed)) };
+        let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name()).collect();
+        let mut setup = setup(&policy, 0, Contention::Amva, BUSES_AND_RING)?;
+        for channel in &mut Arc::make_mut(&mut setup.model).channels {
+            channel.per_ms = (channel.per_ms / self.slower).max(1);
+        }
+        Ok(Experiment {
+            name: format!("{} at once at {}, channels 1/{}", names.join(", "), self.placements, self.slower),
+            setup,
+            source: Arc::new(make),
+            runs: RUNS_ALONE,
+        })
     }
-    let make = move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Given, seed)) };
-    Ok(Experiment {
-        name: format!("{} side by side", kernels.map(Kernel::name).join(", ")),
-        setup: setup(&policy, 0, Contention::Amva, BUSES_AND_RING)?,
-        source: Arc::new(make),
-        runs: RUNS_ALONE,
-    })
+
+    /// Seconds of one of the kernels in each run.
+    pub fn seconds(&self, lab: &Lab, kernel: Kernel) -> Result<Vec<f64>, Trouble> {
+        let outcomes = lab.outcomes(&self.experiment()?)?;
+        Ok(per_run(&outcomes, |job| *job.program == *kernel.name()))
+    }
 }
 
 /// Streams of kernels, one after the other, side by side (Brecht 1997, §5.2).
@@ -231,13 +252,26 @@ pub fn of_widths(widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<
     })
 }
 
+/// Percent of the runs in which `new` is significantly below `old` as the bars of Brecht 1997 show
+/// it: the 90 % intervals over the jobs of one run for which `meant` holds are disjoint.
+pub fn significantly_below(new: &[Outcome], old: &[Outcome], meant: impl Fn(&JobRecord) -> bool) -> Estimate {
+    let bar = |outcome: &Outcome| Estimate::of(&seconds(outcome, &meant));
+    let below = |(new, old): (&Outcome, &Outcome)| if bar(new).clearly_below(&bar(old)) { 100.0 } else { 0.0 };
+    Estimate::of(&new.iter().zip(old).map(below).collect::<Vec<f64>>())
+}
+
 /// Mean response of the jobs for which `meant` holds, in seconds: one value for each run.
 pub fn per_run(outcomes: &[Outcome], meant: impl Fn(&JobRecord) -> bool) -> Vec<f64> {
     outcomes.iter().map(|outcome| mean_seconds(outcome, &meant)).collect()
 }
 
+/// Response of each job for which `meant` holds, in seconds.
+fn seconds(outcome: &Outcome, meant: &impl Fn(&JobRecord) -> bool) -> Vec<f64> {
+    outcome.jobs.iter().filter(|job| meant(job)).map(|job| job.response() as f64 / 1e9).collect()
+}
+
 /// Mean response of the jobs for which `meant` holds, in seconds.
 pub fn mean_seconds(outcome: &Outcome, meant: &impl Fn(&JobRecord) -> bool) -> f64 {
-    let times: Vec<f64> = outcome.jobs.iter().filter(|job| meant(job)).map(|job| job.response() as f64 / 1e9).collect();
+    let times = seconds(outcome, meant);
     times.iter().sum::<f64>() / times.len().max(1) as f64
 }

@@ -8,7 +8,8 @@ mod mechanisms;
 mod runs;
 mod searches;
 
-use crate::{Claim, Kind, Paper};
+use crate::{Basis, Claim, Kind, Paper};
+use numaestro_sim::read::Text;
 
 /// On an SGI Origin2000 with 64 processors: NAS and `SPEC95fp` under the native library and under
 /// the policies of the NANOS CPU manager.
@@ -17,6 +18,11 @@ pub const PAPER: Paper = Paper {
     short: "N",
     citation: "X. Martorell, J. Corbalán, D. S. Nikolopoulos, N. Navarro, E. D. Polychronopoulos, T. S. Papatheodorou, J. Labarta: \
                A Tool to Schedule Parallel Applications on Multiprocessors: The NANOS CPU Manager, JSSPP (LNCS 1911), Cancun 2000",
+    basis: Basis {
+        file: Text::new("repro/martorell2000-nanos/inputs.toml", include_str!("inputs.toml")),
+        constants: &[],
+        rows: &[],
+    },
     claims: &CLAIMS,
 };
 

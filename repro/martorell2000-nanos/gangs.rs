@@ -183,7 +183,7 @@ fn no_winner_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
             .map(|(stream, row)| (row.0.to_owned(), Estimate::of(&of_stream(&columns[column], stream))));
         figure = figure.with(name, bars);
         let paper = ROWS.map(|row| (row.0.to_owned(), Estimate::exact(row.1[column])));
-        figure = figure.with(format!("{name}, paper"), paper);
+        figure = figure.printed(format!("{name}, paper"), paper);
     }
     judge.figure(figure);
     Ok(judge)

@@ -79,6 +79,9 @@ pub(crate) struct Account {
     pub on: u32,
     /// Time when `on` changed or its processor time was last brought up to date.
     pub on_since: Nanos,
+    /// Time of its latest deallocation, nanoseconds: of the latest moment in which it lost
+    /// processors.
+    pub deallocated: Option<Nanos>,
     /// Processors that it runs on as a guest, because it has none of its own.
     pub guest_of: PuSet,
     pub sent: Sent,
@@ -120,6 +123,7 @@ impl Account {
             leaving,
             on: 0,
             on_since: 0,
+            deallocated: None,
             guest_of,
             sent: Sent { epoch: 0, count: 0, pus, shared: false, lent: false, adopted: 0, pages: PageHome::FirstTouch },
             dirty: false,

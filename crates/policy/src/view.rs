@@ -139,8 +139,8 @@ pub struct App {
     pub own: PuSet,
     /// Number of `own`.
     pub allocation: u32,
-    /// Before-processors: processors that were taken from it at some time and that it has not had
-    /// since.
+    /// Before-processors: the processors that it had at its latest deallocation, whoever has them
+    /// now. Those that it kept then are among them.
     pub held: PuSet,
     /// Its home, for policies that give one.
     pub home: Option<NumaNodeId>,

@@ -105,7 +105,6 @@ impl Ledger {
         let entry = &mut self.pus[pu.index()];
         self.unmanaged -= u32::from(entry.state == PuState::Unmanaged);
         (entry.owner, entry.state, entry.since_ns, entry.idle) = (Some(slot), PuState::Owned, now, false);
-        self.apps[slot.index()].held.remove(pu);
         self.account_for(slot, now);
         let account = &mut self.accounts[slot.index()];
         account.owned.insert(pu);
@@ -140,7 +139,7 @@ impl Ledger {
         (entry.state, entry.since_ns, entry.idle) = (PuState::Free, now, false);
         entry.last = Some(Former { slot: owner, app: self.apps[owner.index()].id });
         let next = entry.next;
-        self.apps[owner.index()].held.insert(pu);
+        self.keep_before_processors(owner, pu, now);
         self.account_for(owner, now);
         let account = &mut self.accounts[owner.index()];
         account.owned.remove(pu);
@@ -152,6 +151,19 @@ impl Ledger {
         if let Some(slot) = next {
             self.take(pu, slot, now);
         }
+    }
+
+    /// An application is about to lose this processor. Its before-processors are the ones that it
+    /// has at its latest deallocation; those that it loses in the same moment are of one
+    /// deallocation.
+    fn keep_before_processors(&mut self, owner: Slot, pu: PuId, now: Nanos) {
+        let account = &mut self.accounts[owner.index()];
+        let held = &mut self.apps[owner.index()].held;
+        if account.deallocated.replace(now) != Some(now) {
+            held.clone_from(&account.owned);
+            held.or_with(&account.leaving);
+        }
+        held.insert(pu);
     }
 
     /// An application with no processor to leave has no grace time either.

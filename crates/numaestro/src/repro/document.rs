@@ -1,8 +1,10 @@
 //! Writes the findings as JSON. The same findings give the same bytes: no times, no host.
 
 use super::choose::Chosen;
-use super::run::Judged;
+use super::judged::{Judged, tally};
 use anyhow::Context;
+use numaestro_repro::study::Extent;
+use numaestro_repro::trials::{Sensitivity, Trials};
 use numaestro_repro::{Kind, Lab, Statistics, claims as every_claim};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -35,13 +37,19 @@ struct Row<'a> {
     command: String,
     #[serde(flatten)]
     finding: &'a numaestro_repro::Finding,
+    /// The least margin at the centre.
+    margin: f64,
+    /// Points at which it holds, and admissible points in all.
+    points: (usize, usize),
+    sensitivity: Vec<Sensitivity>,
+    trials: &'a Trials,
 }
 
 /// Claims with findings.
-pub fn findings(judged: &[Judged], statistics: Statistics) -> Value {
+pub fn findings(judged: &[Judged], extent: Extent) -> Value {
     let rows: Vec<Row<'_>> = judged
         .iter()
-        .map(|((paper, claim), finding)| Row {
+        .map(|Judged { chosen: (paper, claim), finding, trials }| Row {
             id: claim.id,
             paper: paper.key,
             kind: claim.kind,
@@ -50,18 +58,20 @@ pub fn findings(judged: &[Judged], statistics: Statistics) -> Value {
             tolerance: claim.tolerance,
             command: claim.command(),
             finding,
+            margin: finding.margin(),
+            points: trials.share(),
+            sensitivity: trials.sensitivity(),
+            trials,
         })
         .collect();
-    let count = |word: &str| judged.iter().filter(|(_, finding)| finding.status.word() == word).count();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "statistics": if statistics == Statistics::Full { "full" } else { "quick" },
+        "statistics": if extent.statistics == Statistics::Full { "full" } else { "quick" },
         "first_seed": Lab::FIRST_SEED,
+        "seed_sets": extent.seed_sets,
+        "candidates": extent.candidates,
         "claims_in_all": every_claim().count(),
-        "summary": {
-            "reproduced": count("reproduced"), "not_reproduced": count("not reproduced"),
-            "not_applicable": count("not applicable"), "fitted": count("fitted"),
-        },
+        "summary": tally(judged),
         "claims": rows,
     })
 }

@@ -2,9 +2,11 @@
 //! anywhere.
 
 use super::drawing;
-use super::run::Judged;
-use super::table::{summary, unit};
-use numaestro_repro::{Finding, Statistics, Status};
+use super::judged::{Judged, tally, trials};
+use super::table::value;
+use numaestro_repro::inputs::Origin;
+use numaestro_repro::study::Extent;
+use numaestro_repro::{Finding, Statistics, Status, Study};
 use std::fmt::Write;
 
 const STYLE: &str = "\
@@ -12,25 +14,40 @@ const STYLE: &str = "\
 body{font:16px/1.45 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}\
 h2{margin-top:2.5rem;border-bottom:2px solid var(--line)}section{margin:1.6rem 0;padding-top:.6rem;border-top:1px solid var(--line)}\
 h3{margin:.2rem 0}.status{font-size:.8rem;border:1px solid;border-radius:.6rem;padding:.1rem .5rem;margin-left:.5rem}\
-.reproduced{color:var(--good)}.not-reproduced{color:var(--bad)}.fitted{color:var(--warn)}.not-applicable{color:var(--dim)}\
+.reproduced{color:var(--good)}.not-reproduced{color:var(--bad)}.fitted,.no-power,.fragile{color:var(--warn)}.not-applicable,.input,.identity,.duplicate{color:var(--dim)}\
 dl{display:grid;grid-template-columns:7rem 1fr;gap:.15rem .8rem;margin:.5rem 0}dt{color:var(--dim)}dd{margin:0}\
 table{border-collapse:collapse;font-size:.9rem}td,th{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top;\
-border-bottom:1px solid var(--line)}.scroll{overflow-x:auto}figure{margin:1rem 0}svg{max-width:100%;height:auto;background:#fff}\
+border-bottom:1px solid var(--line)}.scroll{overflow-x:auto}figure{margin:1rem 0}svg{max-width:100%;height:auto}svg text{fill:currentColor}\
 figcaption{font-size:.9rem;color:var(--dim)}@media(max-width:40rem){dl{grid-template-columns:1fr}}";
 
 /// The page.
-pub fn page(judged: &[Judged], statistics: Statistics) -> String {
+pub fn page(judged: &[Judged], studies: &[Study], extent: Extent) -> String {
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\"><title>The papers' claims</title><style>{STYLE}</style></head><body>\n\
-         <h1>The papers' claims</h1>\n<p>{}</p>\n<p>{} statistics; intervals are 90 %.</p>\n",
-        escape(&summary(judged)),
-        if statistics == Statistics::Full { "Full" } else { "Quick" },
+         <h1>The papers' claims</h1>\n<p>{}</p>\n<p>{} statistics; intervals are 90 %. Seeds: from 1 on, as many as each value has runs; {} further sets; {} \
+         candidates for points of the admissible constants. \
+         Hollow markers are the papers' own points.</p>\n",
+        escape(&tally(judged).to_string()),
+        if extent.statistics == Statistics::Full { "Full" } else { "Quick" },
+        extent.seed_sets,
+        extent.candidates,
     );
     let mut before = "";
-    for ((paper, claim), finding) in judged {
+    for one in judged {
+        let Judged { chosen: (paper, claim), finding, .. } = one;
         if before != paper.key {
-            let _ = writeln!(text, "<h2>{}</h2>\n<p>{}</p>", escape(paper.key), escape(paper.citation));
+            let of_paper = judged.iter().filter(|one| one.chosen.0.key == paper.key);
+            let _ = writeln!(
+                text,
+                "<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n<p>{2}</p>",
+                escape(paper.key),
+                escape(paper.citation),
+                tally(of_paper),
+            );
+            if let Some(study) = studies.iter().find(|study| study.paper().key == paper.key) {
+                inputs(&mut text, study);
+            }
             before = paper.key;
         }
         let word = finding.status.word();
@@ -52,6 +69,9 @@ pub fn page(judged: &[Judged], statistics: Statistics) -> String {
                 let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escape(what));
             }
         }
+        for (name, what) in trials(one) {
+            let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escape(&what));
+        }
         let _ = writeln!(text, "<dt>ours</dt><dd>{}</dd></dl>", escape(&values(finding)));
         evidence(&mut text, finding);
         figure(&mut text, finding);
@@ -61,17 +81,42 @@ pub fn page(judged: &[Judged], statistics: Statistics) -> String {
     text
 }
 
+/// The constants that were fixed before the claims were judged.
+fn inputs(text: &mut String, study: &Study) {
+    if study.inputs().constants().is_empty() {
+        text.push_str("<p>No constants are declared yet, so claims are judged at one point only.</p>\n");
+        return;
+    }
+    text.push_str("<div class=\"scroll\"><table><tr><th>constant<th>value<th>range<th>from</tr>\n");
+    for constant in study.inputs().constants() {
+        let (low, high) = constant.range;
+        let range = if low < high { format!("{low} to {high}") } else { String::new() };
+        let from = match &constant.origin {
+            Origin::Document(source) => source.clone(),
+            Origin::Rows { rows, rule } => format!("identified by {}: {rule}", rows.join(", ")),
+            Origin::Range(why) => format!("not printed: {why}"),
+        };
+        let _ = writeln!(
+            text,
+            "<tr><td>{}<td>{} {}<td>{range}<td>{}</tr>",
+            escape(&constant.name),
+            constant.value,
+            escape(&constant.unit),
+            escape(&from),
+        );
+    }
+    text.push_str("</table></div>\n");
+}
+
 fn values(finding: &Finding) -> String {
-    let all: Vec<String> =
-        finding.ours.iter().map(|value| format!("{} {}{}", value.name, value.estimate, unit(value.unit))).collect();
-    all.join(", ")
+    finding.ours.iter().map(value).collect::<Vec<_>>().join(", ")
 }
 
 fn evidence(text: &mut String, finding: &Finding) {
     if finding.evidence.is_empty() {
         return;
     }
-    text.push_str("<div class=\"scroll\"><table><tr><th>what must hold<th>paper<th>ours<th></tr>\n");
+    text.push_str("<div class=\"scroll\"><table><tr><th>what must hold<th>paper<th>ours<th>residual<th></tr>\n");
     for demand in &finding.evidence {
         let (class, word) = match (&finding.status, demand.holds) {
             (_, false) => ("not-reproduced", "missed"),
@@ -80,10 +125,11 @@ fn evidence(text: &mut String, finding: &Finding) {
         };
         let _ = writeln!(
             text,
-            "<tr><td>{}<td>{}<td>{}<td class=\"{class}\">{word}</tr>",
+            "<tr><td>{}<td>{}<td>{}<td>{}<td class=\"{class}\">{word}</tr>",
             escape(&demand.what),
             escape(&demand.paper),
             escape(&demand.ours),
+            demand.residual.map_or_else(String::new, |residual| format!("{residual:+.2}")),
         );
     }
     text.push_str("</table></div>\n");

@@ -1,7 +1,8 @@
 //! Writes the findings as a table for terminals.
 
-use super::run::Judged;
+use super::judged::{Judged, tally, trials};
 use crate::say::{Tone, paint};
+use numaestro_repro::finding::Value;
 use numaestro_repro::{Finding, Status};
 use std::fmt::Write;
 
@@ -13,7 +14,8 @@ const INDENT: usize = 17;
 pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
     let mut text = String::new();
     let mut before = "";
-    for ((paper, claim), finding) in judged {
+    for one in judged {
+        let Judged { chosen: (paper, claim), finding, .. } = one;
         if before != paper.key {
             let gap = if before.is_empty() { "" } else { "\n" };
             let _ = writeln!(text, "{gap}{}", paint(paper.key, Tone::Strong, colours));
@@ -29,50 +31,36 @@ pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
         line("paper", claim.reported);
         line("demanded", claim.tolerance);
         line("because", finding.status.reason());
+        for (word, what) in trials(one) {
+            line(word, &what);
+        }
         if evidence {
             for demand in &finding.evidence {
                 let word = if demand.holds { "holds" } else { "missed" };
                 let paper = if demand.paper.is_empty() { String::new() } else { format!(" (paper: {})", demand.paper) };
-                line(word, &format!("{}: {}{paper}", demand.what, demand.ours));
+                let off = demand.residual.map_or_else(String::new, |residual| format!(", off by {residual:+.2}"));
+                line(word, &format!("{}: {}{off}{paper}", demand.what, demand.ours));
             }
         }
     }
-    let _ = writeln!(text, "\n{}", summary(judged));
+    let _ = writeln!(text, "\n{}", tally(judged));
     text
-}
-
-/// `31 reproduced, 3 not reproduced, ... of 37 claims`
-pub fn summary(judged: &[Judged]) -> String {
-    let mut counts = [0; 4];
-    for (_, finding) in judged {
-        counts[match finding.status {
-            Status::Reproduced => 0,
-            Status::NotReproduced(_) => 1,
-            Status::NotApplicable(_) => 2,
-            Status::Fitted(_) => 3,
-        }] += 1;
-    }
-    let [reproduced, missed, inapplicable, fitted] = counts;
-    format!(
-        "{reproduced} reproduced, {missed} not reproduced, {inapplicable} not applicable, {fitted} fitted (used for \
-         calibration, do not count) of {} claims",
-        judged.len()
-    )
 }
 
 /// The most telling values: `I(MM) 50.3 ±0.1 %`.
 pub fn ours(finding: &Finding) -> String {
-    let shown: Vec<String> = finding
-        .ours
-        .iter()
-        .take(3)
-        .map(|value| format!("{} {}{}", value.name, value.estimate, unit(value.unit)))
-        .collect();
+    let shown: Vec<String> = finding.ours.iter().take(3).map(value).collect();
     shown.join(", ")
 }
 
+/// A value with its name and unit; `≥` where it is a lower bound.
+pub fn value(value: &Value) -> String {
+    let bound = if value.censored { "≥ " } else { "" };
+    format!("{} {bound}{}{}", value.name, value.estimate, unit(value.unit))
+}
+
 /// A unit behind a number.
-pub fn unit(unit: &str) -> String {
+fn unit(unit: &str) -> String {
     if unit.is_empty() { String::new() } else { format!(" {unit}") }
 }
 
@@ -80,8 +68,8 @@ fn tone(status: &Status) -> Tone {
     match status {
         Status::Reproduced => Tone::Good,
         Status::NotReproduced(_) => Tone::Bad,
-        Status::NotApplicable(_) => Tone::Dim,
-        Status::Fitted(_) => Tone::Warn,
+        Status::NoPower(_) | Status::Fragile(_) | Status::Fitted(_) => Tone::Warn,
+        Status::NotApplicable(_) | Status::Input(_) | Status::Identity(_) | Status::Duplicate(_) => Tone::Dim,
     }
 }
 

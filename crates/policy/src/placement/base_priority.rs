@@ -4,8 +4,9 @@
 //! **Source**: the cluster-free schemes (release, hold, partial hold) of Koita et al. §2.2.1 with
 //! their base priority (§2.2).
 //!
-//! **Terms**: cluster = NUMA node; free = nobody's; before-processor = one that the application has
-//! had; home = here only a name for the node of its first processor: nothing is reserved.
+//! **Terms**: cluster = NUMA node; free = nobody's; before-processor = one that the application had
+//! at its latest deallocation, the latest moment in which it lost processors; home = here only a
+//! name for the node of its first processor: nothing is reserved.
 //!
 //! **Algorithm**
 //! ```text

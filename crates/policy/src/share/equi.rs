@@ -18,8 +18,9 @@
 //! ```
 //!
 //! **Differs from the paper**: weights, minimum, maximum and request bound the share; recomputed
-//! when a request changes. With `by=max` the shares are those of the paper's time: they change when
-//! applications arrive and depart, not when requests change.
+//! when a request changes. With `by=max` shares change when applications arrive and depart, not
+//! when requests change, and processors above a request stay free until then. The paper only names
+//! EQUI, and says nothing of either.
 //!
 //! **Use when** nothing is known of the applications. **Avoid when** requests tell how much they
 //! really gain: `dss`.

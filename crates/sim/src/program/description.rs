@@ -21,8 +21,8 @@ pub enum Asks {
     /// that it does not get at once (Koita et al. §2.2).
     Runnable,
     /// One more for each thread it creates; where there is none it goes on with fewer threads and
-    /// does not ask again for this one (Brecht 1997, §3). The end of a thread gives its processor
-    /// back.
+    /// does not ask again for this one in this phase (Brecht 1997, §3). A thread is created once;
+    /// it ends, and gives its processor back, when no later phase has work for it.
     Creation,
 }
 
@@ -226,12 +226,13 @@ pub struct Program {
     pub asks: Asks,
     /// The time at which it leaves processors.
     pub vacates: Vacates,
-    /// Nanoseconds that the creator spends on each thread.
+    /// Nanoseconds that the master spends on each thread that it creates.
     pub creation_ns: Nanos,
     /// Lines of the working set of one thread, from which its cache debt is computed.
     pub footprint_lines: u64,
     /// Its threads, where there are more than processors, run each other's work when they would
-    /// wait for each other (Martorell et al. 2000, §3.2).
+    /// wait for each other (Martorell et al. 2000, §3.2), and a task whose processor was taken goes
+    /// on wherever the next one of the program is free (Koita et al. §2.2).
     pub recovers: bool,
     /// A change of its request ends its threads and creates new ones where processors have no
     /// owners, as with the library that Martorell et al. 2000, §6 compare with. Where processors

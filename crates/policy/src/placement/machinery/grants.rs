@@ -3,7 +3,8 @@
 //!
 //! Source: Koita et al. §2.2 (base priority). They leave two orders open. Of several applications,
 //! those without processors are served first here, one processor at a time. Of several
-//! before-processors, the one that was given up last comes first.
+//! before-processors, the one that was given up last comes first. Before-processors are those that
+//! the application had at its latest deallocation.
 //!
 //! ```text
 //! 0. one that it has been told to leave and has not left yet

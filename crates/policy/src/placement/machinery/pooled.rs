@@ -1,7 +1,10 @@
 //! Placement over pools by a rule: the algorithm that the pool family has in common.
 //!
 //! Source: Brecht 1997, §6.1 (expansion), §5.4 (inside a pool a random processor). The paper has
-//! one level of pools; of pools of pools it gives no algorithm.
+//! one level of pools; of pools of pools it gives no algorithm. It expands into "the pool
+//! containing the fewest processes", read as processes of any application. Its pools are of equal
+//! size, so this is the one with most room. Among pools of unequal size it can be a small one that
+//! is nearly full.
 //!
 //! An application that grows by k processors asks k times:
 //! ```text

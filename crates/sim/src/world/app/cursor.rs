@@ -62,6 +62,22 @@ impl Cursor {
         (self.frames.len().saturating_sub(1) as u32, self.frames.last().map_or(0, |frame| frame.rounds))
     }
 
+    /// Whether a later phase is for a team: a parallel one, or tasks.
+    pub fn has_team_ahead(&self, program: &Program) -> bool {
+        let Body::Phases(phases) = &program.body else { return false };
+        let mut list = &phases[..];
+        for frame in &self.frames {
+            let (at, again) = (frame.at as usize, frame.rounds > 1);
+            if has_team(if again { list } else { list.get(at + 1..).unwrap_or_default() }) {
+                return true;
+            }
+            if let Some(Phase::Repeat { phases, .. }) = list.get(at) {
+                list = phases;
+            }
+        }
+        false
+    }
+
     /// The list that the innermost frame steps through.
     fn list<'a>(&self, phases: &'a [Phase]) -> &'a [Phase] {
         let mut list = phases;
@@ -79,4 +95,13 @@ impl Cursor {
         let at = self.frames.last()?.at as usize;
         self.list(phases).get(at)
     }
+}
+
+/// Whether one of these phases is for a team.
+fn has_team(phases: &[Phase]) -> bool {
+    phases.iter().any(|phase| match phase {
+        Phase::Parallel { .. } | Phase::Tasks { .. } => true,
+        Phase::Repeat { times, phases } => *times > 0 && has_team(phases),
+        Phase::Serial { .. } | Phase::Pause { .. } | Phase::Request { .. } => false,
+    })
 }

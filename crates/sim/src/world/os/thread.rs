@@ -19,7 +19,7 @@ pub enum State {
     Running,
     /// It wants no processor.
     Blocked,
-    /// It wants a processor, but its application is stopped.
+    /// It wants a processor, but its application is stopped or its processor was taken.
     Held,
 }
 

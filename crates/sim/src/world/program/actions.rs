@@ -121,6 +121,9 @@ fn force(app: &mut App, host: &mut Host, epoch: u32) {
     host.note(Line::Force, app.record.job, 0, epoch);
     app.places.unsettle();
     app.notices.force();
+    if app.activity == Activity::Tasks && app.program.recovers {
+        tasks::set_aside(app, host);
+    }
     place::settle(app, host);
 }
 

@@ -57,8 +57,9 @@ pub fn spread(app: &mut App, host: &mut Host) {
     let size = if in_region { app.region.size() } else { 0 };
     let many = if app.activity.is_parallel() { app.team.len() } else { 1 };
     let threads = app.team.iter().take(many).map(|&id| (id, host.os.thread(id)));
-    let taking_part = threads.enumerate().filter(|(number, (_, thread))| {
-        if in_region { *number < size as usize } else { *number == 0 || thread.doing != Doing::Nothing }
+    let taking_part = threads.enumerate().filter(|&(number, (id, thread))| {
+        let takes_part = if in_region { number < size as usize } else { number == 0 || thread.doing != Doing::Nothing };
+        takes_part && !host.os.is_aside(id)
     });
     let floats = app.places.floats();
     for &(id, pu) in app.places.spread(size, taking_part.map(|(_, thread)| thread)) {

@@ -79,8 +79,8 @@ fn arrive(app: &mut App, host: &mut Host, id: u32) {
     if last {
         host.clock.expect(host.clock.now(), Rank::Meeting, Happening::Meeting(app.slot));
     }
-    if over && app.program.asks == Asks::Creation && host.os.thread(id).number > 0 {
-        // A created thread ends with its work; its processor is given back at once.
+    if over && host.os.thread(id).number > 0 && team::ends(app) {
+        // A created thread ends with its last work; its processor is given back at once.
         host.os.park(id);
         return say_idle(app, host);
     }
@@ -107,7 +107,7 @@ pub fn meeting(app: &mut App, host: &mut Host) -> bool {
     host.note(Line::Meeting, app.record.job, size, u32::from(over));
     if over {
         app.activity = Activity::Between;
-        if app.program.asks == Asks::Creation {
+        if team::ends(app) {
             team::retire(app, host);
             team::demand(app, host, 1);
         }

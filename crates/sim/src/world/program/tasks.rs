@@ -1,11 +1,16 @@
 //! Tasks: a number of threads forked at once; the processors of the application take them first
 //! come first served. A runner is the thread that takes tasks on one processor.
+//!
+//! Where a processor is taken in the middle of a task, a program with recovery puts the task back
+//! at the head of its queue, and the next of its processors that is free goes on with it (two-level
+//! scheduling of Koita et al. §2.2). In other programs the runner shares another processor.
 
 use super::{place, team};
-use crate::program::Phase;
+use crate::program::{Asks, Phase};
 use crate::world::app::{Activity, App};
 use crate::world::host::Host;
 use crate::world::os::Doing;
+use numaestro_topology::PuId;
 
 /// Its processors begin to take tasks.
 pub fn begin(app: &mut App, host: &mut Host) {
@@ -28,19 +33,42 @@ pub fn start_runners(app: &mut App, host: &mut Host) {
         let floats = app.places.floats();
         // Where no application owns processors, the count says how many may run; else every
         // processor of its own may.
-        if app.tasks.left() == 0 || floats && app.tasks.running() >= count {
+        let preempted = preempted(app, host);
+        if preempted.is_none() && app.tasks.left() == 0 || floats && app.tasks.running() >= count {
             break;
         }
         let Some(pu) = app.places.nth(at) else { break };
         if !floats && host.os.busy(&app.team).any(|busy| busy == pu) {
             continue;
         }
-        let idle = app.team.iter().copied().find(|&id| host.os.thread(id).doing == Doing::Nothing);
-        let id = idle.unwrap_or_else(|| team::spawn(app, host));
+        if let Some(id) = preempted {
+            app.places.scatter();
+            host.os.release(id, Some(pu), 0);
+            continue;
+        }
+        let id = idle_thread(app, host, pu).unwrap_or_else(|| {
+            host.os.threads().owe(app.team[0], app.program.creation_ns);
+            team::spawn(app, host)
+        });
         host.os.place(id, pu.0, floats);
         app.places.scatter();
         take(app, host, id);
     }
+}
+
+/// A runner that has lost its processor in the middle of a task.
+fn preempted(app: &App, host: &Host) -> Option<u32> {
+    if !app.program.recovers {
+        return None;
+    }
+    app.team.iter().copied().find(|&id| host.os.is_aside(id))
+}
+
+/// A thread that can take tasks on a processor: the one that is there, else the first one.
+fn idle_thread(app: &App, host: &Host, pu: PuId) -> Option<u32> {
+    let mut idle = app.team.iter().copied().filter(|&id| host.os.thread(id).doing == Doing::Nothing);
+    let there = idle.clone().find(|&id| host.os.thread(id).pu == pu.0);
+    there.or_else(|| idle.next())
 }
 
 /// A thread takes the next task.
@@ -58,7 +86,7 @@ pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     app.tasks.end();
     let (left, running) = (app.tasks.left(), app.tasks.running());
     let surplus = app.places.floats() && running >= app.notices.count();
-    if left > 0 && !surplus && !host.os.is_outside(id) {
+    if left > 0 && !surplus && preempted(app, host).is_none() && !host.os.is_outside(id) {
         take(app, host, id);
         say_runnable(app, host);
         return false;
@@ -78,8 +106,12 @@ pub fn ended(app: &mut App, host: &mut Host, id: u32) -> bool {
     false
 }
 
-/// Says the number of processors that it could use, if the program says it.
+/// Says the number of processors that it could use, if the program says it. Created threads keep
+/// theirs while they have work ahead.
 fn say_runnable(app: &mut App, host: &mut Host) {
+    if app.program.asks == Asks::Creation && !team::ends(app) {
+        return;
+    }
     let threads = app.tasks.left() + app.tasks.running();
     app.notices.runnable(threads, team::own(&host.os, app.slot, &app.team), &mut host.outbox);
 }
@@ -101,6 +133,17 @@ pub fn slide(app: &mut App, host: &mut Host) {
     }
     if outside == 0 {
         place::adopt(app, host);
+    }
+}
+
+/// Its runners that are still outside, and find no idle processor, leave in the middle of their
+/// tasks.
+pub fn set_aside(app: &mut App, host: &mut Host) {
+    slide(app, host);
+    for &id in &app.team {
+        if place::is_outside(host, id) {
+            host.os.set_aside(id);
+        }
     }
 }
 

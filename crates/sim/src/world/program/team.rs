@@ -37,7 +37,13 @@ pub fn park(app: &App, host: &mut Host, from: u32) {
     app.team.iter().skip(from as usize).for_each(|&id| host.os.park(id));
 }
 
-/// Created threads are gone; the next region creates new ones.
+/// Whether the threads that it has asked for, one by one, end with their present work: no later
+/// phase has any for them.
+pub fn ends(app: &App) -> bool {
+    app.program.asks == Asks::Creation && !app.cursor.has_team_ahead(&app.program)
+}
+
+/// Created threads are gone; a later region creates new ones.
 pub fn retire(app: &mut App, host: &mut Host) {
     park(app, host, 1);
     while app.team.len() > 1 {
