@@ -5,8 +5,9 @@
 //! ([`Os::stage_ended`]), and the caller decides about the next step.
 //!
 //! Reading order: `thread`, `pus` (accounts), `space` (pages and references), `processors`,
-//! `queues`, this file.
+//! `balance`, `queues`, this file.
 
+mod balance;
 mod checks;
 mod processors;
 mod pus;
@@ -290,6 +291,7 @@ impl Os {
         if !self.queues.is_empty(pu) {
             let id = self.take_off(pu);
             self.queues.put(&mut self.cpus, id);
+            self.balance(pu);
             return self.choose(pu);
         }
         let (id, ran) = self.cpus.pus_mut().renew(pu);
@@ -298,6 +300,18 @@ impl Os {
         self.queues.renew(id);
         self.queues.note_time_left(&self.cpus, pu);
         self.queues.set_slice(&mut self.cpus, pu);
+    }
+
+    /// A processor may give one of the threads that wait for it to another one.
+    fn balance(&mut self, pu: u32) {
+        if let Some((id, to)) = self.queues.surplus(&self.cpus, pu) {
+            self.queues.take(&mut self.cpus, id);
+            self.cpus.thread_mut(id).pu = to;
+            if self.running(to) == NONE {
+                return self.put_on(to, id);
+            }
+            self.queues.put(&mut self.cpus, id);
+        }
     }
 
     /// The event is over: processors that it has touched get new times of completion.
