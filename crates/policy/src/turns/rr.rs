@@ -110,7 +110,8 @@ mod tests {
             case.run(&decided, |_, _| 0);
         }
         let threads = [(1, 3), (2, 5), (3, 1), (4, 7)];
-        let dealt = (0..7).flat_map(|vp| threads.into_iter().filter(move |&(_, n)| vp < n).map(move |(app, _)| (app, vp)));
+        let dealt =
+            (0..7).flat_map(|vp| threads.into_iter().filter(move |&(_, n)| vp < n).map(move |(app, _)| (app, vp)));
         for (place, thread) in dealt.enumerate() {
             assert_eq!(first[&thread], place / 4, "{thread:?}");
         }

@@ -310,9 +310,8 @@ impl VtqDss {
         let behind = || self.ring.from(view, self.place).filter_map(|slot| found(&view.app(slot).id));
         let waiting = self.waiting(view, hole, repository).or_else(|| self.waiting(view, hole, behind));
         let more = || {
-            let was_cut = |&at: &usize| {
-                self.records[at].role == Role::Fills && self.records[at].count < self.wanted(view, at)
-            };
+            let was_cut =
+                |&at: &usize| self.records[at].role == Role::Fills && self.records[at].count < self.wanted(view, at);
             let at = repository().chain(behind()).find(was_cut)?;
             Some((at, (self.wanted(view, at) - self.records[at].count).min(hole)))
         };

@@ -87,7 +87,7 @@ pub fn read_with_delay(text: Text<'_>, files: &dyn Files, delay: Option<u32>) ->
     let cache = fields.read("cache", |field| cache(field.fields()?))?.unwrap_or(NO_CACHE);
     let access = access::read(fields.need("access", "the table [access]")?.fields()?, &topology, cycle_ps, delay)?;
     let channels = channels::read(fields.get("channel"), &topology, &cache)?;
-    let OperatingSystem { system, quantum_ns, costs, irix } = match fields.get("system") {
+    let OperatingSystem { system, quantum_ns, costs, favours_new, irix } = match fields.get("system") {
         Some(field) => operating_system(field.fields()?)?,
         None => OperatingSystem::default(),
     };
@@ -106,6 +106,7 @@ pub fn read_with_delay(text: Text<'_>, files: &dyn Files, delay: Option<u32>) ->
         costs,
         system,
         quantum_ns,
+        favours_new,
         irix,
         reserved,
     })
@@ -219,12 +220,19 @@ struct OperatingSystem {
     system: System,
     quantum_ns: crate::Nanos,
     costs: Costs,
+    favours_new: bool,
     irix: Irix,
 }
 
 impl Default for OperatingSystem {
     fn default() -> Self {
-        Self { system: System::default(), quantum_ns: QUANTUM_NS, costs: Costs::default(), irix: Irix::default() }
+        Self {
+            system: System::default(),
+            quantum_ns: QUANTUM_NS,
+            costs: Costs::default(),
+            favours_new: true,
+            irix: Irix::default(),
+        }
     }
 }
 
@@ -248,12 +256,12 @@ fn operating_system(mut fields: Fields<'_>) -> Result<OperatingSystem, Mistake> 
     };
     let waiting = fields.read("waiting", |field| field.number(0.0..=1.0, "a share from 0 to 1"))?;
     costs.waiting_milli = (waiting.unwrap_or(0.0) * 1000.0).round() as u32;
+    let favours_new = fields.read("favours_new", |field| field.yes())?.unwrap_or(true);
     let usual = Irix::default();
     let irix = Irix {
-        favours_new: fields.read("favours_new", |field| field.yes())?.unwrap_or(usual.favours_new),
         half_life_ns: fields.read("half_life", above_0)?.unwrap_or(usual.half_life_ns),
         rebalance_ns: fields.read("rebalance", |field| field.nanos())?.unwrap_or(usual.rebalance_ns),
     };
     fields.finish()?;
-    Ok(OperatingSystem { system, quantum_ns, costs, irix })
+    Ok(OperatingSystem { system, quantum_ns, costs, favours_new, irix })
 }

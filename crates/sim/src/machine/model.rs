@@ -140,8 +140,6 @@ pub enum System {
 /// Numbers of IRIX's scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Irix {
-    /// Whether a new thread has the best priority for one quantum.
-    pub favours_new: bool,
     /// Time in which processor time that was used counts half as much for priorities, nanoseconds.
     pub half_life_ns: Nanos,
     /// Time between two looks of a processor whether others have fewer threads, nanoseconds; 0: it
@@ -151,7 +149,7 @@ pub struct Irix {
 
 impl Default for Irix {
     fn default() -> Self {
-        Self { favours_new: true, half_life_ns: 200_000_000, rebalance_ns: 0 }
+        Self { half_life_ns: 200_000_000, rebalance_ns: 0 }
     }
 }
 
@@ -184,7 +182,9 @@ pub struct Model {
     pub system: System,
     /// Time slice of that scheduler, nanoseconds.
     pub quantum_ns: Nanos,
-    /// What only IRIX's scheduler has.
+    /// Whether a new thread has the best priority for one quantum (IRIX).
+    pub favours_new: bool,
+    /// The other numbers of IRIX's scheduler.
     pub irix: Irix,
     /// PUs kept for the system, never given to applications.
     pub reserved: PuSet,

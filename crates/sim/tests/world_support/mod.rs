@@ -34,6 +34,7 @@ pub fn machine(pus: usize, system: System, quantum_ns: u64) -> Model {
         costs: Costs::default(),
         system,
         quantum_ns,
+        favours_new: true,
         irix: Irix::default(),
         reserved: PuSet::new(),
         topology,

@@ -75,8 +75,7 @@ impl Division {
                 None => self.apps.push(copy),
             }
         }
-        let entitled =
-            View { apps: &self.apps[..view.apps.len()], order: &self.order, capacity: processors, ..*view };
+        let entitled = View { apps: &self.apps[..view.apps.len()], order: &self.order, capacity: processors, ..*view };
         self.shares.reset(view.apps.len());
         self.share.divide(&entitled, &mut self.shares);
         self.entitlements.grant(&entitled, &self.shares);

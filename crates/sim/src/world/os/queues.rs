@@ -49,6 +49,7 @@ struct Account {
 pub struct Queues {
     system: System,
     quantum: Nanos,
+    favours_new: bool,
     irix: Irix,
     balance: Balance,
     /// By processor: head and tail of its queue.
@@ -72,6 +73,7 @@ impl Queues {
         Self {
             system: model.system,
             quantum: model.quantum_ns,
+            favours_new: model.favours_new,
             irix: model.irix,
             balance: Balance::new(model.irix.rebalance_ns, pus),
             bound: vec![(NONE, NONE); pus],
@@ -86,7 +88,7 @@ impl Queues {
     /// Adds the account of a new thread.
     pub fn enter(&mut self, id: u32) {
         let counter = if self.system == System::Linux24 { self.quantum } else { 0 };
-        let favoured = if self.irix.favours_new { self.quantum } else { 0 };
+        let favoured = if self.favours_new { self.quantum } else { 0 };
         let account = Account { next: NONE, counter, favoured, ..Account::default() };
         match self.accounts.get_mut(id as usize) {
             Some(place) => *place = account,
