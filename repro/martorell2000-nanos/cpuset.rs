@@ -138,6 +138,11 @@ fn system_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
             means(outcomes, |job| job.stream == stream, seconds, |_| f64::NAN)
         };
         let (native, cluster) = (each(&both[0]), each(&both[1]));
+        if native.iter().chain(&cluster).any(|seconds| seconds.is_nan()) {
+            let what = format!("{name}: an instance ends within the window");
+            judge.demand(what, "yes", "not in every run", false);
+            continue;
+        }
         let gain = ratio(&native, &cluster);
         judge.value(format!("{name}, native/Cluster"), "", gain);
         judge.value(format!("{name}, native"), "s", Estimate::of(&native));

@@ -262,3 +262,22 @@ impl Observer for Told {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs that arrive first, one of each stream.
+    fn first(run: &Run) -> Vec<(String, bool)> {
+        let mut source = (run.experiment().unwrap().source)(1);
+        let arrivals = std::iter::from_fn(|| source.next()).take(5);
+        arrivals.map(|arrival| (arrival.program.name.clone(), arrival.program.recovers)).collect()
+    }
+
+    #[test]
+    fn the_native_library_recovers_nothing() {
+        let (nanos, native) = (first(&Run::new(CPUSET, CLUSTER)), first(&Run::native(CPUSET, SGI)));
+        assert!(nanos.len() == 5 && nanos.iter().all(|(_, recovers)| *recovers), "{nanos:?}");
+        assert!(native.len() == 5 && native.iter().all(|(_, recovers)| !*recovers), "{native:?}");
+    }
+}
