@@ -23,7 +23,8 @@ const OTHERS: &str = "32-63";
 /// The native library.
 pub const SGI: &str = "sgi-mp";
 /// The native library, if it never made a team smaller: "it tries to use as many processors as
-/// possible" (§6.2). It is no documented library: a claim that holds with it only is not reproduced.
+/// possible" (§6.2). It is no documented library: a claim that holds with it only is not
+/// reproduced.
 const SGI_ALL: &str = "linux24";
 /// Table 1.
 pub const CLUSTER: &str = "nanos-cluster";

@@ -66,8 +66,8 @@ fn curve_of(program: &Program) -> Option<Curve> {
 mod tests {
     use super::*;
 
-    /// Ten seconds on one processor and ninety on two, each twice as fast as the one before: half of
-    /// the ten are lost.
+    /// Ten seconds on one processor and ninety on two, which is twice as fast: half of the ten are
+    /// lost.
     #[test]
     fn a_search_costs_what_the_final_number_would_have_saved() {
         let curves = Curves(vec![("p".to_owned(), Curve::Linear)]);

@@ -16,9 +16,9 @@
 //! **Differs from the paper**: it does not say in which order the threads of one application stand.
 //! Where each has as many threads as there are processors, RR "forces the application to reduce the
 //! degree of parallelism ... instead of time-sharing" (§5). So applications run side by side there,
-//! each with a part of its threads; one behind the other they would be gangs. It does not say either
-//! what happens to a processor that becomes free within a quantum. An application with a minimum takes that many threads at once. No next quantum is
-//! asked for while all threads run.
+//! each with a part of its threads; one behind the other they would be gangs. Nor does the paper
+//! say what happens to a processor that becomes free within a quantum. An application with a
+//! minimum takes that many threads at once. No next quantum is asked for while all threads run.
 //!
 //! **Use when** the policies of bandwidth are to be compared with it, or there are no counters.
 //! **Avoid when** a program suffers from having few of its threads at a time: then `tick` or a

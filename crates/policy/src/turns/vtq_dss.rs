@@ -26,9 +26,9 @@
 //!
 //! **Differs from the paper**: it prints no rule for the quanta and none for the choice from the
 //! repository. It "tries to equalize" processor time; `equal` says how far (100 %: within a gang
-//! until it is equal, 0 %: not at all). There applications of the repository may wait for ever; here
-//! they are a gang of their own at the end of a round in which one of them did not run, and the
-//! others that wait fill what it leaves. Minimums count, as in `sw-dss`.
+//! until it is equal, 0 %: not at all). There applications of the repository may wait for ever.
+//! Here they are a gang of their own at the end of a round in which one of them did not run, and
+//! the others that wait fill what it leaves. Minimums count, as in `sw-dss`.
 //!
 //! **Progress**: every application runs within two rounds of gangs.
 //!

@@ -1,7 +1,7 @@
 //! IRIX: once in a while a processor on which threads wait gives one of them to a processor with
-//! fewer. Without this, teams that wait on their processors would stay crowded for ever: a processor
-//! takes a thread from elsewhere only when it is idle, and a thread that waits on its processor
-//! keeps that busy.
+//! fewer. Without this, teams that wait on their processors would stay crowded for ever. A
+//! processor takes a thread from elsewhere only when it is idle, and a thread that waits on its
+//! processor keeps that busy.
 //!
 //! SGI does not document how often IRIX does so: it is a number of the machine file.
 

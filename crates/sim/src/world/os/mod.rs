@@ -207,8 +207,7 @@ impl Os {
 
     /// A thread belongs to a processor from now on, or to its whole set, whatever it does.
     pub fn move_to(&mut self, id: u32, pu: u32, floats: bool) {
-        let thread = self.thread(id);
-        let (state, from) = (thread.state, thread.pu);
+        let (state, from) = (self.thread(id).state, self.thread(id).pu);
         if state == State::Running && (from == pu || floats && !self.is_outside(id)) {
             return self.place(id, from, floats);
         }
@@ -291,7 +290,7 @@ impl Os {
         if !self.queues.is_empty(pu) {
             let id = self.take_off(pu);
             self.queues.put(&mut self.cpus, id);
-            self.balance(pu);
+            self.queues.rebalance(&mut self.cpus, pu);
             return self.choose(pu);
         }
         let (id, ran) = self.cpus.pus_mut().renew(pu);
@@ -300,18 +299,6 @@ impl Os {
         self.queues.renew(id);
         self.queues.note_time_left(&self.cpus, pu);
         self.queues.set_slice(&mut self.cpus, pu);
-    }
-
-    /// A processor may give one of the threads that wait for it to another one.
-    fn balance(&mut self, pu: u32) {
-        if let Some((id, to)) = self.queues.surplus(&self.cpus, pu) {
-            self.queues.take(&mut self.cpus, id);
-            self.cpus.thread_mut(id).pu = to;
-            if self.running(to) == NONE {
-                return self.put_on(to, id);
-            }
-            self.queues.put(&mut self.cpus, id);
-        }
     }
 
     /// The event is over: processors that it has touched get new times of completion.
@@ -336,8 +323,7 @@ impl Os {
 
     /// A thread that was off wants a processor.
     fn wake(&mut self, id: u32) {
-        let thread = self.cpus.thread_mut(id);
-        let app = thread.app;
+        let app = self.thread(id).app;
         if self.cpus.tenant(app).stopped {
             self.cpus.thread_mut(id).state = State::Held;
             return;

@@ -203,17 +203,22 @@ impl Queues {
         may.min_by_key(|&id| self.accounts[id as usize].queued)
     }
 
-    /// IRIX: the thread that waits longest on a crowded processor, and the processor to which it
-    /// should go, if it is time to balance.
-    pub fn surplus(&mut self, cpus: &Processors, pu: u32) -> Option<(u32, u32)> {
+    /// IRIX: if it is time to balance, the thread that waits longest on a crowded processor waits
+    /// on another one from now on.
+    pub fn rebalance(&mut self, cpus: &mut Processors, pu: u32) {
         if self.system != System::Irix || !self.balance.looks(pu, cpus.pus().now()) {
-            return None;
+            return;
         }
         let floating = self.bound(pu).filter(|&id| cpus.thread(id).floats);
-        let id = floating.min_by_key(|&id| self.accounts[id as usize].queued)?;
-        let load = |pu: u32| self.bound(pu).count() + usize::from(cpus.pus().running(pu) != NONE);
-        let others = cpus.tenant(cpus.thread(id).app).set.iter().filter(|other| other.0 != pu);
-        Some((id, emptier(load(pu), others.map(|other| (other.0, load(other.0))))?))
+        let Some(id) = floating.min_by_key(|&id| self.accounts[id as usize].queued) else { return };
+        let set = &cpus.tenant(cpus.thread(id).app).set;
+        let busy = set.iter().filter(|&PuId(other)| other != pu && cpus.pus().running(other) != NONE);
+        if let Some(to) = emptier(self.bound(pu).count(), busy.map(|other| (other.0, 1 + self.bound(other.0).count())))
+        {
+            self.take(cpus, id);
+            cpus.thread_mut(id).pu = to;
+            self.put(cpus, id);
+        }
     }
 
     /// The rank of a thread: lower is better; ties go to the one that waits longest.
