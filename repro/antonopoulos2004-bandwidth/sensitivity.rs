@@ -2,6 +2,7 @@
 //! round robin.
 
 use super::model::{APPLICATIONS, AS_ASSUMED, ASSUMED, FACTORS, Rates, program};
+use super::policies::UNKNOWN;
 use super::table::{demand, experiment, over_rates};
 use super::workloads::plan;
 use crate::{Estimate, Figure, Finding, Judge, Lab, Outcomes, Shape, Trouble};
@@ -143,7 +144,7 @@ pub fn slowdown(lab: &Lab) -> Result<Finding, Trouble> {
         ]
     });
     judge.figure(cells.figure("Figure 1 (left): beside FLUSH", "Above (4+n)/4", FLUSH, |cell| cell.slowdown));
-    Ok(judge.verdict(super::reasons::FIG1L))
+    Ok(judge.verdict(UNKNOWN))
 }
 
 /// A-Fig1r.
@@ -179,7 +180,7 @@ pub fn quiet(lab: &Lab) -> Result<Finding, Trouble> {
         vec![demand("within 12 % of FLUSH everywhere", "similar", format!("{:.2} %", 100.0 * most), most <= 0.12)]
     });
     judge.figure(cells.figure("Figure 2: beside nBBMA", "As figure 1", QUIET, |cell| cell.slowdown));
-    Ok(judge.verdict(super::reasons::FIG2))
+    Ok(judge.verdict(UNKNOWN))
 }
 
 /// A-Fig3.
@@ -208,7 +209,7 @@ pub fn busy(lab: &Lab) -> Result<Finding, Trouble> {
         demands
     });
     judge.figure(cells.figure("Figure 3: beside BBMA", "Remarkably higher", BUSY, |cell| cell.slowdown));
-    Ok(judge.verdict(super::reasons::FIG3))
+    Ok(judge.verdict(UNKNOWN))
 }
 
 /// Pearson's correlation.

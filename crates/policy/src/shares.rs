@@ -58,6 +58,15 @@ impl Shares {
         }
     }
 
+    /// The share before rounding, thousandths of a processor; the count, if the share part gave no
+    /// other.
+    pub fn exact_milli(&self, slot: Slot) -> u64 {
+        match self.exact_milli[slot.index()] {
+            0 => u64::from(self.count(slot)) * MILLI,
+            exact => exact,
+        }
+    }
+
     /// Sets the state of the search for an application's number of processors: the admission part
     /// sees it from the next decision on.
     pub fn set_search(&mut self, slot: Slot, search: Search) {

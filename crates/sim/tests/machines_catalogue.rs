@@ -127,6 +127,8 @@ fn the_ratio_machine_is_1_to_1_3_to_4_8() {
 fn the_origin_is_a_hypercube() {
     let origin = named("origin2000-64", 0);
     assert_eq!((origin.topology.pu_count(), origin.topology.numa_nodes().len()), (64, 32));
+    // SGI documents `slice_size`: 3 ticks of 10 ms.
+    assert_eq!((origin.quantum_ns, origin.irix.half_life_ns), (30_000_000, 200_000_000));
     for (node, ns) in [(0, 300), (1, 640), (3, 980), (7, 1320), (15, 1660), (31, 2000), (16, 640)] {
         assert_eq!(origin.cost_ps(PuId(0), NumaNodeId(node), Op::Line), ns * 1000);
     }

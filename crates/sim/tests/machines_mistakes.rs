@@ -138,6 +138,7 @@ fn every_mistake_has_file_line_field_and_expectation() {
         "two.toml:36: channel.memory.gb_s: expected either `per_us` or `gb_s`, found both",
     );
     check("quantum = \"100 ms\"", "quantum = 0", "two.toml:40: system.quantum: expected a time above 0, found 0");
+    check("quantum = \"100 ms\"", "half_life = 0", "two.toml:40: system.half_life: expected a time above 0, found 0");
     check(
         "[system]",
         "[sistem]",

@@ -79,6 +79,25 @@ fn time_sharing_divides_a_processor() {
     }
 }
 
+/// New threads of IRIX come where the lowest processor runs one of their kind, so that five of six
+/// wait for one processor. None of them ever leaves its processor idle, so only balancing brings
+/// three to each.
+#[test]
+fn irix_balances_processors_that_are_never_idle() {
+    let serial = || program(1, vec![Phase::Serial { work: Dist::Constant(2e9), refs: Vec::new() }]);
+    let first_end = |rebalance_ns| {
+        let mut model = machine(2, System::Irix, 30 * MS);
+        model.irix.rebalance_ns = rebalance_ns;
+        let programs = (0..6).map(|job| (job * MS, serial())).collect();
+        let outcome = run(model, "linux24", programs);
+        assert!(outcome.end <= 6_060 * MS, "work is conserved: {}", outcome.end);
+        outcome.jobs.iter().map(|job| job.ended).min().unwrap()
+    };
+    let (crowded, balanced) = (first_end(0), first_end(100 * MS));
+    assert!(crowded < 2_500 * MS, "one has a processor of its own: {crowded}");
+    assert!(balanced > 4_000 * MS, "three share each: {balanced}");
+}
+
 #[test]
 fn gangs_that_nobody_coordinates_lose_most_when_they_spin_and_little_when_they_block() {
     let team = |wait| program(4, vec![each(4, 400, Dist::Constant(1e6), wait)]);

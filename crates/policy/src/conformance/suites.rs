@@ -26,7 +26,7 @@ const VARIANTS: [(Part, &[&str]); 4] = [
             "demand(idle=home)",
             "demand(idle=slide)",
             "demand(idle=lazy)",
-            "sgi-mp(sees=active)",
+            "sgi-mp(sees=requests,step=all)",
         ],
     ),
     (

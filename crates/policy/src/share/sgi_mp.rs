@@ -3,29 +3,38 @@
 //! **Source**: the SGI-MP library that Martorell et al. 2000, §3.1, §6 compare with; they tell its
 //! effect, not its rule.
 //!
-//! **Terms**: load = the total demand for virtual processors (§1); count = number of threads; P =
-//! `capacity`. With `sees=active` load is a number that a program can count by itself: the threads
-//! that are there now.
+//! **Terms**: load = threads that are there now, which is what a program can count by itself; P =
+//! `capacity`; limit = most threads that a library lets its program have.
 //!
 //! **Algorithm**
 //! ```text
-//! j arrives: a(j) = r(j)
+//! j arrives: limit(j) = r(j)
 //! once a second, each application by itself:  seen(j) = load · (1 ± up to 30 %, uniformly, another one each time)
-//! a(j) = max(1, min(r(j), r(j) · P / seen(j)))
+//!     aim = max(1, min(r(j), r(j) · P / seen(j)));  limit(j) goes towards aim, by at most `step` threads
+//! a(j) = min(r(j), limit(j)) between two regions; a program that asks for less and for more again has the same limit
 //! ```
 //!
-//! With `sees=active` the programs that have made room see a small load, and take their threads
-//! back: views never agree, which is the paper's complaint (§3.1).
+//! Programs that have made room see a small load, and take their threads back: views never agree,
+//! and the machine stays overcommitted. That is the paper's complaint (§3.1).
 //!
-//! **Differs from the paper**: it gives no numbers. A second is the period of the library's
-//! sampling thread; the error makes the views of applications differ; nobody has measured it.
+//! With `sees=requests` the load is the sum of what all programs ask for, which none of them can
+//! know. With `step=all` a library goes all the way in one look. Both together divide the machine
+//! nearly as a manager does.
+//!
+//! **Differs from the paper**: it gives no numbers. The library adapts by default (`OMP_DYNAMIC` is
+//! true on IRIX), at the beginning of a region. It "does not detect that the application performs
+//! bad" (§6.2), so a look changes as little as it can: one thread. A second is the period of the
+//! library's sampling thread; the error makes the views of applications differ; nobody has measured
+//! them.
 //!
 //! **Use when** a manager is to be compared with programs that adapt by themselves. **Avoid when**
 //! anything else is possible.
 
 use crate::answer::Answer;
+use crate::parameters::join;
 use crate::part::{Info, Needs, Share};
 use crate::random::Random;
+use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::view::{AppId, Slot, View};
 
@@ -37,8 +46,15 @@ pub const ANSWER: Answer<dyn Share> = Answer {
         source: "Martorell et al. 2000, §3.1",
     },
     build: |given| {
-        let active = given.choice("sees", &[("requests", false), ("active", true)])?.unwrap_or(false);
-        Ok(Box::new(SgiMp::new(active, given.seed())))
+        let sees = given.choice("sees", &Sees::ALL)?.unwrap_or_default();
+        let step = match given.value("step").as_deref() {
+            None => STEP,
+            Some("all") => u32::MAX,
+            Some(text) => text.parse().ok().filter(|step| *step > 0).ok_or_else(|| {
+                Rejected::new(format!("sgi-mp: step={text} should be a number of threads from 1 on, or `all`"))
+            })?,
+        };
+        Ok(Box::new(SgiMp::new(sees, step, given.seed())))
     },
 };
 
@@ -47,33 +63,50 @@ const PERIOD_NS: u64 = 1_000_000_000;
 /// Largest error of a look, thousandths of the load.
 const ERROR_MILLI: u32 = 300;
 
-/// The load that one application believes in.
+/// Default of the threads by which one look changes a limit.
+const STEP: u32 = 1;
+
+/// The threads that a library counts as load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sees {
+    /// The ones that exist.
+    #[default]
+    Active,
+    /// The ones that programs ask for.
+    Requests,
+}
+
+impl Sees {
+    /// All of them, with their words in policy texts.
+    pub const ALL: [(&'static str, Self); 2] = [("active", Self::Active), ("requests", Self::Requests)];
+}
+
+/// The state of one application's library.
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+struct Library {
     app: AppId,
     /// Time of its next look, nanoseconds.
     due_ns: u64,
-    /// The load it has seen, thousandths of a thread; `None` before its first look.
-    seen_milli: Option<u64>,
-    /// Threads it has.
-    count: u32,
+    /// Most threads that it lets its program have.
+    limit: u32,
 }
 
 /// The state of the share.
 #[derive(Debug, Clone)]
 pub struct SgiMp {
     random: Random,
-    /// Says whether the load is the number of threads that exist, not of those asked for.
-    active: bool,
-    /// Samples by slot.
-    samples: Vec<Option<Sample>>,
+    sees: Sees,
+    /// Config: threads by which one look changes a limit. Default: 1, assumed.
+    step: u32,
+    /// By slot.
+    libraries: Vec<Option<Library>>,
 }
 
 impl SgiMp {
-    /// A share with the seed of its random stream. `active`: the load is the number of threads that
-    /// exist, not of those asked for.
-    pub fn new(active: bool, seed: u64) -> Self {
-        Self { random: Random::new(seed), active, samples: Vec::new() }
+    /// A share whose libraries see this load and change their limits by so many threads in a look,
+    /// with the seed of its random stream.
+    pub fn new(sees: Sees, step: u32, seed: u64) -> Self {
+        Self { random: Random::new(seed), sees, step, libraries: Vec::new() }
     }
 }
 
@@ -87,7 +120,13 @@ impl Share for SgiMp {
     }
 
     fn parameters(&self) -> String {
-        if self.active { "sees=active".to_owned() } else { String::new() }
+        let sees = (self.sees == Sees::Requests).then(|| "sees=requests".to_owned());
+        let step = match self.step {
+            STEP => None,
+            u32::MAX => Some("step=all".to_owned()),
+            step => Some(format!("step={step}")),
+        };
+        join([sees, step])
     }
 
     fn conserves_work(&self) -> bool {
@@ -99,57 +138,59 @@ impl Share for SgiMp {
     }
 
     fn until(&self, view: &View<'_>) -> Option<u64> {
-        view.order.iter().filter_map(|&slot| self.sample(view, slot)).map(|sample| sample.due_ns).min()
+        view.order.iter().filter_map(|&slot| self.library(view, slot)).map(|library| library.due_ns).min()
     }
 
     fn divide(&mut self, view: &View<'_>, shares: &mut Shares) {
-        self.samples.resize(view.apps.len(), None);
+        self.libraries.resize(view.apps.len(), None);
         let load: u64 = view.order.iter().map(|&slot| u64::from(self.demand(view, slot))).sum();
         for &slot in view.order {
-            let seen = self.look(view, slot, load);
-            let threads = view.app(slot).threads();
-            let count = active(threads, view.capacity, seen);
-            if let Some(sample) = &mut self.samples[slot.index()] {
-                sample.count = count;
-            }
-            shares.set(slot, count);
+            let limit = self.look(view, slot, load);
+            shares.set(slot, view.app(slot).threads().min(limit));
         }
     }
 }
 
 impl SgiMp {
-    fn sample(&self, view: &View<'_>, slot: Slot) -> Option<Sample> {
-        let sample = self.samples.get(slot.index()).copied().flatten()?;
-        (sample.app == view.app(slot).id).then_some(sample)
+    fn library(&self, view: &View<'_>, slot: Slot) -> Option<Library> {
+        let library = self.libraries.get(slot.index()).copied().flatten()?;
+        (library.app == view.app(slot).id).then_some(library)
     }
 
     /// Threads that an application adds to the load that others see.
     fn demand(&self, view: &View<'_>, slot: Slot) -> u32 {
         let threads = view.app(slot).threads();
-        if self.active { self.sample(view, slot).map_or(threads, |sample| sample.count.min(threads)) } else { threads }
+        match self.sees {
+            Sees::Requests => threads,
+            Sees::Active => self.library(view, slot).map_or(threads, |library| threads.min(library.limit)),
+        }
     }
 
-    /// The load that it believes in now; it looks again if it is time to.
-    fn look(&mut self, view: &View<'_>, slot: Slot, load: u64) -> Option<u64> {
-        let (app, due_ns) = (view.app(slot).id, view.now_ns.saturating_add(PERIOD_NS));
-        let mut sample = self.sample(view, slot).unwrap_or(Sample {
-            app,
-            due_ns,
-            seen_milli: None,
-            count: view.app(slot).threads(),
-        });
-        if view.now_ns >= sample.due_ns {
+    /// The limit of an application's library now; it looks at the load if it is time to.
+    fn look(&mut self, view: &View<'_>, slot: Slot, load: u64) -> u32 {
+        let (app, threads) = (view.app(slot).id, view.app(slot).threads());
+        let due_ns = view.now_ns.saturating_add(PERIOD_NS);
+        let mut library = self.library(view, slot).unwrap_or(Library { app, due_ns, limit: u32::MAX });
+        if view.now_ns >= library.due_ns {
             let factor = 1000 - ERROR_MILLI + self.random.below(2 * ERROR_MILLI + 1);
-            sample = Sample { app, due_ns, seen_milli: Some(load * u64::from(factor)), count: sample.count };
+            let aim = aim(threads, view.capacity, load * u64::from(factor));
+            // A limit above what the program asks for is none.
+            let before = library.limit.min(threads);
+            let after = aim.clamp(before.saturating_sub(self.step), before.saturating_add(self.step));
+            let limit = match library.limit {
+                _ if after < threads => after,
+                limit if limit < threads => u32::MAX,
+                limit => limit,
+            };
+            library = Library { app, due_ns, limit };
         }
-        self.samples[slot.index()] = Some(sample);
-        sample.seen_milli
+        self.libraries[slot.index()] = Some(library);
+        library.limit
     }
 }
 
 /// Threads: r(j) · P / seen(j), within 1 and r(j).
-fn active(threads: u32, capacity: u32, seen_milli: Option<u64>) -> u32 {
-    let Some(seen_milli) = seen_milli else { return threads };
+fn aim(threads: u32, capacity: u32, seen_milli: u64) -> u32 {
     let quota = u64::from(threads) * u64::from(capacity) * 1000 / seen_milli.max(1);
     quota.clamp(1, u64::from(threads)) as u32
 }
@@ -170,10 +211,16 @@ mod tests {
         (0..case.apps.len()).map(|slot| shares.count(Slot(slot as u32))).collect()
     }
 
+    /// A library that knows what all ask for and goes all the way at once.
+    fn clairvoyant(seed: u64) -> SgiMp {
+        SgiMp::new(Sees::Requests, u32::MAX, seed)
+    }
+
     #[test]
     fn begins_with_everything_and_looks_after_a_second() {
         let case = Case::new(64).wants(&[64, 64, 64]);
-        let mut share = SgiMp::new(false, 1);
+        let mut share = clairvoyant(1);
+        assert_eq!(share.parameters(), "sees=requests,step=all");
         assert_eq!(at(&mut share, &case, 0), [64, 64, 64]);
         assert_eq!(case.with_view(|view| share.until(view)), Some(PERIOD_NS));
         assert_eq!(at(&mut share, &case, PERIOD_NS - 1), [64, 64, 64]);
@@ -184,10 +231,49 @@ mod tests {
         assert!(later.iter().all(|count| (16..=30).contains(count)), "{later:?}");
     }
 
+    /// The paper's library "does not detect": after a look three times as many threads are there as
+    /// processors, less one each.
+    #[test]
+    fn a_look_changes_one_thread() {
+        let case = Case::new(64).wants(&[64, 64, 64]);
+        let mut share = SgiMp::new(Sees::Active, STEP, 1);
+        assert_eq!(share.parameters(), "");
+        at(&mut share, &case, 0);
+        for second in 1..=20 {
+            let counts = at(&mut share, &case, u64::from(second) * PERIOD_NS);
+            assert_eq!(counts, [64 - second; 3]);
+        }
+    }
+
+    /// Where each sees only what is there, the machine is never divided: √(64 · 192) = 111 threads
+    /// are on 64 processors when nobody wants to change, but for the errors of the views.
+    #[test]
+    fn the_machine_stays_overcommitted() {
+        let case = Case::new(64).wants(&[64, 64, 64]);
+        let mut share = SgiMp::new(Sees::Active, STEP, 3);
+        at(&mut share, &case, 0);
+        for second in 1..=300 {
+            let threads: u32 = at(&mut share, &case, second * PERIOD_NS).iter().sum();
+            assert!(second < 60 || (90..=140).contains(&threads), "{threads} at {second} s");
+        }
+    }
+
+    #[test]
+    fn a_limit_outlives_a_phase_with_a_smaller_request() {
+        let mut case = Case::new(8).wants(&[8, 8]);
+        let mut share = SgiMp::new(Sees::Active, STEP, 5);
+        at(&mut share, &case, 0);
+        assert_eq!(at(&mut share, &case, PERIOD_NS), [7, 7]);
+        case.apps[0].request = 1;
+        assert_eq!(at(&mut share, &case, PERIOD_NS + 10), [1, 7]);
+        case.apps[0].request = 8;
+        assert_eq!(at(&mut share, &case, PERIOD_NS + 20), [7, 7]);
+    }
+
     #[test]
     fn views_differ_between_applications_and_from_second_to_second() {
         let case = Case::new(64).wants(&[64, 64, 64, 64]);
-        let mut share = SgiMp::new(false, 7);
+        let mut share = clairvoyant(7);
         at(&mut share, &case, 0);
         let mut seen = BTreeSet::new();
         for second in 1..=50 {
@@ -200,8 +286,8 @@ mod tests {
     #[test]
     fn those_that_see_what_is_there_take_it_back() {
         let case = Case::new(64).wants(&[64, 64, 64]);
-        let mut share = SgiMp::new(true, 2);
-        assert_eq!(share.parameters(), "sees=active");
+        let mut share = SgiMp::new(Sees::Active, u32::MAX, 2);
+        assert_eq!(share.parameters(), "step=all");
         at(&mut share, &case, 0);
         let small = at(&mut share, &case, PERIOD_NS);
         assert!(small.iter().all(|count| (16..=30).contains(count)), "{small:?}");
@@ -213,10 +299,10 @@ mod tests {
     #[test]
     fn never_below_one_nor_above_its_request() {
         let case = Case::new(1).wants(&[1, 8, 1]);
-        let mut share = SgiMp::new(false, 3);
+        let mut share = clairvoyant(3);
         at(&mut share, &case, 0);
         assert_eq!(at(&mut share, &case, PERIOD_NS), [1, 1, 1]);
-        let mut alone = SgiMp::new(false, 3);
+        let mut alone = clairvoyant(3);
         let case = Case::new(64).wants(&[4]);
         at(&mut alone, &case, 0);
         assert_eq!(at(&mut alone, &case, PERIOD_NS), [4]);

@@ -13,8 +13,8 @@
 //! ```
 //!
 //! **Differs from the paper**: as `turns=chunks`: slots that could not be used later are used
-//! first. DSS gives every application at least one slot while there are enough; if not, it gives
-//! one to those that have waited longest.
+//! first. DSS has no minimum of one here. An application that is entitled to less than a slot of an
+//! epoch gets one when its entitlements of some epochs sum up to it.
 //!
 //! **Use when** applications are to have their shares and bandwidth is short. **Avoid when** all
 //! applications have one thread: then DSS decides nothing and `b2arr` is as fair.

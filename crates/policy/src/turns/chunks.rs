@@ -9,7 +9,8 @@
 //!
 //! **Algorithm**
 //! ```text
-//! every epoch: a(j) = what the share gives of mult · P processors to requests of mult · n(j), the longest waiting first
+//! every epoch: a(j) = what the share gives of mult · P processors to requests of mult · n(j), without a minimum, by largest remainder, of
+//!   equals the longest waiting first; what rounding leaves out counts in the next epoch
 //! every quantum: those that ran go to the tail of the list; ABTR = P · SBTR_avg
 //!   must(j) = a(j) - n(j) · (quanta of the epoch after this one): what could not be used later
 //!   while processors are left: ABTR_proc = ABTR / processors left
@@ -333,6 +334,23 @@ mod tests {
         case.order.remove(0);
         case.lay_out();
         assert_eq!(case.decide(&mut turns).count, [0, 2]);
+    }
+
+    /// The entitlements of three, three, one and one thread on four processors do not depend on the
+    /// length of an epoch: 1.5, 1.5, 0.5 and 0.5 processors.
+    #[test]
+    fn entitlements_are_the_same_in_epochs_of_any_length() {
+        for mult in [1, 2, 4] {
+            let mut case = Case::with_threads(4, &[3, 3, 1, 1], 1000);
+            let mut turns = over_dss(mult);
+            let mut ran = [0; 4];
+            for _ in 0..8 {
+                let decided = case.decide(&mut turns);
+                decided.count.iter().zip(&mut ran).for_each(|(count, ran)| *ran += count);
+                case.now_ns += QUANTUM;
+            }
+            assert_eq!(ran, [12, 12, 4, 4], "epochs of {mult} quanta");
+        }
     }
 
     #[test]

@@ -8,13 +8,17 @@
 //! **Algorithm**
 //! ```text
 //! every quantum: those that ran go to the tail of the list, in the order they had
+//!                within a pass over the list: the first threads of all applications, then the second ones ...
 //!                the first P run; an application has as many processors as it has threads among them, and folds
 //! in between:    new threads join the tail; a processor whose thread has ended goes to the head of the list at once
 //! ```
 //!
-//! **Differs from the paper**: it does not say what happens to a processor that becomes free within
-//! a quantum. An application with a minimum takes that many threads at once. No next quantum is
-//! asked for while all threads run.
+//! **Differs from the paper**: it does not say in which order the threads of one application stand.
+//! Where each has as many threads as there are processors, RR "forces the application to reduce the
+//! degree of parallelism ... instead of time-sharing" (§5). So applications run side by side there,
+//! each with a part of its threads; one behind the other they would be gangs. Nor does the paper
+//! say what happens to a processor that becomes free within a quantum. An application with a
+//! minimum takes that many threads at once. No next quantum is asked for while all threads run.
 //!
 //! **Use when** the policies of bandwidth are to be compared with it, or there are no counters.
 //! **Avoid when** a program suffers from having few of its threads at a time: then `tick` or a
@@ -77,6 +81,7 @@ impl Turns for Rr {
         self.ready.sync(view, over);
         if over || self.ready.is_idle() {
             self.ready.rotate();
+            self.ready.deal();
             self.quantum.begin(view.now_ns);
         }
         self.ready.in_order(|_, _, _| Verdict::Take);
@@ -104,10 +109,35 @@ mod tests {
             }
             case.run(&decided, |_, _| 0);
         }
-        let order = [(1, 3), (2, 5), (3, 1), (4, 7)].into_iter().flat_map(|(app, n)| (0..n).map(move |vp| (app, vp)));
-        for (place, thread) in order.enumerate() {
+        let threads = [(1, 3), (2, 5), (3, 1), (4, 7)];
+        let dealt =
+            (0..7).flat_map(|vp| threads.into_iter().filter(move |&(_, n)| vp < n).map(move |(app, _)| (app, vp)));
+        for (place, thread) in dealt.enumerate() {
             assert_eq!(first[&thread], place / 4, "{thread:?}");
         }
+    }
+
+    /// Four applications of four threads on four processors, which come one after the other within
+    /// a quantum: from the second pass on each has a processor all the time. None is a gang.
+    #[test]
+    fn applications_as_wide_as_the_machine_run_side_by_side() {
+        let mut case = Case::with_threads(4, &[4], 0);
+        let mut rr = Rr::new(QUANTUM);
+        assert_eq!(case.decide(&mut rr).count, [4]);
+        for others in 1..4 {
+            case.now_ns += QUANTUM / 10;
+            case = case.wants(&[4]);
+            case.lay_out();
+            assert_eq!(case.decide(&mut rr).count[others], 0);
+        }
+        let counts: Vec<Vec<u32>> = (0..12)
+            .map(|_| {
+                case.now_ns += QUANTUM;
+                case.decide(&mut rr).count
+            })
+            .collect();
+        assert_eq!(counts[..3], [[0, 2, 1, 1], [0, 1, 2, 1], [0, 1, 1, 2]], "those that came first have run once");
+        assert!(counts[3..].iter().all(|count| *count == [1; 4]), "{counts:?}");
     }
 
     #[test]
@@ -148,9 +178,9 @@ mod tests {
         case.lay_out();
         let mut rr = Rr::new(QUANTUM);
         let decided = case.decide(&mut rr);
-        assert_eq!(decided.count, [3, 0], "three do not fit beside three");
+        assert_eq!(decided.count, [1, 3]);
         case.run(&decided, |_, _| 0);
-        assert_eq!(case.decide(&mut rr).count, [0, 4]);
+        assert_eq!(case.decide(&mut rr).count, [3, 0], "three do not fit beside three");
     }
 
     #[test]

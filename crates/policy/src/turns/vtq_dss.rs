@@ -17,15 +17,18 @@
 //!        a run that reaches the end of the list and is not full: the repository; go on at the beginning, where a gang may be all there is
 //! gang: lasts as long as the longest q(j); everybody starts at once; when q(j) is over j is stopped
 //! hole (from the beginning, q(j) over, j gone, j asks for less): the first of the repository whose r fits, else its head, cut to the hole,
-//!        until the gang ends; then it is last in the repository; if there is none, those that were cut get more
-//! gang over: q(j) = clamp(Q0 · min a / a(j) + (mean c − c(j)) / a(j), `min`, Q0)
+//!        until the gang ends; then it is last in the repository; if there is none, the same among all that wait, from behind the gang on
+//!        (work-list); if nobody waits, those that were cut get more
+//! gang over: q(j) = Q0 - `equal` · (Q0 - clamp(Q0 · min a / a(j) + (mean c − c(j)) / a(j), `min`, Q0))
 //! ```
 //! Members keep their counts in the gang while holes are filled. An application that comes, or asks
 //! for more, counts when the next gang is formed, or in the repository at once.
 //!
 //! **Differs from the paper**: it prints no rule for the quanta and none for the choice from the
-//! repository. There its applications may wait for ever; here they are a gang of their own at the
-//! end of a round in which one of them did not run. Minimums count, as in `sw-dss`.
+//! repository. It "tries to equalize" processor time; `equal` says how far (100 %: within a gang
+//! until it is equal, 0 %: not at all). There applications of the repository may wait for ever.
+//! Here they are a gang of their own at the end of a round in which one of them did not run, and
+//! the others that wait fill what it leaves. Minimums count, as in `sw-dss`.
 //!
 //! **Progress**: every application runs within two rounds of gangs.
 //!
@@ -56,6 +59,9 @@ pub const ANSWER: Answer<dyn Turns> = Answer {
 
 /// Default of the shortest quantum of an application, nanoseconds.
 const SHORTEST_NS: u64 = 10_000_000;
+
+/// Default of the part of equal processor time that quanta are to bring, percent.
+const EQUAL: u32 = 100;
 
 /// The role of an application in the present gang.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,6 +98,9 @@ pub struct VtqDss {
     k_milli: u32,
     quantum_ns: u64,
     shortest_ns: u64,
+    /// Config: the part of equal processor time that quanta are to bring, percent. Default: all of
+    /// it; the paper prints no rule.
+    equal: u32,
     ring: Ring,
     /// The records, in order of arrival.
     pub(super) records: Vec<Record>,
@@ -112,6 +121,7 @@ impl VtqDss {
             k_milli,
             quantum_ns,
             shortest_ns,
+            equal: EQUAL,
             ring: Ring::default(),
             records: Vec::new(),
             repository: Vec::new(),
@@ -121,7 +131,12 @@ impl VtqDss {
         }
     }
 
-    /// From a policy text: `k`, `quantum`, `min`.
+    /// With the part of equal processor time that quanta are to bring, percent.
+    pub fn equalizing(self, equal: u32) -> Self {
+        Self { equal: equal.min(EQUAL), ..self }
+    }
+
+    /// From a policy text: `k`, `quantum`, `min`, `equal`.
     ///
     /// # Errors
     /// A value that cannot be read or makes no sense.
@@ -133,7 +148,8 @@ impl VtqDss {
             let (min, quantum) = (DURATION.write(shortest), DURATION.write(quantum));
             return Err(Rejected::new(format!("vtq-dss: min={min} is more than quantum={quantum}")));
         }
-        Ok(Self::new(k, quantum, shortest.unwrap_or(SHORTEST_NS).min(quantum)))
+        let equal = parameters.percent("equal")?.unwrap_or(EQUAL);
+        Ok(Self::new(k, quantum, shortest.unwrap_or(SHORTEST_NS).min(quantum)).equalizing(equal))
     }
 
     /// Follows arrivals and departures, and adds the processor time since the latest question.
@@ -183,6 +199,7 @@ impl VtqDss {
                 let ahead = i128::from(record.cpu_ns) - i128::from(mean);
                 let quantum = (first * i128::from(least) - ahead) / count;
                 let quantum = quantum.clamp(i128::from(self.shortest_ns), first);
+                let quantum = first - i128::from(self.equal) * (first - quantum) / i128::from(EQUAL);
                 record.quantum_ns = u64::try_from(quantum).unwrap_or(self.quantum_ns);
             }
         }
@@ -257,7 +274,7 @@ impl VtqDss {
         }
     }
 
-    /// Gives the processors that no member uses to the repository.
+    /// Gives the processors that no member uses to applications that wait.
     fn fill(&mut self, view: &View<'_>) {
         let mut hole = view.capacity;
         for at in 0..self.records.len() {
@@ -289,16 +306,23 @@ impl VtqDss {
     /// The application for a hole, and its processors.
     fn choose(&self, view: &View<'_>, hole: u32) -> Option<(usize, u32)> {
         let found = |app: &AppId| self.records.binary_search_by_key(app, |record| record.app).ok();
-        let waits = |at: &usize| self.records[*at].role == Role::Waits;
-        let in_turn = || self.repository.iter().filter_map(found);
-        let fits = in_turn().filter(waits).find(|&at| self.wanted(view, at) <= hole);
-        let cut = || in_turn().filter(waits).find(|&at| view.app(self.ring.slots()[at]).min <= hole);
+        let repository = || self.repository.iter().filter_map(found);
+        let behind = || self.ring.from(view, self.place).filter_map(|slot| found(&view.app(slot).id));
+        let waiting = self.waiting(view, hole, repository).or_else(|| self.waiting(view, hole, behind));
         let more = || {
-            let at = in_turn()
-                .find(|&at| self.records[at].role == Role::Fills && self.records[at].count < self.wanted(view, at))?;
+            let was_cut =
+                |&at: &usize| self.records[at].role == Role::Fills && self.records[at].count < self.wanted(view, at);
+            let at = repository().chain(behind()).find(was_cut)?;
             Some((at, (self.wanted(view, at) - self.records[at].count).min(hole)))
         };
-        fits.or_else(cut).map(|at| (at, self.wanted(view, at).min(hole))).or_else(more)
+        waiting.map(|at| (at, self.wanted(view, at).min(hole))).or_else(more)
+    }
+
+    /// The first of these that waits and whose request fits, else the first whose minimum does.
+    fn waiting<I: Iterator<Item = usize>>(&self, view: &View<'_>, hole: u32, from: impl Fn() -> I) -> Option<usize> {
+        let waits = || from().filter(|&at| self.records[at].role == Role::Waits);
+        let fits = waits().find(|&at| self.wanted(view, at) <= hole);
+        fits.or_else(|| waits().find(|&at| view.app(self.ring.slots()[at]).min <= hole))
     }
 }
 
@@ -316,7 +340,8 @@ impl Turns for VtqDss {
             |name: &str, ns: u64, default: u64| (ns != default).then(|| format!("{name}={}", DURATION.write(ns)));
         let quantum = time("quantum", self.quantum_ns, QUANTUM_NS);
         let shortest = time("min", self.shortest_ns, SHORTEST_NS.min(self.quantum_ns));
-        join([ring::k_parameter(self.k_milli), quantum, shortest])
+        let equal = (self.equal != EQUAL).then(|| format!("equal={}%", self.equal));
+        join([ring::k_parameter(self.k_milli), quantum, shortest, equal])
     }
 
     fn stops(&self) -> bool {

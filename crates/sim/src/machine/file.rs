@@ -50,9 +50,11 @@
 //! stop = "0"                                    # a thread that was stopped goes on
 //! waiting = 0                                   # share of the time that threads wait on processors that goes to calls of the system
 //! favours_new = true                            # a new thread has the best priority for one quantum (irix)
+//! half_life = "200 ms"                          # in which processor time that was used counts half as much for priorities (irix)
+//! rebalance = "0"                               # time between two looks of a processor whether others have fewer threads; 0: never (irix)
 //! ```
 
-use super::model::{Cache, Costs, Model, Picos, Replacement, System};
+use super::model::{Cache, Costs, Irix, Model, Picos, Replacement, System};
 use super::{access, channels};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::{Node, Value};
@@ -85,7 +87,7 @@ pub fn read_with_delay(text: Text<'_>, files: &dyn Files, delay: Option<u32>) ->
     let cache = fields.read("cache", |field| cache(field.fields()?))?.unwrap_or(NO_CACHE);
     let access = access::read(fields.need("access", "the table [access]")?.fields()?, &topology, cycle_ps, delay)?;
     let channels = channels::read(fields.get("channel"), &topology, &cache)?;
-    let OperatingSystem { system, quantum_ns, costs, favours_new } = match fields.get("system") {
+    let OperatingSystem { system, quantum_ns, costs, favours_new, irix } = match fields.get("system") {
         Some(field) => operating_system(field.fields()?)?,
         None => OperatingSystem::default(),
     };
@@ -105,6 +107,7 @@ pub fn read_with_delay(text: Text<'_>, files: &dyn Files, delay: Option<u32>) ->
         system,
         quantum_ns,
         favours_new,
+        irix,
         reserved,
     })
 }
@@ -218,22 +221,29 @@ struct OperatingSystem {
     quantum_ns: crate::Nanos,
     costs: Costs,
     favours_new: bool,
+    irix: Irix,
 }
 
 impl Default for OperatingSystem {
     fn default() -> Self {
-        Self { system: System::default(), quantum_ns: QUANTUM_NS, costs: Costs::default(), favours_new: true }
+        Self {
+            system: System::default(),
+            quantum_ns: QUANTUM_NS,
+            costs: Costs::default(),
+            favours_new: true,
+            irix: Irix::default(),
+        }
     }
 }
 
 fn operating_system(mut fields: Fields<'_>) -> Result<OperatingSystem, Mistake> {
     let schedulers = [("round-robin", System::RoundRobin), ("linux-2.4", System::Linux24), ("irix", System::Irix)];
     let system = fields.read("scheduler", |field| field.one_of(&schedulers))?.unwrap_or_default();
-    let quantum = |field: Field<'_>| match field.nanos()? {
+    let above_0 = |field: Field<'_>| match field.nanos()? {
         0 => Err(field.wrong("a time above 0")),
-        quantum => Ok(quantum),
+        time => Ok(time),
     };
-    let quantum_ns = fields.read("quantum", quantum)?.unwrap_or(QUANTUM_NS);
+    let quantum_ns = fields.read("quantum", above_0)?.unwrap_or(QUANTUM_NS);
     let mut cost = |key| Ok::<_, Mistake>(fields.read(key, |field| field.nanos())?.unwrap_or(0));
     let mut costs = Costs {
         switch_ns: cost("switch")?,
@@ -247,6 +257,11 @@ fn operating_system(mut fields: Fields<'_>) -> Result<OperatingSystem, Mistake> 
     let waiting = fields.read("waiting", |field| field.number(0.0..=1.0, "a share from 0 to 1"))?;
     costs.waiting_milli = (waiting.unwrap_or(0.0) * 1000.0).round() as u32;
     let favours_new = fields.read("favours_new", |field| field.yes())?.unwrap_or(true);
+    let usual = Irix::default();
+    let irix = Irix {
+        half_life_ns: fields.read("half_life", above_0)?.unwrap_or(usual.half_life_ns),
+        rebalance_ns: fields.read("rebalance", |field| field.nanos())?.unwrap_or(usual.rebalance_ns),
+    };
     fields.finish()?;
-    Ok(OperatingSystem { system, quantum_ns, costs, favours_new })
+    Ok(OperatingSystem { system, quantum_ns, costs, favours_new, irix })
 }

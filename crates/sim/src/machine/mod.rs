@@ -16,4 +16,4 @@ pub use catalogue::{named, names};
 pub use channels::CHANNELS_MAX;
 pub use describe::describe;
 pub use file::{read, read_with_delay};
-pub use model::{Access, AccessClass, Cache, Channel, Costs, Model, Op, Over, Picos, Replacement, System};
+pub use model::{Access, AccessClass, Cache, Channel, Costs, Irix, Model, Op, Over, Picos, Replacement, System};

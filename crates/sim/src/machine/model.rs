@@ -137,6 +137,22 @@ pub enum System {
     Irix,
 }
 
+/// Numbers of IRIX's scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Irix {
+    /// Time in which processor time that was used counts half as much for priorities, nanoseconds.
+    pub half_life_ns: Nanos,
+    /// Time between two looks of a processor whether others have fewer threads, nanoseconds; 0: it
+    /// never looks.
+    pub rebalance_ns: Nanos,
+}
+
+impl Default for Irix {
+    fn default() -> Self {
+        Self { half_life_ns: 200_000_000, rebalance_ns: 0 }
+    }
+}
+
 /// A modelled machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Model {
@@ -168,6 +184,8 @@ pub struct Model {
     pub quantum_ns: Nanos,
     /// Whether a new thread has the best priority for one quantum (IRIX).
     pub favours_new: bool,
+    /// The other numbers of IRIX's scheduler.
+    pub irix: Irix,
     /// PUs kept for the system, never given to applications.
     pub reserved: PuSet,
 }

@@ -4,7 +4,7 @@
 
 use numaestro_engine::Settings;
 use numaestro_sim::dist::Dist;
-use numaestro_sim::machine::{Access, AccessClass, Cache, Costs, Model, Op, Replacement, System};
+use numaestro_sim::machine::{Access, AccessClass, Cache, Costs, Irix, Model, Op, Replacement, System};
 use numaestro_sim::outcome::Outcome;
 use numaestro_sim::program::{Body, Phase, Program, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
@@ -35,6 +35,7 @@ pub fn machine(pus: usize, system: System, quantum_ns: u64) -> Model {
         system,
         quantum_ns,
         favours_new: true,
+        irix: Irix::default(),
         reserved: PuSet::new(),
         topology,
     }

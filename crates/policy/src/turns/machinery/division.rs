@@ -1,8 +1,12 @@
 //! A share part as the conventional policy inside a policy of bandwidth: it decides how many
 //! threads of each application run, before rates matter.
 //!
+//! The share says what each application is entitled to. It knows nothing of divisions before, so
+//! [`Entitlements`] turns this into threads, and carries what rounding leaves out.
+//!
 //! Source: Antonopoulos et al. 2004, §4, the two general methods.
 
+use super::entitlements::Entitlements;
 use super::ready::Ready;
 use crate::part::Share;
 use crate::rejected::Rejected;
@@ -15,6 +19,7 @@ use numaestro_topology::PuSet;
 pub struct Division {
     share: Box<dyn Share>,
     shares: Shares,
+    entitlements: Entitlements,
     /// Applications by their last thread in the list: the one that was served longest ago is first.
     order: Vec<Slot>,
     listed: Vec<bool>,
@@ -36,7 +41,14 @@ impl Division {
                 "share `{name}` cannot be the conventional part of a policy of bandwidth: it depends on more than requests; dss, equi, equip and cluster do not"
             )));
         }
-        Ok(Self { share, shares: Shares::new(), order: Vec::new(), listed: Vec::new(), apps: Vec::new() })
+        Ok(Self {
+            share,
+            shares: Shares::new(),
+            entitlements: Entitlements::default(),
+            order: Vec::new(),
+            listed: Vec::new(),
+            apps: Vec::new(),
+        })
     }
 
     /// The share as in policy texts.
@@ -63,14 +75,15 @@ impl Division {
                 None => self.apps.push(copy),
             }
         }
-        let view = View { apps: &self.apps[..view.apps.len()], order: &self.order, capacity: processors, ..*view };
+        let entitled = View { apps: &self.apps[..view.apps.len()], order: &self.order, capacity: processors, ..*view };
         self.shares.reset(view.apps.len());
-        self.share.divide(&view, &mut self.shares);
+        self.share.divide(&entitled, &mut self.shares);
+        self.entitlements.grant(&entitled, &self.shares);
     }
 
     /// a(j) of the latest division.
     pub fn count(&self, slot: Slot) -> u32 {
-        if slot.index() < self.shares.slots() { self.shares.count(slot) } else { 0 }
+        self.entitlements.count(slot)
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod balance;
 pub mod buses;
 pub mod division;
+pub mod entitlements;
 pub mod fill;
 pub mod gang;
 pub mod quantum;

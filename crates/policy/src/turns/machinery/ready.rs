@@ -30,6 +30,10 @@ pub struct Entry {
     pub member: bool,
     /// Number of turns of this epoch it was chosen for.
     pub runs: u32,
+    /// The pass over the list in which it runs next.
+    pass: u64,
+    /// Its place in the list before it was dealt.
+    place: u32,
 }
 
 impl Entry {
@@ -177,6 +181,7 @@ impl Ready {
         if count == 0 {
             return;
         }
+        let pass = self.list.iter().map(|entry| entry.pass).max().unwrap_or(0);
         let together = self.buses.emptiest();
         let fit = count <= self.buses.lines[together as usize].processors;
         for thread in view.threads_of(slot) {
@@ -192,7 +197,8 @@ impl Ready {
             line.threads += 1;
             line.wanted += u64::from(thread.rate.unwrap_or(line.unmeasured));
             let (app, vp, rate) = (app.id, thread.vp, thread.rate);
-            self.list.push(Entry { app, slot, vp, rate, bus, chosen: false, member: false, runs: 0 });
+            let new = Entry { app, slot, vp, rate, bus, chosen: false, member: false, runs: 0, pass, place: 0 };
+            self.list.push(new);
         }
     }
 
@@ -231,11 +237,21 @@ impl Ready {
         self.executed.clear();
         self.executed.extend(self.list.iter().filter(|entry| entry.chosen));
         self.list.retain(|entry| !entry.chosen);
-        self.list.extend(self.executed.iter().map(|entry| Entry { chosen: false, ..*entry }));
+        self.list.extend(self.executed.iter().map(|entry| Entry { chosen: false, pass: entry.pass + 1, ..*entry }));
         for line in &mut self.buses.lines {
             (line.chosen, line.demand) = (0, 0);
         }
         self.count.iter_mut().for_each(|count| *count = 0);
+    }
+
+    /// Deals the list, pass by pass: first the first threads of all applications, then their second
+    /// ones, and so on. So threads of different applications run together, and no application runs
+    /// as a gang only because its threads came together.
+    pub fn deal(&mut self) {
+        for (place, entry) in (0..).zip(&mut self.list) {
+            entry.place = place;
+        }
+        self.list.sort_unstable_by_key(|entry| (entry.pass, entry.vp, entry.place));
     }
 
     /// Moves a thread to another bus, to which it belongs from now on.

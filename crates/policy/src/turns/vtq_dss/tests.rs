@@ -57,7 +57,8 @@ fn gangs_follow_each_other_and_the_end_of_the_list_fills_holes() {
     // is ahead by.
     assert_eq!(pass(&mut case, &mut turns), [(3, 6), (4, 2)], "cut to the hole");
     assert_eq!(pass(&mut case, &mut turns), [(1, 5), (2, 3)], "the fourth has run");
-    assert_eq!(pass(&mut case, &mut turns), [(2, 3), (4, 4)], "and runs where the first is stopped");
+    let filled = [(2, 3), (3, 1), (4, 4)];
+    assert_eq!(pass(&mut case, &mut turns), filled, "and runs where the first is stopped; the third has the rest");
 }
 
 #[test]
@@ -65,7 +66,36 @@ fn who_finds_no_hole_is_a_gang_at_the_end_of_the_round() {
     let mut case = Case::new(8).wants(&[8, 8, 4]);
     let mut turns = policy(1000);
     let gangs: Vec<_> = (0..4).map(|_| pass(&mut case, &mut turns)).collect();
-    assert_eq!(gangs, [vec![(1, 8)], vec![(2, 8)], vec![(3, 4)], vec![(1, 8)]]);
+    assert_eq!(gangs, [vec![(1, 8)], vec![(2, 8)], vec![(1, 4), (3, 4)], vec![(1, 8)]]);
+}
+
+/// Table 2 of the paper at its beginning: nobody's quantum is over, so the repository gets no hole
+/// and is a gang at the end of the round. It asks for half of the machine; the largest application
+/// gets the other half instead of waiting.
+#[test]
+fn where_the_repository_is_a_gang_those_that_wait_have_the_rest() {
+    let mut case = Case::new(64).wants(&[32, 24, 8, 8, 8, 8, 8]);
+    let mut turns = policy(1000).equalizing(0);
+    assert_eq!(pass(&mut case, &mut turns), [(1, 32), (2, 24), (3, 8)]);
+    assert_eq!(pass(&mut case, &mut turns), [(1, 32), (4, 8), (5, 8), (6, 8), (7, 8)]);
+    assert_eq!(pass(&mut case, &mut turns), [(1, 32), (2, 24), (3, 8)]);
+}
+
+#[test]
+fn quanta_equalize_as_far_as_they_are_to() {
+    let quantum = |equal: u32| {
+        let mut case = Case::new(64).wants(&[32, 8]);
+        let mut turns = policy(1000).equalizing(equal);
+        for _ in 0..2 {
+            let began = turns.began;
+            while turns.began == began {
+                pass(&mut case, &mut turns);
+            }
+        }
+        turns.records[0].quantum_ns
+    };
+    assert_eq!((quantum(0), quantum(100)), (FIRST, SHORTEST));
+    assert_eq!(quantum(50), (FIRST + SHORTEST) / 2);
 }
 
 #[test]
@@ -149,7 +179,7 @@ fn processor_times_draw_near() {
     }
 }
 
-/// After every event gangs fit, no hole is idle that an application of the repository could use,
+/// After every event gangs fit, no hole is idle that an application that waits could use,
 /// and every application runs within two rounds.
 #[test]
 fn holes_are_filled_and_everybody_runs() {
@@ -196,7 +226,8 @@ fn check_holes(case: &Case, turns: &VtqDss, running: &[(AppId, u32)]) {
     let given: u32 = running.iter().map(|&(_, count)| count).sum();
     assert!(running.iter().all(|&(_, count)| count > 0), "{running:?}");
     let hole = case.pus.len() as u32 - given;
-    for app in &turns.repository {
+    let waiting = turns.records.iter().filter(|record| record.role == Role::Waits).map(|record| &record.app);
+    for app in turns.repository.iter().chain(waiting) {
         let there = case.apps.iter().find(|other| other.id == *app).unwrap();
         let runs = running.iter().any(|(other, _)| other == app);
         assert!(hole == 0 || runs || there.min > hole, "{app} could use {hole}: {running:?} {turns:?}");

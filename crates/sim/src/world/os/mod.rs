@@ -5,8 +5,9 @@
 //! ([`Os::stage_ended`]), and the caller decides about the next step.
 //!
 //! Reading order: `thread`, `pus` (accounts), `space` (pages and references), `processors`,
-//! `queues`, this file.
+//! `balance`, `queues`, this file.
 
+mod balance;
 mod checks;
 mod held;
 mod processors;
@@ -207,8 +208,7 @@ impl Os {
 
     /// A thread belongs to a processor from now on, or to its whole set, whatever it does.
     pub fn move_to(&mut self, id: u32, pu: u32, floats: bool) {
-        let thread = self.thread(id);
-        let (state, from) = (thread.state, thread.pu);
+        let (state, from) = (self.thread(id).state, self.thread(id).pu);
         if state == State::Running && (from == pu || floats && !self.is_outside(id)) {
             return self.place(id, from, floats);
         }
@@ -247,6 +247,7 @@ impl Os {
         if !self.queues.is_empty(pu) {
             let id = self.take_off(pu);
             self.queues.put(&mut self.cpus, id);
+            self.queues.rebalance(&mut self.cpus, pu);
             return self.choose(pu);
         }
         let (id, ran) = self.cpus.pus_mut().renew(pu);
@@ -279,8 +280,7 @@ impl Os {
 
     /// A thread that was off wants a processor.
     fn wake(&mut self, id: u32) {
-        let thread = self.cpus.thread_mut(id);
-        let app = thread.app;
+        let app = self.thread(id).app;
         if self.cpus.tenant(app).stopped {
             self.cpus.thread_mut(id).state = State::Held;
             return;

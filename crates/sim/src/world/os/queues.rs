@@ -10,16 +10,17 @@
 //!   the counter, and a bonus where it ran last. When all ready counters are 0 every thread's
 //!   becomes a quantum plus half of the time it had left.
 //! * IRIX (as Martorell et al. 2000, §6 describe the system that they measured): each floating
-//!   thread waits where it ran last, and elsewhere only a processor without work takes it. Priority
-//!   decays with processor time used lately, counted in quanta, which halves in every two of them.
-//!   A new thread has the best priority for one quantum and takes a processor from the thread that
-//!   has used most.
+//!   thread waits where it ran last. A processor without work takes it, or [`Balance`] moves it.
+//!   Priority decays with processor time used lately, counted in quanta, which halves in every
+//!   half-life. A new thread has the best priority for one quantum and takes a processor from the
+//!   thread that has used most.
 
+use super::balance::{Balance, emptier};
 use super::processors::Processors;
 use super::ready::Ready;
 use super::thread::{NONE, State};
 use crate::Nanos;
-use crate::machine::{Model, System};
+use crate::machine::{Irix, Model, System};
 use crate::world::queue::{Key, Rank};
 use crate::world::slots::Slots;
 use numaestro_topology::PuId;
@@ -27,8 +28,6 @@ use numaestro_topology::PuId;
 /// Linux 2.4's `PROC_CHANGE_PENALTY` is 15 ticks where a full counter has about 10: in tenths of a
 /// quantum.
 const LINUX_BONUS_TENTHS: Nanos = 15;
-/// IRIX: quanta in which the time used lately halves.
-const HALF_LIFE: Nanos = 2;
 
 /// The account of a thread.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,6 +50,8 @@ pub struct Queues {
     system: System,
     quantum: Nanos,
     favours_new: bool,
+    irix: Irix,
+    balance: Balance,
     /// By processor: head and tail of its queue.
     bound: Vec<(u32, u32)>,
     /// Ready threads that are bound to no processor.
@@ -73,6 +74,8 @@ impl Queues {
             system: model.system,
             quantum: model.quantum_ns,
             favours_new: model.favours_new,
+            irix: model.irix,
+            balance: Balance::new(model.irix.rebalance_ns, pus),
             bound: vec![(NONE, NONE); pus],
             floating: Ready::new(pus),
             waiting: 0,
@@ -200,6 +203,24 @@ impl Queues {
         may.min_by_key(|&id| self.accounts[id as usize].queued)
     }
 
+    /// IRIX: if it is time to balance, the thread that waits longest on a crowded processor waits
+    /// on another one from now on.
+    pub fn rebalance(&mut self, cpus: &mut Processors, pu: u32) {
+        if self.system != System::Irix || !self.balance.looks(pu, cpus.pus().now()) {
+            return;
+        }
+        let floating = self.bound(pu).filter(|&id| cpus.thread(id).floats);
+        let Some(id) = floating.min_by_key(|&id| self.accounts[id as usize].queued) else { return };
+        let set = &cpus.tenant(cpus.thread(id).app).set;
+        let busy = set.iter().filter(|&PuId(other)| other != pu && cpus.pus().running(other) != NONE);
+        if let Some(to) = emptier(self.bound(pu).count(), busy.map(|other| (other.0, 1 + self.bound(other.0).count())))
+        {
+            self.take(cpus, id);
+            cpus.thread_mut(id).pu = to;
+            self.put(cpus, id);
+        }
+    }
+
     /// The rank of a thread: lower is better; ties go to the one that waits longest.
     fn rank(&self, cpus: &Processors, id: u32, pu: u32) -> (Nanos, u64) {
         let account = &self.accounts[id as usize];
@@ -276,7 +297,7 @@ impl Queues {
                 let lately = self.used_lately(id, now);
                 let account = &mut self.accounts[id as usize];
                 account.counter = lately + ran;
-                let half_life = self.quantum.max(1) * HALF_LIFE;
+                let half_life = self.irix.half_life_ns.max(1);
                 account.decayed += (now - account.decayed) / half_life * half_life;
                 account.favoured = account.favoured.saturating_sub(ran);
             }
@@ -295,7 +316,7 @@ impl Queues {
     /// IRIX: processor time used lately, nanoseconds.
     fn used_lately(&self, id: u32, now: Nanos) -> Nanos {
         let account = &self.accounts[id as usize];
-        let halvings = (now - account.decayed) / (self.quantum.max(1) * HALF_LIFE);
+        let halvings = (now - account.decayed) / self.irix.half_life_ns.max(1);
         account.counter >> halvings.min(63)
     }
 
