@@ -25,16 +25,15 @@
 #include "client.h"
 #include "fold.h"
 #include "kernel.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 
 #define PARKING_BYTES (32 * 1024)
 #define SIDE_BYTES (512 * 1024)
-#define GUARD_BYTES 4096
 #define LOOKS_A_CLOCK 64 /* looks at memory for one at the clock, while a carrier waits */
 
 __thread struct nm_context *nm_context_self;
@@ -529,34 +528,18 @@ bool nm_fold_number_of(uintptr_t tls, uint32_t *number)
     return false;
 }
 
-/* Allocates memory above a page that no code may touch; NULL if there is none. */
-static char *stack_of(size_t bytes)
-{
-    char *at = mmap(NULL, bytes + GUARD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED)
-        return NULL;
-    mprotect(at, GUARD_BYTES, PROT_NONE);
-    return at + GUARD_BYTES;
-}
-
-static void *zeroed(size_t bytes)
-{
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
 /* Allocates the memory of a team of this size. Stacks are kept for the next team. */
 static bool make_room(uint32_t members)
 {
-    if (!team.side && !(team.side = stack_of(SIDE_BYTES)))
+    if (!team.side && !(team.side = nm_new_stack(SIDE_BYTES)))
         return false;
-    if (!team.contexts && !(team.contexts = zeroed(NM_FOLD_MEMBERS * sizeof *team.contexts)))
+    if (!team.contexts && !(team.contexts = nm_new_zeroed(NM_FOLD_MEMBERS * sizeof *team.contexts)))
         return false;
-    if (!team.carriers && !(team.carriers = zeroed(NM_FOLD_MEMBERS * sizeof *team.carriers)))
+    if (!team.carriers && !(team.carriers = nm_new_zeroed(NM_FOLD_MEMBERS * sizeof *team.carriers)))
         return false;
     NM_OF_ONE_KERNEL_THREAD(team.carriers, NM_FOLD_MEMBERS * sizeof *team.carriers);
     for (uint32_t i = 0; i < members; i++)
-        if (!team.carriers[i].stack && !(team.carriers[i].stack = stack_of(PARKING_BYTES)))
+        if (!team.carriers[i].stack && !(team.carriers[i].stack = nm_new_stack(PARKING_BYTES)))
             return false;
     return true;
 }
