@@ -64,10 +64,12 @@ fn preempted(app: &App, host: &Host) -> Option<u32> {
     app.team.iter().copied().find(|&id| host.os.is_aside(id))
 }
 
-/// A thread that can take tasks on a processor: the one that is there, else the first one.
+/// A thread that can take tasks on a processor: the first one. One that was asked for with its
+/// processor stays there.
 fn idle_thread(app: &App, host: &Host, pu: PuId) -> Option<u32> {
+    let stays = app.program.asks == Asks::Creation;
     let mut idle = app.team.iter().copied().filter(|&id| host.os.thread(id).doing == Doing::Nothing);
-    let there = idle.clone().find(|&id| host.os.thread(id).pu == pu.0);
+    let there = idle.clone().find(|&id| stays && host.os.thread(id).pu == pu.0);
     there.or_else(|| idle.next())
 }
 
