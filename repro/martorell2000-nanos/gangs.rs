@@ -70,11 +70,11 @@ fn faster(lab: &Lab, native: &str, streams: &[u32], least: f64) -> Result<Judge,
 
 /// Demands that these programs take from so many to so many times as long under SSW-DSS and VTQ-DSS
 /// as with the native library.
-fn between(lab: &Lab, native: &str, streams: &[u32], bounds: [RangeInclusive<f64>; 2]) -> Result<Judge, Trouble> {
+fn between(lab: &Lab, native: &str, streams: &[u32], bounds: &[RangeInclusive<f64>; 2]) -> Result<Judge, Trouble> {
     let columns = outcomes(lab, native)?;
     let mut judge = Judge::new();
     for &stream in streams {
-        for ((name, column), range) in COLUMNS.into_iter().zip(&bounds) {
+        for ((name, column), range) in COLUMNS.into_iter().zip(bounds) {
             let (program, change) = (ROWS[stream as usize].0, over(&columns, stream, column, NATIVE));
             change.show(&mut judge, format!("{program}, {name}/native"));
             let what = format!("{program}: {name}/native {}", words(range));
@@ -110,7 +110,7 @@ pub fn bt(lab: &Lab) -> Result<Finding, Trouble> {
 }
 
 fn bt_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    between(lab, native, &[BT], [0.85..=1.15, 0.9..=1.25])
+    between(lab, native, &[BT], &[0.85..=1.15, 0.9..=1.25])
 }
 
 /// N-Tab2cg.
@@ -119,7 +119,7 @@ pub fn cg(lab: &Lab) -> Result<Finding, Trouble> {
 }
 
 fn cg_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    between(lab, native, &CGS, [1.0..=1.4, 1.0..=1.4])
+    between(lab, native, &CGS, &[1.0..=1.4, 1.0..=1.4])
 }
 
 /// N-Tab2epd.
@@ -128,7 +128,7 @@ pub fn epd(lab: &Lab) -> Result<Finding, Trouble> {
 }
 
 fn epd_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    between(lab, native, &[EPD], [1, 2].map(|column| around(printed(EPD, column, NATIVE), 1.15)))
+    between(lab, native, &[EPD], &[1, 2].map(|column| around(printed(EPD, column, NATIVE), 1.15)))
 }
 
 /// N-Fig6-7.

@@ -31,8 +31,8 @@ impl Curves {
         let (mut lost, mut all) = (0.0, 0.0);
         for (&app, program) in &told.programs {
             if let (Some(curve), Some(steps)) = (self.of(program), steps(told, app)) {
-                let last = curve.speedup(steps.last().map_or(1, |step| step.1));
-                lost += steps.iter().map(|&(ns, count)| ns * (1.0 - curve.speedup(count) / last)).sum::<f64>();
+                let found = curve.speedup(steps.last().map_or(1, |step| step.1));
+                lost += steps.iter().map(|&(ns, count)| ns * (1.0 - curve.speedup(count) / found)).sum::<f64>();
                 all += steps.iter().map(|step| step.0).sum::<f64>();
             }
         }

@@ -105,8 +105,8 @@ pub struct SgiMp {
 impl SgiMp {
     /// A share whose libraries see this load and change their limits by so many threads in a look,
     /// with the seed of its random stream.
-    pub fn new(sees: Sees, step: u32, seed: u64) -> Self {
-        Self { random: Random::new(seed), sees, step, libraries: Vec::new() }
+    pub fn new(load: Sees, step: u32, seed: u64) -> Self {
+        Self { random: Random::new(seed), sees: load, step, libraries: Vec::new() }
     }
 }
 

@@ -73,8 +73,8 @@ impl Entitlements {
             let claim = &mut self.claims[slot.index()];
             let carried = if claim.app == Some(app.id) { claim.milli } else { 0 };
             let (cap, min) = (app.cap(view.capacity), app.min.max(1));
-            let milli = carried + exact as i64;
-            let count = (milli.max(0) / MILLI).min(i64::from(cap)) as u32;
+            let milli = i64::try_from(exact).unwrap_or(i64::MAX).saturating_add(carried);
+            let count = u32::try_from(milli.max(0) / MILLI).unwrap_or(cap).min(cap);
             *claim = Claim { app: Some(app.id), milli, count: if count < min { 0 } else { count }, cap, min };
             exact_milli += exact;
             given += claim.count;
