@@ -69,9 +69,9 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// How far a value lies above a limit, as a share of the larger of the two sizes: from -2 to 2, 0 at
-/// the limit. Margins of different quantities are of comparable size, so the least of them says by
-/// how much a claim holds.
+/// How far a value lies above a limit, as a share of the larger of the two sizes: from -2 to 2, 0
+/// at the limit. Margins of different quantities are of comparable size, so the least of them says
+/// by how much a claim holds.
 pub fn margin(value: f64, limit: f64) -> f64 {
     let size = value.abs().max(limit.abs());
     if size == 0.0 || value.is_nan() { 0.0 } else { (value - limit) / size }

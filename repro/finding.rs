@@ -217,8 +217,8 @@ impl Judge {
     }
 
     /// Demands that new and old differ by less than this percentage of old; beside it the control,
-    /// two set-ups that are known to differ, must be told apart by the same limit. Without a control
-    /// that differs, "no difference" would hold wherever nothing can be seen.
+    /// two set-ups that are known to differ, must be told apart by the same limit. Without a
+    /// control that differs, "no difference" would hold wherever nothing can be seen.
     pub fn alike(
         &mut self,
         what: impl Into<String>,

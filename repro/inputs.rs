@@ -1,9 +1,10 @@
 //! A paper's file of inputs: all that was fixed before the predictions were run.
 //!
-//! It gives each constant of the model an origin: a document, rows of the paper that identify it, or
-//! nothing but a range. It says what each claim is: a prediction with the perturbations under which
-//! it must fail, an input, an identity or a duplicate. Reading is strict, so that no constant, row
-//! or claim is half declared: the first mistake names its line and the expected value.
+//! It gives each constant of the model an origin: a document, rows of the paper that identify it,
+//! or nothing but a range. It says what each claim is: a prediction with the perturbations under
+//! which it must fail, an input, an identity or a duplicate. Reading is strict, so that no
+//! constant, row or claim is half declared: the first mistake names its line and the expected
+//! value.
 
 mod read;
 
@@ -83,8 +84,8 @@ impl Agreement {
         }
     }
 
-    /// Distance from agreement in units of the tolerance (of a bound: of its own size); it agrees at
-    /// 1 or below.
+    /// Distance from agreement in units of the tolerance (of a bound: of its own size); it agrees
+    /// at 1 or below.
     pub fn misfit(self, ours: f64) -> f64 {
         match self {
             Self::Near { tolerance, .. } => self.residual(ours).abs() / tolerance,

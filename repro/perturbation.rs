@@ -2,8 +2,8 @@
 //!
 //! A perturbation takes the mechanism away that the paper gives as the reason of a finding: a claim
 //! about distance must fail where every place of memory is as near as the next one. It changes the
-//! values that a run gets (machine, policy, programs), so no experiment knows of it, and every claim
-//! can be tried under every perturbation.
+//! values that a run gets (machine, policy, programs), so no experiment knows of it, and every
+//! claim can be tried under every perturbation.
 
 use numaestro_policy::Policy;
 use numaestro_sim::Nanos;
@@ -21,7 +21,8 @@ use std::sync::Arc;
 pub enum Perturbation {
     /// Every place of memory costs as much as the nearest one.
     EqualLatencies,
-    /// The farthest places cost as much as those one level nearer (Hector: the ring as the station).
+    /// The farthest places cost as much as those one level nearer (Hector: the ring as the
+    /// station).
     RingAsStation,
     /// References do not queue.
     ContentionOff,

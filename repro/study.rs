@@ -67,7 +67,8 @@ pub struct Study {
 }
 
 impl Study {
-    /// The study of a paper with a file of inputs: the paper's own (`paper.basis.file`), or another.
+    /// The study of a paper with a file of inputs: the paper's own (`paper.basis.file`), or
+    /// another.
     ///
     /// # Errors
     /// The first mistake in the file.
@@ -210,9 +211,9 @@ mod tests {
         let study = study("K", 100);
         for constant in study.inputs().open() {
             let (low, high) = constant.range;
-            let mut parts: Vec<u32> = (0..100)
+            let mut parts: Vec<i64> = (0..100)
                 .map(|number| study.candidate(number).get(&constant.name).unwrap())
-                .map(|value| (100.0 * (value - low) / (high - low)).ceil() as u32)
+                .map(|value| (100.0 * (value - low) / (high - low)).ceil() as i64)
                 .collect();
             parts.sort_unstable();
             assert_eq!(parts, (1..=100).collect::<Vec<_>>(), "{}: one in each hundredth", constant.name);

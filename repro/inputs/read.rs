@@ -18,7 +18,7 @@ impl Inputs {
         let tree = Node::toml(text)?;
         let root = Field::root(text, &tree);
         let mut fields = root.fields()?;
-        let thresholds = thresholds(fields.need("verdict", "the thresholds of verdicts")?)?;
+        let thresholds = thresholds(&fields.need("verdict", "the thresholds of verdicts")?)?;
         let mut inputs = Self { thresholds, constants: Vec::new(), rows: Vec::new(), claims: BTreeMap::new() };
         for entry in list(&mut fields, "row")? {
             let row = input_row(&entry, rows)?;
@@ -93,7 +93,7 @@ fn words(fields: &mut Fields<'_>, key: &'static str, what: &str) -> Result<Strin
     if text.is_empty() { Err(field.wrong(what)) } else { Ok(text) }
 }
 
-fn thresholds(field: Field<'_>) -> Result<Thresholds, Mistake> {
+fn thresholds(field: &Field<'_>) -> Result<Thresholds, Mistake> {
     let mut fields = field.fields()?;
     let draws = fields.need("draws", "points of the admissible set")?.whole32(100..=10_000)?;
     let share = fields.need("share", "share of the points with which a claim must hold")?;

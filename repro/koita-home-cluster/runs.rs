@@ -98,8 +98,9 @@ const TASK_NS: f64 = 10e6;
 const REFS_PER_US: f64 = 1000.0;
 
 /// Mean number of threads forked at once where the paper does not say.
+#[allow(clippy::cast_sign_loss)] // A fork has at least one thread.
 pub fn usual_forks(lab: &Lab) -> Result<u32, Trouble> {
-    Ok(lab.constant("forks")?.round() as u32)
+    Ok(lab.constant("forks")?.round().max(1.0) as u32)
 }
 
 /// One point of a figure.

@@ -22,7 +22,7 @@ fn every_subcommand_explains_itself() {
         assert_eq!(help.status.code(), Some(0), "{name}");
         assert!(help.stdout.len() > 100, "{name}");
     }
-    for (name, below) in [("sim", "run compare machines bench chaos replay"), ("repro", "list run")] {
+    for (name, below) in [("sim", "run compare machines bench chaos replay"), ("repro", "list run calibrate")] {
         for word in below.split(' ') {
             let help = user.output([name, word, "--help"]);
             assert_eq!(help.status.code(), Some(0), "{name} {word}");

@@ -1,10 +1,11 @@
-//! `numaestro repro calibrate`: which values of the constants agree with the rows that identify them.
+//! `numaestro repro calibrate`: which values of the constants agree with the rows that identify
+//! them.
 //!
 //! Candidates cover the ranges of all open constants evenly. A candidate is admissible where every
 //! row agrees. The best one has the least sum of squared misfits. Bounds leave many without any
-//! misfit; the best of these is the one in the middle of the admissible ones, so that the choice does
-//! not look for agreement elsewhere. Its values are to be written into the file of inputs as the
-//! centre.
+//! misfit; the best of these is the one in the middle of the admissible ones, so that the choice
+//! does not look for agreement elsewhere. Its values are to be written into the file of inputs as
+//! the centre.
 
 use super::args::CalibrateArgs;
 use super::bar::bar;
@@ -93,7 +94,8 @@ fn candidates(study: &Study, number: u32) -> Vec<Candidate> {
     tried
 }
 
-/// The candidate with the least misfit; of equal ones the one nearest to the mean of the admissible.
+/// The candidate with the least misfit; of equal ones the one nearest to the mean of the
+/// admissible.
 fn best<'a>(study: &Study, candidates: &'a [Candidate], admissible: &[&Candidate]) -> Option<&'a Candidate> {
     let value = |candidate: &Candidate, name: &str| candidate.constants.get(name).unwrap_or_default();
     let from_middle = |candidate: &Candidate| {

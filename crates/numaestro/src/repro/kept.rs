@@ -1,8 +1,9 @@
 //! The output folder of `repro run`: answers of finished stages, so that a run that was interrupted
 //! goes on, and the raw runs.
 //!
-//! Each finished stage is one line of `answers.jsonl`. A line says under which inputs and with which
-//! version it was made. A folder of other inputs is refused: its answers are about another model.
+//! Each finished stage is one line of `answers.jsonl`. A line says under which inputs and with
+//! which version it was made. A folder of other inputs is refused: its answers are about another
+//! model.
 
 use crate::say::Failure;
 use anyhow::Context;

@@ -19,8 +19,8 @@ pub fn papers(chosen: &[Chosen]) -> Vec<&'static Paper> {
     papers
 }
 
-/// The study of each paper, and a text that changes with everything that the answers depend on. `file`
-/// replaces the inputs of the only paper.
+/// The study of each paper, and a text that changes with everything that the answers depend on.
+/// `file` replaces the inputs of the only paper.
 pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -> anyhow::Result<(Vec<Study>, String)> {
     if file.is_some() && papers.len() != 1 {
         let what = "--inputs is the file of one paper, and claims of several were chosen";
