@@ -1,9 +1,10 @@
 //! Activities of a program from samples of its processor time.
 //!
-//! Between two samples a program kept, or would have kept, a mean number of processors busy. About none is a pause,
-//! about one is serial work, more is parallel work. On one processor, serial and parallel work look
-//! the same. A thread that spins counts as busy, so a serial part that is shorter than the spinning
-//! of the others cannot be told from a parallel one; it is then part of the speedup.
+//! Between two samples a program kept, or would have kept, a mean number of processors busy. About
+//! none is a pause, about one is serial work, more is parallel work. On one processor, serial and
+//! parallel work look the same. A thread that spins counts as busy, so a serial part that is
+//! shorter than the spinning of the others cannot be told from a parallel one; it is then part of
+//! the speedup.
 
 use super::measured::{Activity, Measured, Span};
 use crate::Nanos;

@@ -39,15 +39,12 @@ pub fn learn(args: &LearnArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.json {
         files::write(path, &document(&learned))?;
     }
-    match &args.output {
-        Some(path) => {
-            files::write(path, &text)?;
-            say::note(&format!("{}: {}", path.display(), summary(&learned)));
-        }
-        None => {
-            say::note(&summary(&learned));
-            say::print(&text)?;
-        }
+    if let Some(path) = &args.output {
+        files::write(path, &text)?;
+        say::note(&format!("{}: {}", path.display(), summary(&learned)));
+    } else {
+        say::note(&summary(&learned));
+        say::print(&text)?;
     }
     Ok(say::OK)
 }

@@ -8,6 +8,7 @@ use super::real;
 use crate::bench::launch;
 use crate::bench::load::{self, Gate};
 use crate::bench::managed::Managed;
+use crate::say;
 use crate::sim::learn::{Alone, Subject, Terms, sizes};
 use crate::sim::progress::Progress;
 use crate::sim::state::State;
@@ -19,6 +20,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+/// A program whose runs alone differ by a larger share from what was learned is told to the user.
+const RESIDUAL_MOST: f64 = 0.1;
 
 /// A line of the state file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -145,6 +149,10 @@ impl<'a> Campaign<'a> {
                 continue;
             }
             let learned = fit(&subject.name, &alone.measure(subject)?)?;
+            if learned.residual > RESIDUAL_MOST {
+                let share = learned.residual * 100.0;
+                say::note(&format!("{}: its runs alone contradict each other by {share:.0} %", subject.name));
+            }
             self.add(Entry::Learned {
                 program: subject.name.clone(),
                 text: learned.to_toml(),

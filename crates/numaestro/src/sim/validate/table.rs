@@ -49,7 +49,7 @@ fn programs(entries: &[Entry]) -> String {
 
 fn cells(comparison: &Comparison) -> String {
     let head = ["mix", "policy", "makespan s", "simulated", "error", "turnaround s", "simulated", "error"];
-    let mut rows = vec![head.map(str::to_owned)];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
     for cell in comparison.cells() {
         let [makespan, turnaround] = Quantity::ALL.map(|quantity| {
             let measured = cell.measured(quantity) / 1e9;
@@ -59,9 +59,8 @@ fn cells(comparison: &Comparison) -> String {
                 format!("{:+.1} %", cell.error(quantity) * 100.0),
             ]
         });
-        let [a, b, c] = makespan;
-        let [d, e, f] = turnaround;
-        rows.push([cell.mix.clone(), cell.policy.clone(), a, b, c, d, e, f]);
+        let row = [vec![cell.mix.clone(), cell.policy.clone()], makespan.to_vec(), turnaround.to_vec()].concat();
+        rows.push(row);
     }
     lines(&rows, Side::Right).join("\n") + "\n"
 }
