@@ -1,6 +1,6 @@
 //! Points of a paper's admissible set.
 //!
-//! Candidates are a Latin hypercube (McKay, Beckman, Conover 1979): each open constant's range is
+//! Candidates are a Latin hypercube (`McKay`, Beckman, Conover 1979): each open constant's range is
 //! cut into as many parts as there are candidates, and each part has one. So few points cover every
 //! constant evenly. A candidate is admissible if the rows that identify constants agree; all claims
 //! of a paper use the same points.

@@ -135,7 +135,7 @@ impl Perturbation {
     fn part(self, part: &str) -> String {
         let name = part.split('(').next().unwrap_or(part);
         let parameters = &part[name.len()..];
-        let changed = match (self, name) {
+        match (self, name) {
             (Self::FirstFit, "placement=worst-fit") => format!("placement=first-fit{parameters}"),
             (Self::BestFit, "placement=worst-fit") => format!("placement=best-fit{parameters}"),
             (
@@ -143,14 +143,12 @@ impl Perturbation {
                 "placement=worst-fit" | "placement=best-fit" | "placement=first-fit" | "placement=worst-fit-jobs",
             ) => format!("{name}(level=machine)"),
             (Self::HomesOff, "placement=home") => "placement=base-priority".to_owned(),
-            (Self::HomesOff, "share=demand") => "share=demand".to_owned(),
             (Self::PagesAnywhere, "pages=home") => "pages=first-touch".to_owned(),
             (Self::RatesUnknown, "turns=b2arr" | "turns=lqg" | "turns=qwg" | "turns=b2adss") => "turns=rr".to_owned(),
             (Self::SearchOff, "share=pdpa") => "share=equip".to_owned(),
             (Self::SearchOff, "admission=multiprogramming") => "admission=fifo".to_owned(),
-            _ => return part.to_owned(),
-        };
-        changed
+            _ => part.to_owned(),
+        }
     }
 
     /// Whether it changes programs.

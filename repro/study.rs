@@ -89,15 +89,15 @@ impl Study {
 
     /// A lab at the centre of the admissible set.
     pub fn centre(&self) -> Lab {
-        self.lab(self.extent.statistics, Conditions::default())
+        self.lab(self.extent.statistics, &Conditions::default())
     }
 
     /// Every constant at its centre, but for those that the conditions give.
-    fn lab(&self, statistics: Statistics, conditions: Conditions) -> Lab {
+    fn lab(&self, statistics: Statistics, conditions: &Conditions) -> Lab {
         let constants = self.inputs.centre();
         let given = |(name, value): (&str, f64)| (name.to_owned(), conditions.constants.get(name).unwrap_or(value));
         let constants = constants.iter().map(given).collect();
-        Lab::under(statistics, Conditions { constants, ..conditions })
+        Lab::under(statistics, Conditions { constants, ..*conditions })
     }
 
     /// Every stage, for claims with these findings at the centre.
@@ -132,12 +132,12 @@ impl Study {
     pub fn run(&self, stage: Stage, findings: &[(&'static Claim, Finding)]) -> Answers {
         let quick = Statistics::Quick;
         let lab = match stage {
-            Stage::Perturbed(by) => self.lab(quick, Conditions { perturbation: Some(by), ..Conditions::default() }),
+            Stage::Perturbed(by) => self.lab(quick, &Conditions { perturbation: Some(by), ..Conditions::default() }),
             Stage::Seeds(set) => {
-                self.lab(self.extent.statistics, Conditions { seeds: Seeds::set(set), ..Conditions::default() })
+                self.lab(self.extent.statistics, &Conditions { seeds: Seeds::set(set), ..Conditions::default() })
             }
             Stage::Draw(number) => {
-                self.lab(quick, Conditions { constants: self.candidate(number), ..Conditions::default() })
+                self.lab(quick, &Conditions { constants: self.candidate(number), ..Conditions::default() })
             }
         };
         // A candidate whose rows cannot be measured is not admissible.
@@ -160,7 +160,7 @@ impl Study {
     /// An experiment cannot be run.
     pub fn fits(&self, number: Option<u32>) -> Result<Vec<Fit>, Trouble> {
         let constants = number.map(|number| self.candidate(number)).unwrap_or_default();
-        fits(&self.lab(Statistics::Quick, Conditions { constants, ..Conditions::default() }), self.inputs.rows())
+        fits(&self.lab(Statistics::Quick, &Conditions { constants, ..Conditions::default() }), self.inputs.rows())
     }
 
     /// The trials of a claim: its part of the answers of all stages.

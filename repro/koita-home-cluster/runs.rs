@@ -76,7 +76,9 @@ impl Process {
                 Phase::Repeat { phases, .. } => self.adapt(phases, forks),
                 Phase::Serial { work, refs } => {
                     *work = Dist::Exponential(self.serial * TASK_NS);
-                    refs.iter_mut().for_each(|refs| refs.hits = self.hits);
+                    for refs in refs {
+                        refs.hits = self.hits;
+                    }
                 }
                 Phase::Tasks { count, refs, .. } => {
                     *count = Dist::Geometric(forks);
