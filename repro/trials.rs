@@ -179,6 +179,7 @@ mod tests {
 
     const THRESHOLDS: Thresholds = Thresholds { draws: 100, share: 0.6667, seed_sets: 5 };
 
+    #[expect(clippy::unnecessary_wraps, reason = "as trials take it: None is a trial that did not run")]
     fn answer(holds: bool) -> Option<Answer> {
         Some(Answer { holds, margin: if holds { 0.1 } else { -0.1 } })
     }
@@ -198,8 +199,12 @@ mod tests {
         let mut trials = Trials::default();
         trials.perturbed(Perturbation::EqualLatencies, perturbed[0]);
         trials.perturbed(Perturbation::OnePool, perturbed[1]);
-        seeds.into_iter().zip(1..).for_each(|(holds, set)| trials.reseeded(set, answer(holds)));
-        draws.into_iter().for_each(|holds| trials.drawn(Constants::default(), answer(holds)));
+        for (holds, set) in seeds.into_iter().zip(1..) {
+            trials.reseeded(set, answer(holds));
+        }
+        for holds in draws {
+            trials.drawn(Constants::default(), answer(holds));
+        }
         trials
     }
 

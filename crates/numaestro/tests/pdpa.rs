@@ -82,7 +82,7 @@ fn watch(manager: &Manager, program: &Running, length: Duration) -> Vec<(Duratio
 fn held(looks: &[(Duration, u32)], number: u32) -> (Duration, Duration) {
     let (mut longest, mut now, mut sum) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for pair in looks.windows(2) {
-        let time = pair[1].0 - pair[0].0;
+        let time = pair[1].0.saturating_sub(pair[0].0);
         now = if pair[0].1 == number { now + time } else { Duration::ZERO };
         sum += if pair[0].1 == number { time } else { Duration::ZERO };
         longest = longest.max(now);

@@ -39,7 +39,7 @@ fn plain(pus: usize) -> Model {
 }
 
 /// A loop of `seconds` on one processor, in rounds of about 14 ms. No multiple of a round is a
-/// quantum: a report at the very time of a due test puts the test off by a quantum, again and again.
+/// quantum, so that no report comes at the very time of a due test.
 fn looping(width: u32, seconds: u32, shape: Curve) -> Program {
     let analyzer = Analyzer { baseline: 1, iterations: seconds * 141 / 2, ..Analyzer::default() };
     Program { analyzer: Some(analyzer), ..curve(width, f64::from(seconds) * SECOND as f64, shape, 0) }

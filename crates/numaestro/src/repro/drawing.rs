@@ -153,18 +153,17 @@ fn chart(page: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
 
 /// A line for each series, from top to bottom, beside the chart.
 fn legend(page: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
-    const LINE: i32 = 22;
-    let left = (SIZE.0 - LEGEND) as i32;
+    const LINE: usize = 22;
+    let left = (SIZE.0 - LEGEND).cast_signed();
     let text = TextStyle::from(("sans-serif", 13)).color(&BLACK);
-    for (number, series) in figure.series.iter().enumerate() {
+    for ((number, series), y) in figure.series.iter().enumerate().zip((24..).step_by(LINE)) {
         let look = Look::of(number, series);
-        let y = 24 + number as i32 * LINE;
         if figure.shape == Shape::Lines && !look.printed {
             let style = look.colour.stroke_width(2);
             let ends = vec![(left + 2, y), (left + 38, y)];
             match look.dashes {
                 (_, 0) => page.draw(&PathElement::new(ends, style))?,
-                (dash, gap) => page.draw(&DashedPathElement::new(ends.into_iter(), dash, gap, style))?,
+                (dash, gap) => page.draw(&DashedPathElement::new(ends, dash, gap, style))?,
             }
         }
         look.marker(page, (left + 20, y))?;

@@ -82,15 +82,14 @@ fn stages(
             bar.set_message(format!("{} {}", study.paper().short, stage.name()));
             let claims: Vec<&str> = study.judged(stage, findings).iter().map(|claim| claim.id).collect();
             let known = kept.as_ref().and_then(|kept| kept.answers(study.paper(), stage, &claims));
-            let answers = match known {
-                Some(answers) => answers,
-                None => {
-                    let answers = study.run(stage, findings);
-                    if let Some(kept) = &mut kept {
-                        kept.keep(study.paper(), stage, &answers)?;
-                    }
-                    answers
+            let answers = if let Some(answers) = known {
+                answers
+            } else {
+                let answers = study.run(stage, findings);
+                if let Some(kept) = &mut kept {
+                    kept.keep(study.paper(), stage, &answers)?;
                 }
+                answers
             };
             of_paper.push((stage, answers));
             bar.inc(1);

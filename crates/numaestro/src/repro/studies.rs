@@ -7,6 +7,7 @@ use anyhow::Context;
 use numaestro_repro::study::Extent;
 use numaestro_repro::{Paper, Study};
 use numaestro_sim::read::Text;
+use std::fmt::Write;
 use std::path::Path;
 
 /// A file of inputs has a mistake, or names another paper.
@@ -40,7 +41,7 @@ pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -
         studies.push(study.map_err(|mistake| {
             Failure::error(WRONG_INPUTS, mistake.to_string(), "repro/README.md explains files of inputs")
         })?);
-        made_with += &format!(", {} inputs {:016x}", paper.short, fingerprint(text.text));
+        let _ = write!(made_with, ", {} inputs {:016x}", paper.short, fingerprint(text.text));
     }
     Ok((studies, made_with))
 }

@@ -95,7 +95,7 @@ fn quanta_equalize_as_far_as_they_are_to() {
         turns.records[0].quantum_ns
     };
     assert_eq!((quantum(0), quantum(100)), (FIRST, SHORTEST));
-    assert_eq!(quantum(50), (FIRST + SHORTEST) / 2);
+    assert_eq!(quantum(50), u64::midpoint(FIRST, SHORTEST));
 }
 
 #[test]
