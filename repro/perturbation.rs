@@ -143,6 +143,8 @@ impl Perturbation {
                 "placement=worst-fit" | "placement=best-fit" | "placement=first-fit" | "placement=worst-fit-jobs",
             ) => format!("{name}(level=machine)"),
             (Self::HomesOff, "placement=home") => "placement=base-priority".to_owned(),
+            // Without the parameters that only homes need.
+            (Self::HomesOff, "share=demand") => "share=demand".to_owned(),
             (Self::PagesAnywhere, "pages=home") => "pages=first-touch".to_owned(),
             (Self::RatesUnknown, "turns=b2arr" | "turns=lqg" | "turns=qwg" | "turns=b2adss") => "turns=rr".to_owned(),
             (Self::SearchOff, "share=pdpa") => "share=equip".to_owned(),

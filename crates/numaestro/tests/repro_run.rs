@@ -159,13 +159,13 @@ fn tables_and_pages() {
     let user = User::new();
     let page = user.path("b93.html");
     let path = page.to_str().expect("text");
-    let out = user.output(["repro", "run", "--quick", "b93-tab1.1", "B93-Fig1.6", "--evidence", "--html", path]);
+    let out = user.output(["repro", "run", "--quick", "b93-tab1.1", "B93-Fig1.5a", "--evidence", "--html", path]);
     let table = text(&out.stdout);
     assert!(out.status.success() && table.contains("1 reproduced, 1 identity of 2 claims"), "{table}");
     assert!(table.contains("holds") && table.contains("KSR1, level 2"), "{table}");
     let html = std::fs::read_to_string(page).expect("the page");
     assert!(html.contains("fails, as it should, under equal-latencies"), "power");
-    assert!(html.contains("<svg") && html.contains("Figure 1.6") && html.ends_with("</html>\n"));
+    assert!(html.contains("<svg") && html.contains("Figure 1.5") && html.ends_with("</html>\n"));
     assert!(!html.contains("http-equiv") && !html.contains("<script") && !html.contains("<link"), "nothing is loaded");
 }
 

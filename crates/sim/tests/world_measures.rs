@@ -182,11 +182,11 @@ fn fewer_partners_share_less() {
 #[test]
 fn policies_are_switched_when_the_scenario_says() {
     let jobs = vec![(0, mover(4, 1.0, 500)), (0, mover(4, 1.0, 500))];
-    let switches = vec![(100 * MS, "rr".to_owned()), (300 * MS, "equi".to_owned())];
+    let switches = vec![(100 * MS, "lqg".to_owned()), (300 * MS, "equi".to_owned())];
     let world = World::new(Setup { switches, ..bus("equi") }, Listed::new(jobs));
     let mut world = world.expect("a policy");
     while world.now() < 200 * MS && world.step(&mut ()) {}
-    assert_eq!(world.engine().policy().to_string(), "rr");
+    assert_eq!(world.engine().policy().to_string(), "lqg");
     let outcome = world.run(&mut ());
     assert_eq!(world.engine().policy().to_string(), "equi");
     assert!(outcome.decisions.stops >= 1 && outcome.jobs.len() == 2);
