@@ -13,8 +13,11 @@
 //! a(j) = floor(claim(j)), within 0 and cap(j); 0 if below the user's minimum
 //! while fewer are given than the exact shares sum up to: 1 (or the minimum) to the largest claim(j) - a(j) below its cap, of equals the earliest
 //! while more are given:                                  1 (or the minimum) from the smallest claim(j) - a(j), of equals the latest
-//! claim(j) -= a(j), within one slot (or the minimum) of 0
+//! claim(j) -= a(j), at least -1 slot (or the minimum), at most 2
 //! ```
+//! Where minimums do not fit side by side, claims together are more than there is. So the largest
+//! claim is two slots: the remainder of an application at its cap, with one slot of it given, is
+//! then larger than those of all that have theirs, and it is served next.
 
 use crate::shares::Shares;
 use crate::view::{AppId, Slot, View};
@@ -136,7 +139,7 @@ impl Entitlements {
         for slot in order {
             let claim = &mut self.claims[slot.index()];
             let most = i64::from(claim.min) * MILLI;
-            claim.milli = claim.remainder().clamp(-most, most);
+            claim.milli = claim.remainder().clamp(-most, 2 * most);
         }
     }
 }
