@@ -13,11 +13,12 @@
 //! a(j) = floor(claim(j)), within 0 and cap(j); 0 if below the user's minimum
 //! while fewer are given than the exact shares sum up to: 1 (or the minimum) to the largest claim(j) - a(j) below its cap, of equals the earliest
 //! while more are given:                                  1 (or the minimum) from the smallest claim(j) - a(j), of equals the latest
-//! claim(j) -= a(j), at least -1 slot (or the minimum), at most 2
+//! claim(j) -= a(j), within one slot (or the minimum) of 0
 //! ```
-//! Where minimums do not fit side by side, claims together are more than there is. So the largest
-//! claim is two slots: the remainder of an application at its cap, with one slot of it given, is
-//! then larger than those of all that have theirs, and it is served next.
+//! An application that is owed a whole slot (or its minimum) is overdue: it has that before all
+//! others, and overdue ones in the order of the view, which begins with the one that was served
+//! longest ago. Without this, claims that are more than there is, as where minimums do not fit side
+//! by side, would leave the same application without any for ever.
 
 use crate::shares::Shares;
 use crate::view::{AppId, Slot, View};
@@ -37,6 +38,8 @@ struct Claim {
     cap: u32,
     /// The user's minimum, at least 1.
     min: u32,
+    /// Processors that rounding cannot take away: its minimum if it is overdue and that fits.
+    sure: u32,
 }
 
 impl Claim {
@@ -78,11 +81,20 @@ impl Entitlements {
             let (cap, min) = (app.cap(view.capacity), app.min.max(1));
             let milli = i64::try_from(exact).unwrap_or(i64::MAX).saturating_add(carried);
             let count = u32::try_from(milli.max(0) / MILLI).unwrap_or(cap).min(cap);
-            *claim = Claim { app: Some(app.id), milli, count: if count < min { 0 } else { count }, cap, min };
+            let count = if count < min { 0 } else { count };
+            let sure = if carried >= i64::from(min) * MILLI { min.min(cap) } else { 0 };
+            *claim = Claim { app: Some(app.id), milli, count, cap, min, sure };
             exact_milli += exact;
-            given += claim.count;
         }
         let wanted = exact_milli.div_ceil(MILLI as u64).min(u64::from(view.capacity)) as u32;
+        let mut left = wanted;
+        for slot in view.order {
+            let claim = &mut self.claims[slot.index()];
+            claim.sure = if claim.sure <= left { claim.sure } else { 0 };
+            left -= claim.sure;
+            claim.count = claim.count.max(claim.sure);
+            given += claim.count;
+        }
         while given < wanted && self.round_up(view.order, wanted, &mut given) {}
         while given > wanted && self.round_down(view.order, wanted, &mut given) {}
         self.settle(view.order);
@@ -110,7 +122,7 @@ impl Entitlements {
 
     /// Takes from each in order until no more than `wanted` are given. False if nobody has any.
     fn round_down(&mut self, order: &[Slot], wanted: u32, given: &mut u32) -> bool {
-        self.rank(order, |claim| (claim.count > 0).then(|| -claim.remainder()));
+        self.rank(order, |claim| (claim.count > claim.sure).then(|| -claim.remainder()));
         let before = *given;
         for &(_, _, slot) in self.ranking.iter().rev() {
             if *given > wanted {
@@ -139,7 +151,7 @@ impl Entitlements {
         for slot in order {
             let claim = &mut self.claims[slot.index()];
             let most = i64::from(claim.min) * MILLI;
-            claim.milli = claim.remainder().clamp(-most, 2 * most);
+            claim.milli = claim.remainder().clamp(-most, most);
         }
     }
 }
