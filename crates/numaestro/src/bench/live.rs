@@ -11,7 +11,7 @@ use super::args::LiveArgs;
 use super::calibrate::calibrate;
 use super::coexec::find_places;
 use super::launch::{self, Started};
-use super::load;
+use super::load::Reading;
 use super::managed::Managed;
 use super::measure::says_ok;
 use super::mix::{Program, Runtime};
@@ -98,7 +98,7 @@ impl Bench {
         watch: impl FnOnce(&Managed, Instant) + Send,
     ) -> Result<Round> {
         managed.settle();
-        let (busy, own) = (load::machine_time(), managed.time() + load::process_time(std::process::id()));
+        let before = Reading::take(managed.time());
         let origin = Instant::now();
         let mut started = Vec::new();
         for (job, options) in jobs {
@@ -121,20 +121,14 @@ impl Bench {
             scope.spawn(|| watch(managed, origin));
             launch::wait_all(started, origin, self.limit)
         })?;
-        let after = load::machine_time();
+        let after = Reading::take(managed.time());
         for ((job, _), end) in jobs.iter().zip(&ended) {
             if !(end.limited || end.success && says_ok(&end.output)) {
                 bail!("{} failed: {}", job.kernel, end.output.trim());
             }
         }
         let children: f64 = ended.iter().map(|end| end.cpu_s).sum();
-        let window = load::Window {
-            length_s: origin.elapsed().as_secs_f64(),
-            processors: self.processors.len(),
-            busy_s: after.busy_s - busy.busy_s,
-            steal_s: after.steal_s - busy.steal_s,
-            own_s: managed.time() + load::process_time(std::process::id()) - own + children,
-        };
+        let window = before.until(&after, children, self.processors.len());
         Ok(Round {
             turnaround_s: ended.iter().map(|end| end.turnaround_s).collect(),
             foreign: window.foreign(),

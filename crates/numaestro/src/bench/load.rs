@@ -89,6 +89,34 @@ pub fn machine_time() -> MachineTime {
     parse_stat(&text, rustix::param::clock_ticks_per_second() as f64)
 }
 
+/// The clocks at one moment.
+pub struct Reading {
+    at: Instant,
+    machine: MachineTime,
+    own_s: f64,
+}
+
+impl Reading {
+    /// Reads them; programs of ours other than this command have used `others_s` processor seconds
+    /// so far.
+    pub fn take(others_s: f64) -> Self {
+        let own_s = others_s + process_time(std::process::id());
+        Self { at: Instant::now(), machine: machine_time(), own_s }
+    }
+
+    /// The time between two readings, in which children that have ended used `children_s`
+    /// processor seconds.
+    pub fn until(&self, later: &Self, children_s: f64, processors: usize) -> Window {
+        Window {
+            length_s: (later.at - self.at).as_secs_f64(),
+            processors,
+            busy_s: later.machine.busy_s - self.machine.busy_s,
+            steal_s: later.machine.steal_s - self.machine.steal_s,
+            own_s: later.own_s - self.own_s + children_s,
+        }
+    }
+}
+
 /// The `cpu` line of `/proc/stat`: user nice system idle iowait irq softirq steal guest; guest is
 /// part of user.
 fn parse_stat(text: &str, ticks_per_s: f64) -> MachineTime {

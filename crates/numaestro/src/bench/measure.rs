@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::launch::{self, Ended, Started};
-use super::load::{self, Window};
+use super::load::{self, Reading, Window};
 use super::managed::Managed;
 use super::mix::{Mix, Program};
 use super::places::CommandLine;
@@ -73,10 +73,13 @@ impl Bench {
             None => None,
         };
         let hog = if mix.hog { Some(self.start_hog(setup, mix)?) } else { None };
-        let before = Reading::take(hog.as_ref(), managed);
+        let beside_s = |hog: Option<&Started>| {
+            hog.map_or(0.0, |hog| load::process_time(hog.pid)) + managed.map_or(0.0, Managed::time)
+        };
+        let before = Reading::take(beside_s(hog.as_ref()));
         let origin = Instant::now();
         let ended = self.members(mix, setup, managed, origin);
-        let after = Reading::take(hog.as_ref(), managed);
+        let after = Reading::take(beside_s(hog.as_ref()));
         if let Some(hog) = hog {
             launch::kill(hog)?;
         }
@@ -141,32 +144,6 @@ impl Bench {
 
     fn cpus(&self, terms: &Terms) -> Option<Vec<usize>> {
         terms.processors.as_ref().map(|positions| positions.iter().map(|&i| self.processors[i]).collect())
-    }
-}
-
-/// The clocks at one moment.
-struct Reading {
-    at: Instant,
-    machine: load::MachineTime,
-    own_s: f64,
-}
-
-impl Reading {
-    fn take(hog: Option<&Started>, managed: Option<&Managed>) -> Self {
-        let own_s = hog.map_or(0.0, |hog| load::process_time(hog.pid))
-            + managed.map_or(0.0, Managed::time)
-            + load::process_time(std::process::id());
-        Self { at: Instant::now(), machine: load::machine_time(), own_s }
-    }
-
-    fn until(&self, later: &Self, children_s: f64, processors: usize) -> Window {
-        Window {
-            length_s: (later.at - self.at).as_secs_f64(),
-            processors,
-            busy_s: later.machine.busy_s - self.machine.busy_s,
-            steal_s: later.machine.steal_s - self.machine.steal_s,
-            own_s: later.own_s - self.own_s + children_s,
-        }
     }
 }
 

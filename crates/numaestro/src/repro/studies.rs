@@ -3,6 +3,7 @@
 
 use super::choose::Chosen;
 use crate::say::Failure;
+use crate::sim::state::fingerprint;
 use anyhow::Context;
 use numaestro_repro::study::Extent;
 use numaestro_repro::{Paper, Study};
@@ -41,12 +42,7 @@ pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -
         studies.push(study.map_err(|mistake| {
             Failure::error(WRONG_INPUTS, mistake.to_string(), "repro/README.md explains files of inputs")
         })?);
-        let _ = write!(made_with, ", {} inputs {:016x}", paper.short, fingerprint(text.text));
+        let _ = write!(made_with, ", {} inputs {:016x}", paper.short, fingerprint(text.text.as_bytes()));
     }
     Ok((studies, made_with))
-}
-
-/// FNV-1a.
-fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -22,7 +22,7 @@ mod replay;
 mod results;
 mod run;
 mod runner;
-mod state;
+pub mod state;
 mod stop;
 mod summary;
 mod table;

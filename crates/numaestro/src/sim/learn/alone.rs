@@ -8,7 +8,7 @@
 use super::recorded;
 use super::watch::{nanos, samples};
 use crate::bench::launch;
-use crate::bench::load::{self, Gate, Window};
+use crate::bench::load::{self, Gate, Reading, Window};
 use crate::bench::managed::Managed;
 use crate::bench::measure::says_ok;
 use crate::bench::places::CommandLine;
@@ -177,8 +177,7 @@ impl Alone {
         beside: impl FnOnce(&AtomicBool) + Send,
     ) -> anyhow::Result<(Measured, Window)> {
         managed.settle();
-        let own = || managed.time() + load::process_time(std::process::id());
-        let (machine, before, origin) = (load::machine_time(), own(), Instant::now());
+        let (before, origin) = (Reading::take(managed.time()), Instant::now());
         let mut command = subject.command(managed, &["--max".to_owned(), size.to_string()]);
         let started = launch::start(&mut command, None)?;
         let (pid, over) = (started.pid, AtomicBool::new(false));
@@ -191,14 +190,7 @@ impl Alone {
         });
         let ended = ended?.remove(0);
         subject.check(&ended, self.terms.limit)?;
-        let after = load::machine_time();
-        let window = Window {
-            length_s: origin.elapsed().as_secs_f64(),
-            processors: launch::processors()?.len(),
-            busy_s: after.busy_s - machine.busy_s,
-            steal_s: after.steal_s - machine.steal_s,
-            own_s: own() - before + ended.cpu_s,
-        };
+        let window = before.until(&Reading::take(managed.time()), ended.cpu_s, launch::processors()?.len());
         let length = nanos(Duration::from_secs_f64(ended.turnaround_s));
         Ok((measured(&seen, size, length, ACTIVITY_NS_LEAST), window))
     }

@@ -3,7 +3,7 @@
 
 use super::mixes::Mix;
 use crate::bench::launch;
-use crate::bench::load::{self, Window};
+use crate::bench::load::{Reading, Window};
 use crate::bench::managed::Managed;
 use crate::sim::learn::Subject;
 use anyhow::{Context, anyhow};
@@ -22,8 +22,7 @@ pub fn run(
     limit: Duration,
 ) -> anyhow::Result<(Times, Window)> {
     managed.settle();
-    let own = || managed.time() + load::process_time(std::process::id());
-    let (machine, before, origin) = (load::machine_time(), own(), Instant::now());
+    let (before, origin) = (Reading::take(managed.time()), Instant::now());
     let ended = std::thread::scope(|scope| {
         let threads: Vec<_> = mix
             .arrivals
@@ -36,14 +35,8 @@ pub fn run(
         threads.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a thread failed"))?).collect::<Vec<_>>()
     });
     let ended = ended.into_iter().collect::<anyhow::Result<Vec<One>>>().with_context(|| format!("mix {}", mix.name))?;
-    let after = load::machine_time();
-    let window = Window {
-        length_s: origin.elapsed().as_secs_f64(),
-        processors: launch::processors()?.len(),
-        busy_s: after.busy_s - machine.busy_s,
-        steal_s: after.steal_s - machine.steal_s,
-        own_s: own() - before + ended.iter().map(|one| one.used_s).sum::<f64>(),
-    };
+    let children_s = ended.iter().map(|one| one.used_s).sum();
+    let window = before.until(&Reading::take(managed.time()), children_s, launch::processors()?.len());
     let times: Vec<(u64, u64)> = ended.iter().map(|one| (nanos(one.began), nanos(one.ended))).collect();
     Ok((Times::of(&times).context("a mix without programs")?, window))
 }
