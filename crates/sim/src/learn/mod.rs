@@ -2,7 +2,7 @@
 //!
 //! A run is seen as stretches of time in which the program was serial, parallel or paused, on a
 //! known number of processors ([`Measured`]). On n processors it does S(n) nanoseconds of work in a
-//! nanosecond. The work and the speedups S follow from the lengths of all runs ([`fit`]), and the
+//! nanosecond. The work and the speedups S follow from the lengths of all runs ([`fit()`]), and the
 //! order of the stretches from the run with most processors. Samples of processor time
 //! ([`samples`]) and journals ([`journal`]) are two sources of such runs.
 
