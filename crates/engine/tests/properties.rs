@@ -95,9 +95,10 @@ impl World {
         if let Event::Request { app, processors: 0 } = event
             && let Some(program) = self.programs.get_mut(app)
         {
-            // A wrapper holds nothing: it has no threads that would have to leave.
+            // A wrapper holds nothing: it has no threads that would have to leave, and nothing is
+            // idle. Its latest target stays what it is told, for it may be the next one too.
             program.targets.iter_mut().for_each(|(_, pus, _)| pus.clear());
-            program.told.clear();
+            program.idle.clear();
         }
         if let Event::Unstoppable { app } = event
             && let Some(program) = self.programs.get_mut(app)
