@@ -1,7 +1,7 @@
 //! `numaestro sim compare`: compares policies, at every point of the scenario's sweep, on the same
 //! jobs.
 
-use super::args::CompareArgs;
+use super::args::{CompareArgs, policies_apart};
 use super::files::{self, Loaded, quoted};
 use super::html::{self, Report};
 use super::progress::Progress;
@@ -54,7 +54,7 @@ fn load(args: &CompareArgs) -> anyhow::Result<(Loaded, String)> {
         let change = ("sweep.policies".to_owned(), format!("[{}]", list.join(", ")));
         files::scenario(&args.what, &[change])
     };
-    let given: Vec<String> = args.policies.iter().flat_map(|list| apart(list)).collect();
+    let given: Vec<String> = args.policies.iter().flat_map(|list| policies_apart(list)).collect();
     let mut loaded = if given.is_empty() { files::scenario(&args.what, &[])? } else { with(&given)? };
     let mut policies = loaded.scenario.sweep.policies.clone();
     if policies.is_empty() {
@@ -74,24 +74,6 @@ fn load(args: &CompareArgs) -> anyhow::Result<(Loaded, String)> {
         ));
     }
     Ok((loaded, baseline))
-}
-
-/// The policies of a list: commas inside parentheses belong to a policy.
-fn apart(list: &str) -> Vec<String> {
-    let (mut found, mut depth) = (vec![String::new()], 0_u32);
-    for letter in list.chars() {
-        match letter {
-            ',' if depth == 0 => {
-                found.push(String::new());
-                continue;
-            }
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        found.last_mut().expect("never empty").push(letter);
-    }
-    found.into_iter().map(|policy| policy.trim().to_owned()).filter(|policy| !policy.is_empty()).collect()
 }
 
 fn plan(scenario: &Scenario) -> Vec<Planned> {
@@ -189,19 +171,4 @@ fn report(
         occupancy: grid.as_ref().map(|grid| (grid, title)),
         machine: &first.scenario.machine.topology,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commas_in_parentheses_belong_to_a_policy() {
-        assert_eq!(apart("equi,dss"), ["equi", "dss"]);
-        assert_eq!(
-            apart("placement=worst-fit(equal=4,tie=lowest) share=dss, batch"),
-            ["placement=worst-fit(equal=4,tie=lowest) share=dss", "batch"]
-        );
-        assert!(apart(" , ").is_empty());
-    }
 }

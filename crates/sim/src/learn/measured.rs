@@ -1,9 +1,11 @@
 //! One run of a program, as it was seen from outside.
 
 use crate::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// The activity of a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Activity {
     /// One of its threads works.
     Serial,
@@ -14,7 +16,7 @@ pub enum Activity {
 }
 
 /// A time in which activity and processors stayed the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// The activity.
     pub activity: Activity,
@@ -25,7 +27,7 @@ pub struct Span {
 }
 
 /// A speedup that the program has reported.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Time since the program's arrival, nanoseconds.
     pub at: Nanos,
@@ -36,7 +38,7 @@ pub struct Report {
 }
 
 /// See the file's header.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// From the start to the end, in order.
     pub spans: Vec<Span>,
@@ -51,6 +53,13 @@ impl Measured {
     pub fn busy(processors: u32, length_ns: Nanos) -> Self {
         let spans = vec![Span { activity: Activity::Parallel, processors, length_ns }];
         Self { spans, ..Self::default() }
+    }
+
+    /// The run of median length, the longer one of two in the middle; `None` without runs.
+    pub fn median(mut runs: Vec<Self>) -> Option<Self> {
+        runs.sort_by_key(Self::length);
+        let middle = runs.len() / 2;
+        (!runs.is_empty()).then(|| runs.swap_remove(middle))
     }
 
     /// Length of all spans of this activity, nanoseconds.
@@ -124,6 +133,14 @@ mod tests {
         let found = measured.without_short_spans(10);
         assert_eq!(found, run(&[(Serial, 73), (Paused, 60), (Parallel, 405)]));
         assert_eq!(found.length(), 538);
+    }
+
+    #[test]
+    fn the_median_run_is_one_of_the_runs() {
+        let median = |lengths: &[Nanos]| Measured::median(lengths.iter().map(|&ns| Measured::busy(2, ns)).collect());
+        assert_eq!(median(&[90, 20, 30]), Some(Measured::busy(2, 30)));
+        assert_eq!(median(&[20, 90]), Some(Measured::busy(2, 90)));
+        assert_eq!(median(&[]), None);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Runs a command alone under a manager, on several numbers of processors.
 //!
-//! The median of the runs on a number of processors counts. One further run on all of them tells
-//! the number of regions: asking the manager takes time, so this run's length does not count. If
-//! the teams of the program may follow its processors, a last run under `pdpa` tells what it
-//! reports of its own speedup.
+//! The median of the runs on a number of processors counts. Two further runs on all of them tell
+//! what the program says of itself: one the number of regions, because asking the manager takes
+//! time and so this run's length does not count, and one under `pdpa` its reports of its own
+//! speedup, if its teams may follow its processors.
 
 use super::recorded;
 use super::watch::{nanos, samples};
@@ -16,8 +16,9 @@ use crate::cli::ClassArg;
 use crate::say::{self, Failure};
 use anyhow::Context;
 use clap::ValueEnum;
-use numaestro_sim::learn::Measured;
 use numaestro_sim::learn::samples::measured;
+use numaestro_sim::learn::{Measured, Report};
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -89,8 +90,22 @@ pub struct Terms {
     pub foreign: f64,
     /// Runs that are repeated at most, for each size.
     pub tries: u32,
-    /// Longest run.
-    pub limit: Duration,
+}
+
+/// What a program says of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    /// Parallel regions of a run; 0: not known.
+    pub regions: u64,
+    /// Reports of its speedup, in order of time.
+    pub reports: Vec<Report>,
+}
+
+impl Said {
+    /// The same run, with what its program says.
+    pub fn with(self, run: Measured) -> Measured {
+        Measured { regions: self.regions, reports: self.reports, ..run }
+    }
 }
 
 /// Runs commands alone; see the file's header.
@@ -98,46 +113,53 @@ pub struct Terms {
 pub struct Alone {
     numaestro: PathBuf,
     managed: Managed,
-    terms: Terms,
+    /// Longest run.
+    limit: Duration,
 }
 
 impl Alone {
-    /// Starts the manager of the runs.
-    pub fn begin(numaestro: &Path, terms: Terms) -> anyhow::Result<Self> {
-        Ok(Self { numaestro: numaestro.to_owned(), managed: Managed::start_undisturbed(numaestro)?, terms })
+    /// Starts the manager of the runs, none of which may take longer than `limit`.
+    pub fn begin(numaestro: &Path, limit: Duration) -> anyhow::Result<Self> {
+        Ok(Self { numaestro: numaestro.to_owned(), managed: Managed::start_undisturbed(numaestro)?, limit })
     }
 
     /// All runs of a command that count.
-    pub fn measure(&self, subject: &Subject) -> anyhow::Result<Vec<Measured>> {
+    pub fn measure(&self, subject: &Subject, terms: &Terms) -> anyhow::Result<Vec<Measured>> {
         let mut found = Vec::new();
-        for &size in &self.terms.sizes {
-            found.push(self.median(subject, size)?);
+        for &size in &terms.sizes {
+            found.extend(self.median(subject, size, terms)?);
         }
-        if let Some(widest) = found.last_mut() {
-            let size = widest.widest();
-            widest.regions = self.regions(subject, size)?;
-            if may_follow(subject) && size > 1 {
-                widest.reports = self.reports(subject, size)?;
-            }
+        if let Some(widest) = found.pop() {
+            found.push(self.said(subject, widest.widest())?.with(widest));
         }
         Ok(found)
     }
 
     /// The run of median length on so many processors.
-    fn median(&self, subject: &Subject, size: u32) -> anyhow::Result<Measured> {
-        let mut gate = Gate::new(self.terms.foreign, self.terms.tries);
+    fn median(&self, subject: &Subject, size: u32, terms: &Terms) -> anyhow::Result<Option<Measured>> {
+        let mut gate = Gate::new(terms.foreign, terms.tries);
         let mut runs = Vec::new();
-        while runs.len() < self.terms.runs as usize {
-            let (run, window) = self.run(&self.managed, subject, size, |_| {})?;
+        while runs.len() < terms.runs as usize {
+            let (run, window) = self.once(subject, size)?;
             if gate.admit(&window) {
                 runs.push(run);
             } else {
-                load::await_quiet(self.terms.foreign, window.processors);
+                load::await_quiet(terms.foreign, window.processors);
             }
         }
-        runs.sort_by_key(Measured::length);
-        let middle = runs.len() / 2;
-        Ok(runs.swap_remove(middle))
+        Ok(Measured::median(runs))
+    }
+
+    /// One run on so many processors, and the load beside it.
+    pub fn once(&self, subject: &Subject, size: u32) -> anyhow::Result<(Measured, Window)> {
+        self.run(&self.managed, subject, size, |_| {})
+    }
+
+    /// What the program says of itself in runs on so many processors.
+    pub fn said(&self, subject: &Subject, size: u32) -> anyhow::Result<Said> {
+        let regions = self.regions(subject, size)?;
+        let reports = if may_follow(subject) && size > 1 { self.reports(subject, size)? } else { Vec::new() };
+        Ok(Said { regions, reports })
     }
 
     fn regions(&self, subject: &Subject, size: u32) -> anyhow::Result<u64> {
@@ -156,7 +178,7 @@ impl Alone {
     }
 
     /// The program's reports in a run under a policy that asks for them.
-    fn reports(&self, subject: &Subject, size: u32) -> anyhow::Result<Vec<numaestro_sim::learn::Report>> {
+    fn reports(&self, subject: &Subject, size: u32) -> anyhow::Result<Vec<Report>> {
         let dir = tempfile::tempdir().context("cannot make a directory for a journal")?;
         let journal = dir.path().join("pdpa.journal");
         {
@@ -184,12 +206,12 @@ impl Alone {
         let (ended, seen) = std::thread::scope(|scope| {
             let watching = scope.spawn(|| samples(pid, origin, &over));
             scope.spawn(|| beside(&over));
-            let ended = launch::wait_all(vec![started], origin, self.terms.limit);
+            let ended = launch::wait_all(vec![started], origin, self.limit);
             over.store(true, Ordering::Relaxed);
             (ended, watching.join().unwrap_or_default())
         });
         let ended = ended?.remove(0);
-        subject.check(&ended, self.terms.limit)?;
+        subject.check(&ended, self.limit)?;
         let window = before.until(&Reading::take(managed.time()), ended.cpu_s, launch::processors()?.len());
         let length = nanos(Duration::from_secs_f64(ended.turnaround_s));
         Ok((measured(&seen, size, length, ACTIVITY_NS_LEAST), window))

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:\n  numaestro sim learn -- ./app --size 500 > app.toml\n  numaestro sim learn --class malleable --runs 5 --output app.toml -- ./app\n  \
                   numaestro sim learn --journal run.journal --name app\n\n\
-                  The command runs alone, under a manager of its own, on 1, 2, 4 … processors, some times on each; the median run counts.\n\
+                  The command runs alone, under a manager of its own, on 1, 2, 4 … processors, several times on each; the median run counts.\n\
                   Then put `programs = [\"app.toml\"]` into a scenario.\n\n\
                   Exit codes: 0 done; 1 it did not work; 2 the journal is wrong; 64 wrong usage."
 )]

@@ -9,7 +9,7 @@ mod args;
 mod recorded;
 mod watch;
 
-pub use alone::{Alone, Subject, Terms};
+pub use alone::{Alone, Said, Subject};
 pub use args::LearnArgs;
 
 use super::{WRONG_FILE, files};
@@ -18,6 +18,7 @@ use crate::bench::launch;
 use crate::bench::places::CommandLine;
 use crate::say::{self, Failure};
 use crate::target;
+use alone::Terms;
 use numaestro_sim::learn::{LearnedProgram, Measured, fit};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -74,10 +75,10 @@ fn alone(args: &LearnArgs) -> anyhow::Result<(String, Vec<Measured>)> {
         runs: args.runs,
         foreign: args.foreign / 100.0,
         tries: args.tries,
-        limit: Duration::from_secs_f64(args.time_limit),
     };
-    let alone = Alone::begin(&find_places(&args.places)?.numaestro, terms)?;
-    Ok((name, alone.measure(&subject)?))
+    let limit = Duration::from_secs_f64(args.time_limit);
+    let alone = Alone::begin(&find_places(&args.places)?.numaestro, limit)?;
+    Ok((name, alone.measure(&subject, &terms)?))
 }
 
 /// The numbers of processors to run on: as given, else 1, 2, 4 … and all.

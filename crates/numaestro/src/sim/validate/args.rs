@@ -11,8 +11,8 @@ use std::path::PathBuf;
                   numaestro sim validate --json validate.json --html validate.html --state validate.jsonl            # stopped with Ctrl-C ...\n  \
                   numaestro sim validate --json validate.json --html validate.html --state validate.jsonl --resume   # ... goes on\n  \
                   numaestro sim validate --mix 'pair-*' --policies equi,batch --keep models && numaestro sim run models/pair-sor-cg.toml\n\n\
-                  Each program is learned alone (as `sim learn` does); no mix is used for that. Then every mix runs under each policy, by a manager\n\
-                  of its own, and in the simulator. Bounds: median error of makespan and of mean turnaround at most 10 %, 90th percentile at most\n\
+                  Each program is learned alone (as `sim learn` does); no mix is used for that. Every mix runs under each policy, by a manager of its\n\
+                  own, and in the simulator. Programs alone and mixes take turns, because a machine becomes slower and faster. Bounds: median error of makespan and of mean turnaround at most 10 %, 90th percentile at most\n\
                   20 %; the better of two policies told right in 90 % of the pairs that differ by more than the noise.\n\n\
                   Exit codes: 0 done; 1 a program failed, or with --check a bound does not hold; 2 a file is wrong; 64 wrong usage; 130 stopped\n\
                   by Ctrl-C; with --state, --resume goes on."
@@ -26,7 +26,7 @@ pub struct ValidateArgs {
     #[arg(long, value_name = "NAME")]
     pub mix: Vec<String>,
     /// These policies instead of those of the file.
-    #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,...")]
     pub policies: Vec<String>,
     /// The mixes marked as quick only, with a third of the work and two runs.
     #[arg(long)]
@@ -34,7 +34,8 @@ pub struct ValidateArgs {
     /// Only list the mixes.
     #[arg(long)]
     pub list: bool,
-    /// Runs of each mix under each policy, and of each program alone [default: 3, quick 2].
+    /// Rounds: runs of each mix under each policy; programs run alone once or twice in each
+    /// [default: 3, quick 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,
     /// Times the work of the load programs [default: 1, quick 0.35].
@@ -43,7 +44,8 @@ pub struct ValidateArgs {
     /// Share of the machine in percent that others may use during a run; more, and it is repeated.
     #[arg(long, value_name = "PERCENT", default_value_t = 6.0, value_parser = positive)]
     pub foreign: f64,
-    /// Runs of a mix under a policy that are repeated at most; then they count, and are marked.
+    /// Runs of a program alone, or of a mix under a policy, that are repeated at most; then they
+    /// count, and are marked.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub tries: u32,
     /// A run that takes longer than this many seconds is an error.

@@ -1,19 +1,20 @@
-//! The campaign: learns every program alone, then runs every mix under its policies in turn, and
-//! keeps what is done in the state file, so that it can go on later.
+//! The campaign: runs the programs alone and the mixes as scheduled, and keeps what is done in the
+//! state file, so that it can go on later.
 
 use super::args::ValidateArgs;
 use super::commands::Subjects;
 use super::mixes::{Mix, Mixes};
 use super::real;
+use super::schedule::Step;
 use crate::bench::launch;
-use crate::bench::load::{self, Gate};
+use crate::bench::load::{self, Gate, Window};
 use crate::bench::managed::Managed;
-use crate::say;
-use crate::sim::learn::{Alone, Subject, Terms, sizes};
+use crate::sim::learn::{Alone, Said, Subject};
 use crate::sim::progress::Progress;
 use crate::sim::state::State;
 use crate::sim::stop::Stop;
-use numaestro_sim::learn::{LearnedProgram, fit};
+use anyhow::Context;
+use numaestro_sim::learn::Measured;
 use numaestro_sim::validation::Times;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -21,17 +22,16 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// A program whose runs alone differ by a larger share from what was learned is told to the user.
-const RESIDUAL_MOST: f64 = 0.1;
-
 /// A line of the state file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Entry {
     /// A program was given its arguments.
     Command { program: String, arguments: Vec<String> },
-    /// A program was learned: the text of its file.
-    Learned { program: String, text: String, residual: f64, summary: String },
+    /// A program has run alone once.
+    Alone { program: String, run: Measured },
+    /// What a program says of itself.
+    Said { program: String, said: Said },
     /// A mix has run once.
     Run { mix: String, policy: String, times: Times, foreign: f64, noisy: bool },
 }
@@ -49,10 +49,10 @@ pub struct Campaign<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Runs of each mix under each policy.
-    pub runs: usize,
+    pub runs: u32,
     /// Share of the machine that others may use during a run.
     pub foreign: f64,
-    /// Runs that are repeated at most, for each cell.
+    /// Runs that are repeated at most, for each step.
     pub tries: u32,
     /// Longest run.
     pub limit: Duration,
@@ -62,7 +62,7 @@ impl Plan {
     /// The plan of a command line.
     pub fn of(args: &ValidateArgs) -> Self {
         Self {
-            runs: args.runs.unwrap_or(if args.quick { 2 } else { 3 }) as usize,
+            runs: args.runs.unwrap_or(if args.quick { 2 } else { 3 }),
             foreign: args.foreign / 100.0,
             tries: args.tries,
             limit: Duration::from_secs_f64(args.time_limit),
@@ -76,12 +76,7 @@ impl<'a> Campaign<'a> {
         Self { state, stop, progress, entries }
     }
 
-    /// All entries.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// The same, at its end.
+    /// All entries, at its end.
     pub fn into_entries(self) -> Vec<Entry> {
         self.entries
     }
@@ -127,90 +122,92 @@ impl<'a> Campaign<'a> {
         Ok(())
     }
 
-    /// Learns the programs that are not learned yet.
-    pub fn learn(&mut self, numaestro: &Path, subjects: &Subjects, plan: Plan) -> anyhow::Result<()> {
-        let known = |entries: &[Entry], name: &str| {
-            entries.iter().any(|entry| matches!(entry, Entry::Learned { program, .. } if program == name))
-        };
-        let terms = Terms {
-            sizes: sizes(None, launch::processors()?.len())?,
-            runs: u32::try_from(plan.runs)?,
-            foreign: plan.foreign,
-            tries: plan.tries,
-            limit: plan.limit,
-        };
-        let alone = Alone::begin(numaestro, terms)?;
-        for subject in subjects.found.values() {
-            if self.is_stopped() {
-                return Ok(());
-            }
-            if known(&self.entries, &subject.name) {
+    /// Does the steps that are not done yet, in order.
+    pub fn run(&mut self, site: &Site<'_>, steps: &[Step], managers: &mut Managers<'_>) -> anyhow::Result<()> {
+        let mut done: BTreeMap<Step, u32> = BTreeMap::new();
+        for step in self.entries.iter().filter_map(|entry| site.step(entry)) {
+            *done.entry(step).or_default() += 1;
+        }
+        let mut gates: BTreeMap<Step, Gate> = BTreeMap::new();
+        for &step in steps {
+            if let Some(times) = done.get_mut(&step).filter(|times| **times > 0) {
+                *times -= 1;
                 self.progress.had();
                 continue;
             }
-            let learned = fit(&subject.name, &alone.measure(subject)?)?;
-            if learned.residual > RESIDUAL_MOST {
-                let share = learned.residual * 100.0;
-                say::note(&format!("{}: its runs alone contradict each other by {share:.0} %", subject.name));
+            let gate = gates.entry(step).or_insert_with(|| Gate::new(site.plan.foreign, site.plan.tries));
+            loop {
+                let (entry, window) = site.perform(step, managers)?;
+                if window.is_none_or(|window| gate.admit(&window)) || self.is_stopped() {
+                    self.add(entry)?;
+                    break;
+                }
+                load::await_quiet(site.plan.foreign, launch::processors()?.len());
             }
-            self.add(Entry::Learned {
-                program: subject.name.clone(),
-                text: learned.to_toml(),
-                residual: learned.residual,
-                summary: summary(&learned),
-            })?;
+            if self.is_stopped() {
+                return Ok(());
+            }
             self.progress.run();
         }
         Ok(())
     }
+}
 
-    /// Runs the mixes, policies in turn, so that a change of the machine meets all alike.
-    pub fn run(
-        &mut self,
-        chosen: &[&Mix],
-        subjects: &BTreeMap<usize, Subject>,
-        managers: &mut Managers,
-        plan: Plan,
-    ) -> anyhow::Result<()> {
-        for mix in chosen {
-            let mut gates: BTreeMap<&str, Gate> =
-                mix.policies.iter().map(|policy| (policy.as_str(), Gate::new(plan.foreign, plan.tries))).collect();
-            for round in 0..plan.runs {
-                for policy in &mix.policies {
-                    let done = times(&self.entries, &mix.name, policy).len() > round;
-                    if done {
-                        self.progress.had();
-                        continue;
-                    }
-                    while !self.once(mix, policy, subjects, managers, (&mut gates, plan))? {}
-                    if self.is_stopped() {
-                        return Ok(());
-                    }
-                    self.progress.run();
-                }
+/// Everything that steps need, and nothing that they change.
+#[derive(Debug)]
+pub struct Site<'a> {
+    /// The mixes that run.
+    pub chosen: &'a [&'a Mix],
+    /// The programs, by their place in the mixes file.
+    pub subjects: &'a BTreeMap<usize, Subject>,
+    /// Runs programs alone.
+    pub alone: &'a Alone,
+    /// Most processors on which programs run alone.
+    pub widest: u32,
+    /// Limits of the runs.
+    pub plan: Plan,
+}
+
+impl Site<'_> {
+    /// The step of an entry.
+    fn step(&self, entry: &Entry) -> Option<Step> {
+        let program = |name: &str| self.subjects.iter().find(|(_, subject)| subject.name == name);
+        match entry {
+            Entry::Command { .. } => None,
+            Entry::Alone { program: name, run } => {
+                program(name).map(|(&program, _)| Step::Alone { program, processors: run.widest() })
+            }
+            Entry::Said { program: name, .. } => program(name).map(|(&program, _)| Step::Said { program }),
+            Entry::Run { mix, policy, .. } => {
+                let mix = self.chosen.iter().position(|chosen| chosen.name == *mix)?;
+                let policy = self.chosen[mix].policies.iter().position(|known| known == policy)?;
+                Some(Step::Mix { mix, policy })
             }
         }
-        Ok(())
     }
 
-    /// One run. False if it does not count.
-    fn once(
-        &mut self,
-        mix: &Mix,
-        policy: &str,
-        subjects: &BTreeMap<usize, Subject>,
-        managers: &mut Managers,
-        (gates, plan): (&mut BTreeMap<&str, Gate>, Plan),
-    ) -> anyhow::Result<bool> {
-        let (times, window) = real::run(mix, subjects, managers.of(policy)?, plan.limit)?;
-        if !gates.get_mut(policy).is_none_or(|gate| gate.admit(&window)) && !self.is_stopped() {
-            load::await_quiet(plan.foreign, window.processors);
-            return Ok(false);
+    /// Does a step once: its entry, and the load beside it where that can be told.
+    fn perform(&self, step: Step, managers: &mut Managers<'_>) -> anyhow::Result<(Entry, Option<Window>)> {
+        let subject = |program: usize| self.subjects.get(&program).context("a program without a command");
+        match step {
+            Step::Alone { program, processors } => {
+                let subject = subject(program)?;
+                let (run, window) = self.alone.once(subject, processors)?;
+                Ok((Entry::Alone { program: subject.name.clone(), run }, Some(window)))
+            }
+            Step::Said { program } => {
+                let subject = subject(program)?;
+                let said = self.alone.said(subject, self.widest)?;
+                Ok((Entry::Said { program: subject.name.clone(), said }, None))
+            }
+            Step::Mix { mix, policy } => {
+                let (mix, policy) = (self.chosen[mix], &self.chosen[mix].policies[policy]);
+                let (times, window) = real::run(mix, self.subjects, managers.of(policy)?, self.plan.limit)?;
+                let (foreign, noisy) = (window.foreign(), window.foreign() > self.plan.foreign);
+                let (mix, policy) = (mix.name.clone(), policy.clone());
+                Ok((Entry::Run { mix, policy, times, foreign, noisy }, Some(window)))
+            }
         }
-        let noisy = window.foreign() > plan.foreign;
-        let (mix, policy, foreign) = (mix.name.clone(), policy.to_owned(), window.foreign());
-        self.add(Entry::Run { mix, policy, times, foreign, noisy })?;
-        Ok(true)
     }
 }
 
@@ -221,12 +218,6 @@ pub fn times(entries: &[Entry], name: &str, under: &str) -> Vec<Times> {
         _ => None,
     };
     entries.iter().filter_map(run).collect()
-}
-
-fn summary(learned: &LearnedProgram) -> String {
-    let lengths = learned.curve.iter().map(|&(n, _)| format!("{:.2} s on {n}", learned.length_on(n) / 1e9));
-    let reports = if learned.analysis.is_some() { ", reports its speedup" } else { "" };
-    format!("{}, {} regions{reports}", lengths.collect::<Vec<_>>().join(", "), learned.regions)
 }
 
 /// The managers of the campaign, one for each policy, started when first needed.

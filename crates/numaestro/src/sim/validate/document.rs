@@ -4,6 +4,7 @@
 use super::campaign::Entry;
 use crate::bench::launch;
 use crate::bench::machine::{self, Description};
+use numaestro_sim::learn::LearnedProgram;
 use numaestro_sim::validation::{Cell, Comparison, Errors, Pair, Quantity};
 use serde::Serialize;
 
@@ -21,8 +22,17 @@ struct Document<'a> {
     right: Option<f64>,
     cells: Vec<CellDocument<'a>>,
     pairs: Vec<PairDocument>,
-    /// Commands, learned programs and all runs, as in the state file.
+    programs: Vec<ProgramDocument<'a>>,
+    /// Commands and all runs, as in the state file.
     done: &'a [Entry],
+}
+
+#[derive(Serialize)]
+struct ProgramDocument<'a> {
+    name: &'a str,
+    residual: f64,
+    /// Its file.
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -43,7 +53,7 @@ struct PairDocument {
 }
 
 /// Everything, as one object.
-pub fn write(comparison: &Comparison, entries: &[Entry]) -> anyhow::Result<String> {
+pub fn write(comparison: &Comparison, programs: &[LearnedProgram], entries: &[Entry]) -> anyhow::Result<String> {
     let cells = comparison.cells().iter().map(|cell| CellDocument {
         cell,
         makespan_error: cell.error(Quantity::Makespan),
@@ -61,6 +71,10 @@ pub fn write(comparison: &Comparison, entries: &[Entry]) -> anyhow::Result<Strin
         right: comparison.right(),
         cells: cells.collect(),
         pairs: pairs.collect(),
+        programs: programs
+            .iter()
+            .map(|program| ProgramDocument { name: &program.name, residual: program.residual, text: program.to_toml() })
+            .collect(),
         done: entries,
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")

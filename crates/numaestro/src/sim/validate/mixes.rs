@@ -28,6 +28,7 @@ use numaestro_sim::read::fields::{Field, Fields};
 use numaestro_sim::read::tree::Node;
 use numaestro_sim::read::{Mistake, Text};
 use numaestro_sim::{Nanos, machine};
+use std::collections::BTreeSet;
 
 /// Time between programs of a mix that arrive together, nanoseconds.
 const GAP_NS: Nanos = 50_000_000;
@@ -67,6 +68,13 @@ pub struct Mix {
     pub policies: Vec<String>,
     /// It is among the few of the quick form.
     pub quick: bool,
+}
+
+impl Mix {
+    /// Its programs, in order of their places, each once.
+    pub fn programs(&self) -> BTreeSet<usize> {
+        self.arrivals.iter().map(|(_, program)| *program).collect()
+    }
 }
 
 /// All of a file.

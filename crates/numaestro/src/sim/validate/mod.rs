@@ -1,31 +1,39 @@
 //! `numaestro sim validate`: how near the simulator is to this machine.
 //!
-//! `mixes` reads what is run, `commands` finds the programs, `campaign` learns them and runs the
-//! mixes (`real`), `predicted` simulates the same on this machine's model (`machine`). The
+//! `mixes` reads what is run, `commands` finds the programs, `schedule` says in which order they
+//! run alone and in mixes, `campaign` makes the runs (mixes by `real`). `learned` makes programs of
+//! the runs alone, `predicted` simulates the mixes on this machine's model (`machine`). The
 //! comparison is `numaestro_sim::validation`; `table`, `document` and `page` show it.
 
 mod args;
 mod campaign;
 mod commands;
 mod document;
+mod learned;
 mod machine;
 mod mixes;
 mod page;
 mod predicted;
 mod real;
+mod schedule;
 mod table;
 
 pub use args::ValidateArgs;
 
+use super::args::policies_apart;
 use super::progress::Progress;
 use super::state::{Origin, State, fingerprint};
 use super::{WRONG_FILE, files, stop};
 use crate::bench::coexec::find_places;
+use crate::bench::launch;
 use crate::say::{self, Failure};
+use crate::sim::learn::{Alone, sizes};
 use anyhow::Context;
-use campaign::{Campaign, Entry, Managers, Plan, times};
+use campaign::{Campaign, Entry, Managers, Plan, Site, times};
 use commands::Subjects;
+use learned::learned;
 use mixes::{Mix, Mixes};
+use numaestro_sim::learn::{LearnedProgram, Measured, fit};
 use numaestro_sim::read::Text;
 use numaestro_sim::validation::{Cell, Comparison};
 use predicted::Models;
@@ -35,6 +43,10 @@ use std::path::PathBuf;
 const MIXES: &str = include_str!("../../../../../bench/mixes.toml");
 /// Times the work in the quick form.
 const QUICK_LENGTH: f64 = 0.35;
+/// Length of an example that stands for a program before it has run, nanoseconds.
+const EXAMPLE_NS: u64 = 1_000_000;
+/// A program whose runs alone differ by a larger share from what was learned is told to the user.
+const RESIDUAL_MOST: f64 = 0.1;
 
 /// The subcommand.
 pub fn validate(args: &ValidateArgs) -> anyhow::Result<u8> {
@@ -72,45 +84,56 @@ pub fn validate(args: &ValidateArgs) -> anyhow::Result<u8> {
     let (state, entries) = state(args, &text)?;
     let stop = stop::on_signal()?;
     let plan = Plan::of(args);
-    let cells: u64 = chosen.iter().map(|mix| mix.policies.len() as u64).sum();
-    let progress = Progress::new(subjects.found.len() as u64 + cells * plan.runs as u64, None);
+    let sizes = sizes(None, launch::processors()?.len())?;
+    let widest = sizes.last().copied().unwrap_or(1);
+    let steps = schedule::schedule(&chosen, &sizes, plan.runs);
+    let progress = Progress::new(steps.len() as u64, None);
     let journals = tempfile::tempdir().context("cannot make a directory for journals")?;
     let kept = args.keep.clone().unwrap_or_else(|| journals.path().to_owned());
     std::fs::create_dir_all(&kept).with_context(|| format!("cannot make {}", kept.display()))?;
     let kept = std::path::absolute(kept)?;
+    // A policy that cannot run here is refused before anything runs.
+    let examples = examples(&subjects, widest)?;
+    compare(&Models::new(machine.clone(), &texts(&examples)), &mixes, &chosen, &[])?;
     let mut campaign = Campaign::new(&state, &stop, &progress, entries);
     campaign.calibrate(&mixes, &mut subjects, args.length.unwrap_or(if args.quick { QUICK_LENGTH } else { 1.0 }))?;
-    campaign.learn(&places.numaestro, &subjects, plan)?;
-    let models = Models::new(machine, &learned(campaign.entries()));
-    if !campaign.is_stopped() {
-        // A policy that cannot run here is refused before the first mix runs.
-        compare(&models, &mixes, &chosen, campaign.entries())?;
-        let mut managers = Managers::new(&places.numaestro, &kept);
-        campaign.run(&chosen, &subjects.found, &mut managers, plan)?;
-    }
+    let alone = Alone::begin(&places.numaestro, plan.limit)?;
+    let site = Site { chosen: &chosen, subjects: &subjects.found, alone: &alone, widest, plan };
+    campaign.run(&site, &steps, &mut Managers::new(&places.numaestro, &kept))?;
     if campaign.is_stopped() {
         stop::say_how_to_go_on(Some(state.path()));
         return Ok(stop::STOPPED);
     }
     let entries = campaign.into_entries();
     drop(progress);
+    let programs = learned(&entries)?;
+    for program in programs.iter().filter(|program| program.residual > RESIDUAL_MOST) {
+        let share = program.residual * 100.0;
+        say::note(&format!("{}: its runs alone contradict each other by {share:.0} %", program.name));
+    }
+    let models = Models::new(machine, &texts(&programs));
     let comparison = compare(&models, &mixes, &chosen, &entries)?;
     if args.keep.is_some() {
         for (name, text) in models.files(&mixes, &chosen) {
             files::write(&kept.join(name), &text)?;
         }
     }
-    show(args, &comparison, &entries, state)
+    show(args, &comparison, (&programs, &entries), state)
 }
 
 /// Prints the table, and writes the files.
-fn show(args: &ValidateArgs, comparison: &Comparison, entries: &[Entry], state: State) -> anyhow::Result<u8> {
-    say::print(&table::of(comparison, entries))?;
+fn show(
+    args: &ValidateArgs,
+    comparison: &Comparison,
+    (programs, entries): (&[LearnedProgram], &[Entry]),
+    state: State,
+) -> anyhow::Result<u8> {
+    say::print(&table::of(comparison, programs, entries))?;
     if let Some(path) = &args.json {
-        files::write(path, &document::write(comparison, entries)?)?;
+        files::write(path, &document::write(comparison, programs, entries)?)?;
     }
     if let Some(path) = &args.html {
-        files::write(path, &page::page(comparison, entries)?)?;
+        files::write(path, &page::page(comparison, programs)?)?;
     }
     if args.state.is_none() {
         state.remove()?;
@@ -122,9 +145,10 @@ fn read(args: &ValidateArgs, text: &str) -> anyhow::Result<Mixes> {
     let name = args.mixes.as_ref().map_or_else(|| "bench/mixes.toml".to_owned(), |path| path.display().to_string());
     let mut mixes = Mixes::read(Text::new(&name, text))
         .map_err(|mistake| Failure::error(WRONG_FILE, mistake.to_string(), "bench/mixes.toml is an example"))?;
-    if !args.policies.is_empty() {
+    let given: Vec<String> = args.policies.iter().flat_map(|list| policies_apart(list)).collect();
+    if !given.is_empty() {
         for mix in &mut mixes.mixes {
-            mix.policies.clone_from(&args.policies);
+            mix.policies.clone_from(&given);
         }
     }
     Ok(mixes)
@@ -173,13 +197,15 @@ fn state(args: &ValidateArgs, text: &str) -> anyhow::Result<(State, Vec<Entry>)>
     if args.resume { State::resume_entries(&path, &origin) } else { Ok((State::begin(&path, &origin)?, Vec::new())) }
 }
 
-/// The files of all learned programs.
-fn learned(entries: &[Entry]) -> Vec<String> {
-    let text = |entry: &Entry| match entry {
-        Entry::Learned { text, .. } => Some(text.clone()),
-        _ => None,
-    };
-    entries.iter().filter_map(text).collect()
+/// Programs that ask for as much as the real ones, of which nothing is known yet.
+fn examples(subjects: &Subjects, widest: u32) -> anyhow::Result<Vec<LearnedProgram>> {
+    let example = |name: &str| Ok(fit(name, &[Measured::busy(widest, EXAMPLE_NS)])?);
+    subjects.found.values().map(|subject| example(&subject.name)).collect()
+}
+
+/// The files of these programs.
+fn texts(programs: &[LearnedProgram]) -> Vec<String> {
+    programs.iter().map(LearnedProgram::to_toml).collect()
 }
 
 /// Simulates every mix under its policies, beside the runs that have been made so far.

@@ -1,13 +1,14 @@
 //! The report: measured against simulated in one HTML file that needs no other.
 
-use super::campaign::Entry;
+use super::learned::summary;
 use super::table::{conclusions, sentence};
 use crate::sim::html::{escaped, plots};
+use numaestro_sim::learn::LearnedProgram;
 use numaestro_sim::validation::{Cell, Comparison, Quantity};
 use std::fmt::Write;
 
 /// The whole page.
-pub fn page(comparison: &Comparison, entries: &[Entry]) -> anyhow::Result<String> {
+pub fn page(comparison: &Comparison, learned: &[LearnedProgram]) -> anyhow::Result<String> {
     let mut body = "<h1>The simulator against this machine</h1>\n<ul>\n".to_owned();
     for line in conclusions(comparison) {
         let _ = writeln!(body, "<li>{}</li>", escaped(&line));
@@ -42,7 +43,7 @@ pub fn page(comparison: &Comparison, entries: &[Entry]) -> anyhow::Result<String
     }
     cells(&mut body, comparison);
     pairs(&mut body, comparison);
-    programs(&mut body, entries);
+    programs(&mut body, learned);
     let style = include_str!("../html/page.css");
     Ok(format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
@@ -96,17 +97,15 @@ fn pairs(body: &mut String, comparison: &Comparison) {
     }
 }
 
-fn programs(body: &mut String, entries: &[Entry]) {
+fn programs(body: &mut String, learned: &[LearnedProgram]) {
     body.push_str("<h2>Learned programs</h2>\n");
-    for entry in entries {
-        if let Entry::Learned { program, text, summary, .. } = entry {
-            let _ = writeln!(
-                body,
-                "<details><summary>{}: {}</summary><pre class=\"wide\">{}</pre></details>",
-                escaped(program),
-                escaped(summary),
-                escaped(text)
-            );
-        }
+    for program in learned {
+        let _ = writeln!(
+            body,
+            "<details><summary>{}: {}</summary><pre class=\"wide\">{}</pre></details>",
+            escaped(&program.name),
+            escaped(&summary(program)),
+            escaped(&program.to_toml())
+        );
     }
 }

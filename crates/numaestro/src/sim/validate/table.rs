@@ -1,8 +1,10 @@
 //! The comparison as text for a terminal.
 
 use super::campaign::Entry;
+use super::learned::summary;
 use super::mixes::{Mix, Mixes};
 use crate::columns::{Side, lines};
+use numaestro_sim::learn::LearnedProgram;
 use numaestro_sim::validation::{Comparison, MEDIAN_MOST, P90_MOST, Pair, Quantity, RIGHT_LEAST};
 use std::fmt::Write;
 
@@ -20,8 +22,8 @@ pub fn of_mixes(mixes: &Mixes, chosen: &[&Mix]) -> String {
 }
 
 /// The whole comparison.
-pub fn of(comparison: &Comparison, entries: &[Entry]) -> String {
-    let mut out = programs(entries);
+pub fn of(comparison: &Comparison, programs: &[LearnedProgram], entries: &[Entry]) -> String {
+    let mut out = alone(programs);
     out.push_str(&cells(comparison));
     let _ = writeln!(out, "\nmeasured: median of the runs ± its standard error; error: simulated less measured");
     out.push_str(&wrong_pairs(comparison));
@@ -35,15 +37,12 @@ pub fn of(comparison: &Comparison, entries: &[Entry]) -> String {
     out
 }
 
-fn programs(entries: &[Entry]) -> String {
-    let row = |entry: &Entry| match entry {
-        Entry::Learned { program, residual, summary, .. } => {
-            Some([program.clone(), format!("{:.1} %", residual * 100.0), summary.clone()])
-        }
-        _ => None,
+fn alone(programs: &[LearnedProgram]) -> String {
+    let row = |program: &LearnedProgram| {
+        [program.name.clone(), format!("{:.1} %", program.residual * 100.0), summary(program)]
     };
     let head = ["program", "residual", "alone"].map(str::to_owned);
-    let rows: Vec<[String; 3]> = std::iter::once(head).chain(entries.iter().filter_map(row)).collect();
+    let rows: Vec<[String; 3]> = std::iter::once(head).chain(programs.iter().map(row)).collect();
     lines(&rows, Side::Left).join("\n") + "\n\n"
 }
 
@@ -138,11 +137,11 @@ mod tests {
 
     #[test]
     fn bounds_that_hold_and_bounds_that_fail_are_told() {
-        let good = of(&comparison(1030), &[]);
+        let good = of(&comparison(1030), &[], &[]);
         assert!(good.contains("+3.0 %") && !good.contains("FAILS") && !good.contains("wrong order"), "{good}");
-        let bad = of(&comparison(2000), &[]);
+        let bad = of(&comparison(2000), &[], &[]);
         assert!(bad.contains("+100.0 %") && bad.contains("FAILS"), "{bad}");
         assert!(bad.contains("two: makespan of equi by batch: measured 0.714, simulated 1.379"), "{bad}");
-        assert!(of(&Comparison::default(), &[]).contains("FAILS"));
+        assert!(of(&Comparison::default(), &[], &[]).contains("FAILS"));
     }
 }
