@@ -16,7 +16,7 @@ pub use fold::{FoldArg, FoldArgs};
 pub use profile::ProfileCommand;
 pub use reload::ReloadArgs;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::parse_time;
@@ -174,20 +174,6 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         into: Option<PathBuf>,
     },
-}
-
-/// How a program may be steered, as the user says it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ClassArg {
-    /// Found out by itself. OpenMP programs keep their teams whole: the program sees no difference.
-    Auto,
-    /// The size of OpenMP teams follows the processors: for programs that are right under
-    /// `OMP_DYNAMIC=true`.
-    Malleable,
-    /// The library's own setter of thread counts is called, as for BLAS and oneTBB.
-    Setter,
-    /// Thread counts are left alone; threads are kept on the processors by affinity.
-    Fold,
 }
 
 /// `numaestro run`.

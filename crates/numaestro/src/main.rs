@@ -10,6 +10,7 @@
 mod adopt;
 mod advise;
 mod bench;
+mod class;
 mod cli;
 mod colours;
 mod columns;
@@ -19,6 +20,7 @@ mod doctor;
 mod elf;
 mod environment;
 mod folding;
+mod machine_here;
 mod manager;
 mod occupancy;
 mod pages;

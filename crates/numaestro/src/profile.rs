@@ -3,7 +3,8 @@
 //!
 //! A file that cannot be read never keeps a program from running.
 
-use crate::cli::{ClassArg, FoldArg, ProfileCommand, WishArgs};
+use crate::class::ClassArg;
+use crate::cli::{FoldArg, ProfileCommand, WishArgs};
 use crate::say;
 use anyhow::Context;
 use clap::ValueEnum;

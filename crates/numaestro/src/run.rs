@@ -3,7 +3,8 @@
 //! If anything goes wrong with the manager, the program still runs: with one warning, and as it
 //! would have run without us.
 
-use crate::cli::{ClassArg, FoldArg, RunArgs, WishArgs};
+use crate::class::ClassArg;
+use crate::cli::{FoldArg, RunArgs, WishArgs};
 use crate::environment::{Environment, Told};
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};

@@ -4,7 +4,7 @@
 //! A fresh engine divides the processors that are not busy, so that the answer is that of a manager
 //! which begins now.
 
-use crate::{say, topo};
+use crate::{machine_here, say};
 use anyhow::Context;
 use numaestro_abi::control::{Advice, Options};
 use numaestro_engine::{Engine, Settings, Wish};
@@ -33,7 +33,7 @@ struct Seen {
 
 /// Looks at this machine.
 pub fn look(options: &Options) -> anyhow::Result<Advice> {
-    let machine = topo::this_machine()?;
+    let machine = machine_here::this_machine()?;
     let busy = busy_for(WINDOW).map_or_else(|_| PuSet::new(), |cpus| machine.pu_set(&cpus));
     let memory = numa::node_memory().unwrap_or_default();
     let free = |os: u32| memory.iter().find(|memory| memory.node == os).map_or(0, |memory| memory.free);

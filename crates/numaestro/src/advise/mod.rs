@@ -8,7 +8,7 @@ mod words;
 
 use crate::cli::AdviseArgs;
 use crate::manager::{self, Manager};
-use crate::{say, topo};
+use crate::{machine_here, say};
 use numaestro_abi::control::{Advice, Options, Reply, Request};
 use numaestro_topology::Machine;
 use serde::Serialize;
@@ -73,14 +73,15 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
         Form::Json => {
             let command = (!args.command.is_empty() && !waits).then(|| forms::placed(&advice, threads, &args.command));
             let lossy = |words: Vec<OsString>| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            let nodes_of_machine = nodes(&topo::this_machine()?);
+            let nodes_of_machine = nodes(&machine_here::this_machine()?);
             let command = command.map(lossy);
             let shown = Shown { running, dir: &dir, advice: &advice, threads, nodes_of_machine, command };
             format!("{}\n", serde_json::to_string(&shown)?).into_bytes()
         }
         Form::Count => format!("{}\n", threads.max(1)).into_bytes(),
         Form::People if args.command.is_empty() => {
-            words::tell(&advice, running, &nodes(&topo::this_machine()?), say::colours(&std::io::stdout())).into_bytes()
+            words::tell(&advice, running, &nodes(&machine_here::this_machine()?), say::colours(&std::io::stdout()))
+                .into_bytes()
         }
         _ if waits => Vec::new(),
         Form::Env if args.command.is_empty() => forms::exports(&advice, threads).into_bytes(),

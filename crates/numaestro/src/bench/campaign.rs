@@ -157,7 +157,7 @@ pub fn measure(
 ) -> Result<MixResult> {
     let wanted: Vec<Setup> = mix.setups.iter().copied().filter(|setup| setups.contains(setup)).collect();
     let mut cells: Vec<(Cell, Gate)> = Vec::new();
-    for setup in wanted.iter().map(|setup| setup.same_as(mix)) {
+    for setup in wanted.iter().map(|setup| mix.same_as(*setup)) {
         if !cells.iter().any(|(cell, _)| cell.setup == setup) {
             cells.push((Cell::new(setup), Gate::new(plan.foreign, plan.tries)));
         }
@@ -193,7 +193,7 @@ pub fn measure(
 
 /// Gives set-ups that are the same for this mix the same runs.
 fn spread(mix: &Mix, wanted: &[Setup], measured: &[Cell]) -> Vec<Cell> {
-    let of = |setup: Setup| measured.iter().find(|cell| cell.setup == setup.same_as(mix)).cloned();
+    let of = |setup: Setup| measured.iter().find(|cell| cell.setup == mix.same_as(setup)).cloned();
     let cell = |setup: Setup| {
         let measured = of(setup)?;
         let same_as = (measured.setup != setup).then_some(measured.setup);

@@ -12,8 +12,9 @@ use super::load::{self, Reading, Window};
 use super::managed::Managed;
 use super::mix::{Mix, Program};
 use super::places::CommandLine;
-use super::setup::{self, Setup, Terms};
+use super::setup::Setup;
 use super::stats;
+use super::terms::{self, Terms};
 
 /// The unmanaged program has the machine for so long before the others start.
 const HOG_LEAD: Duration = Duration::from_millis(300);
@@ -113,7 +114,7 @@ impl Bench {
     fn start(&self, mix: &Mix, index: usize, setup: Setup, managed: Option<&Managed>) -> Result<Started> {
         let member = &mix.members[index];
         let line = self.commands.get(&member.program).context("a program without a command")?;
-        let terms = setup::terms(setup, mix, index, self.processors.len());
+        let terms = terms::terms(setup, mix, index, self.processors.len());
         let mut command = match managed {
             Some(managed) => managed.run(&[], &line.executable),
             None => launch::clean_command(&line.executable),
@@ -134,7 +135,7 @@ impl Bench {
     }
 
     fn start_hog(&self, setup: Setup, mix: &Mix) -> Result<Started> {
-        let terms = setup::terms(setup, mix, mix.members.len(), self.processors.len());
+        let terms = terms::terms(setup, mix, mix.members.len(), self.processors.len());
         let mut command = launch::clean_command(std::path::Path::new("/bin/sh"));
         command.args(["-c", "while :; do :; done"]);
         let hog = launch::start(&mut command, self.cpus(&terms).as_deref())?;

@@ -77,6 +77,19 @@ impl Mix {
     pub fn reference(&self) -> Setup {
         if self.setups.contains(&Setup::Ideal) { Setup::Ideal } else { Setup::Static }
     }
+
+    /// The set-up whose commands are the very same as this one's for this mix, so that one set of
+    /// runs serves both.
+    ///
+    /// The ideal division of equal programs *is* a static split; a program alone is split from
+    /// nobody.
+    pub fn same_as(&self, setup: Setup) -> Setup {
+        match setup {
+            Setup::Static if self.setups.contains(&Setup::Ideal) => Setup::Ideal,
+            Setup::Plain if self.parts() == 1 => Setup::Ideal,
+            other => other,
+        }
+    }
 }
 
 /// The kernels that are measured in equal pairs and quadruples.

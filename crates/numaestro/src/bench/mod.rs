@@ -27,6 +27,7 @@ mod report;
 mod setup;
 mod speedup;
 pub mod stats;
+mod terms;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,8 @@
 //! The words of `numaestro profile`.
 
+use super::FoldArg;
 use super::values::parse_weight;
-use super::{ClassArg, FoldArg};
+use crate::class::ClassArg;
 use clap::Subcommand;
 
 /// `numaestro profile`.

@@ -1,7 +1,7 @@
 //! The wishes of a user for one application.
 
-use super::ClassArg;
 use super::values::{parse_size, parse_weight};
+use crate::class::ClassArg;
 use clap::Args;
 
 /// Wishes for one application, the same for `run`, `shell` and `adopt`.

@@ -10,7 +10,7 @@ mod rungs;
 
 use crate::cli::DoctorArgs;
 use crate::say::{self, Tone, paint};
-use crate::{manager, topo};
+use crate::{machine_here, manager};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -79,11 +79,11 @@ pub fn doctor(dir: Option<PathBuf>, args: &DoctorArgs) -> anyhow::Result<u8> {
     let checks = rungs::all(&dir);
     let usable = checks.iter().all(|c| c.rung > NEEDED || c.outcome != Outcome::No);
     if args.json {
-        let machine = topo::this_machine().map(|m| topo::summary(&m)).ok();
+        let machine = machine_here::this_machine().map(|m| machine_here::summary(&m)).ok();
         let all = serde_json::json!({ "usable": usable, "machine": machine, "rungs": RUNGS, "checks": checks });
         say::print(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
     } else {
-        let drawing = topo::this_machine().map(|machine| machine.to_string()).unwrap_or_default();
+        let drawing = machine_here::this_machine().map(|machine| machine.to_string()).unwrap_or_default();
         say::print(&format!("{drawing}\n{}", render(&checks, usable, say::colours(&std::io::stdout()))))?;
     }
     Ok(if usable { say::OK } else { say::FAILED })

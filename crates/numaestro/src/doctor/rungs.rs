@@ -2,7 +2,7 @@
 
 use super::{Check, Outcome};
 use crate::manager::{self, Manager};
-use crate::{shim, topo};
+use crate::{machine_here, shim};
 use numaestro_host::cgroup::Support;
 use std::fs;
 use std::path::Path;
@@ -25,8 +25,8 @@ fn read(path: &str) -> Option<String> {
 }
 
 fn topology() -> Check {
-    match topo::this_machine() {
-        Ok(machine) => Check::good(0, "topology", topo::summary(&machine)),
+    match machine_here::this_machine() {
+        Ok(machine) => Check::good(0, "topology", machine_here::summary(&machine)),
         Err(error) => {
             let next = "is /sys mounted? in a container, mount sysfs read-only";
             Check::lacking(0, "topology", Outcome::No, format!("{error:#}"), next)
@@ -48,7 +48,7 @@ fn balancing() -> Check {
         Some("0") => Check::good(0, name, "off"),
         None => Check::good(0, name, "not in this kernel"),
         Some(value) => {
-            let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
+            let nodes = machine_here::this_machine().map_or(1, |machine| machine.numa_nodes().len());
             let next = "under first touch kernel and manager may both move the same pages: `sysctl kernel.numa_balancing=0` leaves it to numaestro; \
                         programs with a home or interleaved pages are left alone by the kernel anyway";
             if nodes < 2 {
@@ -211,7 +211,7 @@ fn memory_policy() -> Check {
         let next = "containers: allow them in the seccomp profile, or add CAP_SYS_NICE; first touch is used until then";
         return Check::lacking(4, name, Outcome::No, error.to_string(), next);
     }
-    let nodes = topo::this_machine().map_or(1, |machine| machine.numa_nodes().len());
+    let nodes = machine_here::this_machine().map_or(1, |machine| machine.numa_nodes().len());
     let limit = if nodes < 2 { "; of no use on one NUMA node" } else { "" };
     Check::good(4, name, format!("get_mempolicy, set_mempolicy, move_pages{limit}"))
 }

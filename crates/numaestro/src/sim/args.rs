@@ -1,5 +1,6 @@
 //! The words of `numaestro sim`.
 
+use super::scenario_args::{ScenarioArgs, percent};
 use clap::{Args, Subcommand};
 use numaestro_sim::chaos::Fault;
 use std::path::PathBuf;
@@ -28,30 +29,6 @@ pub enum SimCommand {
 
 const EXIT_CODES: &str = "Exit codes: 0 done; 1 it did not work; 2 a file is wrong (file, line, field and what was expected are \
                           said, and nothing has run); 64 wrong usage.";
-
-/// What is run, and how often.
-#[derive(Debug, Clone, Args)]
-pub struct ScenarioArgs {
-    /// The scenario's file.
-    #[arg(value_name = "SCENARIO.toml")]
-    pub scenario: PathBuf,
-    /// Change a field of the scenario: its path and a TOML value (repeat for several).
-    #[arg(long, value_name = "PATH=VALUE")]
-    pub set: Vec<String>,
-    /// First seed [default: the scenario's].
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Number of seeds: replications that differ in everything that is random [default: the
-    /// scenario's].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub seeds: Option<u32>,
-    /// Confidence of the intervals.
-    #[arg(long, value_name = "PERCENT", default_value_t = 90.0, value_parser = percent)]
-    pub level: f64,
-    /// Runs at the same time [default: one for each processor]. The results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub workers: Option<u16>,
-}
 
 /// `numaestro sim run`.
 #[derive(Debug, Clone, Args)]
@@ -224,45 +201,4 @@ pub struct ReplayArgs {
     /// The journal.
     #[arg(value_name = "JOURNAL")]
     pub journal: PathBuf,
-}
-
-/// More than 0 and less than 100.
-fn percent(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse::<f64>() {
-        Ok(x) if x > 0.0 && x < 100.0 => Ok(x),
-        _ => Err("a number between 0 and 100".to_owned()),
-    }
-}
-
-/// The policies of a list: commas inside parentheses belong to a policy.
-pub fn policies_apart(list: &str) -> Vec<String> {
-    let (mut found, mut depth) = (vec![String::new()], 0_u32);
-    for letter in list.chars() {
-        match letter {
-            ',' if depth == 0 => {
-                found.push(String::new());
-                continue;
-            }
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        found.last_mut().expect("never empty").push(letter);
-    }
-    found.into_iter().map(|policy| policy.trim().to_owned()).filter(|policy| !policy.is_empty()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commas_in_parentheses_belong_to_a_policy() {
-        assert_eq!(policies_apart("equi,dss"), ["equi", "dss"]);
-        assert_eq!(
-            policies_apart("placement=worst-fit(equal=4,tie=lowest) share=dss, batch"),
-            ["placement=worst-fit(equal=4,tie=lowest) share=dss", "batch"]
-        );
-        assert!(policies_apart(" , ").is_empty());
-    }
 }

@@ -1,9 +1,10 @@
 //! `numaestro sim compare`: compares policies, at every point of the scenario's sweep, on the same
 //! jobs.
 
-use super::args::{CompareArgs, policies_apart};
+use super::args::CompareArgs;
 use super::files::{self, Loaded, quoted};
 use super::html::{self, Report};
+use super::policies::apart;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::results::{Cell, Comparison, Results};
@@ -54,7 +55,7 @@ fn load(args: &CompareArgs) -> anyhow::Result<(Loaded, String)> {
         let change = ("sweep.policies".to_owned(), format!("[{}]", list.join(", ")));
         files::scenario(&args.what, &[change])
     };
-    let given: Vec<String> = args.policies.iter().flat_map(|list| policies_apart(list)).collect();
+    let given: Vec<String> = args.policies.iter().flat_map(|list| apart(list)).collect();
     let mut loaded = if given.is_empty() { files::scenario(&args.what, &[])? } else { with(&given)? };
     let mut policies = loaded.scenario.sweep.policies.clone();
     if policies.is_empty() {

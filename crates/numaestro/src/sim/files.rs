@@ -1,7 +1,7 @@
 //! Reads scenarios and the files that they name from the file system.
 
 use super::WRONG_FILE;
-use super::args::ScenarioArgs;
+use super::scenario_args::ScenarioArgs;
 use super::state::fingerprint;
 use crate::say::Failure;
 use anyhow::Context;

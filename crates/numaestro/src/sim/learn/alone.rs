@@ -12,7 +12,7 @@ use crate::bench::load::{self, Gate, Reading, Window};
 use crate::bench::managed::Managed;
 use crate::bench::measure::says_ok;
 use crate::bench::places::CommandLine;
-use crate::cli::ClassArg;
+use crate::class::ClassArg;
 use crate::say::{self, Failure};
 use anyhow::Context;
 use clap::ValueEnum;

@@ -1,7 +1,7 @@
 //! The words of `numaestro sim learn`.
 
 use crate::bench::args::PlaceArgs;
-use crate::cli::ClassArg;
+use crate::class::ClassArg;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;

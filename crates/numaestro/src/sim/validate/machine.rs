@@ -4,8 +4,8 @@
 //! determined; none of them is fitted. Memory has one class of references and no channels: learned
 //! programs have no references, so contention for memory is not in the model.
 
+use crate::machine_here::this_machine;
 use crate::say::{self, Failure};
-use crate::topo::this_machine;
 
 /// Linux's base slice on few processors.
 const QUANTUM: &str = "3 ms";

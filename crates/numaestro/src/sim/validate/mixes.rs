@@ -22,7 +22,7 @@
 //! ```
 
 use crate::bench::mix::Runtime;
-use crate::cli::ClassArg;
+use crate::class::ClassArg;
 use numaestro_engine::{Engine, Settings};
 use numaestro_sim::read::fields::{Field, Fields};
 use numaestro_sim::read::tree::Node;

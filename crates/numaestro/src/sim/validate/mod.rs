@@ -20,7 +20,7 @@ mod table;
 
 pub use args::ValidateArgs;
 
-use super::args::policies_apart;
+use super::policies::apart;
 use super::progress::Progress;
 use super::state::{Origin, State, fingerprint};
 use super::{WRONG_FILE, files, stop};
@@ -145,7 +145,7 @@ fn read(args: &ValidateArgs, text: &str) -> anyhow::Result<Mixes> {
     let name = args.mixes.as_ref().map_or_else(|| "bench/mixes.toml".to_owned(), |path| path.display().to_string());
     let mut mixes = Mixes::read(Text::new(&name, text))
         .map_err(|mistake| Failure::error(WRONG_FILE, mistake.to_string(), "bench/mixes.toml is an example"))?;
-    let given: Vec<String> = args.policies.iter().flat_map(|list| policies_apart(list)).collect();
+    let given: Vec<String> = args.policies.iter().flat_map(|list| apart(list)).collect();
     if !given.is_empty() {
         for mix in &mut mixes.mixes {
             mix.policies.clone_from(&given);

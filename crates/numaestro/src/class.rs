@@ -1,0 +1,17 @@
+//! The class of a program, as the user says it. Several commands have it among their options.
+
+use clap::ValueEnum;
+
+/// How a program may be steered, as the user says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClassArg {
+    /// Found out by itself. OpenMP programs keep their teams whole: the program sees no difference.
+    Auto,
+    /// The size of OpenMP teams follows the processors: for programs that are right under
+    /// `OMP_DYNAMIC=true`.
+    Malleable,
+    /// The library's own setter of thread counts is called, as for BLAS and oneTBB.
+    Setter,
+    /// Thread counts are left alone; threads are kept on the processors by affinity.
+    Fold,
+}
