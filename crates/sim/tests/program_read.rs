@@ -251,6 +251,7 @@ fn phases_are_said_or_looked_for_or_not_known() {
     };
     let sources = ["program", "manager", "nobody"].map(|word| read(&text(word))[0].phase_source);
     assert_eq!(sources, [PhaseSource::Program, PhaseSource::Manager, PhaseSource::Nobody]);
+    assert_eq!(sources.map(PhaseSource::word), ["program", "manager", "nobody"]);
 }
 
 #[test]

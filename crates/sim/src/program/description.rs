@@ -39,6 +39,20 @@ pub enum PhaseSource {
     Nobody,
 }
 
+impl PhaseSource {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Program, Self::Manager, Self::Nobody];
+
+    /// Its word in files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Manager => "manager",
+            Self::Nobody => "nobody",
+        }
+    }
+}
+
 /// The time at which a program leaves processors that it has been told to vacate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vacates {

@@ -118,8 +118,6 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
 
 const CLASSES: [(&str, Class); 3] = [("malleable", Class::Malleable), ("setter", Class::Setter), ("fold", Class::Fold)];
 const ASKS: [(&str, Asks); 3] = [("once", Asks::Once), ("runnable", Asks::Runnable), ("creation", Asks::Creation)];
-const PHASE_SOURCES: [(&str, PhaseSource); 3] =
-    [("program", PhaseSource::Program), ("manager", PhaseSource::Manager), ("nobody", PhaseSource::Nobody)];
 const VACATES: [(&str, Vacates); 3] =
     [("at-once", Vacates::AtOnce), ("task", Vacates::Task), ("region", Vacates::Region)];
 
@@ -127,7 +125,7 @@ const VACATES: [(&str, Vacates); 3] =
 /// said all, and a curve has no phases.
 fn phase_source(fields: &mut Fields<'_>, asks: Asks, body: &Body) -> Result<PhaseSource, Mistake> {
     let Some(field) = fields.get("phase_source") else { return Ok(PhaseSource::Program) };
-    let source = field.one_of(&PHASE_SOURCES)?;
+    let source = field.one_of(&PhaseSource::ALL.map(|source| (source.word(), source)))?;
     if asks != Asks::Once {
         return Err(field.mistake("only of a program with asks = \"once\" are phases to be known"));
     }
