@@ -91,6 +91,19 @@ fn a_phase_is_said_at_once_or_found_after_a_while_or_never_known() {
 }
 
 #[test]
+fn a_paused_program_says_at_once_that_it_has_given_its_only_processor_up() {
+    let (journal, _) = run("equi", vec![pausing(PhaseSource::Program), busy()]);
+    let both = |(_, _, actions): &&(u64, Event, Vec<Action>)| {
+        let is_both = |action: &Action| matches!(action, Action::Target { app: AppId(2), count: 2, .. });
+        actions.iter().any(is_both)
+    };
+    assert_eq!(journal.0.iter().find(both).map(|(at, ..)| *at), Some(41 * MS), "the other program gets it");
+    assert!(
+        !journal.0.iter().any(|(_, _, actions)| actions.iter().any(|action| matches!(action, Action::Force { .. })))
+    );
+}
+
+#[test]
 fn serial_work_is_found_where_it_leaves_a_processor_idle() {
     let serial = || Phase::Serial { work: Dist::Constant(60.0 * MS as f64), refs: Vec::new() };
     let many = |source| {

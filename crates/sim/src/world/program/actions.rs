@@ -92,6 +92,8 @@ fn target(
         begin(app, host);
     } else if changed && app.activity != Activity::Curve {
         leave(app, host);
+    } else if change.gives_up {
+        place::adopt(app, host);
     }
     if app.activity == Activity::Curve {
         place::settle(app, host);

@@ -28,6 +28,8 @@ pub struct Change {
     pub first: bool,
     /// It names another number of threads than the one before.
     pub resized: bool,
+    /// It gives its processors up although it stays on them, as a guest.
+    pub gives_up: bool,
 }
 
 /// The notices of one application.
@@ -136,13 +138,14 @@ impl Notices {
         let first = self.epoch == 0;
         let count = count.max(1);
         let resized = !first && self.count != count;
-        self.owes |= !had.is_subset(pus);
+        let gives_up = lent && shared && !self.shared && had == pus;
+        self.owes |= gives_up || !had.is_subset(pus);
         (self.epoch, self.count, self.shared) = (epoch, count, shared);
         self.leaving.or_with(had);
         self.leaving.subtract(pus);
         // Nothing has been said yet about the processors that it has just been given.
         self.idle.and_with(had);
-        Change { first, resized }
+        Change { first, resized, gives_up }
     }
 
     /// It is told a target in the very moment in which it ends: nothing follows.
