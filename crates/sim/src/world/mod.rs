@@ -5,8 +5,8 @@
 //! changed. Simultaneous events happen in the order of [`queue::Rank`].
 //!
 //! Rooms, lower ones first: `clock` (the next event), `os` (threads, processors, memory), `shell`
-//! (the engine, and the shell's obligations to it), `app` (the parts of an application), `program`
-//! (their behaviour), this file. A room calls only the ones below it.
+//! (the engine, and the shell's obligations to it), `app` (the parts of an application), `sensors`
+//! (of the shell), `program` (the behaviour of applications), this file. A room calls only the ones below it.
 
 mod app;
 mod apps;
