@@ -5,6 +5,7 @@
 //! * [`Course`] turns each [`Observation`] of a shell into the events that the engine hears: in
 //!   which order and with which time (`feed`), when a program counts as sequential, blocked and
 //!   parallel (`phase`), and which target it has adopted.
+//! * [`Looks`] decides when a shell looks at programs that do not say their phases, and at which.
 //! * [`Duties`]: a check. It reads the events and actions of any shell, live or from a journal, and
 //!   names each broken duty.
 //! * [`play`] gives a shell the observations of another one, and compares events and actions, byte
@@ -28,6 +29,7 @@
 mod course;
 mod duties;
 mod feed;
+mod looks;
 mod observation;
 mod phase;
 mod player;
@@ -37,6 +39,7 @@ mod table;
 pub use course::{Course, measures_until};
 pub use duties::{Breach, Duties};
 pub use feed::Next;
+pub use looks::{Looks, Subject};
 pub use observation::Observation;
 pub use phase::{Look, Phase, SAID_MIN_NS};
 pub use player::{Alone, Difference, Outcome, Shell, play};

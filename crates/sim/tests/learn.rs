@@ -4,6 +4,7 @@
 
 use numaestro_sim::learn::{Measured, fit, samples};
 use numaestro_sim::outcome::{JobRecord, Outcome};
+use numaestro_sim::program::PhaseSource;
 use numaestro_sim::read::{NoFiles, Text};
 use numaestro_sim::scenario::Scenario;
 use numaestro_sim::world::{Observer, World};
@@ -16,12 +17,13 @@ machine = { inline = { name = "two", about = "two", topology = "core:2 pu:1", cy
 contention = "none"
 "#;
 
-/// Reads a file, waits, and has an imperfect speedup in two parts.
+/// Reads a file, waits, and has an imperfect speedup in two parts. It says nothing of its phases.
 const KNOWN: &str = r#"
 [[program]]
 name = "p"
 processors = 2
 vacates = "at-once"
+phase_source = "manager"
 phases = [
     { do = "serial", work = "150 ms" },
     { do = "parallel", iterations = 300, work = "2 ms", curve = { table = [[1, 1], [2, 1.7]] } },
@@ -29,6 +31,9 @@ phases = [
     { do = "parallel", iterations = 200, work = "2 ms", curve = { table = [[1, 1], [2, 1.7]] } },
 ]
 "#;
+
+/// Its meetings.
+const REGIONS: u64 = 500;
 
 /// A program beside it in mixes.
 const OTHER: &str = r#"
@@ -85,7 +90,8 @@ fn alone(program: &str, processors: u32) -> Measured {
     let mut meter = Meter::default();
     let outcome = run(&text, &mut meter);
     let end = outcome.jobs[0].ended;
-    samples::measured(&meter.samples(end), processors, end, 15_000_000)
+    let seen = samples::measured(&meter.samples(end), processors, end, 15_000_000);
+    Measured { regions: REGIONS, ..seen }
 }
 
 /// Makespan and mean response of `p` beside `q` under a policy, nanoseconds.
@@ -153,5 +159,5 @@ fn the_text_of_a_learned_program_is_read_back() {
     let text = fit("a \"quoted\" name", &runs).expect("a program").to_toml();
     let programs = numaestro_sim::program::read(Text::new("learned", &text)).expect("a program file");
     assert_eq!(programs[0].name, "a \"quoted\" name");
-    assert_eq!(programs[0].processors, 2);
+    assert_eq!((programs[0].processors, programs[0].phase_source), (2, PhaseSource::Manager));
 }

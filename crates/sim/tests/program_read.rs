@@ -4,7 +4,8 @@
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Op;
 use numaestro_sim::program::{
-    self, Analyzer, Asks, Body, Class, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work,
+    self, Analyzer, Asks, Body, Class, Data, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Vacates, Wait,
+    Work,
 };
 use numaestro_sim::read::Text;
 use numaestro_sim::speedup::Curve;
@@ -98,6 +99,7 @@ fn everything_there_is() {
         weight_milli: 1500,
         class: Class::Fold,
         asks: Asks::Creation,
+        phase_source: PhaseSource::Program,
         vacates: Vacates::Task,
         creation_ns: 50_000,
         footprint_lines: 900,
@@ -126,6 +128,7 @@ fn what_need_not_be_said() {
     let program = &read("[[program]]\nname = \"p\"\nprocessors = 4\nphases = [{ do = \"parallel\", work = 9 }]\n")[0];
     assert_eq!((program.recovers, program.recreates, program.stoppable, program.analyzer), (false, false, true, None));
     assert_eq!((program.min, program.weight_milli, program.creation_ns, program.footprint_lines), (1, 1000, 0, 0));
+    assert_eq!(program.phase_source, PhaseSource::Program);
     assert_eq!((program.class, program.asks, program.vacates), (Class::Malleable, Asks::Once, Vacates::Region));
     let expected = Phase::Parallel {
         width: 4,
@@ -218,7 +221,37 @@ fn mistakes_in_programs() {
         "program.mm.data[1].place",
         "\"round-robin\", \"master\" or { node",
     ));
+    found.extend(unexpected(
+        ("asks = \"creation\"", "phase_source = \"manger\""),
+        8,
+        "program.mm.phase_source",
+        "\"program\" or \"manager\" or \"nobody\"",
+    ));
+    found.extend(unexpected(
+        ("asks = \"creation\"", "asks = \"creation\"\nphase_source = \"manager\""),
+        9,
+        "program.mm.phase_source",
+        "only of a program with asks = \"once\"",
+    ));
+    found.extend(unexpected(
+        ("resize = \"1 ms\"", "phase_source = \"manager\""),
+        39,
+        "program.job.phase_source",
+        "no phases to be known",
+    ));
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn phases_are_said_or_looked_for_or_not_known() {
+    let text = |word| {
+        format!(
+            "[[program]]\nname = \"p\"\nprocessors = 4\nphase_source = \"{word}\"\nphases = [{{ do = \"parallel\", work = 9 }}]\n"
+        )
+    };
+    let sources = ["program", "manager", "nobody"].map(|word| read(&text(word))[0].phase_source);
+    assert_eq!(sources, [PhaseSource::Program, PhaseSource::Manager, PhaseSource::Nobody]);
+    assert_eq!(sources.map(PhaseSource::word), ["program", "manager", "nobody"]);
 }
 
 #[test]

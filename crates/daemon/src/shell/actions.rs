@@ -11,7 +11,6 @@ use tracing::info;
 use super::Shell;
 use super::actuators::Actuators;
 use crate::obligations::Target;
-use crate::phases;
 
 impl Shell {
     pub(super) fn carry_out(&mut self, action: Action) {
@@ -52,7 +51,7 @@ impl Shell {
         }
         entry.allocation.set(target);
         if lent {
-            phases::lent(&self.course, app, &mut self.wakeups);
+            self.sensors.phases.lent(&self.course, app, &mut self.wakeups);
         }
         if !self.actuators.publish(entry) {
             // The manager carries it out for a program without a page, so it is adopted.

@@ -12,7 +12,6 @@ use super::{Shell, sensors};
 use crate::cpusets::Entrant;
 use crate::foreign::Managed;
 use crate::obligations;
-use crate::phases;
 use crate::programs::App;
 use crate::wakeups::{Due, token};
 
@@ -102,9 +101,9 @@ impl Shell {
         let pids = procfs::tree(entry.pid(), &others).unwrap_or_default();
         self.actuators.trees.note_members(app, &pids);
         let active = self.sensors.demands.look(app, &pids, entry.arrived_ns);
-        let subjects = sensors::phase_subjects(&self.programs, &self.actuators);
-        let wants_more = |other: &&phases::Subject<'_>| phases::wants_more(&self.course, other);
-        let mut contended = subjects.iter().filter(wants_more).any(|other| other.app != app);
+        let sources = sensors::phase_sources(&self.programs, &self.actuators);
+        let mut subjects = sources.iter().map(|source| source.subject).filter(|other| other.app.0 != app);
+        let mut contended = subjects.any(|other| other.wants_more(&self.course));
         let wish = entry.wants.wish();
         if let Some(target) = entry.allocation.target() {
             contended |= target.shared;
@@ -120,13 +119,13 @@ impl Shell {
 
     fn observe_phases(&mut self) {
         let Self { programs, actuators, sensors, engine, course, wakeups, .. } = self;
-        let subjects = sensors::phase_subjects(programs, actuators);
+        let sources = sensors::phase_sources(programs, actuators);
         let now = monotonic_ns();
         let seen = |course: &mut Course, what: Observation| {
             engine.observed(now, &what);
             course.observe(now, what);
         };
-        sensors.phases.look(course, (now, &subjects), seen, wakeups);
+        sensors.phases.look(course, (now, &sources), seen, wakeups);
     }
 
     fn observe_foreign_load(&mut self) {

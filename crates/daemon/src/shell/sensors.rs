@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
+use numaestro_contract::Subject;
+use numaestro_policy::AppId;
+
 use crate::bandwidth::Bandwidth;
 use crate::config::Config;
 use crate::demand::Demands;
 use crate::foreign::Foreign;
 use crate::machine::{Changes, own_files};
-use crate::phases::{Phases, Subject};
+use crate::phases::{Phases, Source};
 use crate::programs::{App, Programs};
 use crate::quota::Quotas;
 use crate::wakeups::Wakeups;
@@ -52,21 +55,22 @@ impl Sensors {
 }
 
 /// Every application, as far as phases are concerned.
-pub(super) fn phase_subjects<'a>(programs: &'a Programs, actuators: &'a Actuators) -> Vec<Subject<'a>> {
-    programs.iter().map(|app| phase_subject(app, actuators)).collect()
+pub(super) fn phase_sources<'a>(programs: &'a Programs, actuators: &'a Actuators) -> Vec<Source<'a>> {
+    programs.iter().map(|app| phase_source(app, actuators)).collect()
 }
 
-fn phase_subject<'a>(app: &App, actuators: &'a Actuators) -> Subject<'a> {
+fn phase_source<'a>(app: &App, actuators: &'a Actuators) -> Source<'a> {
     let target = app.allocation.target();
     let has_enough = target.is_some_and(|target| !target.shared && target.count >= app.wants.request());
-    Subject {
-        app: app.number,
-        pid: app.pid(),
+    let page = actuators.shared_pages.get(app.number);
+    let subject = Subject {
+        app: AppId(app.number),
         arrived_ns: app.arrived_ns,
-        page: actuators.shared_pages.get(app.number),
+        readable: page.is_some(),
         runs: !app.is_wrapper() && !actuators.stops.is_stopped(app.number),
         processors: target.map(|target| target.pus.len()),
         shared: target.is_some_and(|target| target.shared),
         lacks: app.waiting.is_some() || !has_enough,
-    }
+    };
+    Source { subject, pid: app.pid(), page }
 }

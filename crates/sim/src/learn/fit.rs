@@ -14,6 +14,7 @@ use super::equations::Equations;
 use super::measured::{Activity, Measured};
 use super::program::{Analysis, LearnedProgram, Stretch};
 use crate::Nanos;
+use crate::program::PhaseSource;
 use std::collections::BTreeSet;
 
 /// Weight of a reported speedup beside a measured run.
@@ -67,6 +68,7 @@ pub fn fit(name: &str, runs: &[Measured]) -> Result<LearnedProgram, Unfit> {
         times: 1,
         assumed: both.filter_map(|point| assumed(&point)).collect(),
         regions: runs.iter().map(|run| run.regions).max().unwrap_or(0),
+        phase_source: phase_source(&runs),
         analysis: analysis(&runs),
         residual: 0.0,
         curve,
@@ -146,6 +148,13 @@ fn stretches(shape: &Measured, program: &LearnedProgram, work: f64) -> Vec<Stret
         }
     }
     found
+}
+
+/// A manager looks at the page of a program with regions. Of a program whose regions nobody counted,
+/// the phases that the engine has learned show that there is one.
+fn phase_source(runs: &[&Measured]) -> PhaseSource {
+    let is_looked_at = runs.iter().any(|run| run.regions > 0 || run.has_told_phases);
+    if is_looked_at { PhaseSource::Manager } else { PhaseSource::Nobody }
 }
 
 /// The first report of its speedup, after the beginning of its parallel work.
@@ -237,6 +246,15 @@ mod tests {
         assert_eq!((found.processors, found.curve.len()), (2, 1));
         assert_eq!(found.stretches, [Stretch { activity: Activity::Serial, amount_ns: 700 * MS }]);
         assert!(found.residual < 0.02, "{found:?}");
+    }
+
+    #[test]
+    fn phases_are_looked_for_where_a_manager_could_see_them() {
+        let of = |run: Measured| fit("p", &[Measured::busy(1, 1600 * MS), run]).expect("a program").phase_source;
+        let run = || Measured::busy(2, 800 * MS);
+        assert_eq!(of(run()), PhaseSource::Nobody);
+        assert_eq!(of(Measured { regions: 1, ..run() }), PhaseSource::Manager);
+        assert_eq!(of(Measured { has_told_phases: true, ..run() }), PhaseSource::Manager);
     }
 
     #[test]

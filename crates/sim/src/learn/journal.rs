@@ -119,6 +119,7 @@ impl Runs {
         if let Some(open) = self.open.get_mut(&app) {
             open.until(at);
             open.activity = activity;
+            open.measured.has_told_phases = true;
         }
     }
 
@@ -162,7 +163,7 @@ mod tests {
         let span = |activity, processors, length_ns| Span { activity, processors, length_ns };
         let spans = vec![span(Parallel, 2, 300), span(Parallel, 1, 100), span(Serial, 1, 50), span(Parallel, 1, 100)];
         let reports = vec![Report { at: 350, processors: 1, speedup: 0.9 }];
-        assert_eq!(found, [Measured { spans, regions: 0, reports }]);
+        assert_eq!(found, [Measured { spans, regions: 0, has_told_phases: true, reports }]);
     }
 
     #[test]

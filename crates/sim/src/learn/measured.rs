@@ -44,6 +44,8 @@ pub struct Measured {
     pub spans: Vec<Span>,
     /// Parallel regions, or meetings of another kind; 0: not known.
     pub regions: u64,
+    /// The engine has learned of a sequential phase or a pause of it.
+    pub has_told_phases: bool,
     /// Reports of its speedup, in order of time.
     pub reports: Vec<Report>,
 }

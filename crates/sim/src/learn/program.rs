@@ -2,6 +2,7 @@
 
 use super::measured::Activity;
 use crate::Nanos;
+use crate::program::PhaseSource;
 
 /// More stretches than this are written as one cycle of mean stretches, repeated.
 const STRETCHES_MOST: usize = 64;
@@ -40,6 +41,8 @@ pub struct LearnedProgram {
     pub assumed: Vec<u32>,
     /// Meetings of its team in the whole run; 0: not known.
     pub regions: u64,
+    /// By whom its serial stretches and pauses become known in a mix.
+    pub phase_source: PhaseSource,
     /// Its measurement of its own speedup; `None`: it reports nothing.
     pub analysis: Option<Analysis>,
     /// Largest difference between a measured run and the same run as learned, as a share of it.
@@ -102,6 +105,7 @@ mod tests {
             curve: vec![(1, 1.0), (2, 1.6)],
             assumed: Vec::new(),
             regions: 0,
+            phase_source: PhaseSource::Nobody,
             analysis: None,
             residual: 0.0,
         };

@@ -26,7 +26,9 @@ impl LearnedProgram {
         let mut out = String::new();
         self.remarks(&mut out);
         let name = toml::Value::String(self.name.clone());
+        let source = self.phase_source.word();
         let _ = writeln!(out, "[[program]]\nname = {name}\nprocessors = {}\nvacates = \"at-once\"", self.processors);
+        let _ = writeln!(out, "phase_source = \"{source}\"");
         let analyzer = match self.analysis {
             Some(_) => "{ warm = 1, measured = 1, baseline = 1 }".to_owned(),
             None => format!("{{ warm = {NEVER} }}"),

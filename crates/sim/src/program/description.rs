@@ -15,7 +15,8 @@ pub type DataId = usize;
 /// The ways in which a program asks for processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
-    /// `processors`, once, at its arrival (an OpenMP program). Serial phases are told as such.
+    /// `processors`, once, at its arrival (an OpenMP program). The engine learns of serial phases as
+    /// its [`PhaseSource`] says.
     Once,
     /// As many as it has runnable threads, whenever that changes; it goes on wanting the processors
     /// that it does not get at once (Koita et al. §2.2).
@@ -24,6 +25,32 @@ pub enum Asks {
     /// does not ask again for this one in this phase (Brecht 1997, §3). A thread is created once;
     /// it ends, and gives its processor back, when no later phase has work for it.
     Creation,
+}
+
+/// By whom the engine learns of the phases in which a program that asks once lends its processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhaseSource {
+    /// The program says each one when it begins.
+    Program,
+    /// The manager looks for them while another program lacks processors, as in an unmodified
+    /// OpenMP program.
+    Manager,
+    /// Nobody: the program has no regions that the manager could count.
+    Nobody,
+}
+
+impl PhaseSource {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Program, Self::Manager, Self::Nobody];
+
+    /// Its word in files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Program => "program",
+            Self::Manager => "manager",
+            Self::Nobody => "nobody",
+        }
+    }
 }
 
 /// The time at which a program leaves processors that it has been told to vacate.
@@ -224,6 +251,8 @@ pub struct Program {
     pub class: Class,
     /// The way in which it asks for processors.
     pub asks: Asks,
+    /// By whom its phases become known, if it asks once.
+    pub phase_source: PhaseSource,
     /// The time at which it leaves processors.
     pub vacates: Vacates,
     /// Nanoseconds that the master spends on each thread that it creates.
@@ -258,6 +287,7 @@ impl Program {
             weight_milli: 1000,
             class: Class::Malleable,
             asks: Asks::Once,
+            phase_source: PhaseSource::Program,
             vacates: Vacates::Region,
             creation_ns: 0,
             footprint_lines: 0,

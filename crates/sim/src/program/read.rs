@@ -9,6 +9,7 @@
 //! weight = 1.0
 //! class = "malleable"                           # or "setter", "fold"
 //! asks = "once"                                 # or "runnable", "creation"
+//! phase_source = "program"                      # says its phases; or "manager" (which looks for them), "nobody" (knows them)
 //! vacates = "region"                            # or "task", "at-once"
 //! creation = 0                                  # time for each thread created; times: "20 us", "2 ms", "1.5 s", or nanoseconds
 //! footprint = 0                                 # lines of a thread's working set
@@ -43,7 +44,7 @@
 //! `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
 
 use super::amount::{self, Unit};
-use super::description::{Asks, Body, Data, PROCESSORS_MAX, PagePlace, Program, Split, Vacates};
+use super::description::{Asks, Body, Data, PROCESSORS_MAX, PagePlace, PhaseSource, Program, Split, Vacates};
 use super::{analyzer, phases};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::Node;
@@ -92,12 +93,14 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
     let data = fields.read("data", |field| data(&field))?.unwrap_or_default();
     let body = body(&mut fields, &data, processors)?;
     let data = with_bus(data, &body);
+    let asks = fields.read("asks", |field| field.one_of(&ASKS))?.unwrap_or(Asks::Once);
     let program = Program {
         processors,
         min,
         weight_milli: weight.map_or(1000, |weight| libm::round(weight * 1000.0) as u32),
         class: fields.read("class", |field| field.one_of(&CLASSES))?.unwrap_or(Class::Malleable),
-        asks: fields.read("asks", |field| field.one_of(&ASKS))?.unwrap_or(Asks::Once),
+        asks,
+        phase_source: phase_source(&mut fields, asks, &body)?,
         vacates: fields.read("vacates", |field| field.one_of(&VACATES))?.unwrap_or(Vacates::Region),
         creation_ns: fields.read("creation", |field| field.nanos())?.unwrap_or(0),
         footprint_lines: fields.read("footprint", |field| field.whole(0..=1 << 48))?.unwrap_or(0),
@@ -117,6 +120,20 @@ const CLASSES: [(&str, Class); 3] = [("malleable", Class::Malleable), ("setter",
 const ASKS: [(&str, Asks); 3] = [("once", Asks::Once), ("runnable", Asks::Runnable), ("creation", Asks::Creation)];
 const VACATES: [(&str, Vacates); 3] =
     [("at-once", Vacates::AtOnce), ("task", Vacates::Task), ("region", Vacates::Region)];
+
+/// By whom the phases of a program become known. One that says how many processors it can use has
+/// said all, and a curve has no phases.
+fn phase_source(fields: &mut Fields<'_>, asks: Asks, body: &Body) -> Result<PhaseSource, Mistake> {
+    let Some(field) = fields.get("phase_source") else { return Ok(PhaseSource::Program) };
+    let source = field.one_of(&PhaseSource::ALL.map(|source| (source.word(), source)))?;
+    if asks != Asks::Once {
+        return Err(field.mistake("only of a program with asks = \"once\" are phases to be known"));
+    }
+    if matches!(body, Body::Curve { .. }) {
+        return Err(field.mistake("a program that is only a curve has no phases to be known"));
+    }
+    Ok(source)
+}
 
 fn body(fields: &mut Fields<'_>, data: &[Data], processors: u32) -> Result<Body, Mistake> {
     let Some(curve) = fields.get("curve") else {

@@ -12,6 +12,8 @@ pub struct Apps {
     by_id: BTreeMap<AppId, u32>,
     /// Number of applications that have arrived.
     newest: u64,
+    /// Number of present applications whose phases the shell looks for.
+    looked_for: usize,
 }
 
 impl Apps {
@@ -25,6 +27,7 @@ impl Apps {
     pub fn enter(&mut self, app: App) {
         let slot = app.slot;
         self.by_id.insert(app.notices.id(), slot);
+        self.looked_for += usize::from(app.notices.phases().are_looked_for());
         match self.entries.get_mut(slot as usize) {
             Some(place) => *place = app,
             None => self.entries.push(app),
@@ -33,7 +36,9 @@ impl Apps {
 
     /// An application is gone. Its place keeps its remains until another one comes.
     pub fn leave(&mut self, slot: u32) {
-        self.by_id.remove(&self.entries[slot as usize].notices.id());
+        let notices = &self.entries[slot as usize].notices;
+        self.by_id.remove(&notices.id());
+        self.looked_for -= usize::from(notices.phases().are_looked_for());
         self.free.push(slot);
     }
 
@@ -57,8 +62,13 @@ impl Apps {
         self.by_id.get(&self.entries[slot as usize].notices.id()) == Some(&slot)
     }
 
+    /// Whether there are applications whose phases the shell looks for.
+    pub fn have_looked_for(&self) -> bool {
+        self.looked_for > 0
+    }
+
     /// All present applications, in order of arrival.
-    pub fn iter(&self) -> impl Iterator<Item = &App> {
+    pub fn iter(&self) -> impl Iterator<Item = &App> + Clone {
         self.by_id.values().map(|&slot| &self.entries[slot as usize])
     }
 

@@ -1,6 +1,7 @@
-//! The clock: the next event and its time. It merges two sources, because they change in different
-//! ways: a [`queue`](super::queue) of events with fixed times, and [`slots`](super::slots) of
-//! completions whose times move with every change of pace.
+//! The clock: the next event and its time. It merges three sources, because they change in different
+//! ways: a [`queue`](super::queue) of events with fixed times, [`slots`](super::slots) of completions
+//! whose times move with every change of pace, and the one next look for phases, which every decision
+//! can put off.
 
 use super::queue::{Happening, Key, Queue, Rank};
 use super::slots::Slots;
@@ -15,6 +16,8 @@ pub enum Due {
     Slice(u32),
     /// An application that is only a curve has done its part.
     Curve(u32),
+    /// The shell looks for phases.
+    Look,
     /// An event with a fixed time.
     Queued(Happening),
 }
@@ -26,6 +29,8 @@ pub struct Clock {
     /// The time at which the run is cut off, nanoseconds.
     until: Option<Nanos>,
     queue: Queue,
+    /// The next look for phases.
+    look: Key,
     /// Completions on processors by their numbers, then those of curves by their applications'.
     slots: Slots,
     pus: usize,
@@ -34,7 +39,7 @@ pub struct Clock {
 impl Clock {
     /// A clock at time 0, for this many processors.
     pub fn new(pus: usize, until: Option<Nanos>) -> Self {
-        Self { now: 0, until, queue: Queue::default(), slots: Slots::new(pus), pus }
+        Self { now: 0, until, queue: Queue::default(), look: Key::NEVER, slots: Slots::new(pus), pus }
     }
 
     /// The time, nanoseconds.
@@ -54,6 +59,11 @@ impl Clock {
         self.slots.set(slot, key);
     }
 
+    /// Sets the time of the next look for phases.
+    pub fn expect_look(&mut self, at: Option<Nanos>) {
+        self.look = at.map_or(Key::NEVER, |at| Key::new(at.max(self.now), Rank::Deadline));
+    }
+
     /// The completions on processors, by processor.
     pub fn slots(&mut self) -> &mut Slots {
         &mut self.slots
@@ -65,7 +75,7 @@ impl Clock {
     /// If the next event is in the past, which is a mistake in the world.
     pub fn next(&mut self) -> Option<Due> {
         let (slot, queued) = (self.slots.first(), self.queue.first());
-        let key = slot.min(queued);
+        let key = slot.min(queued).min(self.look);
         if key == Key::NEVER {
             return None;
         }
@@ -75,6 +85,10 @@ impl Clock {
         }
         assert!(key.at() >= self.now, "the clock goes back");
         self.now = key.at();
+        if self.look < slot.min(queued) {
+            self.look = Key::NEVER;
+            return Some(Due::Look);
+        }
         if queued < slot {
             return self.queue.pop().map(Due::Queued);
         }

@@ -5,8 +5,8 @@
 //! changed. Simultaneous events happen in the order of [`queue::Rank`].
 //!
 //! Rooms, lower ones first: `clock` (the next event), `os` (threads, processors, memory), `shell`
-//! (the engine, and the shell's obligations to it), `app` (the parts of an application), `program`
-//! (their behaviour), this file. A room calls only the ones below it.
+//! (the engine, and the shell's obligations to it), `app` (the parts of an application), `sensors`
+//! (of the shell), `program` (the behaviour of applications), this file. A room calls only the ones below it.
 
 mod app;
 mod apps;
@@ -19,6 +19,7 @@ mod observer;
 mod os;
 mod program;
 mod queue;
+mod sensors;
 mod setup;
 mod shell;
 mod slots;
@@ -35,10 +36,11 @@ use clock::{Clock, Due};
 use counters::Counters;
 use host::Host;
 use log::{Line, Log};
-use numaestro_contract::{Next, Observation};
+use numaestro_contract::Next;
 use numaestro_engine::{Action, Engine, Event, Rejected, Settings};
 use os::Os;
 use queue::{Happening, Rank};
+use sensors::Sensors;
 use shell::{Notices, Outbox, Shell};
 use std::sync::Arc;
 use tally::Tally;
@@ -58,7 +60,7 @@ pub struct World {
     apps: Apps,
     arrivals: Arrivals,
     shell: Shell,
-    counters: Counters,
+    sensors: Sensors,
     tally: Tally,
 }
 
@@ -92,7 +94,7 @@ impl World {
             apps: Apps::default(),
             arrivals: Arrivals::new(source),
             shell: Shell::new(engine, model.costs.decision_ns, switches),
-            counters: Counters::new(noise.rates, seed),
+            sensors: Sensors::new(Counters::new(noise.rates, seed)),
             tally: Tally::default(),
             model,
         };
@@ -183,6 +185,7 @@ impl World {
                     self.crowd(app);
                 }
             }
+            Due::Look => self.sensors.look(apps, host),
             Due::Queued(Happening::Meeting(app)) => program::meeting(apps.at(app), host),
             Due::Queued(Happening::Resume(app)) => program::resume(apps.at(app), host),
             Due::Queued(Happening::End(app)) => self.end(app),
@@ -207,7 +210,7 @@ impl World {
         let program = arrivals.on(program, &self.model);
         let wish = arrivals::wish(&program, estimate_ns);
         let stoppable = program.stoppable;
-        let notices = Notices::new(id, program.asks, wish.request, program.processors);
+        let notices = Notices::new(id, (program.asks, program.phase_source), wish.request, program.processors);
         let errors = Errors { noise: self.noise.speedups, seed: self.seed, job };
         let watch = Watch::new(self.shell.wants_speedups(), &program, errors);
         host.os.enter(slot, (id, job), program.footprint_lines, &program.data);
@@ -263,7 +266,7 @@ impl World {
             };
             let (at, event) = match next {
                 Next::Measure => {
-                    self.say_rates();
+                    self.sensors.read_rates(&self.apps, &mut self.host);
                     continue;
                 }
                 Next::Step { at, event } => (at, event),
@@ -284,7 +287,8 @@ impl World {
                 program::slide_if_waiting(app, &mut self.host);
             }
         }
-        let Self { host, shell, .. } = self;
+        let Self { host, shell, apps, sensors, .. } = self;
+        sensors.watch(apps, host);
         let now = host.clock.now();
         if let Some(at) = shell.answer_later(now, &mut host.outbox) {
             host.clock.expect(at, Rank::Decision, Happening::Decision);
@@ -305,13 +309,7 @@ impl World {
         while let Some(app) = self.shell.answered(now) {
             program::answered(self.apps.at(app), &mut self.host);
         }
-    }
-
-    /// A turn is over: the engine hears the transactions of applications in it.
-    fn say_rates(&mut self) {
-        let Self { host, apps, counters, .. } = self;
-        let rates = apps.iter().filter_map(|app| counters.read(&mut host.os, app)).collect();
-        host.outbox.observe(host.clock.now(), Observation::Rates(rates));
+        self.sensors.watch(&self.apps, &mut self.host);
     }
 
     fn expect_switch(&mut self) {
@@ -348,10 +346,11 @@ impl World {
     }
 
     fn carry_out(&mut self, action: &Action) {
-        let Self { host, apps, tally, .. } = self;
+        let Self { host, apps, tally, sensors, .. } = self;
         let Some(app) = program::addressee(action).and_then(|app| apps.get(app)) else { return };
         let slot = app.slot;
         let effect = program::carry_out(app, host, action);
+        sensors.carried_out(app, action, host);
         if effect.started {
             tally.start(host.clock.now());
         }

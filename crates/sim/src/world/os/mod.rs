@@ -80,6 +80,14 @@ impl Os {
         Usage { overhead_ns, spin_ns, ..self.cpus.tenant(app).usage }
     }
 
+    /// Time on processors of an application, with this team, until now, nanoseconds.
+    pub fn cpu_time(&self, app: u32, team: &[u32]) -> Nanos {
+        let pus = self.cpus.pus();
+        let running = team.iter().map(|&id| self.thread(id)).filter(|thread| thread.state == State::Running);
+        let since_seated: Nanos = running.map(|thread| pus.now() - pus.taken(thread.pu)).sum();
+        self.cpus.tenant(app).usage.cpu_ns + since_seated
+    }
+
     /// Processors, to be told of phases, curves and counters.
     pub fn cpus(&mut self) -> &mut Processors {
         &mut self.cpus

@@ -43,7 +43,9 @@ pub fn addressee(action: &Action) -> Option<AppId> {
 pub fn carry_out(app: &mut App, host: &mut Host, action: &Action) -> Effect {
     match action {
         Action::Start { .. } | Action::Wait { .. } => {}
-        Action::Target { epoch, count, pus, shared, .. } => return target(app, host, (*epoch, *count), pus, *shared),
+        Action::Target { epoch, count, pus, shared, lent, .. } => {
+            return target(app, host, (*epoch, *count), pus, (*shared, *lent));
+        }
         Action::Pages { home, .. } => host.os.spaces().rehome(app.slot, *home, host.clock.now()),
         Action::Force { epoch, .. } => force(app, host, *epoch),
         Action::Stop { .. } => return Effect { crowds: stop(app, host), ..Effect::default() },
@@ -55,7 +57,13 @@ pub fn carry_out(app: &mut App, host: &mut Host, action: &Action) -> Effect {
 }
 
 /// It is told the processors that are its own from now on, and the number of its threads.
-fn target(app: &mut App, host: &mut Host, (epoch, count): (u32, u32), pus: &PuSet, shared: bool) -> Effect {
+fn target(
+    app: &mut App,
+    host: &mut Host,
+    (epoch, count): (u32, u32),
+    pus: &PuSet,
+    (shared, lent): (bool, bool),
+) -> Effect {
     host.note(Line::Target, app.record.job, count, epoch);
     if app.activity == Activity::Over {
         // It leaves in this very moment, and none of its threads is anywhere.
@@ -66,7 +74,7 @@ fn target(app: &mut App, host: &mut Host, (epoch, count): (u32, u32), pus: &PuSe
     let floats = shared && pus.len() > 1 && pus.len() == host.usable;
     let had = host.os.set(app.slot);
     let changed = had != pus || app.places.floats() != floats;
-    let change = app.notices.target(epoch, count, shared, had, pus);
+    let change = app.notices.target((epoch, count), (shared, lent), had, pus);
     if change.resized {
         let settled = app.notices.wants_most() && app.searched.is_settled() && !had.is_empty();
         app.record.resizes += 1;
@@ -84,6 +92,8 @@ fn target(app: &mut App, host: &mut Host, (epoch, count): (u32, u32), pus: &PuSe
         begin(app, host);
     } else if changed && app.activity != Activity::Curve {
         leave(app, host);
+    } else if change.gives_up {
+        place::adopt(app, host);
     }
     if app.activity == Activity::Curve {
         place::settle(app, host);

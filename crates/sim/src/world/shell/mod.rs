@@ -8,6 +8,7 @@
 
 mod notices;
 mod outbox;
+mod phases;
 mod played;
 
 use crate::Nanos;

@@ -5,9 +5,10 @@
 //! share belong to the contract, and the outbox applies them.
 
 use super::outbox::Outbox;
+use super::phases::Phases;
 use crate::Nanos;
-use crate::program::Asks;
-use numaestro_contract::{Phase, SAID_MIN_NS};
+use crate::program::{Asks, PhaseSource};
+use numaestro_contract::Phase;
 use numaestro_engine::{AppId, Event};
 use numaestro_topology::{PuId, PuSet};
 
@@ -27,6 +28,8 @@ pub struct Change {
     pub first: bool,
     /// It names another number of threads than the one before.
     pub resized: bool,
+    /// It gives its processors up although it stays on them, as a guest.
+    pub gives_up: bool,
 }
 
 /// The notices of one application.
@@ -34,6 +37,7 @@ pub struct Change {
 pub struct Notices {
     id: AppId,
     asks: Asks,
+    phases: Phases,
     /// Most processors that it could ever use.
     most: u32,
     /// Processors that it could use, as said last.
@@ -58,10 +62,11 @@ pub struct Notices {
 impl Notices {
     /// The notices of an application that arrives, wants so many processors, and could use at most
     /// so many.
-    pub fn new(id: AppId, asks: Asks, request: u32, most: u32) -> Self {
+    pub fn new(id: AppId, (asks, source): (Asks, PhaseSource), request: u32, most: u32) -> Self {
         Self {
             id,
             asks,
+            phases: Phases::new(id, source),
             most: most.max(1),
             processors: request,
             idle: PuSet::new(),
@@ -78,6 +83,16 @@ impl Notices {
     /// Its number for the engine.
     pub fn id(&self) -> AppId {
         self.id
+    }
+
+    /// Its phases.
+    pub fn phases(&self) -> &Phases {
+        &self.phases
+    }
+
+    /// Whether it has fewer processors of its own than it wants, of so many that can be given out.
+    pub fn lacks(&self, usable: usize) -> bool {
+        self.epoch == 0 || self.shared || (self.count as usize) < (self.processors as usize).min(usable)
     }
 
     /// Latest target; 0: none yet.
@@ -110,18 +125,27 @@ impl Notices {
         self.processors != processors
     }
 
-    /// It is told the processors that are its own instead of the ones that it had.
-    pub fn target(&mut self, epoch: u32, count: u32, shared: bool, had: &PuSet, pus: &PuSet) -> Change {
+    /// It is told the processors that are its own instead of the ones that it had; whether others
+    /// run there, and whether some of them are lent.
+    pub fn target(
+        &mut self,
+        (epoch, count): (u32, u32),
+        (shared, lent): (bool, bool),
+        had: &PuSet,
+        pus: &PuSet,
+    ) -> Change {
+        self.phases.target(lent);
         let first = self.epoch == 0;
         let count = count.max(1);
         let resized = !first && self.count != count;
-        self.owes |= !had.is_subset(pus);
+        let gives_up = lent && shared && !self.shared && had == pus;
+        self.owes |= gives_up || !had.is_subset(pus);
         (self.epoch, self.count, self.shared) = (epoch, count, shared);
         self.leaving.or_with(had);
         self.leaving.subtract(pus);
         // Nothing has been said yet about the processors that it has just been given.
         self.idle.and_with(had);
-        Change { first, resized }
+        Change { first, resized, gives_up }
     }
 
     /// It is told a target in the very moment in which it ends: nothing follows.
@@ -165,8 +189,8 @@ impl Notices {
     /// A serial phase of so many nanoseconds begins.
     pub fn serial(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once if length > SAID_MIN_NS => _ = out.say_phase(self.id, Phase::Sequential),
-            Asks::Once | Asks::Creation => {}
+            Asks::Once => self.phases.leave_parallel(Phase::Sequential, length, out),
+            Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
     }
@@ -174,24 +198,22 @@ impl Notices {
     /// It begins to wait for something outside, for so many nanoseconds.
     pub fn pause(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once if length > SAID_MIN_NS => _ = out.say_phase(self.id, Phase::Blocked),
-            Asks::Once | Asks::Creation => {}
+            Asks::Once => self.phases.leave_parallel(Phase::Blocked, length, out),
+            Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
     }
 
     /// The event that it waited for has come.
     pub fn resume(&mut self, out: &mut Outbox) {
-        if out.phase(self.id) == Phase::Blocked {
-            out.say_phase(self.id, Phase::Parallel);
-        }
+        self.phases.resume(out);
     }
 
     /// It is about to use so many processors. True if it asked for them, and so has to wait for the
     /// answer.
     pub fn fork(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) -> bool {
         match self.asks {
-            Asks::Once => out.say_phase(self.id, Phase::Parallel),
+            Asks::Once => self.phases.open_region(out),
             Asks::Runnable | Asks::Creation => self.demand(processors, own, out),
         }
     }

@@ -16,6 +16,11 @@ pub struct Outbox {
 }
 
 impl Outbox {
+    /// What the engine knows of applications.
+    pub fn course(&self) -> &Course {
+        &self.course
+    }
+
     /// Adds an event.
     pub fn say(&mut self, event: Event) {
         self.course.fact(event);

@@ -1,0 +1,271 @@
+//! Decides when a shell looks at programs that do not say their phases, and at which ones.
+//!
+//! A look costs the shell time, and helps only while an application lacks processors that another
+//! one could lend. So there is a next look only then, and soon only while phases are likely: in
+//! young programs, and for a second after a phase was found. Else the time between two looks
+//! doubles up to [`INTERVAL_NS_MAX`].
+//!
+//! The shell gives values of its applications ([`Subject`]), and reads what a look needs. The
+//! findings go to the [`Course`], which makes phases of them.
+
+use crate::course::Course;
+use crate::phase::{Look, Phase};
+use numaestro_engine::{AppId, Nanos};
+
+/// Time between two looks while phases are likely.
+const INTERVAL_NS_MIN: Nanos = 2_000_000;
+/// Time between two looks while they are not.
+const INTERVAL_NS_MAX: Nanos = 64_000_000;
+/// Phases are likely so long after one was seen, and in a program that young.
+const LIKELY_NS: Nanos = 1_000_000_000;
+/// So long after lending is looked whether the program noticed.
+const JUST_NOW_NS: Nanos = 20_000_000;
+
+/// An application, as far as looks at phases are concerned.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject {
+    /// The application.
+    pub app: AppId,
+    /// Time of its arrival, nanoseconds on the shell's clock.
+    pub arrived_ns: Nanos,
+    /// The shell can read how many regions it has opened.
+    pub readable: bool,
+    /// It is neither a wrapper nor stopped.
+    pub runs: bool,
+    /// Processors of its target; `None` before the first.
+    pub processors: Option<usize>,
+    /// Other applications run on its processors, or it runs on theirs.
+    pub shared: bool,
+    /// It waits in the queue, or has fewer processors of its own than it asked for.
+    pub lacks: bool,
+}
+
+impl Subject {
+    /// It could use more processors of its own than it has.
+    pub fn wants_more(&self, course: &Course) -> bool {
+        self.runs && self.lacks && !is_lender(course, self.app)
+    }
+
+    /// A look at it may find a phase in which it lends processors, or the end of one.
+    pub fn could_lend(&self, course: &Course) -> bool {
+        let owns = self.processors.is_some() && !self.shared;
+        self.readable && self.runs && (owns || is_lender(course, self.app))
+    }
+
+    /// The findings of a look at it: it has opened so many regions, and is inside of one or not.
+    pub fn look(&self, regions: u64, in_region: bool) -> Look {
+        Look { regions, in_region, several: self.processors.is_some_and(|count| count >= 2) }
+    }
+}
+
+/// The engine counts on this application as one that lends.
+fn is_lender(course: &Course, app: AppId) -> bool {
+    course.phase(app) != Phase::Parallel
+}
+
+/// A sequential or blocked phase of this application was found less than `ns` ago.
+fn was_seen_within(course: &Course, app: AppId, now: Nanos, ns: Nanos) -> bool {
+    course.seen_ns(app).is_some_and(|seen| now.saturating_sub(seen) < ns)
+}
+
+/// An application lacks what another one could lend.
+fn is_of_use(course: &Course, subjects: impl Iterator<Item = Subject> + Clone) -> bool {
+    let mut lenders = subjects.clone().filter(|subject| subject.could_lend(course)).map(|subject| subject.app);
+    let Some(first) = lenders.next() else { return false };
+    let only = lenders.next().is_none();
+    let mut others = subjects.filter(|subject| !(only && subject.app == first));
+    others.any(|subject| subject.wants_more(course))
+}
+
+fn are_likely(course: &Course, mut subjects: impl Iterator<Item = Subject>, now: Nanos) -> bool {
+    let is_young = |subject: &Subject| now.saturating_sub(subject.arrived_ns) < LIKELY_NS;
+    let seen = |app| was_seen_within(course, app, now, LIKELY_NS);
+    subjects.any(|subject| subject.could_lend(course) && (is_young(&subject) || seen(subject.app)))
+}
+
+/// A program that was parallel again before it could be told may not have said so: it is looked at
+/// some times more.
+fn lent_just_now(course: &Course, mut subjects: impl Iterator<Item = Subject>, now: Nanos) -> bool {
+    subjects.any(|subject| is_lender(course, subject.app) && was_seen_within(course, subject.app, now, JUST_NOW_NS))
+}
+
+/// The times of the looks of one shell.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Looks {
+    /// Time between two looks, nanoseconds; 0 while there are none.
+    interval_ns: Nanos,
+    /// Time of the next look, nanoseconds.
+    next: Option<Nanos>,
+}
+
+impl Looks {
+    /// The time of the next look, nanoseconds; `None`: nothing is looked for.
+    pub fn next(&self) -> Option<Nanos> {
+        self.next
+    }
+
+    /// The latest decisions are carried out: looks begin or end, as they make it necessary.
+    pub fn decided(&mut self, course: &Course, subjects: impl Iterator<Item = Subject> + Clone, now: Nanos) {
+        if is_of_use(course, subjects.clone()) {
+            if self.interval_ns == 0 || are_likely(course, subjects, now) {
+                self.interval_ns = INTERVAL_NS_MIN;
+            }
+            self.next = self.next.or(Some(now + self.interval_ns));
+        } else if !lent_just_now(course, subjects, now) {
+            *self = Self::default();
+        }
+    }
+
+    /// A program is told a target that lends some of its processors. One that entered a region just
+    /// before has not said that it is parallel: it is looked at soon.
+    pub fn lent(&mut self, course: &Course, app: AppId, now: Nanos) {
+        if is_lender(course, app) {
+            let soon = now + INTERVAL_NS_MIN;
+            self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
+        }
+    }
+
+    /// The time has come: the shell looks at each subject that could lend, and calls [`Self::end`].
+    /// Gives whether an application lacks what one of them could lend.
+    pub fn begin(&mut self, course: &Course, subjects: impl Iterator<Item = Subject> + Clone) -> bool {
+        self.next = None;
+        is_of_use(course, subjects)
+    }
+
+    /// The shell has looked; `of_use`: the answer of [`Self::begin`].
+    pub fn end(
+        &mut self,
+        course: &Course,
+        subjects: impl Iterator<Item = Subject> + Clone,
+        (now, of_use): (Nanos, bool),
+    ) {
+        let doubled = (self.interval_ns * 2).clamp(INTERVAL_NS_MIN, INTERVAL_NS_MAX);
+        self.interval_ns = if are_likely(course, subjects.clone(), now) { INTERVAL_NS_MIN } else { doubled };
+        if of_use || lent_just_now(course, subjects, now) {
+            self.next = Some(now + self.interval_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::Observation;
+
+    const MS: Nanos = 1_000_000;
+    /// Long after the arrival of both: they are not young.
+    const LATE: Nanos = 10_000 * MS;
+
+    /// The first has three processors and a page, the second lacks one.
+    fn two() -> [Subject; 2] {
+        let has = |app, processors, lacks| Subject {
+            app: AppId(app),
+            arrived_ns: 0,
+            readable: true,
+            runs: true,
+            processors: Some(processors),
+            shared: false,
+            lacks,
+        };
+        [has(1, 3, false), has(2, 1, true)]
+    }
+
+    fn decided(subjects: &[Subject], now: Nanos) -> Option<Nanos> {
+        let mut looks = Looks::default();
+        looks.decided(&Course::default(), subjects.iter().copied(), now);
+        looks.next()
+    }
+
+    /// Looks until the one after `until`, without findings. Gives their times.
+    fn times(looks: &mut Looks, subjects: &[Subject], until: Nanos) -> Vec<Nanos> {
+        let (course, mut times) = (Course::default(), Vec::new());
+        while let Some(now) = looks.next().filter(|_| times.last().is_none_or(|&last| last <= until)) {
+            let of_use = looks.begin(&course, subjects.iter().copied());
+            looks.end(&course, subjects.iter().copied(), (now, of_use));
+            times.push(now);
+        }
+        times
+    }
+
+    #[test]
+    fn looks_begin_only_where_one_lacks_what_another_could_lend() {
+        assert_eq!(decided(&two(), LATE), Some(LATE + 2 * MS));
+        let [first, second] = two();
+        let without = [
+            ("nobody lacks", vec![first, Subject { lacks: false, ..second }]),
+            ("nobody can be read", [first, second].map(|subject| Subject { readable: false, ..subject }).into()),
+            ("the lender is stopped", vec![Subject { runs: false, ..first }, Subject { readable: false, ..second }]),
+            ("who lacks is stopped", vec![first, Subject { runs: false, ..second }]),
+            (
+                "the lender has no target",
+                vec![Subject { processors: None, ..first }, Subject { shared: true, ..second }],
+            ),
+            ("who lacks would lend to itself", vec![Subject { readable: false, ..first }, second]),
+        ];
+        for (why, subjects) in without {
+            assert_eq!(decided(&subjects, LATE), None, "{why}");
+        }
+    }
+
+    #[test]
+    fn looks_become_rare_where_no_phase_is_likely() {
+        let mut looks = Looks::default();
+        looks.decided(&Course::default(), two().into_iter(), LATE);
+        let at: Vec<_> = times(&mut looks, &two(), LATE + 200 * MS).iter().map(|at| (at - LATE) / MS).collect();
+        assert_eq!(at, [2, 6, 14, 30, 62, 126, 190, 254]);
+    }
+
+    #[test]
+    fn a_young_program_is_looked_at_often() {
+        let mut looks = Looks::default();
+        looks.decided(&Course::default(), two().into_iter(), 0);
+        let at = times(&mut looks, &two(), 1010 * MS);
+        assert!(at.windows(2).take(499).all(|pair| pair[1] - pair[0] == 2 * MS), "{at:?}");
+        assert_eq!(at[500..].iter().map(|at| at / MS).collect::<Vec<_>>(), [1004, 1012]);
+    }
+
+    #[test]
+    fn looks_end_with_their_reason_and_begin_anew() {
+        let (course, [first, second]) = (Course::default(), two());
+        let mut looks = Looks::default();
+        looks.decided(&course, two().into_iter(), LATE);
+        looks.decided(&course, two().into_iter(), LATE + MS);
+        assert_eq!(looks.next(), Some(LATE + 2 * MS), "another decision puts no look off");
+        looks.decided(&course, [first, Subject { lacks: false, ..second }].into_iter(), LATE + MS);
+        assert_eq!(looks.next(), None);
+        looks.decided(&course, two().into_iter(), LATE + 3 * MS);
+        assert_eq!(looks.next(), Some(LATE + 5 * MS));
+    }
+
+    #[test]
+    fn a_lender_is_looked_at_soon_and_a_while_longer() {
+        let ([first, second], mut course) = (two(), Course::default());
+        for at in [0, 4, 6] {
+            let look = first.look(5, false);
+            course.observe(LATE + at * MS, Observation::Look { app: AppId(1), look, cpu_ns: Some(0), of_use: true });
+        }
+        assert_eq!(course.phase(AppId(1)), Phase::Blocked);
+        let (enough, seen) = ([first, Subject { lacks: false, ..second }], LATE + 6 * MS);
+        let mut looks = Looks::default();
+        looks.lent(&course, AppId(2), seen);
+        assert_eq!(looks.next(), None, "it lends nothing");
+        looks.lent(&course, AppId(1), seen);
+        looks.decided(&course, enough.into_iter(), seen);
+        assert_eq!(looks.next(), Some(seen + 2 * MS), "it may be parallel already");
+        let mut last = seen;
+        while let Some(now) = looks.next() {
+            let of_use = looks.begin(&course, enough.into_iter());
+            looks.end(&course, enough.into_iter(), (now, of_use));
+            (last, _) = (now, assert!(!of_use && now < seen + 30 * MS));
+        }
+        assert_eq!(last, seen + 20 * MS);
+    }
+
+    #[test]
+    fn only_two_processors_are_several() {
+        let [first, second] = two();
+        let several =
+            [first, second, Subject { processors: None, ..first }].map(|subject| subject.look(1, true).several);
+        assert_eq!(several, [true, false, false]);
+    }
+}
