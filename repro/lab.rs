@@ -9,6 +9,7 @@ use numaestro_sim::outcome::Outcome;
 use numaestro_sim::workload::Source;
 use numaestro_sim::world::{Observer, Setup, World};
 use rayon::prelude::*;
+use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -73,7 +74,9 @@ pub type Outcomes = Arc<Vec<Outcome>>;
 pub struct Lab {
     statistics: Statistics,
     conditions: Conditions,
+    draws_figures: bool,
     known: Mutex<BTreeMap<String, Outcomes>>,
+    derived: Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Lab {
@@ -88,13 +91,40 @@ impl Lab {
 
     /// A lab that has run nothing yet, under these conditions.
     pub fn under(statistics: Statistics, conditions: Conditions) -> Self {
-        Self { statistics, conditions, known: Mutex::new(BTreeMap::new()) }
+        Self { statistics, conditions, draws_figures: true, known: Mutex::default(), derived: Mutex::default() }
+    }
+
+    /// The same lab for answers alone: nobody looks at figures, so that their runs can be saved.
+    #[must_use]
+    pub fn without_figures(self) -> Self {
+        Self { draws_figures: false, ..self }
+    }
+
+    /// Whether somebody looks at figures.
+    pub fn draws_figures(&self) -> bool {
+        self.draws_figures
     }
 
     /// The value of a constant from the paper's file of inputs.
     pub fn constant(&self, name: &str) -> Result<f64, Trouble> {
         let missing = || Trouble::new(name, "the file of inputs has no constant of this name");
         self.conditions.constants.get(name).ok_or_else(missing)
+    }
+
+    /// What follows from the constants alone, made once for all experiments.
+    pub fn derived<T: Any + Send + Sync>(
+        &self,
+        make: impl FnOnce(&Self) -> Result<T, Trouble>,
+    ) -> Result<Arc<T>, Trouble> {
+        let known = |of: &BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>| of.get(&TypeId::of::<T>()).cloned();
+        let found = known(&self.derived.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(found) = found.and_then(|found| found.downcast().ok()) {
+            return Ok(found);
+        }
+        let made = Arc::new(make(self)?);
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        derived.insert(TypeId::of::<T>(), Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        Ok(made)
     }
 
     /// The amount of runs.
@@ -194,15 +224,15 @@ impl Lab {
 mod tests {
     use super::*;
     use crate::conditions::Seeds;
-    use crate::hector::{Alone, Kernel};
+    use crate::hector::{self, Alone, Kernel};
     use crate::perturbation::Perturbation;
 
     const SPREAD: &str = "----/---3/--42/---1";
 
     #[test]
     fn an_experiment_is_run_once() {
-        let lab = Lab::new(Statistics::Quick);
-        let experiment = Alone::new(Kernel::Fft, SPREAD, 16).experiment().unwrap();
+        let lab = hector::lab();
+        let experiment = Alone::new(Kernel::Fft, SPREAD, 16).experiment(&lab).unwrap();
         let first = lab.outcomes(&experiment).unwrap();
         assert!(Arc::ptr_eq(&first, &lab.outcomes(&experiment).unwrap()));
         let both = lab.all(&[experiment.clone(), experiment]).unwrap();
@@ -214,8 +244,8 @@ mod tests {
         let with = |workers| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
             pool.install(|| {
-                let experiment = Alone::new(Kernel::Mm, SPREAD, 16).experiment().unwrap();
-                let outcomes = Lab::new(Statistics::Full).outcomes(&experiment).unwrap();
+                let lab = Lab::under(Statistics::Full, hector::conditions());
+                let outcomes = lab.outcomes(&Alone::new(Kernel::Mm, SPREAD, 16).experiment(&lab).unwrap()).unwrap();
                 outcomes.iter().map(|outcome| outcome.fingerprint).collect::<Vec<_>>()
             })
         };
@@ -226,15 +256,15 @@ mod tests {
 
     #[test]
     fn other_seeds_and_a_perturbation_give_other_runs() {
-        let experiment = Alone::new(Kernel::Mm, SPREAD, 16).experiment().unwrap();
         let ends = |conditions| {
-            let outcomes = Lab::under(Statistics::Quick, conditions).outcomes(&experiment).unwrap();
+            let lab = Lab::under(Statistics::Quick, conditions);
+            let outcomes = lab.outcomes(&Alone::new(Kernel::Mm, SPREAD, 16).experiment(&lab).unwrap()).unwrap();
             outcomes.iter().map(|outcome| outcome.end).collect::<Vec<_>>()
         };
-        let usual = ends(Conditions::default());
-        let others = ends(Conditions { seeds: Seeds::set(1), ..Conditions::default() });
+        let usual = ends(hector::conditions());
+        let others = ends(Conditions { seeds: Seeds::set(1), ..hector::conditions() });
         assert!(usual.iter().all(|end| !others.contains(end)), "no seed in common");
-        let near = ends(Conditions { perturbation: Some(Perturbation::EqualLatencies), ..Conditions::default() });
+        let near = ends(Conditions { perturbation: Some(Perturbation::EqualLatencies), ..hector::conditions() });
         assert!(near.iter().zip(&usual).all(|(near, usual)| near < usual), "nothing is far");
     }
 
@@ -248,9 +278,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_run_says_why() {
-        let mut experiment = Alone::new(Kernel::Pde, SPREAD, 0).experiment().unwrap();
+        let lab = hector::lab();
+        let mut experiment = Alone::new(Kernel::Pde, SPREAD, 0).experiment(&lab).unwrap();
         experiment.setup.settings.policy = "placement=nonsense".to_owned();
-        let trouble = Lab::new(Statistics::Quick).outcomes(&experiment).unwrap_err();
+        let trouble = lab.outcomes(&experiment).unwrap_err();
         assert!(trouble.to_string().contains("nonsense"), "{trouble}");
         assert!(trouble.to_string().starts_with("PDE alone"), "{trouble}");
     }

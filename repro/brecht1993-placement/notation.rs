@@ -1,7 +1,7 @@
 //! Figures 1.1 and 1.2: levels, and the notation of placements.
 
-use super::placements::{CHILD_BESIDE, LOCALIZED, ON_EIGHT, ON_TWELVE};
-use crate::hector::{Alone, Kernel};
+use super::placements::{CHILD_BESIDE, ON_EIGHT};
+use crate::hector::{Alone, Hector, Kernel, LOCALIZED, ON_TWELVE};
 use crate::lab::Experiment;
 use crate::{Estimate, Finding, Judge, Lab, Trouble};
 use numaestro_engine::Settings;
@@ -96,7 +96,7 @@ fn judge_placement(
     level: impl Fn(PuId, PuId) -> u32,
 ) -> Result<(), Trouble> {
     let usable: Vec<PuId> = model.topology.all().iter().filter(|&pu| !model.reserved.contains(pu)).collect();
-    let experiment = one_application(name, model, "localized", threads)?;
+    let experiment = one_application(lab, name, model, "localized", threads)?;
     let runs = lab.observed(&experiment, Begun::default)?;
     let nearest = |begun: &[PuId]| {
         begun.len() == threads as usize
@@ -115,8 +115,8 @@ fn judge_placement(
     Ok(())
 }
 
-fn one_application(name: &str, model: Model, placement: &str, threads: u32) -> Result<Experiment, Trouble> {
-    let program = Kernel::Pde.program(threads)?;
+fn one_application(lab: &Lab, name: &str, model: Model, placement: &str, threads: u32) -> Result<Experiment, Trouble> {
+    let program = Hector::of(lab)?.program(Kernel::Pde, threads);
     let make = move |seed| -> Box<dyn Source> {
         let none = Dist::Constant(0.0);
         let programs = vec![Arc::clone(&program)];
@@ -146,7 +146,7 @@ pub fn placements(lab: &Lab) -> Result<Finding, Trouble> {
         let again = Policy::parse(&written, 0).map_err(|rejected| Trouble::new(at, rejected.reason))?.in_full();
         let same = written == again && written.contains(&format!("at={at}"));
         judge.demand(format!("{at} reads as it is written"), at, &written, same);
-        let runs = lab.observed(&Alone::new(Kernel::Pde, at, 0).experiment()?, Begun::default)?;
+        let runs = lab.observed(&Alone::new(Kernel::Pde, at, 0).experiment(lab)?, Begun::default)?;
         let drawn: Vec<String> = runs.iter().map(|(begun, _)| drawing(&begun.0)).collect();
         let there = drawn.iter().all(|drawn| drawn == at);
         judge.demand(

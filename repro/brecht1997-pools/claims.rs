@@ -9,7 +9,7 @@ mod spanning;
 mod tables;
 mod widths;
 
-use crate::{Basis, Claim, Kind, Paper};
+use crate::{Basis, Claim, Kind, Paper, hector};
 use numaestro_sim::read::Text;
 
 /// On Hector, 12 processors, streams of kernels; placement `worst-fit` unless said.
@@ -19,8 +19,8 @@ pub const PAPER: Paper = Paper {
     citation: "T. Brecht: An Experimental Evaluation of Processor Pool-Based Scheduling for Shared-Memory NUMA Multiprocessors. JSSPP, Geneva 1997",
     basis: Basis {
         file: Text::new("repro/brecht1997-pools/inputs.toml", include_str!("inputs.toml")),
-        constants: &[],
-        rows: &[],
+        constants: &hector::NAMES,
+        rows: &hector::ROWS,
     },
     claims: &CLAIMS,
 };

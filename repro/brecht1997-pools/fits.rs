@@ -8,8 +8,6 @@ const FIRST: &str = "first-fit(equal=4)";
 const WORST: &str = "worst-fit(equal=4)";
 /// First-Fit keeps a placement, good or bad, for long, so that runs differ much.
 const RUNS: u32 = 60;
-/// Time between two samples of figure 6, nanoseconds; the paper says only that it is regular.
-const EVERY: Nanos = 1_000_000_000;
 
 fn response(lab: &Lab, placement: &str, kernel: Option<Kernel>) -> Result<Vec<f64>, Trouble> {
     let outcomes = Streams { runs: RUNS, ..Streams::usual(4, placement, 16) }.outcomes(lab)?;
@@ -64,9 +62,15 @@ struct Kinds {
     examples: [Option<String>; 2],
 }
 
+/// Nanoseconds between two samples of figure 6; the paper says only that it is regular.
+#[allow(clippy::cast_sign_loss)] // Its range is above 0.
+pub fn between_snapshots(lab: &Lab) -> Result<Nanos, Trouble> {
+    Ok((lab.constant("snapshots")? * 1e9).round() as Nanos)
+}
+
 fn kinds(lab: &Lab, placement: &str) -> Result<Kinds, Trouble> {
     let mut kinds = Kinds::default();
-    for run in snapshots(lab, &Streams::usual(4, placement, 16).experiment()?, EVERY)? {
+    for run in snapshots(lab, &Streams::usual(4, placement, 16).experiment(lab)?, between_snapshots(lab)?)? {
         let (mut used, mut shared) = (0, 0);
         for taken in run.taken.iter().filter(|taken| taken.iter().any(Option::is_some)) {
             let jobs: Vec<usize> = STATIONS.map(|station| Snapshots::jobs_on(taken, station).len()).collect();

@@ -26,9 +26,9 @@ pub fn by_jobs(lab: &Lab) -> Result<Finding, Trouble> {
 /// Mean number of pairs of jobs that are on the same station, with streams of jobs of three
 /// processes and of one side by side, in each run.
 fn mixed(lab: &Lab, placement: &str) -> Result<Vec<f64>, Trouble> {
-    let experiment = of_widths(&[3, 3, 1, 1, 1], &[Kernel::Hough, Kernel::Mm, Kernel::Pde], placement)?;
+    let experiment = of_widths(lab, &[3, 3, 1, 1, 1], &[Kernel::Hough, Kernel::Mm, Kernel::Pde], placement)?;
     let mut means = Vec::new();
-    for run in snapshots(lab, &experiment, 500_000_000)? {
+    for run in snapshots(lab, &experiment, super::fits::between_snapshots(lab)?)? {
         let mut pairs = 0;
         for (taken, station) in run.taken.iter().flat_map(|taken| STATIONS.map(move |station| (taken, station))) {
             let jobs = Snapshots::jobs_on(taken, station).len();

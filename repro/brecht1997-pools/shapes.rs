@@ -13,7 +13,7 @@ fn at_once(lab: &Lab, jobs: u32, processes: u32, placement: &str) -> Result<Vec<
         parallelism: processes,
         ..Streams::usual(4, placement, 16)
     };
-    let experiment = crate::Experiment { runs: RUNS, ..streams.experiment()? };
+    let experiment = crate::Experiment { runs: RUNS, ..streams.experiment(lab)? };
     Ok(lab.observed(&experiment, Placed::default)?.into_iter().map(|(placed, _)| placed).collect())
 }
 

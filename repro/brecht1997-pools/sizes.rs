@@ -118,7 +118,9 @@ pub fn gain_grows(lab: &Lab) -> Result<Finding, Trouble> {
     judge.at_least("4 over 12, d=16: significant by the bars in at least half of the runs, %", "", by_bars, HALF);
     let said =
         "Without delay no significant improvement; with delay it grows; the closer the pool size is to 4 the better.";
-    judge.figure(by_delay(lab, "Figure 1, COMBINED: response by pool size", said, None)?);
+    if lab.draws_figures() {
+        judge.figure(by_delay(lab, "Figure 1, COMBINED: response by pool size", said, None)?);
+    }
     Ok(judge.verdict(""))
 }
 
@@ -139,14 +141,16 @@ pub fn best_at_four(lab: &Lab) -> Result<Finding, Trouble> {
         judge.less(format!("{what} by {LEAST} %"), "the closer to 4 the better", Pair::new(new, old), LEAST);
     }
     let away: Vec<f64> = lab
-        .observed(&Streams::usual(4, "worst-fit(equal=4)", 16).experiment()?, Placed::default)?
+        .observed(&Streams::usual(4, "worst-fit(equal=4)", 16).experiment(lab)?, Placed::default)?
         .iter()
         .map(|(placed, _)| 100.0 * away(placed))
         .collect();
     let what = "pools of 4: at most 5 % of the children on another station than their parent";
     judge.at_most(what, "each application executes within one station", Estimate::of(&away), 5.0);
     let said = "Four processes: least with pools of four. Two: pools of two and four alike. Eight: not affected.";
-    judge.figure(by_parallelism(lab, "Figure 2, COMBINED: response by pool size, d = 16", said, None)?);
+    if lab.draws_figures() {
+        judge.figure(by_parallelism(lab, "Figure 2, COMBINED: response by pool size, d = 16", said, None)?);
+    }
     Ok(judge.verdict(""))
 }
 
@@ -196,7 +200,9 @@ pub fn neural_not_improved(lab: &Lab) -> Result<Finding, Trouble> {
         judge.alike(what, "not improved", Pair::new(&four, &twelve), 4.0, control);
     }
     let said = "NEURAL is the exception: it suffers from an excessive number of system calls.";
-    judge.figure(by_delay(lab, "Figure 1, NEURAL: response by pool size", said, Some(Kernel::Neural))?);
+    if lab.draws_figures() {
+        judge.figure(by_delay(lab, "Figure 1, NEURAL: response by pool size", said, Some(Kernel::Neural))?);
+    }
     Ok(judge.verdict(""))
 }
 
@@ -258,7 +264,8 @@ pub fn more_is_not_better(lab: &Lab) -> Result<Finding, Trouble> {
         judge.value(format!("R8/R4, pools of {size}"), "", step);
         judge.at_least(format!("R8(MM) ≥ 0.97 R4(MM), pools of {size}"), "equal or higher", step, 0.97);
     }
-    for size in [4, 12] {
+    let shown: &[u32] = if lab.draws_figures() { &[4, 12] } else { &[] };
+    for size in shown {
         let queueing = |parallelism| -> Result<Vec<f64>, Trouble> {
             let placement = format!("worst-fit(equal={size})");
             let streams =
@@ -269,7 +276,9 @@ pub fn more_is_not_better(lab: &Lab) -> Result<Finding, Trouble> {
         judge.value(format!("the same with queueing for modules, buses and ring, pools of {size}"), "", step);
     }
     let said = "MM with eight processes is as slow as with four or slower, whatever the pool size.";
-    judge.figure(by_parallelism(lab, "Figure 2, MM: response by pool size, d = 16", said, Some(Kernel::Mm))?);
+    if lab.draws_figures() {
+        judge.figure(by_parallelism(lab, "Figure 2, MM: response by pool size, d = 16", said, Some(Kernel::Mm))?);
+    }
     Ok(judge.verdict(
         "Eight processes do half as much each, references included, so that they gain wherever four are not localized either. For \
          eight never to gain, what remoteness costs must grow with their number. Queueing for the parent's module goes that way, but \

@@ -105,7 +105,7 @@ pub fn invariants(lab: &Lab) -> Result<Finding, Trouble> {
     for placement in ["worst-fit(equal=4)", "worst-fit(equal=2)", "first-fit(equal=4)"] {
         let pool = if placement.contains('2') { 2 } else { 4 };
         let streams = Streams { count: 5, repetitions: 4, ..Streams::usual(4, placement, 16) };
-        let runs = lab.observed(&streams.experiment()?, || Watch::new(pool))?;
+        let runs = lab.observed(&streams.experiment(lab)?, || Watch::new(pool))?;
         let sum = |count: fn(&Watch) -> u32| runs.iter().map(|(watch, _)| count(watch)).sum::<u32>();
         let (creations, refused) = (sum(|watch| watch.creations), sum(|watch| watch.refused));
         judge.value(format!("creations, {placement}"), "", Estimate::exact(f64::from(creations)));

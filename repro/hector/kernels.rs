@@ -1,10 +1,9 @@
-//! The six kernels (Brecht 1993, table 1.2; 1997, table 2) as programs, for any number of
-//! processes.
+//! The six kernels (Brecht 1993, table 1.2; 1997, table 2): what the papers print of each, and its
+//! structure as a program.
 
 use crate::lab::Trouble;
-use numaestro_sim::program::{Body, Phase, Program, read};
+use numaestro_sim::program::{Program, read};
 use numaestro_sim::read::Text;
-use std::sync::Arc;
 
 /// A kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +58,11 @@ impl Kernel {
         }
     }
 
+    /// Improvement by localization without delay, percent (1993, table 1.3).
+    pub fn gain_printed(self) -> Option<f64> {
+        self.seconds_printed().map(|(far, near)| (1000.0 * (1.0 - near / far)).round() / 10.0)
+    }
+
     const fn text(self) -> Text<'static> {
         match self {
             Self::Fft => Text::new("fft.toml", include_str!("fft.toml")),
@@ -70,69 +74,10 @@ impl Kernel {
         }
     }
 
-    /// The program with a master and `processes - 1` slaves.
-    pub fn program(self, processes: u32) -> Result<Arc<Program>, Trouble> {
+    /// The program as its file describes it, without work and numbers of references.
+    pub fn template(self) -> Result<Program, Trouble> {
         let wrong = |reason: String| Trouble::new(self.name(), reason);
         let mut programs = read(self.text()).map_err(|mistake| wrong(mistake.to_string()))?;
-        let mut program = programs.pop().ok_or_else(|| wrong("its file has no program".to_owned()))?;
-        program.processors = processes;
-        if let Body::Phases(phases) = &mut program.body {
-            for phase in phases {
-                if let Phase::Parallel { width, .. } = phase {
-                    *width = processes;
-                }
-            }
-        }
-        Ok(Arc::new(program))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use numaestro_sim::program::{PagePlace, Part, Work};
-
-    #[test]
-    fn every_file_is_its_kernel() {
-        for kernel in Kernel::ALL {
-            let program = kernel.program(8).unwrap();
-            assert_eq!(program.name, kernel.name());
-            assert_eq!(program.processors, 8);
-        }
-    }
-
-    fn phases(kernel: Kernel) -> (Arc<Program>, Vec<Phase>) {
-        let program = kernel.program(4).unwrap();
-        let Body::Phases(phases) = &program.body else { panic!("{} has no phases", kernel.name()) };
-        let phases = phases.clone();
-        (program, phases)
-    }
-
-    #[test]
-    fn processes_do_the_same_work_on_subsets_of_their_own() {
-        // Brecht 1993, §7.4: nothing is handed out.
-        for kernel in Kernel::ALL {
-            let divided = |phase: &Phase| match phase {
-                Phase::Parallel { work: Work::Divided(..), .. } => true,
-                Phase::Serial { .. } => false,
-                other => panic!("{}: {other:?}", kernel.name()),
-            };
-            assert_eq!(phases(kernel).1.iter().filter(|phase| divided(phase)).count(), 1, "{}", kernel.name());
-        }
-    }
-
-    #[test]
-    fn every_kernel_refers_to_data_of_its_parent() {
-        // Brecht 1993, §7.4: "a few variables" at least.
-        for kernel in Kernel::ALL {
-            let (program, phases) = phases(kernel);
-            let to_parent = phases.iter().any(|phase| match phase {
-                Phase::Parallel { refs, .. } => refs.iter().any(|refs| {
-                    refs.part == Part::Master && program.data[refs.data].place == PagePlace::Master && refs.per_us > 0.0
-                }),
-                _ => false,
-            });
-            assert!(to_parent, "{}", kernel.name());
-        }
+        programs.pop().ok_or_else(|| wrong("its file has no program".to_owned()))
     }
 }

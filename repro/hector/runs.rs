@@ -1,11 +1,10 @@
 //! Runs on Hector: one kernel alone on given processors, and streams of kernels under a policy.
 
-use super::{Kernel, STATION};
+use super::{Hector, Kernel, STATION};
 use crate::estimate::Estimate;
 use crate::lab::{Experiment, Lab, Outcomes, Trouble};
 use numaestro_engine::Settings;
 use numaestro_sim::dist::Dist;
-use numaestro_sim::machine::{self, Op};
 use numaestro_sim::memory::Contention;
 use numaestro_sim::outcome::{JobRecord, Outcome};
 use numaestro_sim::workload::{self, Order, Source, StreamPlan};
@@ -16,25 +15,18 @@ use std::sync::Arc;
 const RUNS_ALONE: u32 = 8;
 /// Runs of each workload, with seeds of their own.
 const RUNS_STREAMS: u32 = 10;
-/// The pause between two applications of a stream: "unpredictable but small" (Brecht 1997, §5.2).
-/// Nanoseconds.
-const GAP: (f64, f64) = (0.0, 100e6);
-
-/// Cycles by which references to the ring are shorter on average than in the worst position, which
-/// the papers print: half of the 8 cycles that the worst position costs beyond the station.
-const NEARER: u64 = 4;
 /// Channels that applications on different stations have in common.
 const BUSES_AND_RING: &[&str] = &["ring", "station bus"];
 
 /// The set-up that all runs share: the machine with this delay.
-fn setup(policy: &str, delay: u32, contention: Contention, channels: &[&str]) -> Result<Setup, Trouble> {
-    let missing = || Trouble::new("hector-worst", "there is no such machine");
-    let mut model = machine::named("hector-worst", delay).ok_or_else(missing)?;
-    for class in model.access.classes.iter_mut().filter(|class| class.name == "ring") {
-        for op in [Op::Load, Op::Store, Op::Line] {
-            class.cost_ps[op as usize] -= NEARER * model.cycle_ps;
-        }
-    }
+fn setup(
+    hector: &Hector,
+    policy: &str,
+    delay: u32,
+    contention: Contention,
+    channels: &[&str],
+) -> Result<Setup, Trouble> {
+    let mut model = hector.machine(delay)?.clone();
     if !channels.is_empty() {
         model.channels.retain(|channel| channels.iter().any(|kept| channel.name.starts_with(kept)));
     }
@@ -68,10 +60,11 @@ impl Alone {
     }
 
     /// The run as an experiment of the lab.
-    pub fn experiment(self) -> Result<Experiment, Trouble> {
+    pub fn experiment(self, lab: &Lab) -> Result<Experiment, Trouble> {
         let Self { kernel, processes, placement, delay, contention, channels } = self;
+        let hector = Hector::of(lab)?;
         let policy = format!("share=demand placement=fixed(at={placement}) admission=fifo");
-        let program = kernel.program(processes)?;
+        let program = hector.program(kernel, processes);
         let make = move |seed| -> Box<dyn Source> {
             let start = Dist::Constant(0.0);
             let plan = StreamPlan {
@@ -87,7 +80,7 @@ impl Alone {
                 "{} alone, {processes} at {placement}, delay {delay}, {contention:?} {channels:?}",
                 kernel.name()
             ),
-            setup: setup(&policy, delay, contention, channels)?,
+            setup: setup(&hector, &policy, delay, contention, channels)?,
             source: Arc::new(make),
             runs: RUNS_ALONE,
         })
@@ -95,7 +88,7 @@ impl Alone {
 
     /// Seconds of execution in each run.
     pub fn seconds(self, lab: &Lab) -> Result<Vec<f64>, Trouble> {
-        let outcomes = lab.outcomes(&self.experiment()?)?;
+        let outcomes = lab.outcomes(&self.experiment(lab)?)?;
         Ok(per_run(&outcomes, |_| true))
     }
 }
@@ -114,13 +107,14 @@ pub struct Beside<'a> {
 
 impl Beside<'_> {
     /// The run as an experiment of the lab.
-    pub fn experiment(&self) -> Result<Experiment, Trouble> {
+    pub fn experiment(&self, lab: &Lab) -> Result<Experiment, Trouble> {
+        let hector = Hector::of(lab)?;
         let policy = format!("share=demand placement=fixed(at={}) admission=fifo", self.placements);
         let mut plans = Vec::new();
-        for kernel in self.kernels {
+        for &kernel in self.kernels {
             let none = Dist::Constant(0.0);
             plans.push(StreamPlan {
-                programs: vec![kernel.program(STATION)?],
+                programs: vec![hector.program(kernel, STATION)],
                 repetitions: Some(1),
                 start: none.clone(),
                 gap: none,
@@ -129,7 +123,7 @@ impl Beside<'_> {
         let make =
             move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Given, seed)) };
         let names: Vec<&str> = self.kernels.iter().map(|kernel| kernel.name()).collect();
-        let mut setup = setup(&policy, 0, Contention::Amva, BUSES_AND_RING)?;
+        let mut setup = setup(&hector, &policy, 0, Contention::Amva, BUSES_AND_RING)?;
         for channel in &mut Arc::make_mut(&mut setup.model).channels {
             channel.per_ms = (channel.per_ms / self.slower).max(1);
         }
@@ -143,7 +137,7 @@ impl Beside<'_> {
 
     /// Seconds of one of the kernels in each run.
     pub fn seconds(&self, lab: &Lab, kernel: Kernel) -> Result<Vec<f64>, Trouble> {
-        let outcomes = lab.outcomes(&self.experiment()?)?;
+        let outcomes = lab.outcomes(&self.experiment(lab)?)?;
         Ok(per_run(&outcomes, |job| *job.program == *kernel.name()))
     }
 }
@@ -192,15 +186,15 @@ impl<'a> Streams<'a> {
     }
 
     /// The streams as an experiment of the lab.
-    pub fn experiment(&self) -> Result<Experiment, Trouble> {
+    pub fn experiment(&self, lab: &Lab) -> Result<Experiment, Trouble> {
+        let hector = Hector::of(lab)?;
         let policy = format!("share=demand placement={} admission=fifo", self.placement);
-        let programs =
-            self.kernels.iter().map(|kernel| kernel.program(self.parallelism)).collect::<Result<Vec<_>, _>>()?;
+        let programs = self.kernels.iter().map(|&kernel| hector.program(kernel, self.parallelism)).collect();
         let plan = StreamPlan {
             programs,
             repetitions: Some(self.repetitions),
             start: Dist::Constant(0.0),
-            gap: Dist::Uniform(GAP.0, GAP.1),
+            gap: hector.pause(),
         };
         let plans = vec![plan; self.count as usize];
         let make =
@@ -218,7 +212,7 @@ impl<'a> Streams<'a> {
                 self.channels,
                 self.runs,
             ),
-            setup: setup(&policy, self.delay, self.contention, self.channels)?,
+            setup: setup(&hector, &policy, self.delay, self.contention, self.channels)?,
             source: Arc::new(make),
             runs: self.runs,
         })
@@ -226,27 +220,28 @@ impl<'a> Streams<'a> {
 
     /// The outcomes of every run.
     pub fn outcomes(&self, lab: &Lab) -> Result<Outcomes, Trouble> {
-        lab.outcomes(&self.experiment()?)
+        lab.outcomes(&self.experiment(lab)?)
     }
 }
 
 /// An experiment with a stream for each width, whose jobs have as many processes; d = 16.
-pub fn of_widths(widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<Experiment, Trouble> {
+pub fn of_widths(lab: &Lab, widths: &[u32], kernels: &[Kernel], placement: &str) -> Result<Experiment, Trouble> {
+    let hector = Hector::of(lab)?;
     let policy = format!("share=demand placement={placement} admission=fifo");
     let mut plans = Vec::new();
     for &width in widths {
         plans.push(StreamPlan {
-            programs: kernels.iter().map(|kernel| kernel.program(width)).collect::<Result<Vec<_>, _>>()?,
+            programs: kernels.iter().map(|&kernel| hector.program(kernel, width)).collect(),
             repetitions: Some(15),
             start: Dist::Constant(0.0),
-            gap: Dist::Uniform(GAP.0, GAP.1),
+            gap: hector.pause(),
         });
     }
     let make =
         move |seed| -> Box<dyn Source> { Box::new(workload::Streams::new(plans.clone(), Order::Shuffled, seed)) };
     Ok(Experiment {
         name: format!("streams of {widths:?} processes, {policy}"),
-        setup: setup(&policy, 16, Contention::None, &[])?,
+        setup: setup(&hector, &policy, 16, Contention::None, &[])?,
         source: Arc::new(make),
         runs: RUNS_STREAMS,
     })
