@@ -60,6 +60,12 @@ pub fn fits(lab: &Lab, rows: &[InputRow]) -> Result<Vec<Fit>, Trouble> {
     rows.iter().map(fit).collect()
 }
 
+/// Whether every row that identifies constants agrees, under the conditions of the lab. The first
+/// one that does not is enough; a row that cannot be measured does not.
+pub fn is_admissible(lab: &Lab, rows: &[InputRow]) -> bool {
+    rows.iter().all(|row| fits(lab, std::slice::from_ref(row)).is_ok_and(|fits| agree(&fits)))
+}
+
 /// Whether every row agrees.
 pub fn agree(fits: &[Fit]) -> bool {
     fits.iter().all(|fit| fit.misfit <= 1.0)

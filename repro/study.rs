@@ -6,7 +6,7 @@
 
 use crate::claim::{Claim, Paper};
 use crate::conditions::{Conditions, Constants, Seeds};
-use crate::draws::{Fit, agree, candidate, fits};
+use crate::draws::{Fit, candidate, fits, is_admissible};
 use crate::finding::{Finding, Status};
 use crate::inputs::{Inputs, Role};
 use crate::lab::{Lab, Statistics, Trouble};
@@ -140,9 +140,8 @@ impl Study {
                 self.lab(quick, &Conditions { constants: self.candidate(number), ..Conditions::default() })
             }
         };
-        // A candidate whose rows cannot be measured is not admissible.
-        let admissible =
-            !matches!(stage, Stage::Draw(_)) || fits(&lab, self.inputs.rows()).is_ok_and(|fits| agree(&fits));
+        let lab = lab.without_figures();
+        let admissible = !matches!(stage, Stage::Draw(_)) || is_admissible(&lab, self.inputs.rows());
         let answer = |claim: &Claim| (claim.check)(&lab).ok().as_ref().and_then(Answer::of);
         let claims = if admissible { self.judged(stage, findings) } else { Vec::new() };
         Answers { admissible, claims: claims.iter().map(|claim| (claim.id.to_owned(), answer(claim))).collect() }

@@ -14,17 +14,18 @@ const FEWEST_TO_MOST: [u32; 5] = [1, 2, 4, 8, 16];
 /// Percent.
 const LOAD: u32 = 75;
 
-fn with_forks(lab: &Lab, forks: u32) -> Result<Vec<Measured<'static>>, Trouble> {
+fn with_forks(lab: &Lab, policies: &[&'static str], forks: u32) -> Result<Vec<Measured<'static>>, Trouble> {
     let load_forks = if lab.constant("interval follows work")? < 0.5 { usual_forks(lab)? } else { forks };
     let run = |policy| Run::at_interval(policy, LOAD, forks, load_forks);
-    let runs: Vec<Run<'_>> = TEN.iter().map(|policy| run(policy)).collect();
+    let runs: Vec<Run<'_>> = policies.iter().map(|policy| run(policy)).collect();
     let found = outcomes(lab, &runs)?;
-    Ok(TEN.iter().copied().zip(found.iter().map(|found| responses(found))).collect())
+    Ok(policies.iter().copied().zip(found.iter().map(|found| responses(found))).collect())
 }
 
 /// The slowest of the eight policies other than HS, and the fastest: names, and their ratio.
 fn spread(lab: &Lab, forks: u32) -> Result<(String, Estimate), Trouble> {
-    let eight: Vec<_> = with_forks(lab, forks)?.into_iter().filter(|(policy, _)| !policy.starts_with("HS")).collect();
+    let eight: Vec<&str> = TEN.into_iter().filter(|policy| !policy.starts_with("HS")).collect();
+    let eight = with_forks(lab, &eight, forks)?;
     let (least, most) = extremes(&eight);
     Ok((format!("{} / {}", most.0, least.0), ratio(&most.1, &least.1)))
 }
@@ -56,7 +57,7 @@ pub fn best_over_the_range(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
     let mut points = Vec::new();
     for forks in FEWEST_TO_MOST {
-        let all = with_forks(lab, forks)?;
+        let all = with_forks(lab, &TEN, forks)?;
         demand_best(&mut judge, &all, &format!("with forks of {forks}"), 1.03);
         points.push((forks, all));
     }
