@@ -19,6 +19,7 @@ mod demo;
 mod doctor;
 mod elf;
 mod environment;
+mod finished;
 mod folding;
 mod machine_here;
 mod manager;

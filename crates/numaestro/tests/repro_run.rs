@@ -192,7 +192,7 @@ fn a_run_goes_on_where_it_was_interrupted() {
     assert!(first.status.success(), "{}", text(&first.stderr));
     let kept = out.join("answers.jsonl");
     let lines = std::fs::read_to_string(&kept).expect("answers");
-    assert_eq!(lines.lines().count(), 2, "two perturbations: {lines}");
+    assert_eq!(lines.lines().count(), 3, "the origin and two perturbations: {lines}");
     // The answers that are there are believed: with another answer in the file another one comes
     // out.
     std::fs::write(&kept, lines.replace("\"holds\":false", "\"holds\":true")).expect("written");

@@ -1,36 +1,35 @@
 //! The output folder of `repro run`: answers of finished stages, so that a run that was interrupted
 //! goes on, and the raw runs.
 //!
-//! Each finished stage is one line of `answers.jsonl`. A line says under which inputs and with
-//! which version it was made. A folder of other inputs is refused: its answers are about another
-//! model.
+//! `answers.jsonl` has a line for each finished stage. A folder of other inputs is refused: its
+//! answers are about another model.
 
-use crate::say::Failure;
+use crate::finished::{Finished, Origin, Refusal};
 use anyhow::Context;
 use numaestro_repro::study::Answers;
 use numaestro_repro::{Lab, Paper, Stage};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The folder was made with other inputs.
-const OTHER_INPUTS: u8 = 3;
+const REFUSAL: Refusal = Refusal {
+    code: 3,
+    changed: "its answers were made with other papers, inputs or numbers of draws and seeds",
+    next: "choose another folder with --out, or remove this one",
+};
 
 /// The output folder.
 #[derive(Debug)]
 pub struct Kept {
     place: PathBuf,
-    made_with: String,
     lines: Vec<Line>,
-    answers: File,
+    answers: Finished,
 }
 
 /// One finished stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Line {
-    made_with: String,
     paper: String,
     stage: String,
     #[serde(flatten)]
@@ -38,29 +37,11 @@ struct Line {
 }
 
 impl Kept {
-    /// Opens the folder, or makes it. `made_with` names everything that answers depend on.
-    pub fn open(place: &Path, made_with: String) -> anyhow::Result<Self> {
+    /// Opens the folder, or makes it. `origin` changes with everything that answers depend on.
+    pub fn open(place: &Path, origin: &Origin) -> anyhow::Result<Self> {
         std::fs::create_dir_all(place).with_context(|| format!("cannot make {}", place.display()))?;
-        let file = place.join("answers.jsonl");
-        let mut lines: Vec<Line> = Vec::new();
-        let text = std::fs::read_to_string(&file).unwrap_or_default();
-        // The last line of an interrupted run may be cut off: its stage is run again.
-        for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-            lines.push(serde_json::from_str(line).with_context(|| format!("{} is damaged", file.display()))?);
-        }
-        if let Some(other) = lines.iter().find(|line| line.made_with != made_with) {
-            let what = format!(
-                "{} has answers made with {}, and this run is made with {made_with}",
-                place.display(),
-                other.made_with
-            );
-            return Err(Failure::error(OTHER_INPUTS, what, "choose another folder with --out, or remove this one"));
-        }
-        let whole: usize = text.rfind('\n').map_or(0, |end| end + 1);
-        let answers = OpenOptions::new().create(true).append(true).open(&file);
-        let answers = answers.with_context(|| format!("cannot write {}", file.display()))?;
-        answers.set_len(whole as u64).with_context(|| format!("cannot write {}", file.display()))?;
-        Ok(Self { place: place.to_owned(), made_with, lines, answers })
+        let (answers, lines) = Finished::resume(&place.join("answers.jsonl"), origin, &REFUSAL)?;
+        Ok(Self { place: place.to_owned(), lines, answers })
     }
 
     /// The answers of a stage that has been finished for all of these claims.
@@ -74,16 +55,8 @@ impl Kept {
 
     /// Keeps the answers of a stage.
     pub fn keep(&mut self, paper: &Paper, stage: Stage, answers: &Answers) -> anyhow::Result<()> {
-        let line = Line {
-            made_with: self.made_with.clone(),
-            paper: paper.key.to_owned(),
-            stage: stage.name(),
-            answers: answers.clone(),
-        };
-        let text = format!("{}\n", serde_json::to_string(&line)?);
-        self.answers
-            .write_all(text.as_bytes())
-            .with_context(|| format!("cannot write into {}", self.place.display()))?;
+        let line = Line { paper: paper.key.to_owned(), stage: stage.name(), answers: answers.clone() };
+        self.answers.add(&line)?;
         self.lines.push(line);
         Ok(())
     }
@@ -126,6 +99,7 @@ fn csv(labs: &[(&Paper, Lab)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::say::Failure;
     use numaestro_repro::{Answer, PAPERS};
 
     fn answers(holds: bool) -> Answers {
@@ -134,28 +108,24 @@ mod tests {
     }
 
     #[test]
-    fn a_finished_stage_is_found_again_and_a_cut_one_is_not() {
+    fn a_finished_stage_is_found_again() {
         let place = tempfile::tempdir().unwrap();
-        let mut kept = Kept::open(place.path(), "a".into()).unwrap();
+        let origin = Origin::new(1).unwrap();
+        let mut kept = Kept::open(place.path(), &origin).unwrap();
         kept.keep(PAPERS[2], Stage::Draw(3), &answers(true)).unwrap();
-        kept.keep(PAPERS[2], Stage::Draw(4), &answers(false)).unwrap();
-        let file = place.path().join("answers.jsonl");
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(&file, &text[..text.len() - 9]).unwrap();
-        let mut again = Kept::open(place.path(), "a".into()).unwrap();
+        let again = Kept::open(place.path(), &origin).unwrap();
         assert_eq!(again.answers(PAPERS[2], Stage::Draw(3), &["K-Fig2b"]), Some(answers(true)));
         assert_eq!(again.answers(PAPERS[2], Stage::Draw(4), &["K-Fig2b"]), None);
         assert_eq!(again.answers(PAPERS[2], Stage::Draw(3), &["K-mech"]), None, "another claim");
         assert_eq!(again.answers(PAPERS[1], Stage::Draw(3), &["K-Fig2b"]), None, "another paper");
-        again.keep(PAPERS[2], Stage::Draw(4), &answers(false)).unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), text, "as if it had not been cut");
     }
 
     #[test]
     fn answers_of_other_inputs_are_refused() {
         let place = tempfile::tempdir().unwrap();
-        Kept::open(place.path(), "a".into()).unwrap().keep(PAPERS[2], Stage::Seeds(1), &answers(true)).unwrap();
-        let error = Kept::open(place.path(), "b".into()).unwrap_err();
-        assert_eq!(error.downcast_ref::<Failure>().map(|failure| failure.code), Some(OTHER_INPUTS));
+        let mut kept = Kept::open(place.path(), &Origin::new(1).unwrap()).unwrap();
+        kept.keep(PAPERS[2], Stage::Seeds(1), &answers(true)).unwrap();
+        let error = Kept::open(place.path(), &Origin::new(2).unwrap()).unwrap_err();
+        assert_eq!(error.downcast_ref::<Failure>().map(|failure| failure.code), Some(REFUSAL.code));
     }
 }

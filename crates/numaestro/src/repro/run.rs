@@ -19,8 +19,8 @@ type Findings = Vec<(&'static Claim, Finding)>;
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let chosen = choose(&args.claims, args.paper.as_deref())?;
     let extent = args.extent();
-    let (studies, made_with) = studies(&papers(&chosen), args.inputs.as_deref(), extent)?;
-    let mut kept = args.out.as_deref().map(|place| Kept::open(place, made_with)).transpose()?;
+    let (studies, origin) = studies(&papers(&chosen), args.inputs.as_deref(), extent)?;
+    let mut kept = args.out.as_deref().map(|place| Kept::open(place, &origin)).transpose()?;
     let (findings, labs) = at_the_centre(&studies, &chosen);
     if let Some(kept) = &kept {
         kept.runs(&labs)?;

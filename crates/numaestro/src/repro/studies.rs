@@ -2,8 +2,8 @@
 //! is run.
 
 use super::choose::Chosen;
+use crate::finished::{Origin, fingerprint};
 use crate::say::Failure;
-use crate::sim::state::fingerprint;
 use anyhow::Context;
 use numaestro_repro::study::Extent;
 use numaestro_repro::{Paper, Study};
@@ -21,9 +21,9 @@ pub fn papers(chosen: &[Chosen]) -> Vec<&'static Paper> {
     papers
 }
 
-/// The study of each paper, and a text that changes with everything that the answers depend on.
-/// `file` replaces the inputs of the only paper.
-pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -> anyhow::Result<(Vec<Study>, String)> {
+/// The study of each paper, and the origin of their answers. `file` replaces the inputs of the only
+/// paper.
+pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -> anyhow::Result<(Vec<Study>, Origin)> {
     if file.is_some() && papers.len() != 1 {
         let what = "--inputs is the file of one paper, and claims of several were chosen";
         return Err(Failure::error(WRONG_INPUTS, what, "name the paper with --paper"));
@@ -32,7 +32,7 @@ pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -
         file.map(|file| std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display())));
     let given = given.transpose()?;
     let mut studies = Vec::new();
-    let mut made_with = format!("numaestro {}, {extent:?}", env!("CARGO_PKG_VERSION"));
+    let mut work = format!("{extent:?}");
     for paper in papers {
         let text = match (&given, file) {
             (Some(text), Some(file)) => Text { name: &file.display().to_string(), text },
@@ -42,7 +42,7 @@ pub fn studies(papers: &[&'static Paper], file: Option<&Path>, extent: Extent) -
         studies.push(study.map_err(|mistake| {
             Failure::error(WRONG_INPUTS, mistake.to_string(), "repro/README.md explains files of inputs")
         })?);
-        let _ = write!(made_with, ", {} inputs {:016x}", paper.short, fingerprint(text.text.as_bytes()));
+        let _ = write!(work, ", {} inputs {}", paper.short, text.text);
     }
-    Ok((studies, made_with))
+    Ok((studies, Origin::new(fingerprint(work.as_bytes()))?))
 }

@@ -10,8 +10,9 @@ use super::recorder::Recorder;
 use super::results::{Cell, Comparison, Results};
 use super::run::{about, headline, notes};
 use super::runner::{self, Planned, Runner};
-use super::state::{Done, Origin, State};
+use super::state::{self, Done};
 use super::{csv, document, stop, table};
+use crate::finished::{Finished, Origin};
 use crate::say::{self, Failure};
 use numaestro_sim::scenario::Scenario;
 use std::path::PathBuf;
@@ -27,10 +28,10 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
     let planned = plan(scenario);
     runner::check(&planned)?;
     notes(scenario);
-    let (state, done) = state(args, loaded.fingerprint)?;
+    let (state, done) = open_state(args, loaded.fingerprint)?;
     let stop = stop::on_signal()?;
     let Some(results) = simulate(args, scenario, &planned, state.as_ref(), &done, &stop)? else {
-        stop::say_how_to_go_on(state.as_ref().map(State::path));
+        stop::say_how_to_go_on(state.as_ref().map(Finished::path));
         return Ok(stop::STOPPED);
     };
     let comparisons = results.comparisons(&baseline);
@@ -87,7 +88,7 @@ fn plan(scenario: &Scenario) -> Vec<Planned> {
 }
 
 /// The state file, if there is one, and its finished runs.
-fn state(args: &CompareArgs, fingerprint: u64) -> anyhow::Result<(Option<State>, Done)> {
+fn open_state(args: &CompareArgs, fingerprint: u64) -> anyhow::Result<(Option<Finished>, Done)> {
     let beside = |path: &PathBuf| {
         let mut name = path.clone().into_os_string();
         name.push(".state.jsonl");
@@ -102,17 +103,17 @@ fn state(args: &CompareArgs, fingerprint: u64) -> anyhow::Result<(Option<State>,
     };
     let origin = Origin::new(fingerprint)?;
     if args.resume {
-        let (state, done) = State::resume(&path, &origin)?;
+        let (state, done) = state::resume_runs(&path, &origin)?;
         return Ok((Some(state), done));
     }
-    Ok((Some(State::begin(&path, &origin)?), Done::new()))
+    Ok((Some(state::begin(&path, &origin)?), Done::new()))
 }
 
 fn simulate(
     args: &CompareArgs,
     scenario: &Scenario,
     planned: &[Planned],
-    state: Option<&State>,
+    state: Option<&Finished>,
     done: &Done,
     stop: &stop::Stop,
 ) -> anyhow::Result<Option<Results>> {

@@ -2,7 +2,7 @@
 
 use super::WRONG_FILE;
 use super::scenario_args::ScenarioArgs;
-use super::state::fingerprint;
+use crate::finished::fingerprint;
 use crate::say::Failure;
 use anyhow::Context;
 use flate2::read::MultiGzDecoder;

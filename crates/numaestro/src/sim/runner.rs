@@ -5,8 +5,9 @@ use super::WRONG_FILE;
 use super::progress::Progress;
 use super::recorder::Recorder;
 use super::results::Cell;
-use super::state::{Done, State};
+use super::state::{self, Done};
 use super::summary::Summary;
+use crate::finished::Finished;
 use crate::say::Failure;
 use anyhow::Context;
 use numaestro_sim::outcome::Outcome;
@@ -31,7 +32,7 @@ pub struct Runner<'a> {
     /// Told of everything that ends.
     pub progress: &'a Progress,
     /// The file that keeps finished runs.
-    pub state: Option<&'a State>,
+    pub state: Option<&'a Finished>,
     /// Set when no more runs should begin, and the present ones should end.
     pub stop: &'a AtomicBool,
     /// Conservation is checked at every event.
@@ -99,7 +100,7 @@ impl Runner<'_> {
                 return Ok(None);
             };
             if let Some(state) = self.state {
-                state.add(&planned.cell, &summary)?;
+                state::add_run(state, &planned.cell, &summary)?;
             }
             self.progress.run();
             Ok(Some(summary))

@@ -9,9 +9,9 @@ use super::schedule::Step;
 use crate::bench::launch;
 use crate::bench::load::{self, Gate, Window};
 use crate::bench::managed::Managed;
+use crate::finished::Finished;
 use crate::sim::learn::{Alone, Said, Subject};
 use crate::sim::progress::Progress;
-use crate::sim::state::State;
 use crate::sim::stop::Stop;
 use anyhow::Context;
 use numaestro_sim::learn::Measured;
@@ -39,7 +39,7 @@ pub enum Entry {
 /// What is done: the lines of the state file, in their order.
 #[derive(Debug)]
 pub struct Campaign<'a> {
-    state: &'a State,
+    state: &'a Finished,
     stop: &'a Stop,
     progress: &'a Progress,
     entries: Vec<Entry>,
@@ -72,7 +72,7 @@ impl Plan {
 
 impl<'a> Campaign<'a> {
     /// Goes on from these entries.
-    pub fn new(state: &'a State, stop: &'a Stop, progress: &'a Progress, entries: Vec<Entry>) -> Self {
+    pub fn new(state: &'a Finished, stop: &'a Stop, progress: &'a Progress, entries: Vec<Entry>) -> Self {
         Self { state, stop, progress, entries }
     }
 
@@ -87,7 +87,7 @@ impl<'a> Campaign<'a> {
     }
 
     fn add(&mut self, entry: Entry) -> anyhow::Result<()> {
-        self.state.add_entry(&entry)?;
+        self.state.add(&entry)?;
         self.entries.push(entry);
         Ok(())
     }

@@ -22,10 +22,11 @@ pub use args::ValidateArgs;
 
 use super::policies::apart;
 use super::progress::Progress;
-use super::state::{Origin, State, fingerprint};
+use super::state;
 use super::{WRONG_FILE, files, stop};
 use crate::bench::coexec::find_places;
 use crate::bench::launch;
+use crate::finished::{Finished, Origin, fingerprint};
 use crate::say::{self, Failure};
 use crate::sim::learn::{Alone, sizes};
 use anyhow::Context;
@@ -81,7 +82,7 @@ pub fn validate(args: &ValidateArgs) -> anyhow::Result<u8> {
     }
     let still_wanted = programs_of(&chosen);
     subjects.found.retain(|place, _| still_wanted.contains(place));
-    let (state, entries) = state(args, &text)?;
+    let (state, entries) = open_state(args, &text)?;
     let stop = stop::on_signal()?;
     let plan = Plan::of(args);
     let sizes = sizes(None, launch::processors()?.len())?;
@@ -126,7 +127,7 @@ fn show(
     args: &ValidateArgs,
     comparison: &Comparison,
     (programs, entries): (&[LearnedProgram], &[Entry]),
-    state: State,
+    state: Finished,
 ) -> anyhow::Result<u8> {
     say::print(&table::of(comparison, programs, entries))?;
     if let Some(path) = &args.json {
@@ -183,7 +184,7 @@ fn programs_of(chosen: &[&Mix]) -> Vec<usize> {
 }
 
 /// The state file and its entries.
-fn state(args: &ValidateArgs, text: &str) -> anyhow::Result<(State, Vec<Entry>)> {
+fn open_state(args: &ValidateArgs, text: &str) -> anyhow::Result<(Finished, Vec<Entry>)> {
     let beside = |path: &PathBuf| PathBuf::from(format!("{}.state.jsonl", path.display()));
     let output = args.json.as_ref().or(args.html.as_ref());
     let path = args.state.clone().or_else(|| output.map(beside));
@@ -194,7 +195,7 @@ fn state(args: &ValidateArgs, text: &str) -> anyhow::Result<(State, Vec<Entry>)>
     let path = path.unwrap_or_else(temporary);
     let what = format!("{text}{}{:?}", args.quick, args.length);
     let origin = Origin::new(fingerprint(what.as_bytes()))?;
-    if args.resume { State::resume_entries(&path, &origin) } else { Ok((State::begin(&path, &origin)?, Vec::new())) }
+    if args.resume { state::resume(&path, &origin) } else { Ok((state::begin(&path, &origin)?, Vec::new())) }
 }
 
 /// Programs that ask for as much as the real ones, of which nothing is known yet.

@@ -1,0 +1,230 @@
+//! Keeps finished work in a file, so that what was stopped can go on: one JSON object a line; the
+//! first names the program and the work.
+//!
+//! A line that was cut off by a crash is dropped; everything before it counts. Work of another kind
+//! or of another build of this program is refused: it would be mixed with the rest unseen.
+
+use crate::say::Failure;
+use anyhow::Context;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Version of the format.
+const VERSION: u32 = 2;
+
+/// The first line: the program and the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// [`VERSION`].
+    numaestro_finished: u32,
+    /// Fingerprint of the program that did it.
+    build: String,
+    /// Fingerprint of everything that the user gave.
+    work: String,
+}
+
+impl Origin {
+    /// The origin with this program and the fingerprint of what the user gave.
+    pub fn new(work: u64) -> anyhow::Result<Self> {
+        let program = std::fs::read("/proc/self/exe").context("cannot read this program")?;
+        let build = format!("{:016x}", fingerprint(&program));
+        Ok(Self { numaestro_finished: VERSION, build, work: format!("{work:016x}") })
+    }
+}
+
+/// What a user is told of a file that belongs to something else.
+#[derive(Debug, Clone, Copy)]
+pub struct Refusal {
+    /// Exit code.
+    pub code: u8,
+    /// The reason if the user has given something else.
+    pub changed: &'static str,
+    /// The next step.
+    pub next: &'static str,
+}
+
+impl Refusal {
+    fn error(&self, path: &Path, reason: &str) -> anyhow::Error {
+        Failure::error(self.code, format!("cannot go on with {}: {reason}", path.display()), self.next)
+    }
+
+    fn reason(&self, found: &Origin, wanted: &Origin) -> Option<&'static str> {
+        if found.numaestro_finished != wanted.numaestro_finished {
+            Some("it is of another version")
+        } else if found.work != wanted.work {
+            Some(self.changed)
+        } else if found.build != wanted.build {
+            Some("it was made by another build of numaestro")
+        } else {
+            None
+        }
+    }
+}
+
+/// An open file of finished work.
+#[derive(Debug)]
+pub struct Finished {
+    path: PathBuf,
+    file: Mutex<File>,
+}
+
+impl Finished {
+    /// Begins a new file.
+    pub fn begin(path: &Path, origin: &Origin) -> anyhow::Result<Self> {
+        let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let finished = Self { path: path.to_owned(), file: Mutex::new(file) };
+        finished.add(origin)?;
+        Ok(finished)
+    }
+
+    /// Goes on with a file, or begins it where there is none; gives its lines.
+    ///
+    /// # Errors
+    /// It has other work, work of another build, or no work.
+    pub fn resume<E: DeserializeOwned>(
+        path: &Path,
+        origin: &Origin,
+        refusal: &Refusal,
+    ) -> anyhow::Result<(Self, Vec<E>)> {
+        if !holds_work(path) {
+            return Ok((Self::begin(path, origin)?, Vec::new()));
+        }
+        let place = || format!("cannot go on with {}", path.display());
+        let mut file = OpenOptions::new().read(true).write(true).open(path).with_context(place)?;
+        let mut reader = BufReader::new(&file);
+        let mut line = String::new();
+        reader.read_line(&mut line).with_context(place)?;
+        let found: Origin =
+            serde_json::from_str(&line).map_err(|_| refusal.error(path, "it is no file of finished work"))?;
+        if let Some(reason) = refusal.reason(&found, origin) {
+            return Err(refusal.error(path, reason));
+        }
+        let mut whole = line.len() as u64;
+        let mut done = Vec::new();
+        loop {
+            line.clear();
+            reader.read_line(&mut line).with_context(place)?;
+            let Some(entry) = line.strip_suffix('\n').and_then(|entry| serde_json::from_str::<E>(entry).ok()) else {
+                break;
+            };
+            whole += line.len() as u64;
+            done.push(entry);
+        }
+        file.set_len(whole).with_context(place)?;
+        file.seek(std::io::SeekFrom::End(0)).with_context(place)?;
+        Ok((Self { path: path.to_owned(), file: Mutex::new(file) }, done))
+    }
+
+    /// Adds a line.
+    pub fn add(&self, entry: &impl Serialize) -> anyhow::Result<()> {
+        let line = format!("{}\n", serde_json::to_string(entry)?);
+        // One write for each line, so that only the last one can ever be cut off.
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(line.as_bytes()).with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    /// Removes it: everything is in the results.
+    pub fn remove(self) -> anyhow::Result<()> {
+        std::fs::remove_file(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Whether there is such a file with something in it.
+pub fn holds_work(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.len() > 0)
+}
+
+/// FNV-1a over words of eight bytes.
+pub fn fingerprint(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ bytes.len() as u64;
+    for word in bytes.chunks(8) {
+        let mut eight = [0; 8];
+        eight[..word.len()].copy_from_slice(word);
+        hash = (hash ^ u64::from_le_bytes(eight)).wrapping_mul(0x0000_0100_0000_01b3);
+        hash ^= hash >> 29;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSAL: Refusal = Refusal { code: 7, changed: "something has changed", next: "" };
+
+    fn origin() -> Origin {
+        Origin { numaestro_finished: VERSION, build: "b".to_owned(), work: "w".to_owned() }
+    }
+
+    /// A file with these numbers as its lines.
+    fn written(path: &Path, numbers: &[u32]) {
+        let finished = Finished::begin(path, &origin()).expect("begins");
+        numbers.iter().for_each(|number| finished.add(number).expect("writes"));
+    }
+
+    #[test]
+    fn what_was_written_is_there_again() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("x.jsonl");
+        written(&path, &[5, 600]);
+        let (finished, done) = Finished::resume::<u32>(&path, &origin(), &REFUSAL).expect("goes on");
+        assert_eq!(done, [5, 600]);
+        finished.add(&7_u32).expect("writes");
+        assert_eq!(Finished::resume::<u32>(&path, &origin(), &REFUSAL).expect("goes on").1, [5, 600, 7]);
+        let new = place.path().join("new.jsonl");
+        assert!(Finished::resume::<u32>(&new, &origin(), &REFUSAL).expect("begins").1.is_empty());
+        assert!(holds_work(&new));
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_dropped_and_written_again() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("x.jsonl");
+        written(&path, &[5, 600]);
+        let text = std::fs::read_to_string(&path).expect("readable");
+        std::fs::write(&path, &text[..text.len() - 2]).expect("writable");
+        let (finished, done) = Finished::resume::<u32>(&path, &origin(), &REFUSAL).expect("goes on");
+        assert_eq!(done, [5]);
+        finished.add(&600_u32).expect("writes");
+        assert_eq!(std::fs::read_to_string(&path).expect("readable"), text);
+    }
+
+    #[test]
+    fn what_belongs_to_something_else_is_refused_with_the_reason() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("x.jsonl");
+        written(&path, &[1]);
+        let refused = |origin: &Origin| Finished::resume::<u32>(&path, origin, &REFUSAL).expect_err("refused");
+        let reason = |origin: &Origin| refused(origin).to_string();
+        assert!(reason(&Origin { work: "v".to_owned(), ..origin() }).contains("something has changed"));
+        assert!(reason(&Origin { build: "c".to_owned(), ..origin() }).contains("another build"));
+        assert!(reason(&Origin { numaestro_finished: 1, ..origin() }).contains("another version"));
+        std::fs::write(&path, "hello\n").expect("writable");
+        assert!(reason(&origin()).contains("no file of finished work"));
+        assert_eq!(refused(&origin()).downcast_ref::<Failure>().map(|failure| failure.code), Some(7));
+    }
+
+    #[test]
+    fn fingerprints_see_every_byte() {
+        let all = [
+            fingerprint(b""),
+            fingerprint(b"\0"),
+            fingerprint(b"abcdefgh"),
+            fingerprint(b"abcdefgi"),
+            fingerprint(b"abcdefgh\0"),
+        ];
+        let mut different = all.to_vec();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), all.len());
+    }
+}
