@@ -117,8 +117,7 @@ pub fn pages_do_not_matter_without_home(lab: &Lab) -> Result<Finding, Trouble> {
     }
     Ok(judge.verdict(
         "Without a reservation a process drifts away from the node where its pages are concentrated, while distributed pages are at least where \
-         each thread ran first. The less of its references go to a thread's own pages, the smaller the difference (with 40 % instead of 60 %: \
-         FH and FP within 11 %, FR 17 %); the paper's share is not known.",
+         each thread ran first. The less of its references go to a thread's own pages, the smaller the difference; the paper's share is not known.",
     ))
 }
 
@@ -191,7 +190,6 @@ pub fn fewer_remote_references(lab: &Lab) -> Result<Finding, Trouble> {
     }
     Ok(judge.verdict(
         "The direction is the paper's, the factor of two is not: a fork wider than a cluster runs outside while home is full, and a thread slides \
-         only when home has nothing left to start. With forks of 4 it is (see evidence), \
-         but 8 were settled for every claim.",
+         only when home has nothing left to start. With forks of 4 it is half (see evidence).",
     ))
 }
