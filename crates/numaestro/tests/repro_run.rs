@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use user::{User, json, text};
 
 /// What comes out of the papers at the centre of their constants, with a third of the runs. A
-/// change here is a change of findings: say why. Seeds are fixed and runs are deterministic, so that
-/// what is near its limit (`K-Fig3a`: 1.08 ± 0.07, at most 1.15) is on the same side every time,
-/// until a model or a policy changes.
+/// change here is a change of findings: say why. Seeds are fixed and runs are deterministic, so
+/// that what is near its limit (`K-Fig3a`: 1.08 ± 0.07, at most 1.15) is on the same side every
+/// time, until a model or a policy changes.
 const STATUSES: [(&str, &str); 48] = [
     ("B93-Fig1.1", "identity"),
     ("B93-Fig1.2", "identity"),
