@@ -121,10 +121,10 @@ impl Lab {
         if let Some(found) = found.and_then(|found| found.downcast().ok()) {
             return Ok(found);
         }
-        let made = Arc::new(make(self)?);
+        let value = Arc::new(make(self)?);
         let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
-        derived.insert(TypeId::of::<T>(), Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
-        Ok(made)
+        derived.insert(TypeId::of::<T>(), Arc::clone(&value) as Arc<dyn Any + Send + Sync>);
+        Ok(value)
     }
 
     /// The amount of runs.

@@ -168,7 +168,9 @@ mod tests {
     /// A file with these numbers as its lines.
     fn written(path: &Path, numbers: &[u32]) {
         let finished = Finished::begin(path, &origin()).expect("begins");
-        numbers.iter().for_each(|number| finished.add(number).expect("writes"));
+        for number in numbers {
+            finished.add(number).expect("writes");
+        }
     }
 
     #[test]

@@ -77,7 +77,9 @@ mod tests {
         let results = example();
         let state = begin(&path, &origin).expect("begins");
         for (cell, runs) in results.cells.iter().zip(&results.runs) {
-            runs.iter().for_each(|run| add_run(&state, cell, run).expect("writes"));
+            for run in runs {
+                add_run(&state, cell, run).expect("writes");
+            }
         }
         let (_, done) = resume_runs(&path, &origin).expect("goes on");
         assert_eq!(done.len(), results.runs.iter().map(Vec::len).sum::<usize>());
