@@ -6,7 +6,7 @@ mod world_support;
 use numaestro_engine::{Action, AppId, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::System;
-use numaestro_sim::outcome::Outcome;
+use numaestro_sim::outcome::{JobRecord, Outcome};
 use numaestro_sim::program::{Phase, PhaseSource, Program, Wait, Work};
 use numaestro_sim::world::Observer;
 use world_support::{each, machine, program, run_with, setup};
@@ -29,8 +29,8 @@ impl Observer for Journal {
 }
 
 impl Journal {
-    /// The phases of the first application, each with its time in milliseconds.
-    fn phases(&self) -> Vec<(&'static str, f64)> {
+    /// The phases of the first application, each with its time in nanoseconds.
+    fn phases(&self) -> Vec<(&'static str, u64)> {
         let phase = |(at, event, _): &(u64, Event, Vec<Action>)| {
             let (app, word) = match event {
                 Event::Sequential { app } => (app, "sequential"),
@@ -38,7 +38,7 @@ impl Journal {
                 Event::Parallel { app } => (app, "parallel"),
                 _ => return None,
             };
-            (*app == AppId(1)).then_some((word, *at as f64 / MS as f64))
+            (*app == AppId(1)).then_some((word, *at))
         };
         self.0.iter().filter_map(phase).collect()
     }
@@ -78,14 +78,14 @@ fn run(policy: &str, programs: Vec<Program>) -> (Journal, Outcome) {
 fn a_phase_is_said_at_once_or_found_after_a_while_or_never_known() {
     let [said, found, unknown] = SOURCES.map(|source| run("equi", vec![pausing(source), busy()]));
     // Its team takes 41 ms, because the other comes within the first one; its pause ends at 101.
-    assert_eq!(said.0.phases(), [("blocked", 41.0), ("parallel", 101.0)]);
+    assert_eq!(said.0.phases(), [("blocked", 41 * MS), ("parallel", 101 * MS)]);
     assert_eq!(unknown.0.phases(), []);
     // A look finds it outside of a region, one at least 3 ms later reads its processor time, and
     // the next one finds that it uses none: 2 ms between two looks, the first within 2 ms. Its
     // next region is at the end of its pause: it was told that its processor is lent.
     let [("blocked", begin), ("parallel", end)] = found.0.phases()[..] else { panic!("{:?}", found.0.phases()) };
-    assert!((47.0..=49.0).contains(&begin) && end == 101.0, "{begin} {end}");
-    let turnaround = |outcome: &Outcome| outcome.jobs.iter().find(|job| job.job == 1).map(|job| job.response());
+    assert!((47 * MS..=49 * MS).contains(&begin) && end == 101 * MS, "{begin} {end}");
+    let turnaround = |outcome: &Outcome| outcome.jobs.iter().find(|job| job.job == 1).map(JobRecord::response);
     let [said, found, unknown] = [said, found, unknown].map(|(_, outcome)| turnaround(&outcome));
     assert!(said < found && found < unknown, "the other gets lent processors: {said:?} {found:?} {unknown:?}");
 }
@@ -115,9 +115,9 @@ fn serial_work_is_found_where_it_leaves_a_processor_idle() {
         journal.phases()
     };
     let [said, found, unknown] = SOURCES.map(many);
-    assert_eq!(said, [("sequential", 40.0), ("parallel", 100.0)]);
+    assert_eq!(said, [("sequential", 40 * MS), ("parallel", 100 * MS)]);
     let [("sequential", begin), ("parallel", end)] = found[..] else { panic!("{found:?}") };
-    assert!((46.0..=48.0).contains(&begin) && end == 100.0, "{begin} {end}");
+    assert!((46 * MS..=48 * MS).contains(&begin) && end == 100 * MS, "{begin} {end}");
     assert_eq!(unknown, []);
 }
 
