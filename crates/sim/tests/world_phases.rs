@@ -7,7 +7,7 @@ use numaestro_engine::{Action, AppId, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::System;
 use numaestro_sim::outcome::{JobRecord, Outcome};
-use numaestro_sim::program::{Phase, PhaseSource, Program, Wait, Work};
+use numaestro_sim::program::{Asks, Phase, PhaseSource, Program, Wait, Work};
 use numaestro_sim::world::Observer;
 use world_support::{each, machine, program, run_with, setup};
 
@@ -50,7 +50,7 @@ fn team(iterations: u32) -> Phase {
 
 /// A team for 40 ms, `between`, and a team again.
 fn with(between: Phase, source: PhaseSource) -> Program {
-    Program { phase_source: source, ..program(2, vec![team(40), between, team(40)]) }
+    Program { asks: Asks::Once(source), ..program(2, vec![team(40), between, team(40)]) }
 }
 
 fn pausing(source: PhaseSource) -> Program {
@@ -62,7 +62,7 @@ fn busy() -> Program {
     let work = Work::Divided(Dist::Constant(2.0 * MS as f64), 0.0);
     let (refs, wait) = (Vec::new(), Wait::Block);
     let region = Phase::Parallel { width: 4, iterations: 200, work, refs, wait, locked: None, curve: None };
-    Program { phase_source: PhaseSource::Nobody, ..program(2, vec![region]) }
+    Program { asks: Asks::Once(PhaseSource::Nobody), ..program(2, vec![region]) }
 }
 
 /// Runs programs that come at once, on two processors.
@@ -131,14 +131,14 @@ fn a_program_on_its_only_processor_shows_no_serial_work() {
 #[test]
 fn a_pause_before_the_first_region_shows_nothing() {
     let pause = || Phase::Pause { time: Dist::Constant(60.0 * MS as f64) };
-    let of = |source| Program { phase_source: source, ..program(2, vec![pause(), team(40)]) };
+    let of = |source| Program { asks: Asks::Once(source), ..program(2, vec![pause(), team(40)]) };
     let [said, found, _] = SOURCES.map(|source| run("equi", vec![of(source), busy()]).0);
     assert_eq!((said.phases().len(), found.phases().len()), (2, 0));
 }
 
 #[test]
 fn nothing_is_found_where_nobody_lacks_processors() {
-    let small = || Program { processors: 1, phase_source: PhaseSource::Nobody, ..program(1, vec![team(400)]) };
+    let small = || Program { processors: 1, asks: Asks::Once(PhaseSource::Nobody), ..program(1, vec![team(400)]) };
     for others in [vec![], vec![small()]] {
         let run = |source: PhaseSource| {
             let mut journal = Journal::default();

@@ -2,8 +2,8 @@
 //! they do not say it. The rates of threads at the end of a turn, and phases that it looks for.
 //!
 //! The contract decides when it looks for phases and at which applications
-//! ([`numaestro_contract::Looks`]), as in the manager; a look takes no time here. Where no program's
-//! phases are looked for, nothing of this happens.
+//! ([`numaestro_contract::Looks`]), as in the manager; a look takes no time here. Where no
+//! program's phases are looked for, nothing of this happens.
 
 use super::app::{Activity, App};
 use super::apps::Apps;
