@@ -39,7 +39,7 @@ mod table;
 pub use course::{Course, measures_until};
 pub use duties::{Breach, Duties};
 pub use feed::Next;
-pub use looks::{Looks, Subject};
+pub use looks::{Holding, Looks, Subject};
 pub use observation::Observation;
 pub use phase::{Look, Phase, SAID_MIN_NS};
 pub use player::{Alone, Difference, Outcome, Shell, play};

@@ -21,6 +21,17 @@ const LIKELY_NS: Nanos = 1_000_000_000;
 /// So long after lending is looked whether the program noticed.
 const JUST_NOW_NS: Nanos = 20_000_000;
 
+/// The processors that an application's target names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    /// It has no target yet.
+    Nothing,
+    /// So many of its own.
+    Own(usize),
+    /// So many, on which other applications run too: on its processors, or it on theirs.
+    Shared(usize),
+}
+
 /// An application, as far as looks at phases are concerned.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject {
@@ -32,10 +43,8 @@ pub struct Subject {
     pub readable: bool,
     /// It is neither a wrapper nor stopped.
     pub runs: bool,
-    /// Processors of its target; `None` before the first.
-    pub processors: Option<usize>,
-    /// Other applications run on its processors, or it runs on theirs.
-    pub shared: bool,
+    /// The processors of its target.
+    pub holding: Holding,
     /// It waits in the queue, or has fewer processors of its own than it asked for.
     pub lacks: bool,
 }
@@ -48,13 +57,14 @@ impl Subject {
 
     /// A look at it may find a phase in which it lends processors, or the end of one.
     pub fn could_lend(&self, course: &Course) -> bool {
-        let owns = self.processors.is_some() && !self.shared;
+        let owns = matches!(self.holding, Holding::Own(_));
         self.readable && self.runs && (owns || is_lender(course, self.app))
     }
 
     /// The findings of a look at it: it has opened so many regions, and is inside of one or not.
     pub fn look(&self, regions: u64, in_region: bool) -> Look {
-        Look { regions, in_region, several: self.processors.is_some_and(|count| count >= 2) }
+        let several = matches!(self.holding, Holding::Own(2..) | Holding::Shared(2..));
+        Look { regions, in_region, several }
     }
 }
 
@@ -163,8 +173,7 @@ mod tests {
             arrived_ns: 0,
             readable: true,
             runs: true,
-            processors: Some(processors),
-            shared: false,
+            holding: Holding::Own(processors),
             lacks,
         };
         [has(1, 3, false), has(2, 1, true)]
@@ -198,7 +207,7 @@ mod tests {
             ("who lacks is stopped", vec![first, Subject { runs: false, ..second }]),
             (
                 "the lender has no target",
-                vec![Subject { processors: None, ..first }, Subject { shared: true, ..second }],
+                vec![Subject { holding: Holding::Nothing, ..first }, Subject { holding: Holding::Shared(1), ..second }],
             ),
             ("who lacks would lend to itself", vec![Subject { readable: false, ..first }, second]),
         ];
@@ -256,7 +265,8 @@ mod tests {
         while let Some(now) = looks.next() {
             let of_use = looks.begin(&course, enough.into_iter());
             looks.end(&course, enough.into_iter(), (now, of_use));
-            (last, _) = (now, assert!(!of_use && now < seen + 30 * MS));
+            assert!(!of_use && now < seen + 30 * MS);
+            last = now;
         }
         assert_eq!(last, seen + 20 * MS);
     }
@@ -264,8 +274,9 @@ mod tests {
     #[test]
     fn only_two_processors_are_several() {
         let [first, second] = two();
-        let several =
-            [first, second, Subject { processors: None, ..first }].map(|subject| subject.look(1, true).several);
-        assert_eq!(several, [true, false, false]);
+        let guest = Subject { holding: Holding::Shared(2), ..first };
+        let without = Subject { holding: Holding::Nothing, ..first };
+        let several = [first, guest, second, without].map(|subject| subject.look(1, true).several);
+        assert_eq!(several, [true, true, false, false]);
     }
 }

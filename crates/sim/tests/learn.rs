@@ -4,7 +4,7 @@
 
 use numaestro_sim::learn::{Measured, fit, samples};
 use numaestro_sim::outcome::{JobRecord, Outcome};
-use numaestro_sim::program::PhaseSource;
+use numaestro_sim::program::{Asks, PhaseSource};
 use numaestro_sim::read::{NoFiles, Text};
 use numaestro_sim::scenario::Scenario;
 use numaestro_sim::world::{Observer, World};
@@ -159,5 +159,5 @@ fn the_text_of_a_learned_program_is_read_back() {
     let text = fit("a \"quoted\" name", &runs).expect("a program").to_toml();
     let programs = numaestro_sim::program::read(Text::new("learned", &text)).expect("a program file");
     assert_eq!(programs[0].name, "a \"quoted\" name");
-    assert_eq!((programs[0].processors, programs[0].phase_source), (2, PhaseSource::Manager));
+    assert_eq!((programs[0].processors, programs[0].asks), (2, Asks::Once(PhaseSource::Manager)));
 }

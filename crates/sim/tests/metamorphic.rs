@@ -9,7 +9,9 @@ mod world_support;
 use drawn::{Jobs, POLICIES, STEP, amount, any_program, asks, jobs, policy, region, run, tasks, times, tree, wait};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Costs, System};
-use numaestro_sim::program::{Asks, Data, PagePlace, Part, Phase, Program, Refs, Split, Vacates, Wait, Work};
+use numaestro_sim::program::{
+    Asks, Data, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Vacates, Wait, Work,
+};
 use numaestro_sim::workload::offered::mean_work;
 use numaestro_topology::PuId;
 use proptest::collection::vec;
@@ -220,7 +222,10 @@ fn referring(asks: Asks) -> impl Strategy<Value = Program> {
 /// later than who takes free ones, and which of the two it takes is the placement's choice. For the
 /// same reason nothing is taken away from anybody where they are used.
 fn never_lending() -> impl Strategy<Value = Program> {
-    of_phases(Asks::Once, prop_oneof![tasks(references()), region(Just(Wait::Spin), references())])
+    of_phases(
+        Asks::Once(PhaseSource::Program),
+        prop_oneof![tasks(references()), region(Just(Wait::Spin), references())],
+    )
 }
 
 fn of_phases(asks: Asks, phase: impl Strategy<Value = Phase>) -> impl Strategy<Value = Program> {
@@ -261,7 +266,7 @@ proptest! {
     #![proptest_config(cases(120))]
 
     #[test]
-    fn one_cluster_is_uniform_memory(jobs in jobs(referring(Asks::Once), 5), policy in policy(), seed in any::<u64>()) {
+    fn one_cluster_is_uniform_memory(jobs in jobs(referring(Asks::Once(PhaseSource::Program)), 5), policy in policy(), seed in any::<u64>()) {
         let (one, one_log) = run(setup(tree("numa:1 core:8 pu:1", [1000, 3000, 7000]), policy, seed), &jobs);
         let (uniform, uniform_log) = run(setup(tree("numa:1 core:8 pu:1", [1000; 3]), policy, seed), &jobs);
         prop_assert_eq!(one_log, uniform_log);

@@ -99,7 +99,6 @@ fn everything_there_is() {
         weight_milli: 1500,
         class: Class::Fold,
         asks: Asks::Creation,
-        phase_source: PhaseSource::Program,
         vacates: Vacates::Task,
         creation_ns: 50_000,
         footprint_lines: 900,
@@ -128,8 +127,10 @@ fn what_need_not_be_said() {
     let program = &read("[[program]]\nname = \"p\"\nprocessors = 4\nphases = [{ do = \"parallel\", work = 9 }]\n")[0];
     assert_eq!((program.recovers, program.recreates, program.stoppable, program.analyzer), (false, false, true, None));
     assert_eq!((program.min, program.weight_milli, program.creation_ns, program.footprint_lines), (1, 1000, 0, 0));
-    assert_eq!(program.phase_source, PhaseSource::Program);
-    assert_eq!((program.class, program.asks, program.vacates), (Class::Malleable, Asks::Once, Vacates::Region));
+    assert_eq!(
+        (program.class, program.asks, program.vacates),
+        (Class::Malleable, Asks::Once(PhaseSource::Program), Vacates::Region)
+    );
     let expected = Phase::Parallel {
         width: 4,
         iterations: 1,
@@ -249,9 +250,9 @@ fn phases_are_said_or_looked_for_or_not_known() {
             "[[program]]\nname = \"p\"\nprocessors = 4\nphase_source = \"{word}\"\nphases = [{{ do = \"parallel\", work = 9 }}]\n"
         )
     };
-    let sources = ["program", "manager", "nobody"].map(|word| read(&text(word))[0].phase_source);
-    assert_eq!(sources, [PhaseSource::Program, PhaseSource::Manager, PhaseSource::Nobody]);
-    assert_eq!(sources.map(PhaseSource::word), ["program", "manager", "nobody"]);
+    let sources = ["program", "manager", "nobody"].map(|word| read(&text(word))[0].asks);
+    assert_eq!(sources, PhaseSource::ALL.map(Asks::Once));
+    assert_eq!(PhaseSource::ALL.map(PhaseSource::word), ["program", "manager", "nobody"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod world_support;
 use numaestro_engine::{Action, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Costs, System};
-use numaestro_sim::program::{Asks, Body, Class, Phase, Program, Vacates, Wait, Work};
+use numaestro_sim::program::{Asks, Body, Class, Phase, PhaseSource, Program, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::world::Observer;
 use proptest::prelude::*;
@@ -89,7 +89,8 @@ fn program() -> impl Strategy<Value = Program> {
             resize_ns
         }),
     ];
-    let asks = prop_oneof![Just(Asks::Once), Just(Asks::Runnable), Just(Asks::Creation)];
+    let once = proptest::sample::select(&PhaseSource::ALL[..]).prop_map(Asks::Once);
+    let asks = prop_oneof![once, Just(Asks::Runnable), Just(Asks::Creation)];
     let vacates = prop_oneof![Just(Vacates::AtOnce), Just(Vacates::Task), Just(Vacates::Region)];
     let class = prop_oneof![Just(Class::Malleable), Just(Class::Fold)];
     (1..9u32, asks, vacates, class, 0..200_000u64, 0..2000u64, body).prop_map(

@@ -6,8 +6,8 @@ mod world_support;
 use numaestro_engine::{Action, AppId, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::System;
-use numaestro_sim::outcome::Outcome;
-use numaestro_sim::program::{Phase, PhaseSource, Program, Wait, Work};
+use numaestro_sim::outcome::{JobRecord, Outcome};
+use numaestro_sim::program::{Asks, Phase, PhaseSource, Program, Wait, Work};
 use numaestro_sim::world::Observer;
 use world_support::{each, machine, program, run_with, setup};
 
@@ -29,8 +29,8 @@ impl Observer for Journal {
 }
 
 impl Journal {
-    /// The phases of the first application, each with its time in milliseconds.
-    fn phases(&self) -> Vec<(&'static str, f64)> {
+    /// The phases of the first application, each with its time in nanoseconds.
+    fn phases(&self) -> Vec<(&'static str, u64)> {
         let phase = |(at, event, _): &(u64, Event, Vec<Action>)| {
             let (app, word) = match event {
                 Event::Sequential { app } => (app, "sequential"),
@@ -38,7 +38,7 @@ impl Journal {
                 Event::Parallel { app } => (app, "parallel"),
                 _ => return None,
             };
-            (*app == AppId(1)).then_some((word, *at as f64 / MS as f64))
+            (*app == AppId(1)).then_some((word, *at))
         };
         self.0.iter().filter_map(phase).collect()
     }
@@ -50,7 +50,7 @@ fn team(iterations: u32) -> Phase {
 
 /// A team for 40 ms, `between`, and a team again.
 fn with(between: Phase, source: PhaseSource) -> Program {
-    Program { phase_source: source, ..program(2, vec![team(40), between, team(40)]) }
+    Program { asks: Asks::Once(source), ..program(2, vec![team(40), between, team(40)]) }
 }
 
 fn pausing(source: PhaseSource) -> Program {
@@ -62,7 +62,7 @@ fn busy() -> Program {
     let work = Work::Divided(Dist::Constant(2.0 * MS as f64), 0.0);
     let (refs, wait) = (Vec::new(), Wait::Block);
     let region = Phase::Parallel { width: 4, iterations: 200, work, refs, wait, locked: None, curve: None };
-    Program { phase_source: PhaseSource::Nobody, ..program(2, vec![region]) }
+    Program { asks: Asks::Once(PhaseSource::Nobody), ..program(2, vec![region]) }
 }
 
 /// Runs programs that come at once, on two processors.
@@ -78,14 +78,14 @@ fn run(policy: &str, programs: Vec<Program>) -> (Journal, Outcome) {
 fn a_phase_is_said_at_once_or_found_after_a_while_or_never_known() {
     let [said, found, unknown] = SOURCES.map(|source| run("equi", vec![pausing(source), busy()]));
     // Its team takes 41 ms, because the other comes within the first one; its pause ends at 101.
-    assert_eq!(said.0.phases(), [("blocked", 41.0), ("parallel", 101.0)]);
+    assert_eq!(said.0.phases(), [("blocked", 41 * MS), ("parallel", 101 * MS)]);
     assert_eq!(unknown.0.phases(), []);
     // A look finds it outside of a region, one at least 3 ms later reads its processor time, and
     // the next one finds that it uses none: 2 ms between two looks, the first within 2 ms. Its
     // next region is at the end of its pause: it was told that its processor is lent.
     let [("blocked", begin), ("parallel", end)] = found.0.phases()[..] else { panic!("{:?}", found.0.phases()) };
-    assert!((47.0..=49.0).contains(&begin) && end == 101.0, "{begin} {end}");
-    let turnaround = |outcome: &Outcome| outcome.jobs.iter().find(|job| job.job == 1).map(|job| job.response());
+    assert!((47 * MS..=49 * MS).contains(&begin) && end == 101 * MS, "{begin} {end}");
+    let turnaround = |outcome: &Outcome| outcome.jobs.iter().find(|job| job.job == 1).map(JobRecord::response);
     let [said, found, unknown] = [said, found, unknown].map(|(_, outcome)| turnaround(&outcome));
     assert!(said < found && found < unknown, "the other gets lent processors: {said:?} {found:?} {unknown:?}");
 }
@@ -115,9 +115,9 @@ fn serial_work_is_found_where_it_leaves_a_processor_idle() {
         journal.phases()
     };
     let [said, found, unknown] = SOURCES.map(many);
-    assert_eq!(said, [("sequential", 40.0), ("parallel", 100.0)]);
+    assert_eq!(said, [("sequential", 40 * MS), ("parallel", 100 * MS)]);
     let [("sequential", begin), ("parallel", end)] = found[..] else { panic!("{found:?}") };
-    assert!((46.0..=48.0).contains(&begin) && end == 100.0, "{begin} {end}");
+    assert!((46 * MS..=48 * MS).contains(&begin) && end == 100 * MS, "{begin} {end}");
     assert_eq!(unknown, []);
 }
 
@@ -131,14 +131,14 @@ fn a_program_on_its_only_processor_shows_no_serial_work() {
 #[test]
 fn a_pause_before_the_first_region_shows_nothing() {
     let pause = || Phase::Pause { time: Dist::Constant(60.0 * MS as f64) };
-    let of = |source| Program { phase_source: source, ..program(2, vec![pause(), team(40)]) };
+    let of = |source| Program { asks: Asks::Once(source), ..program(2, vec![pause(), team(40)]) };
     let [said, found, _] = SOURCES.map(|source| run("equi", vec![of(source), busy()]).0);
     assert_eq!((said.phases().len(), found.phases().len()), (2, 0));
 }
 
 #[test]
 fn nothing_is_found_where_nobody_lacks_processors() {
-    let small = || Program { processors: 1, phase_source: PhaseSource::Nobody, ..program(1, vec![team(400)]) };
+    let small = || Program { processors: 1, asks: Asks::Once(PhaseSource::Nobody), ..program(1, vec![team(400)]) };
     for others in [vec![], vec![small()]] {
         let run = |source: PhaseSource| {
             let mut journal = Journal::default();

@@ -6,7 +6,7 @@ mod world_support;
 use numaestro_engine::{Action, Event};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Model, System};
-use numaestro_sim::program::{Asks, Phase, Program, Vacates, Wait};
+use numaestro_sim::program::{Asks, Phase, PhaseSource, Program, Vacates, Wait};
 use numaestro_sim::world::{Observer, Occupant};
 use numaestro_topology::{PuId, PuSet};
 use world_support::{each, machine, program, run, run_with, setup};
@@ -65,7 +65,7 @@ fn told(phases: Vec<Phase>) -> (Vec<PuSet>, numaestro_sim::outcome::Outcome) {
 #[test]
 fn tasks_cost_their_creator_a_process_each_and_not_a_task_each() {
     // Three processes are created beside the master: 30 ms, then 40 tasks on four processors.
-    for asks in [Asks::Creation, Asks::Once, Asks::Runnable] {
+    for asks in [Asks::Creation, Asks::Once(PhaseSource::Program), Asks::Runnable] {
         let outcome = run(plain(4), DEMAND, vec![(0, creating(asks, vec![tasks(40, 10)]))]);
         assert_eq!(outcome.jobs[0].children, 3, "{asks:?}");
         assert_eq!(outcome.jobs[0].response(), 130 * MS, "{asks:?}");

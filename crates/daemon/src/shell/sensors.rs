@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use numaestro_contract::Subject;
+use numaestro_contract::{Holding, Subject};
 use numaestro_policy::AppId;
 
 use crate::bandwidth::Bandwidth;
@@ -68,8 +68,11 @@ fn phase_source<'a>(app: &App, actuators: &'a Actuators) -> Source<'a> {
         arrived_ns: app.arrived_ns,
         readable: page.is_some(),
         runs: !app.is_wrapper() && !actuators.stops.is_stopped(app.number),
-        processors: target.map(|target| target.pus.len()),
-        shared: target.is_some_and(|target| target.shared),
+        holding: match target {
+            None => Holding::Nothing,
+            Some(target) if target.shared => Holding::Shared(target.pus.len()),
+            Some(target) => Holding::Own(target.pus.len()),
+        },
         lacks: app.waiting.is_some() || !has_enough,
     };
     Source { subject, pid: app.pid(), page }

@@ -150,8 +150,8 @@ fn stretches(shape: &Measured, program: &LearnedProgram, work: f64) -> Vec<Stret
     found
 }
 
-/// A manager looks at the page of a program with regions. Of a program whose regions nobody counted,
-/// the phases that the engine has learned show that there is one.
+/// A manager looks at the page of a program with regions. Of a program whose regions nobody
+/// counted, the phases that the engine has learned show that there is a page.
 fn phase_source(runs: &[&Measured]) -> PhaseSource {
     let is_looked_at = runs.iter().any(|run| run.regions > 0 || run.has_told_phases);
     if is_looked_at { PhaseSource::Manager } else { PhaseSource::Nobody }

@@ -15,9 +15,9 @@ pub type DataId = usize;
 /// The ways in which a program asks for processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asks {
-    /// `processors`, once, at its arrival (an OpenMP program). The engine learns of serial phases as
-    /// its [`PhaseSource`] says.
-    Once,
+    /// `processors`, once, at its arrival (an OpenMP program). The engine learns from this source
+    /// of the phases in which it lends some of them.
+    Once(PhaseSource),
     /// As many as it has runnable threads, whenever that changes; it goes on wanting the processors
     /// that it does not get at once (Koita et al. §2.2).
     Runnable,
@@ -27,10 +27,11 @@ pub enum Asks {
     Creation,
 }
 
-/// By whom the engine learns of the phases in which a program that asks once lends its processors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// By whom the engine learns of the phases of a program in which others can use its processors.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PhaseSource {
     /// The program says each one when it begins.
+    #[default]
     Program,
     /// The manager looks for them while another program lacks processors, as in an unmodified
     /// OpenMP program.
@@ -251,8 +252,6 @@ pub struct Program {
     pub class: Class,
     /// The way in which it asks for processors.
     pub asks: Asks,
-    /// By whom its phases become known, if it asks once.
-    pub phase_source: PhaseSource,
     /// The time at which it leaves processors.
     pub vacates: Vacates,
     /// Nanoseconds that the master spends on each thread that it creates.
@@ -286,8 +285,7 @@ impl Program {
             min: 1,
             weight_milli: 1000,
             class: Class::Malleable,
-            asks: Asks::Once,
-            phase_source: PhaseSource::Program,
+            asks: Asks::Once(PhaseSource::Program),
             vacates: Vacates::Region,
             creation_ns: 0,
             footprint_lines: 0,

@@ -93,14 +93,12 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
     let data = fields.read("data", |field| data(&field))?.unwrap_or_default();
     let body = body(&mut fields, &data, processors)?;
     let data = with_bus(data, &body);
-    let asks = fields.read("asks", |field| field.one_of(&ASKS))?.unwrap_or(Asks::Once);
     let program = Program {
         processors,
         min,
         weight_milli: weight.map_or(1000, |weight| libm::round(weight * 1000.0) as u32),
         class: fields.read("class", |field| field.one_of(&CLASSES))?.unwrap_or(Class::Malleable),
-        asks,
-        phase_source: phase_source(&mut fields, asks, &body)?,
+        asks: asks(&mut fields, &body)?,
         vacates: fields.read("vacates", |field| field.one_of(&VACATES))?.unwrap_or(Vacates::Region),
         creation_ns: fields.read("creation", |field| field.nanos())?.unwrap_or(0),
         footprint_lines: fields.read("footprint", |field| field.whole(0..=1 << 48))?.unwrap_or(0),
@@ -117,22 +115,26 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
 }
 
 const CLASSES: [(&str, Class); 3] = [("malleable", Class::Malleable), ("setter", Class::Setter), ("fold", Class::Fold)];
-const ASKS: [(&str, Asks); 3] = [("once", Asks::Once), ("runnable", Asks::Runnable), ("creation", Asks::Creation)];
+const ASKS: [(&str, Asks); 3] =
+    [("once", Asks::Once(PhaseSource::Program)), ("runnable", Asks::Runnable), ("creation", Asks::Creation)];
 const VACATES: [(&str, Vacates); 3] =
     [("at-once", Vacates::AtOnce), ("task", Vacates::Task), ("region", Vacates::Region)];
 
-/// By whom the phases of a program become known. One that says how many processors it can use has
-/// said all, and a curve has no phases.
-fn phase_source(fields: &mut Fields<'_>, asks: Asks, body: &Body) -> Result<PhaseSource, Mistake> {
-    let Some(field) = fields.get("phase_source") else { return Ok(PhaseSource::Program) };
+/// The way in which a program asks, and by whom its phases become known. One that says how many
+/// processors it can use has said all, and a curve has no phases.
+fn asks(fields: &mut Fields<'_>, body: &Body) -> Result<Asks, Mistake> {
+    let asks = fields.read("asks", |field| field.one_of(&ASKS))?.unwrap_or(Asks::Once(PhaseSource::default()));
+    let Some(field) = fields.get("phase_source") else { return Ok(asks) };
     let source = field.one_of(&PhaseSource::ALL.map(|source| (source.word(), source)))?;
-    if asks != Asks::Once {
-        return Err(field.mistake("only of a program with asks = \"once\" are phases to be known"));
+    match (asks, body) {
+        (Asks::Runnable | Asks::Creation, _) => {
+            Err(field.mistake("only of a program with asks = \"once\" are phases to be known"))
+        }
+        (Asks::Once(_), Body::Curve { .. }) => {
+            Err(field.mistake("a program that is only a curve has no phases to be known"))
+        }
+        (Asks::Once(_), Body::Phases(_)) => Ok(Asks::Once(source)),
     }
-    if matches!(body, Body::Curve { .. }) {
-        return Err(field.mistake("a program that is only a curve has no phases to be known"));
-    }
-    Ok(source)
 }
 
 fn body(fields: &mut Fields<'_>, data: &[Data], processors: u32) -> Result<Body, Mistake> {

@@ -90,7 +90,7 @@ impl Arrivals {
 /// The wish of a program that arrives.
 pub fn wish(program: &Program, estimate_ns: Option<Nanos>) -> Wish {
     let request = match program.asks {
-        Asks::Once => program.processors.max(1),
+        Asks::Once(_) => program.processors.max(1),
         Asks::Runnable | Asks::Creation => 1,
     };
     Wish {

@@ -1,7 +1,7 @@
-//! The clock: the next event and its time. It merges three sources, because they change in different
-//! ways: a [`queue`](super::queue) of events with fixed times, [`slots`](super::slots) of completions
-//! whose times move with every change of pace, and the one next look for phases, which every decision
-//! can put off.
+//! The clock: the next event and its time. It merges three sources, because they change in
+//! different ways: a [`queue`](super::queue) of events with fixed times,
+//! [`slots`](super::slots) of completions whose times move with every change of pace, and the one
+//! next look for phases, which every decision can put off.
 
 use super::queue::{Happening, Key, Queue, Rank};
 use super::slots::Slots;

@@ -6,7 +6,8 @@
 //!
 //! Rooms, lower ones first: `clock` (the next event), `os` (threads, processors, memory), `shell`
 //! (the engine, and the shell's obligations to it), `app` (the parts of an application), `sensors`
-//! (of the shell), `program` (the behaviour of applications), this file. A room calls only the ones below it.
+//! (of the shell), `program` (the behaviour of applications), this file. A room calls only the ones
+//! below it.
 
 mod app;
 mod apps;
@@ -210,7 +211,7 @@ impl World {
         let program = arrivals.on(program, &self.model);
         let wish = arrivals::wish(&program, estimate_ns);
         let stoppable = program.stoppable;
-        let notices = Notices::new(id, (program.asks, program.phase_source), wish.request, program.processors);
+        let notices = Notices::new(id, program.asks, wish.request, program.processors);
         let errors = Errors { noise: self.noise.speedups, seed: self.seed, job };
         let watch = Watch::new(self.shell.wants_speedups(), &program, errors);
         host.os.enter(slot, (id, job), program.footprint_lines, &program.data);

@@ -2,8 +2,8 @@
 //! they do not say it. The rates of threads at the end of a turn, and phases that it looks for.
 //!
 //! The contract decides when it looks for phases and at which applications
-//! ([`numaestro_contract::Looks`]), as in the manager; a look takes no time here. Where no program's
-//! phases are looked for, nothing of this happens.
+//! ([`numaestro_contract::Looks`]), as in the manager; a look takes no time here. Where no
+//! program's phases are looked for, nothing of this happens.
 
 use super::app::{Activity, App};
 use super::apps::Apps;
@@ -11,7 +11,7 @@ use super::counters::Counters;
 use super::host::Host;
 use super::os::Os;
 use crate::Nanos;
-use numaestro_contract::{Looks, Observation, Subject};
+use numaestro_contract::{Holding, Looks, Observation, Subject};
 use numaestro_engine::Action;
 
 /// See the file's header.
@@ -81,14 +81,18 @@ fn subjects<'a>(apps: &'a Apps, os: &'a Os, usable: usize) -> impl Iterator<Item
 }
 
 fn subject(app: &App, os: &Os, usable: usize) -> Subject {
-    let has_target = app.notices.epoch() > 0;
+    let processors = os.set(app.slot).len();
+    let holding = match app.notices.epoch() {
+        0 => Holding::Nothing,
+        _ if app.notices.is_shared() => Holding::Shared(processors),
+        _ => Holding::Own(processors),
+    };
     Subject {
         app: app.notices.id(),
         arrived_ns: app.record.arrived,
         readable: app.notices.phases().are_looked_for(),
         runs: !os.is_stopped(app.slot) && app.activity != Activity::Over,
-        processors: has_target.then(|| os.set(app.slot).len()),
-        shared: app.notices.is_shared(),
+        holding,
         lacks: app.notices.lacks(usable),
     }
 }

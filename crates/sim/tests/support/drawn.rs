@@ -5,7 +5,7 @@ use super::world_support::{Listed, machine, program};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{AccessClass, Model, Op, System};
 use numaestro_sim::outcome::Outcome;
-use numaestro_sim::program::{Asks, Class, Phase, Program, Refs, Vacates, Wait, Work};
+use numaestro_sim::program::{Asks, Class, Phase, PhaseSource, Program, Refs, Vacates, Wait, Work};
 use numaestro_sim::world::Setup;
 use numaestro_topology::synthetic;
 use proptest::collection::vec;
@@ -64,7 +64,7 @@ pub fn phase() -> impl Strategy<Value = Phase> {
 }
 
 pub fn asks() -> impl Strategy<Value = Asks> {
-    prop_oneof![Just(Asks::Once), Just(Asks::Runnable), Just(Asks::Creation)]
+    prop_oneof![Just(Asks::Once(PhaseSource::Program)), Just(Asks::Runnable), Just(Asks::Creation)]
 }
 
 pub fn any_program() -> impl Strategy<Value = Program> {

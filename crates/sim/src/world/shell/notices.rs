@@ -62,7 +62,12 @@ pub struct Notices {
 impl Notices {
     /// The notices of an application that arrives, wants so many processors, and could use at most
     /// so many.
-    pub fn new(id: AppId, (asks, source): (Asks, PhaseSource), request: u32, most: u32) -> Self {
+    pub fn new(id: AppId, asks: Asks, request: u32, most: u32) -> Self {
+        let source = match asks {
+            Asks::Once(source) => source,
+            // It says more than its phases.
+            Asks::Runnable | Asks::Creation => PhaseSource::Nobody,
+        };
         Self {
             id,
             asks,
@@ -178,7 +183,7 @@ impl Notices {
     pub fn request(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         self.widest = self.widest.max(processors);
         match self.asks {
-            Asks::Once | Asks::Creation => {
+            Asks::Once(_) | Asks::Creation => {
                 self.processors = processors;
                 out.say(Event::Request { app: self.id, processors: processors.max(1) });
             }
@@ -189,7 +194,7 @@ impl Notices {
     /// A serial phase of so many nanoseconds begins.
     pub fn serial(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once => self.phases.leave_parallel(Phase::Sequential, length, out),
+            Asks::Once(_) => self.phases.leave_parallel(Phase::Sequential, length, out),
             Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
@@ -198,7 +203,7 @@ impl Notices {
     /// It begins to wait for something outside, for so many nanoseconds.
     pub fn pause(&mut self, length: Nanos, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
         match self.asks {
-            Asks::Once => self.phases.leave_parallel(Phase::Blocked, length, out),
+            Asks::Once(_) => self.phases.leave_parallel(Phase::Blocked, length, out),
             Asks::Creation => {}
             Asks::Runnable => _ = self.demand(1, own, out),
         }
@@ -213,14 +218,14 @@ impl Notices {
     /// answer.
     pub fn fork(&mut self, processors: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) -> bool {
         match self.asks {
-            Asks::Once => self.phases.open_region(out),
+            Asks::Once(_) => self.phases.open_region(out),
             Asks::Runnable | Asks::Creation => self.demand(processors, own, out),
         }
     }
 
     /// The number of its runnable threads is now this, if it says so.
     pub fn runnable(&mut self, threads: u32, own: Allocation<'_, impl Iterator<Item = PuId>>, out: &mut Outbox) {
-        if self.asks != Asks::Once {
+        if !matches!(self.asks, Asks::Once(_)) {
             self.demand(threads, own, out);
         }
     }
