@@ -11,7 +11,7 @@ use crate::wakeups::{Due, Wakeups};
 
 /// An application, and what the sensor reads of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct Candidate<'a> {
     pub(crate) subject: Subject,
     pub(crate) pid: u32,
     pub(crate) page: Option<&'a SharedPage>,
@@ -23,15 +23,15 @@ pub(crate) struct Phases {
     looks: Looks,
 }
 
-fn subjects(sources: &[Source<'_>]) -> impl Iterator<Item = Subject> + Clone {
-    sources.iter().map(|source| source.subject)
+fn subjects(candidates: &[Candidate<'_>]) -> impl Iterator<Item = Subject> + Clone {
+    candidates.iter().map(|candidate| candidate.subject)
 }
 
 impl Phases {
     /// Begins or ends looking, as the latest decisions make it necessary.
-    pub(crate) fn watch(&mut self, course: &Course, sources: &[Source<'_>], wakeups: &mut Wakeups) {
+    pub(crate) fn watch(&mut self, course: &Course, candidates: &[Candidate<'_>], wakeups: &mut Wakeups) {
         let before = self.looks.next();
-        self.looks.decided(course, subjects(sources), monotonic_ns());
+        self.looks.decided(course, subjects(candidates), monotonic_ns());
         self.wake_if_other(before, wakeups);
     }
 
@@ -39,12 +39,12 @@ impl Phases {
     pub(crate) fn look(
         &mut self,
         course: &mut Course,
-        (now, sources): (u64, &[Source<'_>]),
+        (now, candidates): (u64, &[Candidate<'_>]),
         mut seen: impl FnMut(&mut Course, Observation),
         wakeups: &mut Wakeups,
     ) {
-        let of_use = self.looks.begin(course, subjects(sources));
-        for Source { subject, pid, page } in sources {
+        let of_use = self.looks.begin(course, subjects(candidates));
+        for Candidate { subject, pid, page } in candidates {
             let Some(page) = page.filter(|_| subject.could_lend(course)) else { continue };
             let (app, report) = (subject.app, page.report());
             let look = subject.look(report.regions, report.in_region);
@@ -52,7 +52,7 @@ impl Phases {
             let cpu_ns = asks.then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }
-        self.looks.end(course, subjects(sources), (now, of_use));
+        self.looks.end(course, subjects(candidates), (now, of_use));
         self.wake_if_other(None, wakeups);
     }
 

@@ -290,8 +290,8 @@ impl Shell {
 
     /// The sensors and actuators that depend on the latest decisions begin or end to watch.
     fn watch(&mut self) {
-        let sources = sensors::phase_sources(&self.programs, &self.actuators);
-        self.sensors.phases.watch(&self.course, &sources, &mut self.wakeups);
+        let candidates = sensors::phase_candidates(&self.programs, &self.actuators);
+        self.sensors.phases.watch(&self.course, &candidates, &mut self.wakeups);
         let needs = self.engine.needs();
         let measured = self.sensors.bandwidth.watch(needs.bandwidth, &self.config, &self.site);
         self.tell(measured);

@@ -101,8 +101,8 @@ impl Shell {
         let pids = procfs::tree(entry.pid(), &others).unwrap_or_default();
         self.actuators.trees.note_members(app, &pids);
         let active = self.sensors.demands.look(app, &pids, entry.arrived_ns);
-        let sources = sensors::phase_sources(&self.programs, &self.actuators);
-        let mut subjects = sources.iter().map(|source| source.subject).filter(|other| other.app.0 != app);
+        let candidates = sensors::phase_candidates(&self.programs, &self.actuators);
+        let mut subjects = candidates.iter().map(|candidate| candidate.subject).filter(|other| other.app.0 != app);
         let mut contended = subjects.any(|other| other.wants_more(&self.course));
         let wish = entry.wants.wish();
         if let Some(target) = entry.allocation.target() {
@@ -119,13 +119,13 @@ impl Shell {
 
     fn observe_phases(&mut self) {
         let Self { programs, actuators, sensors, engine, course, wakeups, .. } = self;
-        let sources = sensors::phase_sources(programs, actuators);
+        let candidates = sensors::phase_candidates(programs, actuators);
         let now = monotonic_ns();
         let seen = |course: &mut Course, what: Observation| {
             engine.observed(now, &what);
             course.observe(now, what);
         };
-        sensors.phases.look(course, (now, &sources), seen, wakeups);
+        sensors.phases.look(course, (now, &candidates), seen, wakeups);
     }
 
     fn observe_foreign_load(&mut self) {

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::demand::Demands;
 use crate::foreign::Foreign;
 use crate::machine::{Changes, own_files};
-use crate::phases::{Phases, Source};
+use crate::phases::{Candidate, Phases};
 use crate::programs::{App, Programs};
 use crate::quota::Quotas;
 use crate::wakeups::Wakeups;
@@ -55,11 +55,11 @@ impl Sensors {
 }
 
 /// Every application, as far as phases are concerned.
-pub(super) fn phase_sources<'a>(programs: &'a Programs, actuators: &'a Actuators) -> Vec<Source<'a>> {
-    programs.iter().map(|app| phase_source(app, actuators)).collect()
+pub(super) fn phase_candidates<'a>(programs: &'a Programs, actuators: &'a Actuators) -> Vec<Candidate<'a>> {
+    programs.iter().map(|app| phase_candidate(app, actuators)).collect()
 }
 
-fn phase_source<'a>(app: &App, actuators: &'a Actuators) -> Source<'a> {
+fn phase_candidate<'a>(app: &App, actuators: &'a Actuators) -> Candidate<'a> {
     let target = app.allocation.target();
     let has_enough = target.is_some_and(|target| !target.shared && target.count >= app.wants.request());
     let page = actuators.shared_pages.get(app.number);
@@ -75,5 +75,5 @@ fn phase_source<'a>(app: &App, actuators: &'a Actuators) -> Source<'a> {
         },
         lacks: app.waiting.is_some() || !has_enough,
     };
-    Source { subject, pid: app.pid(), page }
+    Candidate { subject, pid: app.pid(), page }
 }
