@@ -19,8 +19,9 @@
 //!
 //! With `sees=requests` the load is the sum of what all programs ask for, which none of them can
 //! know. With `step=all` a library goes all the way in one look. Both together divide the machine
-//! nearly as a manager does. `period` is the time between two looks, `error` the largest error of a
-//! look.
+//! nearly as a manager does. With `aims=room` a library wants the processors that others leave:
+//! aim = a(j) + P − seen(j), so that the threads of all become as many as there are processors.
+//! `period` is the time between two looks, `error` the largest error of a look.
 //!
 //! **Differs from the paper**: it gives no numbers. The library adapts by default (`OMP_DYNAMIC` is
 //! true on IRIX), at the beginning of a region. It "does not detect that the application performs
@@ -50,6 +51,7 @@ pub const ANSWER: Answer<dyn Share> = Answer {
     build: |given| {
         let sees = given.choice("sees", &Sees::ALL)?.unwrap_or_default();
         let usual = Looks::default();
+        let aims = given.choice("aims", &Aims::ALL)?.unwrap_or_default();
         let period_ns = given.duration("period")?.unwrap_or(usual.period_ns);
         let error_milli = given.percent("error")?.map_or(usual.error_milli, |percent| 10 * percent);
         let step = match given.value("step").as_deref() {
@@ -59,7 +61,7 @@ pub const ANSWER: Answer<dyn Share> = Answer {
                 Rejected::new(format!("sgi-mp: step={text} should be a number of threads from 1 on, or `all`"))
             })?,
         };
-        Ok(Box::new(SgiMp::new(sees, Looks { period_ns, error_milli, step }, given.seed())))
+        Ok(Box::new(SgiMp::new(sees, Looks { period_ns, error_milli, step, aims }, given.seed())))
     },
 };
 
@@ -73,12 +75,29 @@ pub struct Looks {
     pub error_milli: u32,
     /// Threads by which one look changes a limit. Default: 1, assumed.
     pub step: u32,
+    /// The number that it goes towards. Default: a part of the machine.
+    pub aims: Aims,
 }
 
 impl Default for Looks {
     fn default() -> Self {
-        Self { period_ns: 1_000_000_000, error_milli: 300, step: 1 }
+        Self { period_ns: 1_000_000_000, error_milli: 300, step: 1, aims: Aims::Part }
     }
+}
+
+/// The number of threads towards which a library goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Aims {
+    /// Its request's part of the load.
+    #[default]
+    Part,
+    /// What it has, and the processors that nobody uses, or less what is too many.
+    Room,
+}
+
+impl Aims {
+    /// All of them, with their words in policy texts.
+    pub const ALL: [(&'static str, Self); 2] = [("part", Self::Part), ("room", Self::Room)];
 }
 
 /// The threads that a library counts as load.
@@ -144,7 +163,8 @@ impl Share for SgiMp {
             u32::MAX => Some("step=all".to_owned()),
             step => Some(format!("step={step}")),
         };
-        join([sees, period, error, step])
+        let aims = (looks.aims == Aims::Room).then(|| "aims=room".to_owned());
+        join([sees, period, error, step, aims])
     }
 
     fn conserves_work(&self) -> bool {
@@ -192,9 +212,16 @@ impl SgiMp {
         if view.now_ns >= library.due_ns {
             let error = self.looks.error_milli;
             let factor = 1000 - error + self.random.below(2 * error + 1);
-            let aim = aim(threads, view.capacity, load * u64::from(factor));
             // A limit above what the program asks for is none.
             let before = library.limit.min(threads);
+            let seen_milli = load * u64::from(factor);
+            let aim = match self.looks.aims {
+                Aims::Part => aim(threads, view.capacity, seen_milli),
+                Aims::Room => {
+                    let own = u64::from(before) + u64::from(view.capacity);
+                    own.saturating_sub(seen_milli / 1000).clamp(1, u64::from(threads)) as u32
+                }
+            };
             let after = aim.clamp(before.saturating_sub(self.looks.step), before.saturating_add(self.looks.step));
             let limit = match library.limit {
                 _ if after < threads => after,
@@ -325,7 +352,7 @@ mod tests {
     #[test]
     fn looks_are_as_told() {
         let case = Case::new(64).wants(&[64, 64, 64]);
-        let looks = Looks { period_ns: 3 * PERIOD_NS, error_milli: 0, step: 5 };
+        let looks = Looks { period_ns: 3 * PERIOD_NS, error_milli: 0, step: 5, aims: Aims::Part };
         let mut share = SgiMp::new(Sees::Active, looks, 1);
         assert_eq!(share.parameters(), "period=3s,error=0%,step=5");
         at(&mut share, &case, 0);
@@ -335,6 +362,19 @@ mod tests {
         let mut share = SgiMp::new(Sees::Requests, Looks { error_milli: 0, ..at_once() }, 1);
         at(&mut share, &case, 0);
         assert_eq!(at(&mut share, &case, PERIOD_NS), [21; 3]);
+    }
+
+    /// Where each wants the room that others leave, the threads of all become the processors.
+    #[test]
+    fn room_divides_the_machine() {
+        let case = Case::new(64).wants(&[64, 64, 64]);
+        let mut share = SgiMp::new(Sees::Active, Looks { error_milli: 0, aims: Aims::Room, ..Looks::default() }, 1);
+        assert_eq!(share.parameters(), "error=0%,aims=room");
+        at(&mut share, &case, 0);
+        for second in 1..=60 {
+            let threads: u32 = at(&mut share, &case, second * PERIOD_NS).iter().sum();
+            assert!(second < 43 || (63..=66).contains(&threads), "{threads} at {second} s");
+        }
     }
 
     #[test]
