@@ -2,10 +2,11 @@
 
 /// Every one: the vendor's library, IRIX and its costs; the policies and the measurement of
 /// speedups; the programs.
-pub const NAMES: [&str; 51] = [
+pub const NAMES: [&str; 52] = [
     "library period",
     "library error",
     "library step",
+    "library rule",
     "slice",
     "half-life",
     "rebalance",

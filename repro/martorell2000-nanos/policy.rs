@@ -29,7 +29,8 @@ impl Policy {
             Self::Native => {
                 let period_ms = whole(1000.0 * lab.constant("library period")?);
                 let (error, step) = (number("library error")?, number("library step")?.max(1));
-                format!("share=sgi-mp(period={period_ms}ms,error={error}%,step={step})")
+                let aims = if lab.constant("library rule")? < 0.5 { "part" } else { "room" };
+                format!("share=sgi-mp(period={period_ms}ms,error={error}%,step={step},aims={aims})")
             }
             Self::Cluster => "nanos-cluster".to_owned(),
             Self::Ssw => format!("ssw-dss turns=ssw-dss(k={:.3})", lab.constant("window factor")?),
