@@ -159,9 +159,8 @@ impl Perturbation {
             (Self::HomesOff, "share=demand") => "share=demand".to_owned(),
             (Self::PagesAnywhere, "pages=home") => "pages=first-touch".to_owned(),
             (Self::RatesUnknown, "turns=b2arr" | "turns=lqg" | "turns=qwg" | "turns=b2adss") => "turns=rr".to_owned(),
-            (Self::SearchOff, "share=pdpa") => "share=equip".to_owned(),
+            (Self::SearchOff, "share=pdpa") | (Self::ClustersOff, "share=cluster") => "share=equip".to_owned(),
             (Self::SearchOff, "admission=multiprogramming") => "admission=fifo".to_owned(),
-            (Self::ClustersOff, "share=cluster") => "share=equip".to_owned(),
             (Self::EqualTime, "turns=vtq-dss") => {
                 let parameters = parameters.trim_matches(['(', ')']).split(',');
                 let kept: Vec<&str> = parameters.filter(|one| !one.starts_with("equal=")).collect();

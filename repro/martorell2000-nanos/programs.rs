@@ -37,6 +37,7 @@ const SPEC: [(&str, &str); 5] = [
 struct Changes(Vec<(String, String)>);
 
 impl Changes {
+    #[allow(clippy::needless_pass_by_value)] // Texts and numbers alike, without a `&` at every call.
     fn set(&mut self, program: &str, field: &str, value: impl ToString) {
         self.0.push((format!("program.{program}.{field}"), value.to_string()));
     }
