@@ -136,8 +136,8 @@ pub struct SgiMp {
 }
 
 impl SgiMp {
-    /// A share whose libraries see this load and look at it in this way, with the seed of its random
-    /// stream.
+    /// A share whose libraries see this load and look at it in this way, with the seed of its
+    /// random stream.
     pub fn new(load: Sees, looks: Looks, seed: u64) -> Self {
         Self { random: Random::new(seed), sees: load, looks, libraries: Vec::new() }
     }
