@@ -50,11 +50,18 @@ pub enum Perturbation {
     FarMemory,
     /// Channels carry an eighth: "no queueing" must end.
     NarrowChannels,
+    /// Processors are given one by one instead of in clusters: an even division.
+    ClustersOff,
+    /// Quanta make processor time equal, whatever programs ask for.
+    EqualTime,
+    /// A program needs sixteen times as many iterations to measure its speedup: "no overhead" must
+    /// end.
+    SlowReports,
 }
 
 impl Perturbation {
     /// Every perturbation with its name in files and its effect in words.
-    pub const ALL: [(&str, Self, &str); 15] = [
+    pub const ALL: [(&str, Self, &str); 18] = [
         ("equal-latencies", Self::EqualLatencies, "every place of memory costs as much as the nearest one"),
         ("ring-as-station", Self::RingAsStation, "the farthest places cost as much as those one level nearer"),
         ("contention-off", Self::ContentionOff, "references do not queue"),
@@ -70,6 +77,9 @@ impl Perturbation {
         ("creation-free", Self::CreationFree, "new threads cost nothing and have no better priority"),
         ("far-memory", Self::FarMemory, "the farthest places cost four times as much"),
         ("narrow-channels", Self::NarrowChannels, "channels carry an eighth"),
+        ("clusters-off", Self::ClustersOff, "processors are divided evenly, not in clusters"),
+        ("equal-time", Self::EqualTime, "quanta make the processor time of all programs equal"),
+        ("slow-reports", Self::SlowReports, "a measurement of speedup takes sixteen times as many iterations"),
     ];
 
     /// The name in files and tables.
@@ -106,14 +116,16 @@ impl Perturbation {
                 native.clone_into(&mut setup.settings.policy);
                 setup.switches.clear();
             }
-            Self::RecoveryOff => {}
+            Self::RecoveryOff | Self::SlowReports => {}
             Self::FirstFit
             | Self::BestFit
             | Self::OnePool
             | Self::HomesOff
             | Self::PagesAnywhere
             | Self::RatesUnknown
-            | Self::SearchOff => {
+            | Self::SearchOff
+            | Self::ClustersOff
+            | Self::EqualTime => {
                 setup.settings.policy = self.policy(&setup.settings.policy);
                 for (_, policy) in &mut setup.switches {
                     *policy = self.policy(policy);
@@ -147,15 +159,23 @@ impl Perturbation {
             (Self::HomesOff, "share=demand") => "share=demand".to_owned(),
             (Self::PagesAnywhere, "pages=home") => "pages=first-touch".to_owned(),
             (Self::RatesUnknown, "turns=b2arr" | "turns=lqg" | "turns=qwg" | "turns=b2adss") => "turns=rr".to_owned(),
-            (Self::SearchOff, "share=pdpa") => "share=equip".to_owned(),
+            (Self::SearchOff, "share=pdpa") | (Self::ClustersOff, "share=cluster") => "share=equip".to_owned(),
             (Self::SearchOff, "admission=multiprogramming") => "admission=fifo".to_owned(),
+            (Self::EqualTime, "turns=vtq-dss") => {
+                let parameters = parameters.trim_matches(['(', ')']).split(',');
+                let kept: Vec<&str> = parameters.filter(|one| !one.starts_with("equal=")).collect();
+                format!("{name}({},equal=100%)", kept.join(",")).replace("(,", "(")
+            }
             _ => part.to_owned(),
         }
     }
 
     /// Whether it changes programs.
     const fn changes_programs(self) -> bool {
-        matches!(self, Self::PagesAnywhere | Self::RecoveryOff | Self::ManagerOff | Self::CreationFree)
+        matches!(
+            self,
+            Self::PagesAnywhere | Self::RecoveryOff | Self::ManagerOff | Self::CreationFree | Self::SlowReports
+        )
     }
 
     /// Changes a program.
@@ -168,6 +188,11 @@ impl Perturbation {
             }
             Self::RecoveryOff | Self::ManagerOff => program.recovers = false,
             Self::CreationFree => program.creation_ns = 0,
+            Self::SlowReports => {
+                let mut analyzer = program.analyzer.unwrap_or_default();
+                (analyzer.warm, analyzer.measured) = (16 * analyzer.warm, 16 * analyzer.measured);
+                program.analyzer = Some(analyzer);
+            }
             _ => {}
         }
     }
@@ -284,6 +309,10 @@ mod tests {
         assert_eq!(policy(Perturbation::PagesAnywhere, "HS-Con"), full("HS-Dist"));
         assert_eq!(policy(Perturbation::SearchOff, "pdpa"), full("share=equip admission=fifo"));
         assert_eq!(policy(Perturbation::RatesUnknown, "b2arr"), full("rr"));
+        assert_eq!(policy(Perturbation::ClustersOff, "nanos-cluster"), full("nanos-equip"));
+        let vtq = |parameters: &str| format!("vtq-dss turns=vtq-dss{parameters}");
+        assert_eq!(policy(Perturbation::EqualTime, &vtq("(k=1.5,equal=20%)")), full(&vtq("(k=1.5)")));
+        assert_eq!(policy(Perturbation::EqualTime, "vtq-dss"), full("vtq-dss"));
         assert_eq!(policy(Perturbation::FirstFit, "HS-Con"), full("HS-Con"), "it has no pools");
     }
 

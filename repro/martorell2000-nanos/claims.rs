@@ -1,13 +1,18 @@
 //! The claims of Martorell et al. 2000, each with the tolerance for our result. The files beside
 //! this one check them.
 
+mod constants;
 mod cpuset;
 mod defined;
 mod gangs;
 mod mechanisms;
+mod policy;
+mod programs;
+mod rows;
 mod runs;
 mod search_cost;
 mod searches;
+mod system;
 mod times;
 
 use crate::{Basis, Claim, Kind, Paper};
@@ -22,8 +27,8 @@ pub const PAPER: Paper = Paper {
                A Tool to Schedule Parallel Applications on Multiprocessors: The NANOS CPU Manager, JSSPP (LNCS 1911), Cancun 2000",
     basis: Basis {
         file: Text::new("repro/martorell2000-nanos/inputs.toml", include_str!("inputs.toml")),
-        constants: &[],
-        rows: &[],
+        constants: &constants::NAMES,
+        rows: &rows::ROWS,
     },
     claims: &CLAIMS,
 };

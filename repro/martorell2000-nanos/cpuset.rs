@@ -1,6 +1,7 @@
 //! Table 1 and figure 5: five programs on 32 processors.
 
-use super::runs::{CLUSTER, CPUSET, Run, all, means, with_either};
+use super::policy::Policy;
+use super::runs::{CAUSE_UNKNOWN, CPUSET, Run, all, means};
 use super::times::{Quotient, Times, around, words};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Outcomes, Shape, Trouble, ratio};
 
@@ -19,8 +20,8 @@ const EPD: u32 = 2;
 const FT: u32 = 3;
 const CG: u32 = 4;
 
-fn outcomes(lab: &Lab, native: &str) -> Result<[Outcomes; 2], Trouble> {
-    let mut both = all(lab, &[Run::native(CPUSET, native), Run::new(CPUSET, CLUSTER)])?;
+fn outcomes(lab: &Lab) -> Result<[Outcomes; 2], Trouble> {
+    let mut both = all(lab, &[Run::new(CPUSET, Policy::Native), Run::new(CPUSET, Policy::Cluster)])?;
     let cluster = both.swap_remove(1);
     Ok([both.swap_remove(0), cluster])
 }
@@ -44,11 +45,7 @@ fn ended(outcomes: &Outcomes, stream: u32) -> Vec<f64> {
 
 /// N-Tab1t.
 pub fn times(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, times_with)
-}
-
-fn times_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    let both = outcomes(lab, native)?;
+    let both = outcomes(lab)?;
     let mut judge = Judge::new();
     let cg = gain(&both, CG);
     for (stream, least) in [(CG, 4.0), (BT, 1.5), (SP, 1.15)] {
@@ -80,16 +77,12 @@ fn times_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
         figure = figure.with(name, ROWS.iter().map(|row| row.0.to_owned()).zip(values));
     }
     judge.figure(figure);
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// N-Tab1ft.
 pub fn ft(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, ft_with)
-}
-
-fn ft_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    let both = outcomes(lab, native)?;
+    let both = outcomes(lab)?;
     let mut judge = Judge::new();
     let change = Times::of_stream(&both[1], FT).over(&Times::of_stream(&both[0], FT));
     change.show(&mut judge, "FT, Cluster/native");
@@ -100,17 +93,13 @@ fn ft_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
         judge.value(format!("processors of FT, {name}"), "", Estimate::of(&used));
     }
     judge.demand("FT: Cluster/native from 0.9 to 1.1", "1.01", change, change.within(&(0.9..=1.1)));
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// N-Tab1epd.
 pub fn epd(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, epd_with)
-}
-
-fn epd_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    let both = outcomes(lab, native)?;
-    let plain = Run { favours_new: false, ..Run::native(CPUSET, native) }.outcomes(lab)?;
+    let both = outcomes(lab)?;
+    let plain = Run { favours_new: false, ..Run::new(CPUSET, Policy::Native) }.outcomes(lab)?;
     let mut judge = Judge::new();
     let cluster = Times::of_stream(&both[1], EPD);
     let change = cluster.over(&Times::of_stream(&both[0], EPD));
@@ -120,16 +109,12 @@ fn epd_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
     show(&mut judge, &both, EPD);
     judge.demand("EPD: Cluster/native from 1.1 to 1.8", "1.40", change, change.within(&(1.1..=1.8)));
     judge.demand("without better priority: below 1.1", "conjectured", without, without.within(&(0.0..=1.1)));
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// N-Tab1sys.
 pub fn system(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, system_with)
-}
-
-fn system_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    let both = outcomes(lab, native)?;
+    let both = outcomes(lab)?;
     let mut judge = Judge::new();
     for (stream, (name, _, paper)) in (SP..).zip(ROWS) {
         let each = |outcomes: &Outcomes| {
@@ -150,16 +135,12 @@ fn system_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
         let printed = format!("{:.0}", paper[0] / paper[1]);
         judge.demand(format!("{name}: native/Cluster ≥ 3"), printed, gain, gain.mean >= 3.0);
     }
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// N-Fig5.
 pub fn instances(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, instances_with)
-}
-
-fn instances_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    let both = outcomes(lab, native)?;
+    let both = outcomes(lab)?;
     let mut judge = Judge::new();
     let in_all = |side: usize| -> Vec<f64> { both[side].iter().map(|run| run.jobs.len() as f64).collect() };
     let mut compare = |name: &str, native: &[f64], cluster: &[f64]| {
@@ -172,11 +153,11 @@ fn instances_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
     for stream in [SP, BT, CG] {
         compare(ROWS[stream as usize].0, &ended(&both[0], stream), &ended(&both[1], stream));
     }
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// The ratio for every program of its time with the native library.
-pub fn gains(lab: &Lab, native: &str) -> Result<Vec<(String, Estimate)>, Trouble> {
-    let both = outcomes(lab, native)?;
+pub fn gains(lab: &Lab) -> Result<Vec<(String, Estimate)>, Trouble> {
+    let both = outcomes(lab)?;
     Ok((SP..).zip(ROWS).map(|(stream, row)| (format!("Tab1, {}", row.0), gain(&both, stream).estimate)).collect())
 }

@@ -1,6 +1,7 @@
 //! Definitions of the paper: the states of the search, the quantum, the division of Cluster.
 
-use super::runs::{CLUSTER, CPUSET, CURVES, DIVISION, Run, Told};
+use super::policy::Policy;
+use super::runs::{CPUSET, CURVES, DIVISION, Run, Told};
 use crate::{Estimate, Finding, Judge, Lab, Status, Trouble};
 use numaestro_engine::AppId;
 use numaestro_sim::Nanos;
@@ -13,8 +14,9 @@ const RUNS: u32 = 3;
 pub fn division(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();
     for asks in [8, 10, 12, 14, 16] {
-        let run = Run { runs: 1, ..Run::new(DIVISION, CLUSTER) }.with("program.epd.processors", &asks.to_string());
-        for (told, _) in lab.observed(&run.experiment()?, Told::default)? {
+        let run =
+            Run { runs: 1, ..Run::new(DIVISION, Policy::Cluster) }.with("program.epd.processors", &asks.to_string());
+        for (told, _) in lab.observed(&run.experiment(lab)?, Told::default)? {
             let counts: Vec<u32> = told.programs.keys().map(|&app| told.of(app).last().copied().unwrap_or(0)).collect();
             let ours: Vec<String> = counts.iter().map(u32::to_string).collect();
             judge.value(format!("CG, EPD asks for {asks}"), "", Estimate::exact(f64::from(counts[4])));
@@ -38,9 +40,9 @@ pub fn states(lab: &Lab) -> Result<Finding, Trouble> {
     let cases =
         [("hardly", vec![4, 2, 1], Some([3, 1])), ("up-to-18", up_to(18), Some([20, 18])), ("all", up_to(32), None)];
     for (program, expected, test) in cases {
-        let run = Run { runs: 1, ..Run::new(CURVES, "pdpa") };
+        let run = Run { runs: 1, ..Run::new(CURVES, Policy::Preset("pdpa")) };
         let run = run.with("workload.kind", "\"closed\"").with("workload.programs", &format!("[\"{program}\"]"));
-        for (told, _) in lab.observed(&run.experiment()?, Told::default)? {
+        for (told, _) in lab.observed(&run.experiment(lab)?, Told::default)? {
             let counts = told.programs.keys().next().map(|&app| told.of(app)).unwrap_or_default();
             let last = f64::from(counts.last().copied().unwrap_or(0));
             judge.value(format!("{program}: found"), "", Estimate::exact(last));
@@ -65,10 +67,10 @@ fn words(counts: &[u32]) -> String {
 /// N-Fig2.
 pub fn quantum(lab: &Lab) -> Result<Finding, Trouble> {
     const QUANTUM: Nanos = 100_000_000;
-    let run = Run { runs: RUNS, ..Run::new(CPUSET, CLUSTER) }.with("until", "\"10 s\"");
+    let run = Run { runs: RUNS, ..Run::new(CPUSET, Policy::Cluster) }.with("until", "\"10 s\"");
     let mut judge = Judge::new();
     let (mut fell, mut amiss, mut rose) = (0_u32, 0_u32, 0_u32);
-    for (told, _) in lab.observed(&run.experiment()?, Told::default)? {
+    for (told, _) in lab.observed(&run.experiment(lab)?, Told::default)? {
         let mut before: BTreeMap<AppId, u32> = BTreeMap::new();
         for &(at, app, count, asked) in &told.counts {
             let between = !at.is_multiple_of(QUANTUM);

@@ -1,6 +1,7 @@
 //! Table 2, figures 6 and 7: seven programs on 64 processors, in windows and gangs.
 
-use super::runs::{GANGS, Run, SSW, VTQ, all, with_either};
+use super::policy::Policy;
+use super::runs::{CAUSE_UNKNOWN, GANGS, Run, all};
 use super::times::{Quotient, Times, around, words};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Outcomes, Shape, Trouble};
 use std::ops::RangeInclusive;
@@ -15,18 +16,29 @@ const ROWS: [(&str, [f64; 3]); 7] = [
     ("MG", [63.6, 35.5, 38.2]),
     ("CG (2)", [14.7, 18.6, 18.1]),
 ];
-const SP: u32 = 0;
-const BT: u32 = 1;
+pub const SP: u32 = 0;
+pub const BT: u32 = 1;
 const EPD: u32 = 2;
 const CGS: [u32; 2] = [3, 6];
-const FT: u32 = 4;
+pub const FT: u32 = 4;
 const MG: u32 = 5;
 /// Columns.
 const NATIVE: usize = 0;
 const COLUMNS: [(&str, usize); 2] = [("SSW", 1), ("VTQ", 2)];
 
-fn outcomes(lab: &Lab, native: &str) -> Result<Vec<Outcomes>, Trouble> {
-    all(lab, &[Run::native(GANGS, native), Run::new(GANGS, SSW), Run::new(GANGS, VTQ)])
+fn outcomes(lab: &Lab) -> Result<Vec<Outcomes>, Trouble> {
+    all(lab, &[Policy::Native, Policy::Ssw, Policy::Vtq].map(|policy| Run::new(GANGS, policy)))
+}
+
+/// Times of a program under SSW-DSS, run by run.
+pub fn under_ssw(lab: &Lab, stream: u32) -> Result<Times, Trouble> {
+    Ok(Times::of_stream(&Run::new(GANGS, Policy::Ssw).outcomes(lab)?, stream))
+}
+
+/// Time of a program under VTQ-DSS over that under SSW-DSS.
+pub fn vtq_over_ssw(lab: &Lab, stream: u32) -> Result<Quotient, Trouble> {
+    let columns = all(lab, &[Policy::Vtq, Policy::Ssw].map(|policy| Run::new(GANGS, policy)))?;
+    Ok(over(&columns, stream, 0, 1))
 }
 
 /// Time in one column over that in another.
@@ -51,8 +63,8 @@ fn show(judge: &mut Judge, columns: &[Outcomes], streams: &[u32]) {
 
 /// Demands that these programs are at least `least` times as fast under SSW-DSS and VTQ-DSS as with
 /// the native library, and not too much faster than printed.
-fn faster(lab: &Lab, native: &str, streams: &[u32], least: f64) -> Result<Judge, Trouble> {
-    let columns = outcomes(lab, native)?;
+fn faster(lab: &Lab, streams: &[u32], least: f64) -> Result<Finding, Trouble> {
+    let columns = outcomes(lab)?;
     let mut judge = Judge::new();
     for &stream in streams {
         for (name, column) in COLUMNS {
@@ -65,13 +77,13 @@ fn faster(lab: &Lab, native: &str, streams: &[u32], least: f64) -> Result<Judge,
         }
     }
     show(&mut judge, &columns, streams);
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// Demands that these programs take from so many to so many times as long under SSW-DSS and VTQ-DSS
 /// as with the native library.
-fn between(lab: &Lab, native: &str, streams: &[u32], bounds: &[RangeInclusive<f64>; 2]) -> Result<Judge, Trouble> {
-    let columns = outcomes(lab, native)?;
+fn between(lab: &Lab, streams: &[u32], bounds: &[RangeInclusive<f64>; 2]) -> Result<Finding, Trouble> {
+    let columns = outcomes(lab)?;
     let mut judge = Judge::new();
     for &stream in streams {
         for ((name, column), range) in COLUMNS.into_iter().zip(bounds) {
@@ -83,61 +95,37 @@ fn between(lab: &Lab, native: &str, streams: &[u32], bounds: &[RangeInclusive<f6
         }
     }
     show(&mut judge, &columns, streams);
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// N-Tab2sp.
 pub fn sp(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, sp_with)
-}
-
-fn sp_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    faster(lab, native, &[SP], 1.7)
+    faster(lab, &[SP], 1.7)
 }
 
 /// N-Tab2ftmg.
 pub fn ft_mg(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, ft_mg_with)
-}
-
-fn ft_mg_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    faster(lab, native, &[FT, MG], 1.3)
+    faster(lab, &[FT, MG], 1.3)
 }
 
 /// N-Tab2bt.
 pub fn bt(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, bt_with)
-}
-
-fn bt_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    between(lab, native, &[BT], &[0.85..=1.15, 0.9..=1.25])
+    between(lab, &[BT], &[0.85..=1.15, 0.9..=1.25])
 }
 
 /// N-Tab2cg.
 pub fn cg(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, cg_with)
-}
-
-fn cg_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    between(lab, native, &CGS, &[1.0..=1.4, 1.0..=1.4])
+    between(lab, &CGS, &[1.0..=1.4, 1.0..=1.4])
 }
 
 /// N-Tab2epd.
 pub fn epd(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, epd_with)
-}
-
-fn epd_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    between(lab, native, &[EPD], &[1, 2].map(|column| around(printed(EPD, column, NATIVE), 1.15)))
+    between(lab, &[EPD], &[1, 2].map(|column| around(printed(EPD, column, NATIVE), 1.15)))
 }
 
 /// N-Fig6-7.
 pub fn instances(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, instances_with)
-}
-
-fn instances_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    let columns = outcomes(lab, native)?;
+    let columns = outcomes(lab)?;
     let mut judge = Judge::new();
     let ended = |column: usize| -> Vec<f64> {
         columns[column].iter().map(|run| run.jobs.iter().filter(|job| job.stream == SP).count() as f64).collect()
@@ -149,16 +137,12 @@ fn instances_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
     let holds = range.contains(&(gangs.mean / native.mean)) && gangs.mean >= 1.0;
     let what = format!("instances of SP under VTQ/those of the native library {}", words(&range));
     judge.demand(what, "4 against 2", ours, holds);
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// N-SSWvVTQ.
 pub fn no_winner(lab: &Lab) -> Result<Finding, Trouble> {
-    with_either(lab, no_winner_with)
-}
-
-fn no_winner_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
-    let columns = outcomes(lab, native)?;
+    let columns = outcomes(lab)?;
     let mut judge = Judge::new();
     let mut faster_with_ssw = 0;
     for (stream, (name, _)) in (SP..).zip(ROWS) {
@@ -180,12 +164,12 @@ fn no_winner_with(lab: &Lab, native: &'static str) -> Result<Judge, Trouble> {
         figure = figure.printed(format!("{name}, paper"), paper);
     }
     judge.figure(figure);
-    Ok(judge)
+    Ok(judge.verdict(CAUSE_UNKNOWN))
 }
 
 /// The ratio for every program of its time with the native library.
-pub fn gains(lab: &Lab, native: &str) -> Result<Vec<(String, Estimate)>, Trouble> {
-    let columns = outcomes(lab, native)?;
+pub fn gains(lab: &Lab) -> Result<Vec<(String, Estimate)>, Trouble> {
+    let columns = outcomes(lab)?;
     let mut gains = Vec::new();
     for (name, column) in COLUMNS {
         for (stream, row) in (SP..).zip(ROWS) {

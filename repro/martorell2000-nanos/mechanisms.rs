@@ -1,5 +1,6 @@
 //! The claims about mechanisms: recovery of preempted work, and changes of policy at run time.
 
+use super::policy::Policy;
 use super::runs::{PARTNERS, Run, SWITCHING, all, means, run_time};
 use crate::{Estimate, Finding, Judge, Lab, Status, Trouble, ratio};
 
@@ -10,7 +11,7 @@ const PARTNERS_WHY: &str = "Under a manager folded teams leave the processor ins
 
 /// N-sync.
 pub fn partners(lab: &Lab) -> Result<Finding, Trouble> {
-    let with = Run::new(PARTNERS, "nanos-dss");
+    let with = Run::new(PARTNERS, Policy::Preset("nanos-dss"));
     let without = with.clone().with("program.team.recovers", "false");
     let both = all(lab, &[with, without])?;
     let mut judge = Judge::new();
@@ -28,7 +29,7 @@ pub fn partners(lab: &Lab) -> Result<Finding, Trouble> {
     }
     // This run was added afterwards: where nobody tells teams that they lack processors, they wait
     // on those they have.
-    let untold = Run::new(PARTNERS, "linux24");
+    let untold = Run::new(PARTNERS, Policy::Preset("linux24"));
     let both = all(lab, &[untold.clone(), untold.with("program.team.recovers", "false")])?;
     let waiting = |side: usize| means(&both[side], |_| true, |job| job.spin_ns as f64 / 1e9, |_| f64::NAN);
     let untold = ratio(&waiting(0), &waiting(1));
@@ -43,7 +44,7 @@ pub fn partners(lab: &Lab) -> Result<Finding, Trouble> {
 /// N-switch.
 pub fn switches(lab: &Lab) -> Result<Finding, Trouble> {
     const SHORTER: (&str, &str) = ("program.sp-A.phases[0].times", "100");
-    let one = Run::new(SWITCHING, "nanos-dss").with(SHORTER.0, SHORTER.1);
+    let one = Run::new(SWITCHING, Policy::Preset("nanos-dss")).with(SHORTER.0, SHORTER.1);
     let many = Run { switches: vec!["nanos-equip", "nanos-cluster", "nanos-dss"], ..one.clone() };
     let both = all(lab, &[one, many])?;
     let mut judge = Judge::new();

@@ -3,11 +3,10 @@
 //! search lasts says nothing of this: a program works all the while, with nearly as many processors
 //! near its end.
 
-use super::runs::{PROGRAMS, Told};
-use crate::Trouble;
+use super::programs;
+use super::runs::Told;
+use crate::{Lab, Trouble};
 use numaestro_engine::AppId;
-use numaestro_sim::program::{Body, Phase, Program, read};
-use numaestro_sim::read::Text;
 use numaestro_sim::speedup::Curve;
 
 /// The speedup curves of the programs of section 6.
@@ -15,11 +14,10 @@ use numaestro_sim::speedup::Curve;
 pub struct Curves(Vec<(String, Curve)>);
 
 impl Curves {
-    /// The curve of each program's first region that has one.
-    pub fn read() -> Result<Self, Trouble> {
-        let text = Text { name: "nanos.toml", text: PROGRAMS };
-        let programs = read(text).map_err(|mistake| Trouble::new("nanos.toml", mistake.to_string()))?;
-        Ok(Self(programs.iter().filter_map(|program| Some((program.name.clone(), curve_of(program)?))).collect()))
+    /// The curve of each program that is measured.
+    pub fn read(lab: &Lab) -> Result<Self, Trouble> {
+        let curve = |name: &str| Ok::<_, Trouble>((name.to_owned(), programs::curve(lab, name)?));
+        programs::measured().map(curve).collect::<Result<_, _>>().map(Self)
     }
 
     fn of(&self, program: &str) -> Option<&Curve> {
@@ -48,20 +46,6 @@ fn steps(told: &Told, app: AppId) -> Option<Vec<(f64, u32)>> {
     Some(counts.iter().zip(ends).map(|(count, end)| ((end - count.0) as f64, count.2.max(1))).collect())
 }
 
-fn curve_of(program: &Program) -> Option<Curve> {
-    fn first(phases: &[Phase]) -> Option<Curve> {
-        phases.iter().find_map(|phase| match phase {
-            Phase::Repeat { phases, .. } => first(phases),
-            Phase::Parallel { curve, .. } => curve.clone(),
-            _ => None,
-        })
-    }
-    match &program.body {
-        Body::Phases(phases) => first(phases),
-        Body::Curve { curve, .. } => Some(curve.clone()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,11 +63,5 @@ mod tests {
         assert!((curves.cost_percent(&told) - 5.0).abs() < 1e-9);
         told.counts = vec![(0, app, 2, false)];
         assert!(curves.cost_percent(&told).abs() < 1e-9, "no search, no cost");
-    }
-
-    #[test]
-    fn programs_have_curves() {
-        let curves = Curves::read().unwrap();
-        assert!(curves.of("turb3d").is_some() && curves.of("tomcatv").is_some() && curves.of("sp-A").is_none());
     }
 }

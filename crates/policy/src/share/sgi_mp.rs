@@ -9,7 +9,7 @@
 //! **Algorithm**
 //! ```text
 //! j arrives: limit(j) = r(j)
-//! once a second, each application by itself:  seen(j) = load · (1 ± up to 30 %, uniformly, another one each time)
+//! once a period, each application by itself:  seen(j) = load · (1 ± up to `error`, uniformly, another one each time)
 //!     aim = max(1, min(r(j), r(j) · P / seen(j)));  limit(j) goes towards aim, by at most `step` threads
 //! a(j) = min(r(j), limit(j)) between two regions; a program that asks for less and for more again has the same limit
 //! ```
@@ -19,7 +19,9 @@
 //!
 //! With `sees=requests` the load is the sum of what all programs ask for, which none of them can
 //! know. With `step=all` a library goes all the way in one look. Both together divide the machine
-//! nearly as a manager does.
+//! nearly as a manager does. With `aims=room` a library wants the processors that others leave:
+//! aim = a(j) + P − seen(j), so that the threads of all become as many as there are processors.
+//! `period` is the time between two looks, `error` the largest error of a look.
 //!
 //! **Differs from the paper**: it gives no numbers. The library adapts by default (`OMP_DYNAMIC` is
 //! true on IRIX), at the beginning of a region. It "does not detect that the application performs
@@ -37,6 +39,7 @@ use crate::random::Random;
 use crate::rejected::Rejected;
 use crate::shares::Shares;
 use crate::view::{AppId, Slot, View};
+use numaestro_quantity::DURATION;
 
 /// The name of the answer, and the function that makes it.
 pub const ANSWER: Answer<dyn Share> = Answer {
@@ -47,24 +50,55 @@ pub const ANSWER: Answer<dyn Share> = Answer {
     },
     build: |given| {
         let sees = given.choice("sees", &Sees::ALL)?.unwrap_or_default();
+        let usual = Looks::default();
+        let aims = given.choice("aims", &Aims::ALL)?.unwrap_or_default();
+        let period_ns = given.duration("period")?.unwrap_or(usual.period_ns);
+        let error_milli = given.percent("error")?.map_or(usual.error_milli, |percent| 10 * percent);
         let step = match given.value("step").as_deref() {
-            None => STEP,
+            None => usual.step,
             Some("all") => u32::MAX,
             Some(text) => text.parse().ok().filter(|step| *step > 0).ok_or_else(|| {
                 Rejected::new(format!("sgi-mp: step={text} should be a number of threads from 1 on, or `all`"))
             })?,
         };
-        Ok(Box::new(SgiMp::new(sees, step, given.seed())))
+        Ok(Box::new(SgiMp::new(sees, Looks { period_ns, error_milli, step, aims }, given.seed())))
     },
 };
 
-/// Time between two looks of one application at the load.
-const PERIOD_NS: u64 = 1_000_000_000;
-/// Largest error of a look, thousandths of the load.
-const ERROR_MILLI: u32 = 300;
+/// Config: the way in which a library looks at the load and follows it. Nobody prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Looks {
+    /// Time between two looks of one application, nanoseconds. Default: a second, the period of the
+    /// library's sampling thread.
+    pub period_ns: u64,
+    /// Largest error of a look, thousandths of the load, up to 1000. Default: 300, assumed.
+    pub error_milli: u32,
+    /// Threads by which one look changes a limit. Default: 1, assumed.
+    pub step: u32,
+    /// The number that it goes towards. Default: a part of the machine.
+    pub aims: Aims,
+}
 
-/// Default of the threads by which one look changes a limit.
-const STEP: u32 = 1;
+impl Default for Looks {
+    fn default() -> Self {
+        Self { period_ns: 1_000_000_000, error_milli: 300, step: 1, aims: Aims::Part }
+    }
+}
+
+/// The number of threads towards which a library goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Aims {
+    /// Its request's part of the load.
+    #[default]
+    Part,
+    /// What it has, and the processors that nobody uses, or less what is too many.
+    Room,
+}
+
+impl Aims {
+    /// All of them, with their words in policy texts.
+    pub const ALL: [(&'static str, Self); 2] = [("part", Self::Part), ("room", Self::Room)];
+}
 
 /// The threads that a library counts as load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,17 +130,16 @@ struct Library {
 pub struct SgiMp {
     random: Random,
     sees: Sees,
-    /// Config: threads by which one look changes a limit. Default: 1, assumed.
-    step: u32,
+    looks: Looks,
     /// By slot.
     libraries: Vec<Option<Library>>,
 }
 
 impl SgiMp {
-    /// A share whose libraries see this load and change their limits by so many threads in a look,
-    /// with the seed of its random stream.
-    pub fn new(load: Sees, step: u32, seed: u64) -> Self {
-        Self { random: Random::new(seed), sees: load, step, libraries: Vec::new() }
+    /// A share whose libraries see this load and look at it in this way, with the seed of its
+    /// random stream.
+    pub fn new(load: Sees, looks: Looks, seed: u64) -> Self {
+        Self { random: Random::new(seed), sees: load, looks, libraries: Vec::new() }
     }
 }
 
@@ -121,12 +154,17 @@ impl Share for SgiMp {
 
     fn parameters(&self) -> String {
         let sees = (self.sees == Sees::Requests).then(|| "sees=requests".to_owned());
-        let step = match self.step {
-            STEP => None,
+        let (usual, looks) = (Looks::default(), self.looks);
+        let period =
+            (looks.period_ns != usual.period_ns).then(|| format!("period={}", DURATION.write(looks.period_ns)));
+        let error = (looks.error_milli != usual.error_milli).then(|| format!("error={}%", looks.error_milli / 10));
+        let step = match looks.step {
+            step if step == usual.step => None,
             u32::MAX => Some("step=all".to_owned()),
             step => Some(format!("step={step}")),
         };
-        join([sees, step])
+        let aims = (looks.aims == Aims::Room).then(|| "aims=room".to_owned());
+        join([sees, period, error, step, aims])
     }
 
     fn conserves_work(&self) -> bool {
@@ -169,14 +207,22 @@ impl SgiMp {
     /// The limit of an application's library now; it looks at the load if it is time to.
     fn look(&mut self, view: &View<'_>, slot: Slot, load: u64) -> u32 {
         let (app, threads) = (view.app(slot).id, view.app(slot).threads());
-        let due_ns = view.now_ns.saturating_add(PERIOD_NS);
+        let due_ns = view.now_ns.saturating_add(self.looks.period_ns);
         let mut library = self.library(view, slot).unwrap_or(Library { app, due_ns, limit: u32::MAX });
         if view.now_ns >= library.due_ns {
-            let factor = 1000 - ERROR_MILLI + self.random.below(2 * ERROR_MILLI + 1);
-            let aim = aim(threads, view.capacity, load * u64::from(factor));
+            let error = self.looks.error_milli;
+            let factor = 1000 - error + self.random.below(2 * error + 1);
             // A limit above what the program asks for is none.
             let before = library.limit.min(threads);
-            let after = aim.clamp(before.saturating_sub(self.step), before.saturating_add(self.step));
+            let seen_milli = load * u64::from(factor);
+            let aim = match self.looks.aims {
+                Aims::Part => aim(threads, view.capacity, seen_milli),
+                Aims::Room => {
+                    let own = u64::from(before) + u64::from(view.capacity);
+                    own.saturating_sub(seen_milli / 1000).clamp(1, u64::from(threads)) as u32
+                }
+            };
+            let after = aim.clamp(before.saturating_sub(self.looks.step), before.saturating_add(self.looks.step));
             let limit = match library.limit {
                 _ if after < threads => after,
                 limit if limit < threads => u32::MAX,
@@ -201,6 +247,13 @@ mod tests {
     use crate::conformance::Case;
     use std::collections::BTreeSet;
 
+    const PERIOD_NS: u64 = 1_000_000_000;
+
+    /// All the way in one look.
+    fn at_once() -> Looks {
+        Looks { step: u32::MAX, ..Looks::default() }
+    }
+
     /// Counts at a time.
     fn at(share: &mut SgiMp, case: &Case, now_ns: u64) -> Vec<u32> {
         let mut shares = Shares::new();
@@ -213,7 +266,7 @@ mod tests {
 
     /// A library that knows what all ask for and goes all the way at once.
     fn clairvoyant(seed: u64) -> SgiMp {
-        SgiMp::new(Sees::Requests, u32::MAX, seed)
+        SgiMp::new(Sees::Requests, at_once(), seed)
     }
 
     #[test]
@@ -236,7 +289,7 @@ mod tests {
     #[test]
     fn a_look_changes_one_thread() {
         let case = Case::new(64).wants(&[64, 64, 64]);
-        let mut share = SgiMp::new(Sees::Active, STEP, 1);
+        let mut share = SgiMp::new(Sees::Active, Looks::default(), 1);
         assert_eq!(share.parameters(), "");
         at(&mut share, &case, 0);
         for second in 1..=20 {
@@ -250,7 +303,7 @@ mod tests {
     #[test]
     fn the_machine_stays_overcommitted() {
         let case = Case::new(64).wants(&[64, 64, 64]);
-        let mut share = SgiMp::new(Sees::Active, STEP, 3);
+        let mut share = SgiMp::new(Sees::Active, Looks::default(), 3);
         at(&mut share, &case, 0);
         for second in 1..=300 {
             let threads: u32 = at(&mut share, &case, second * PERIOD_NS).iter().sum();
@@ -261,7 +314,7 @@ mod tests {
     #[test]
     fn a_limit_outlives_a_phase_with_a_smaller_request() {
         let mut case = Case::new(8).wants(&[8, 8]);
-        let mut share = SgiMp::new(Sees::Active, STEP, 5);
+        let mut share = SgiMp::new(Sees::Active, Looks::default(), 5);
         at(&mut share, &case, 0);
         assert_eq!(at(&mut share, &case, PERIOD_NS), [7, 7]);
         case.apps[0].request = 1;
@@ -286,7 +339,7 @@ mod tests {
     #[test]
     fn those_that_see_what_is_there_take_it_back() {
         let case = Case::new(64).wants(&[64, 64, 64]);
-        let mut share = SgiMp::new(Sees::Active, u32::MAX, 2);
+        let mut share = SgiMp::new(Sees::Active, at_once(), 2);
         assert_eq!(share.parameters(), "step=all");
         at(&mut share, &case, 0);
         let small = at(&mut share, &case, PERIOD_NS);
@@ -294,6 +347,34 @@ mod tests {
         // Their threads are now about as many as fit, so each believes it can have nearly all.
         let large = at(&mut share, &case, 2 * PERIOD_NS);
         assert!(large.iter().all(|count| (38..=64).contains(count)), "{large:?}");
+    }
+
+    #[test]
+    fn looks_are_as_told() {
+        let case = Case::new(64).wants(&[64, 64, 64]);
+        let looks = Looks { period_ns: 3 * PERIOD_NS, error_milli: 0, step: 5, aims: Aims::Part };
+        let mut share = SgiMp::new(Sees::Active, looks, 1);
+        assert_eq!(share.parameters(), "period=3s,error=0%,step=5");
+        at(&mut share, &case, 0);
+        assert_eq!(at(&mut share, &case, 2 * PERIOD_NS), [64; 3]);
+        assert_eq!(at(&mut share, &case, 3 * PERIOD_NS), [59; 3]);
+        // Without an error all of them see 64 · 64 / 192 = 21 of the requests.
+        let mut share = SgiMp::new(Sees::Requests, Looks { error_milli: 0, ..at_once() }, 1);
+        at(&mut share, &case, 0);
+        assert_eq!(at(&mut share, &case, PERIOD_NS), [21; 3]);
+    }
+
+    /// Where each wants the room that others leave, the threads of all become the processors.
+    #[test]
+    fn room_divides_the_machine() {
+        let case = Case::new(64).wants(&[64, 64, 64]);
+        let mut share = SgiMp::new(Sees::Active, Looks { error_milli: 0, aims: Aims::Room, ..Looks::default() }, 1);
+        assert_eq!(share.parameters(), "error=0%,aims=room");
+        at(&mut share, &case, 0);
+        for second in 1..=60 {
+            let threads: u32 = at(&mut share, &case, second * PERIOD_NS).iter().sum();
+            assert!(second < 43 || (63..=66).contains(&threads), "{threads} at {second} s");
+        }
     }
 
     #[test]
