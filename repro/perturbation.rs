@@ -75,7 +75,7 @@ pub enum Perturbation {
 
 impl Perturbation {
     /// Every perturbation with its name in files and its effect in words.
-    pub const ALL: [(&str, Self, &str); 18] = [
+    pub const ALL: [(&str, Self, &str); 21] = [
         ("equal-latencies", Self::EqualLatencies, "every place of memory costs as much as the nearest one"),
         ("ring-as-station", Self::RingAsStation, "the farthest places cost as much as those one level nearer"),
         ("contention-off", Self::ContentionOff, "references do not queue"),
