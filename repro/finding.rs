@@ -211,6 +211,12 @@ impl Judge {
         self
     }
 
+    /// Adds a demand that has its own limit and margin.
+    pub fn add(&mut self, demand: Demand) -> &mut Self {
+        self.evidence.push(demand);
+        self
+    }
+
     /// Demands that new is less than old by at least this percentage of old, run by run.
     pub fn less(&mut self, what: impl Into<String>, paper: &str, pair: Pair<'_>, least: f64) -> &mut Self {
         self.compared(what.into(), paper, pair.less(least))

@@ -4,6 +4,7 @@
 //! stand in order of their seeds.
 
 use crate::conditions::Conditions;
+use crate::perturbation::Perturbation;
 use numaestro_policy::Rejected;
 use numaestro_sim::outcome::Outcome;
 use numaestro_sim::workload::Source;
@@ -142,6 +143,11 @@ impl Lab {
         self.conditions.seeds.first()
     }
 
+    /// The factor on the number of threads with which the engine itself is measured.
+    pub fn crowd(&self) -> u32 {
+        self.conditions.perturbation.map_or(1, Perturbation::crowd)
+    }
+
     /// Names and outcomes of the experiments that have been run, in order of names.
     pub fn known(&self) -> Vec<(String, Outcomes)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +231,6 @@ mod tests {
     use super::*;
     use crate::conditions::Seeds;
     use crate::hector::{self, Alone, Kernel};
-    use crate::perturbation::Perturbation;
 
     const SPREAD: &str = "----/---3/--42/---1";
 

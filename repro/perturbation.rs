@@ -16,6 +16,11 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The factor of [`Perturbation::LargeCaches`].
+const CACHES_LARGER: u64 = 256;
+/// The cost of [`Perturbation::CostlyStops`], nanoseconds.
+const COSTLY_STOP_NS: Nanos = 10_000_000;
+
 /// A change that takes a mechanism away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Perturbation {
@@ -57,11 +62,20 @@ pub enum Perturbation {
     /// A program needs sixteen times as many iterations to measure its speedup: "no overhead" must
     /// end.
     SlowReports,
+    /// Caches and working sets are 256 times as large, so that to fill one takes a good part of a
+    /// quantum: "lost affinity does not matter" must end.
+    LargeCaches,
+    /// To stop a thread and let it go on costs a tenth of a usual quantum: "a manager is no worse"
+    /// must end.
+    CostlyStops,
+    /// The engine itself is measured with 64 times as many threads: "its decisions cost nothing"
+    /// must end. Simulated runs stay as they are.
+    Crowd,
 }
 
 impl Perturbation {
     /// Every perturbation with its name in files and its effect in words.
-    pub const ALL: [(&str, Self, &str); 18] = [
+    pub const ALL: [(&str, Self, &str); 21] = [
         ("equal-latencies", Self::EqualLatencies, "every place of memory costs as much as the nearest one"),
         ("ring-as-station", Self::RingAsStation, "the farthest places cost as much as those one level nearer"),
         ("contention-off", Self::ContentionOff, "references do not queue"),
@@ -80,6 +94,9 @@ impl Perturbation {
         ("clusters-off", Self::ClustersOff, "processors are divided evenly, not in clusters"),
         ("equal-time", Self::EqualTime, "quanta make the processor time of all programs equal"),
         ("slow-reports", Self::SlowReports, "a measurement of speedup takes sixteen times as many iterations"),
+        ("large-caches", Self::LargeCaches, "caches and working sets are 256 times as large"),
+        ("costly-stops", Self::CostlyStops, "to stop a thread costs 10 ms"),
+        ("crowd", Self::Crowd, "decisions are measured with 64 times as many threads"),
     ];
 
     /// The name in files and tables.
@@ -116,7 +133,9 @@ impl Perturbation {
                 native.clone_into(&mut setup.settings.policy);
                 setup.switches.clear();
             }
-            Self::RecoveryOff | Self::SlowReports => {}
+            Self::LargeCaches => Arc::make_mut(&mut setup.model).cache.lines *= CACHES_LARGER,
+            Self::CostlyStops => Arc::make_mut(&mut setup.model).costs.stop_ns = COSTLY_STOP_NS,
+            Self::RecoveryOff | Self::SlowReports | Self::Crowd => {}
             Self::FirstFit
             | Self::BestFit
             | Self::OnePool
@@ -170,11 +189,21 @@ impl Perturbation {
         }
     }
 
+    /// The factor on the number of threads with which the engine itself is measured.
+    pub const fn crowd(self) -> u32 {
+        if matches!(self, Self::Crowd) { 64 } else { 1 }
+    }
+
     /// Whether it changes programs.
     const fn changes_programs(self) -> bool {
         matches!(
             self,
-            Self::PagesAnywhere | Self::RecoveryOff | Self::ManagerOff | Self::CreationFree | Self::SlowReports
+            Self::PagesAnywhere
+                | Self::RecoveryOff
+                | Self::ManagerOff
+                | Self::CreationFree
+                | Self::SlowReports
+                | Self::LargeCaches
         )
     }
 
@@ -193,6 +222,7 @@ impl Perturbation {
                 (analyzer.warm, analyzer.measured) = (16 * analyzer.warm, 16 * analyzer.measured);
                 program.analyzer = Some(analyzer);
             }
+            Self::LargeCaches => program.footprint_lines *= CACHES_LARGER,
             _ => {}
         }
     }
@@ -324,6 +354,21 @@ mod tests {
             setup.settings.policy
         };
         assert_eq!((native("origin2000-64").as_str(), native("xeon-4").as_str()), ("sgi-mp", "linux24"));
+    }
+
+    #[test]
+    fn caches_grow_with_their_working_sets_and_stops_become_dear() {
+        let mut larger = setup("xeon-4", "rr");
+        let lines = larger.model.cache.lines;
+        Perturbation::LargeCaches.change_setup(&mut larger);
+        assert_eq!(larger.model.cache.lines, 256 * lines);
+        let mut program = Program::new("p", 1, Body::Phases(Vec::new()));
+        program.footprint_lines = 3;
+        Perturbation::LargeCaches.change_program(&mut program);
+        assert_eq!(program.footprint_lines, 768);
+        let mut dear = setup("xeon-4", "rr");
+        Perturbation::CostlyStops.change_setup(&mut dear);
+        assert_eq!(dear.model.costs.stop_ns, 10_000_000);
     }
 
     #[test]
