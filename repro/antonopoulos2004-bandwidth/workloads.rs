@@ -1,14 +1,9 @@
 //! Table 1: the nine workloads in the paper's notation, and their arrivals.
 
-use super::model::{APPLICATIONS, Rates, program};
+use super::platform::{PROCESSORS, Platform};
+use super::suite::Suite;
 use crate::Trouble;
-use numaestro_sim::dist::Dist;
-use numaestro_sim::program::Program;
 use numaestro_sim::workload::StreamPlan;
-use std::sync::Arc;
-
-/// One quantum, nanoseconds.
-pub const QUANTUM: f64 = 1e8;
 
 /// A row of table 1.
 #[derive(Debug, Clone, Copy)]
@@ -19,25 +14,23 @@ pub struct Workload {
     pub composition: &'static str,
     /// Printed maximal degree of multiprogramming.
     pub degree: u32,
-    /// Its two programs, as indices of [`APPLICATIONS`].
-    pub programs: [usize; 2],
 }
 
-const fn row(id: &'static str, composition: &'static str, degree: u32, programs: [usize; 2]) -> Workload {
-    Workload { id, composition, degree, programs }
+const fn row(id: &'static str, composition: &'static str, degree: u32) -> Workload {
+    Workload { id, composition, degree }
 }
 
 /// Table 1.
 pub const WORKLOADS: [Workload; 9] = [
-    row("A.1", "2BT(3)+2CG(1)", 2, [0, 1]),
-    row("A.2", "4BT(1)+4CG(1)", 2, [0, 1]),
-    row("A.3", "2BT(4)+2CG(4)", 4, [0, 1]),
-    row("B.1", "2BT(1)+2SP(3)", 2, [0, 2]),
-    row("B.2", "4BT(1)+4SP(1)", 2, [0, 2]),
-    row("B.3", "2BT(4)+2SP(4)", 4, [0, 2]),
-    row("C.1", "(FT(1);FT(3))+(MG(3);MG(1))+(FT(3);FT(1))+(MG(1);MG(3))", 3, [3, 4]),
-    row("C.2", "4FT(1)+4MG(1)", 2, [3, 4]),
-    row("C.3", "2FT(4)+2MG(4)", 4, [3, 4]),
+    row("A.1", "2BT(3)+2CG(1)", 2),
+    row("A.2", "4BT(1)+4CG(1)", 2),
+    row("A.3", "2BT(4)+2CG(4)", 4),
+    row("B.1", "2BT(1)+2SP(3)", 2),
+    row("B.2", "4BT(1)+4SP(1)", 2),
+    row("B.3", "2BT(4)+2SP(4)", 4),
+    row("C.1", "(FT(1);FT(3))+(MG(3);MG(1))+(FT(3);FT(1))+(MG(1);MG(3))", 3),
+    row("C.2", "4FT(1)+4MG(1)", 2),
+    row("C.3", "2FT(4)+2MG(4)", 4),
 ];
 
 /// An application with its number of threads.
@@ -75,24 +68,29 @@ impl Workload {
         Some(threads?.div_ceil(processors))
     }
 
-    /// The workload as streams, each `copies` times: all begin within the first quantum.
-    pub fn plans(&self, rates: &Rates, recovers: bool, copies: usize) -> Result<Vec<StreamPlan>, Trouble> {
+    /// The workload as streams, on as many processors as the paper's or as a multiple of these, with
+    /// every stream as many times.
+    ///
+    /// # Errors
+    /// Its composition cannot be read, or there is no such program.
+    pub fn plans(
+        &self,
+        platform: &Platform,
+        suite: &Suite,
+        managed: bool,
+        processors: u32,
+    ) -> Result<Vec<StreamPlan>, Trouble> {
         let streams = parse(self.composition).ok_or_else(|| Trouble::new(self.id, "its composition cannot be read"))?;
+        let copies = (processors / PROCESSORS) as usize;
         let mut plans = Vec::new();
         for stream in streams.iter().flat_map(|stream| std::iter::repeat_n(stream, copies)) {
-            let programs = stream.iter().map(|(name, threads)| {
-                let factor = APPLICATIONS.iter().position(|known| known == name).map_or(1, |at| rates[at]);
-                program(name, *threads, factor, recovers)
-            });
-            plans.push(plan(programs.collect::<Result<_, _>>()?));
+            let program = |(name, threads): &Instance| {
+                if managed { suite.program(name, *threads) } else { suite.native(name, *threads) }
+            };
+            plans.push(platform.plan(stream.iter().map(program).collect::<Result<_, _>>()?));
         }
         Ok(plans)
     }
-}
-
-/// Programs one after the other, from some time in the first quantum on.
-pub fn plan(programs: Vec<Arc<Program>>) -> StreamPlan {
-    StreamPlan { programs, repetitions: Some(1), start: Dist::Uniform(0.0, QUANTUM), gap: Dist::Constant(0.0) }
 }
 
 #[cfg(test)]
@@ -108,11 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn workloads_have_the_programs_they_say() {
+    fn twice_the_processors_have_every_stream_twice() {
+        let lab = crate::antonopoulos2004_bandwidth::tests::lab(&[]);
+        let (platform, suite) = (Platform::of(&lab).unwrap(), Suite::of(&lab).unwrap());
         for workload in WORKLOADS {
-            for (name, _) in parse(workload.composition).unwrap().concat() {
-                assert!(workload.programs.iter().any(|&at| APPLICATIONS[at] == name), "{name} in {}", workload.id);
-            }
+            let streams = |processors| workload.plans(&platform, &suite, true, processors).unwrap().len();
+            assert_eq!(streams(8), 2 * streams(4), "{}", workload.id);
+            let native = workload.plans(&platform, &suite, false, 4).unwrap();
+            assert!(native.iter().flat_map(|plan| &plan.programs).all(|program| !program.recovers));
         }
     }
 }
