@@ -9,7 +9,7 @@
 //!
 //! **Algorithm**
 //! ```text
-//! every quantum: those that ran go to the tail of the list; ABTR = SBTR
+//! every quantum: those that ran go to the tail of the list, which is dealt as by rr; ABTR = SBTR
 //!   1. the first max(1, P/2) threads run; ABTR -= their BTR
 //!   2. while processors and threads are left: ABTR_proc = ABTR / processors left
 //!      the thread with most 1000 / (1 + |ABTR_proc - BTR|) runs, of equals the one nearest to the head; ABTR -= its BTR
@@ -17,8 +17,10 @@
 //! ```
 //!
 //! **Differs from the paper**: as `turns=fitness`, of which it is the case `base=rr`: several
-//! buses, threads not measured yet (SBTR / P). Selection costs O(N log N), as its §5 asks for. A
-//! thread at place i of the list runs within ceil((i + 1) / max(1, P/2)) quanta.
+//! buses, threads not measured yet (SBTR / P). The paper gives the first half "using RR" and does
+//! not say in which order the threads of one application stand, so the order is that of `rr`.
+//! Selection costs O(N log N), as its §5 asks for. A thread at place i of the list runs within
+//! ceil((i + 1) / max(1, P/2)) quanta.
 //!
 //! **Use when** programs together want more bandwidth than there is, and differ in it. **Avoid
 //! when** threads wait for each other at short barriers: then a gang.

@@ -232,12 +232,19 @@ impl Ready {
         self.buses.lines.iter().all(|line| line.chosen == 0)
     }
 
-    /// Moves the threads that ran to the tail in the order they had, and chooses none.
+    /// Moves the threads that ran to the tail in the order they had, and chooses none. Each goes on
+    /// to its next pass, but not beyond the pass after that of the threads that wait: a rule that
+    /// often chooses a thread out of its turn takes no later turn from it.
     pub fn rotate(&mut self) {
         self.executed.clear();
         self.executed.extend(self.list.iter().filter(|entry| entry.chosen));
         self.list.retain(|entry| !entry.chosen);
-        self.list.extend(self.executed.iter().map(|entry| Entry { chosen: false, pass: entry.pass + 1, ..*entry }));
+        let last = self.list.iter().map(|entry| entry.pass + 1).min().unwrap_or(u64::MAX);
+        self.list.extend(self.executed.iter().map(|entry| Entry {
+            chosen: false,
+            pass: last.min(entry.pass + 1),
+            ..*entry
+        }));
         for line in &mut self.buses.lines {
             (line.chosen, line.demand) = (0, 0);
         }
