@@ -68,8 +68,8 @@ impl Workload {
         Some(threads?.div_ceil(processors))
     }
 
-    /// The workload as streams, on as many processors as the paper's or as a multiple of these, with
-    /// every stream as many times.
+    /// The workload as streams for so many processors: on a multiple of the paper's, every stream
+    /// as many times.
     ///
     /// # Errors
     /// Its composition cannot be read, or there is no such program.

@@ -54,11 +54,13 @@ const NBBMA: Member = member("nbbma", &[], 0.8, "10");
 
 // They arrive in this order, and `rr` takes them in it: two of a kind together in the first, one of
 // each in the second.
-const WORKLOADS: [Workload; 4] = [
+const WORKLOADS: [Workload; 5] = [
     Workload { name: "like-by-like", members: [BBMA, BBMA, NBBMA, NBBMA] },
     Workload { name: "alternating", members: [BBMA, NBBMA, BBMA, NBBMA] },
     Workload { name: "sor", members: [member("sor", &[], 0.8, "400"), member("sor", &[], 0.8, "400"), BBMA, NBBMA] },
     Workload { name: "mem", members: [member("mem", &[], 0.8, "6000"), BBMA, NBBMA, NBBMA] },
+    // Nothing is to be gained here: by how much a policy's samples and decisions delay programs.
+    Workload { name: "quiet", members: [NBBMA; 4] },
 ];
 
 /// One workload under all policies.
