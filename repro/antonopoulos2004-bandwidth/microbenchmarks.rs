@@ -46,33 +46,34 @@ struct Of {
 struct Cells(Vec<Cell>);
 
 impl Cells {
-    fn new(lab: &Lab) -> Result<Self, Trouble> {
+    /// The cells of these microbenchmarks; all others are empty.
+    fn of(lab: &Lab, wanted: &[usize]) -> Result<Self, Trouble> {
         let (platform, suite) = (Platform::of(lab)?, Suite::of(lab)?);
         let ideal = lab.constant("work")? * 1e9 / f64::from(THREADS);
         let mut experiments = Vec::new();
         for name in APPLICATIONS {
             experiments.push(beside(&platform, &suite, name, None, ideal)?);
-            for (micro, count) in MICRO.iter().flat_map(|micro| INSTANCES.map(|count| (micro, count))) {
-                experiments.push(beside(&platform, &suite, name, Some((micro, count)), ideal)?);
+            for (&micro, count) in wanted.iter().flat_map(|micro| INSTANCES.map(|count| (micro, count))) {
+                experiments.push(beside(&platform, &suite, name, Some((MICRO[micro], count)), ideal)?);
             }
         }
-        let mut cells = Vec::new();
-        for together in lab.all(&experiments)?.chunks(1 + MICRO.len() * INSTANCES.len()) {
+        let mut cells = vec![Cell::default(); APPLICATIONS.len() * MICRO.len() * INSTANCES.len()];
+        for (app, together) in lab.all(&experiments)?.chunks(1 + wanted.len() * INSTANCES.len()).enumerate() {
             let alone = of_application(&together[0])?;
-            for outcomes in &together[1..] {
-                let mut cell = Cell::default();
+            let places = wanted.iter().flat_map(|&micro| (0..INSTANCES.len()).map(move |count| (micro, count)));
+            for ((micro, count), outcomes) in places.zip(&together[1..]) {
+                let cell = &mut cells[place(app, micro, count)];
                 for (mine, alone) in of_application(outcomes)?.iter().zip(&alone) {
                     cell.slowdown.push(mine.0 / alone.0);
                     cell.misses.push(mine.1 / alone.1);
                 }
-                cells.push(cell);
             }
         }
         Ok(Self(cells))
     }
 
     fn cell(&self, app: usize, micro: usize, count: usize) -> &Cell {
-        &self.0[(app * MICRO.len() + micro) * INSTANCES.len() + count]
+        &self.0[place(app, micro, count)]
     }
 
     /// Slowdown with one microbenchmark over that with another, of each run.
@@ -126,6 +127,10 @@ impl Cells {
             figure.with(format!("{} instances", INSTANCES[count]), points)
         })
     }
+}
+
+fn place(app: usize, micro: usize, count: usize) -> usize {
+    (app * MICRO.len() + micro) * INSTANCES.len() + count
 }
 
 /// Every application.
@@ -182,7 +187,7 @@ fn median(values: &[Of]) -> Estimate {
 /// # Errors
 /// An experiment cannot be run.
 pub fn least_slowdown(lab: &Lab) -> Result<Estimate, Trouble> {
-    Ok(Cells::new(lab)?.beyond_degree()[0].estimate)
+    Ok(Cells::of(lab, &[FLUSH])?.beyond_degree()[0].estimate)
 }
 
 /// The row of figure 1, right: the median of misses beside FLUSH over those alone.
@@ -190,7 +195,7 @@ pub fn least_slowdown(lab: &Lab) -> Result<Estimate, Trouble> {
 /// # Errors
 /// An experiment cannot be run.
 pub fn median_of_misses(lab: &Lab) -> Result<Estimate, Trouble> {
-    Ok(median(&Cells::new(lab)?.misses()))
+    Ok(median(&Cells::of(lab, &[FLUSH])?.misses()))
 }
 
 /// The other row of figure 1, right: the least of them.
@@ -198,7 +203,7 @@ pub fn median_of_misses(lab: &Lab) -> Result<Estimate, Trouble> {
 /// # Errors
 /// An experiment cannot be run.
 pub fn least_misses(lab: &Lab) -> Result<Estimate, Trouble> {
-    Ok(Cells::new(lab)?.misses()[0].estimate)
+    Ok(Cells::of(lab, &[FLUSH])?.misses()[0].estimate)
 }
 
 /// The row of figure 3: the least slowdown beside BBMA over that beside FLUSH, of CG, SP and MG.
@@ -206,13 +211,13 @@ pub fn least_misses(lab: &Lab) -> Result<Estimate, Trouble> {
 /// # Errors
 /// An experiment cannot be run.
 pub fn least_busy(lab: &Lab) -> Result<Estimate, Trouble> {
-    let cells = Cells::new(lab)?;
+    let cells = Cells::of(lab, &[FLUSH, BUSY])?;
     Ok(cells.ranked(&INTENSIVE, |app, count| cells.ratio(app, (BUSY, FLUSH), count))[0].estimate)
 }
 
 /// A-Fig1l.
 pub fn slowdown(lab: &Lab) -> Result<Finding, Trouble> {
-    let cells = Cells::new(lab)?;
+    let cells = Cells::of(lab, &[FLUSH])?;
     let mut judge = Judge::new();
     for (count, instances) in INSTANCES.into_iter().enumerate() {
         let slowdown = Estimate::of(&cells.mean(&ALL, FLUSH, count));
@@ -232,7 +237,7 @@ pub fn slowdown(lab: &Lab) -> Result<Finding, Trouble> {
 
 /// A-Fig1r.
 pub fn misses(lab: &Lab) -> Result<Finding, Trouble> {
-    let cells = Cells::new(lab)?;
+    let cells = Cells::of(lab, &[FLUSH])?;
     let mut judge = Judge::new();
     let all = cells.misses();
     judge.value("median of misses over those alone", "", median(&all));
@@ -245,7 +250,7 @@ pub fn misses(lab: &Lab) -> Result<Finding, Trouble> {
 /// A-Fig2.
 pub fn quiet(lab: &Lab) -> Result<Finding, Trouble> {
     const LIMIT: f64 = 12.0;
-    let cells = Cells::new(lab)?;
+    let cells = Cells::of(lab, &[FLUSH, QUIET, BUSY])?;
     let mut judge = Judge::new();
     for (count, instances) in INSTANCES.into_iter().enumerate() {
         let mean = |micro| cells.mean(&ALL, micro, count);
@@ -268,7 +273,7 @@ pub fn quiet(lab: &Lab) -> Result<Finding, Trouble> {
 
 /// A-Fig3.
 pub fn busy(lab: &Lab) -> Result<Finding, Trouble> {
-    let (cells, suite) = (Cells::new(lab)?, Suite::of(lab)?);
+    let (cells, suite) = (Cells::of(lab, &[FLUSH, BUSY])?, Suite::of(lab)?);
     let mut judge = Judge::new();
     for (count, instances) in INSTANCES.into_iter().enumerate() {
         let slowdown = Estimate::of(&cells.mean(&INTENSIVE, BUSY, count));

@@ -9,7 +9,7 @@
 use crate::{Lab, Trouble};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Op;
-use numaestro_sim::program::{Body, Phase, Program, Refs, Vacates, Wait, Work};
+use numaestro_sim::program::{Body, Data, PagePlace, Phase, Program, Refs, Split, Vacates, Wait, Work};
 use std::sync::Arc;
 
 /// The applications.
@@ -19,8 +19,8 @@ const RATES: [&str; 5] = ["rate BT", "rate CG", "rate SP", "rate FT", "rate MG"]
 /// Applications that are known to move many lines for their work (§1 calls such programs
 /// memory-intensive, and names none): CG, SP, MG, as indices of [`APPLICATIONS`].
 pub const INTENSIVE: [usize; 3] = [1, 2, 4];
-/// The place of a program's references: no data of its own, which counts as local everywhere.
-const NO_DATA: usize = 0;
+/// The data of a program, as an index: one object without pages, which is local everywhere.
+const LINES: usize = 0;
 /// A microbenchmark works longer than anybody looks at it, nanoseconds.
 const ENDLESS: f64 = 9e10;
 /// Threads of the program with bursts.
@@ -133,6 +133,7 @@ impl Suite {
             recovers: true,
             vacates: Vacates::AtOnce,
             footprint_lines: self.working_set,
+            data: lines(),
             ..Program::new(name, threads, Body::Phases(phases))
         }
     }
@@ -140,13 +141,13 @@ impl Suite {
     fn micro(&self, name: &str, footprint_lines: u64, rate: f64) -> Program {
         let mut phase = self.region(1, 1, ENDLESS, 0.0);
         if let Phase::Parallel { refs, .. } = &mut phase {
-            *refs = vec![Refs { is_rate: true, ..Refs::new(NO_DATA, rate) }];
+            *refs = vec![Refs { is_rate: true, ..Refs::new(LINES, rate) }];
         }
-        Program { footprint_lines, ..Program::new(name, 1, Body::Phases(vec![phase])) }
+        Program { footprint_lines, data: lines(), ..Program::new(name, 1, Body::Phases(vec![phase])) }
     }
 
     fn region(&self, width: u32, iterations: u32, work: f64, rate: f64) -> Phase {
-        let line = Refs { is_rate: true, op: Op::Load, sharing: self.partners, ..Refs::new(NO_DATA, rate) };
+        let line = Refs { is_rate: true, op: Op::Load, sharing: self.partners, ..Refs::new(LINES, rate) };
         Phase::Parallel {
             width,
             iterations,
@@ -157,6 +158,11 @@ impl Suite {
             curve: None,
         }
     }
+}
+
+/// What [`LINES`] is the index of.
+fn lines() -> Vec<Data> {
+    vec![Data { name: "lines".to_owned(), pages: 0, split: Split::Whole, place: PagePlace::FirstTouch }]
 }
 
 #[cfg(test)]
