@@ -30,6 +30,27 @@ pub struct Stretch {
     factor: Vec<f64>,
     used: Vec<f64>,
     live: Vec<u32>,
+    /// The users of one channel, filled for each search of its factor.
+    users: Vec<User>,
+}
+
+/// The threads of a class as users of one channel: all that a trial of its factor needs.
+#[derive(Debug, Clone, Copy)]
+struct User {
+    /// Transactions per microsecond of work, of one thread.
+    per_us: f64,
+    threads: f64,
+    /// Time that one thread is stalled alone, over the time that it computes.
+    stall: f64,
+    /// The largest factor of its other channels.
+    elsewhere: f64,
+}
+
+impl User {
+    /// The flow of all its threads with this factor, transactions per microsecond.
+    fn flow(&self, factor: f64) -> f64 {
+        self.per_us * (1.0 / (1.0 + self.stall * self.elsewhere.max(factor))) * self.threads
+    }
 }
 
 impl Stretch {
@@ -37,49 +58,64 @@ impl Stretch {
     pub fn new(field: &Field) -> Self {
         let channels = field.channel_count();
         let live = Vec::with_capacity(field.classes_max());
-        Self { stale: false, factor: vec![1.0; channels], used: vec![0.0; channels], live }
-    }
-
-    /// The rate of a thread if one channel had another factor.
-    fn rate_with(&self, pace: &Pace, channel: usize, factor: f64) -> f64 {
-        let of = |(other, _): (usize, f32)| if other == channel { factor } else { self.factor[other] };
-        let slowest = pace.demands().map(of).fold(1.0, f64::max);
-        let stall = 1.0 / pace.rate_alone() - 1.0;
-        1.0 / (1.0 + stall * slowest)
+        let users = Vec::with_capacity(field.classes_max());
+        Self { stale: false, factor: vec![1.0; channels], used: vec![0.0; channels], live, users }
     }
 
     fn rate(&self, pace: &Pace) -> f64 {
-        self.rate_with(pace, usize::MAX, 1.0)
+        let slowest = pace.demands().map(|(channel, _)| self.factor[channel]).fold(1.0, f64::max);
+        1.0 / (1.0 + stall(pace) * slowest)
     }
 
-    /// The flow of a channel with a factor, transactions per microsecond.
-    fn carries(&self, field: &Field, channel: usize, factor: f64) -> f64 {
-        let of = |class: usize| {
+    /// Collects the users of a channel.
+    fn survey(&mut self, field: &Field, channel: usize) {
+        self.users.clear();
+        for class in field.users(channel) {
             let pace = field.pace(class);
-            let there =
-                pace.demands().find(|&(other, _)| other == channel).map_or(0.0, |(_, per_us)| f64::from(per_us));
-            there * self.rate_with(pace, channel, factor) * f64::from(field.threads(class))
-        };
-        field.users(channel).map(of).sum()
+            let (mut per_us, mut elsewhere) = (0.0, 1.0_f64);
+            for (other, flow) in pace.demands() {
+                if other == channel {
+                    per_us = f64::from(flow);
+                } else {
+                    elsewhere = elsewhere.max(self.factor[other]);
+                }
+            }
+            let threads = f64::from(field.threads(class));
+            self.users.push(User { per_us, threads, stall: stall(pace), elsewhere });
+        }
+    }
+
+    /// The flow of the surveyed channel with a factor, transactions per microsecond.
+    fn carries(&self, factor: f64) -> f64 {
+        self.users.iter().map(|user| user.flow(factor)).sum()
     }
 
     /// The least factor with which the demands on a channel fit into it.
-    fn fit(&self, field: &Field, channel: usize) -> f64 {
+    fn fit(&mut self, field: &Field, channel: usize) -> f64 {
+        if !field.is_short(channel) {
+            return 1.0;
+        }
+        self.survey(field, channel);
         let capacity = field.capacity(channel);
-        if !field.is_short(channel) || self.carries(field, channel, 1.0) <= capacity {
+        if self.carries(1.0) <= capacity {
             return 1.0;
         }
         let mut high = 2.0;
-        while self.carries(field, channel, high) > capacity && high < 1e12 {
+        while self.carries(high) > capacity && high < 1e12 {
             high *= 2.0;
         }
         let mut low = high / 2.0;
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);
-            if self.carries(field, channel, middle) > capacity { low = middle } else { high = middle }
+            if self.carries(middle) > capacity { low = middle } else { high = middle }
         }
         high
     }
+}
+
+/// Time that a thread is stalled alone, over the time that it computes.
+fn stall(pace: &Pace) -> f64 {
+    1.0 / pace.rate_alone() - 1.0
 }
 
 impl Solver for Stretch {
