@@ -5,7 +5,7 @@
 //! rows identify these constants.
 
 use super::UNKNOWN;
-use super::platform::{PROCESSORS, Platform};
+use super::platform::{PROCESSORS, Platform, whole};
 use super::suite::{APPLICATIONS, INTENSIVE, Suite};
 use crate::comparison::margin;
 use crate::finding::Demand;
@@ -90,31 +90,16 @@ impl Cells {
         (0..self.cell(apps[0], micro, count).slowdown.len()).map(of_run).collect()
     }
 
-    /// A value of each of these applications with each number of instances, from the least mean to
-    /// the largest.
-    fn ranked(&self, apps: &[usize], of: impl Fn(usize, usize) -> Vec<f64>) -> Vec<Of> {
-        let places = apps.iter().flat_map(|&app| (0..INSTANCES.len()).map(move |count| (app, count)));
-        let mut all: Vec<Of> = places
-            .map(|(app, count)| Of {
-                application: APPLICATIONS[app],
-                instances: INSTANCES[count],
-                estimate: Estimate::of(&of(app, count)),
-            })
-            .collect();
-        all.sort_by(|a, b| a.estimate.mean.total_cmp(&b.estimate.mean));
-        all
-    }
-
     /// Slowdown beside FLUSH over the degree of multiprogramming.
     fn beyond_degree(&self) -> Vec<Of> {
-        self.ranked(&ALL, |app, count| {
+        ranked(&ALL, |app, count| {
             self.cell(app, FLUSH, count).slowdown.iter().map(|slowdown| slowdown / degree(INSTANCES[count])).collect()
         })
     }
 
     /// Misses beside FLUSH over those alone.
     fn misses(&self) -> Vec<Of> {
-        self.ranked(&ALL, |app, count| self.cell(app, FLUSH, count).misses.clone())
+        ranked(&ALL, |app, count| self.cell(app, FLUSH, count).misses.clone())
     }
 
     fn figure(&self, title: &str, said: &str, micro: usize, of: impl Fn(&Cell) -> &[f64]) -> Figure {
@@ -131,6 +116,21 @@ impl Cells {
 
 fn place(app: usize, micro: usize, count: usize) -> usize {
     (app * MICRO.len() + micro) * INSTANCES.len() + count
+}
+
+/// A value of each of these applications with each number of instances, from the least mean to
+/// the largest.
+fn ranked(apps: &[usize], of: impl Fn(usize, usize) -> Vec<f64>) -> Vec<Of> {
+    let places = apps.iter().flat_map(|&app| (0..INSTANCES.len()).map(move |count| (app, count)));
+    let mut all: Vec<Of> = places
+        .map(|(app, count)| Of {
+            application: APPLICATIONS[app],
+            instances: INSTANCES[count],
+            estimate: Estimate::of(&of(app, count)),
+        })
+        .collect();
+    all.sort_by(|a, b| a.estimate.mean.total_cmp(&b.estimate.mean));
+    all
 }
 
 /// Every application.
@@ -154,7 +154,7 @@ fn beside(
     let count = micro.map_or(0, |(_, count)| count);
     let with = micro.map_or_else(|| "alone".to_owned(), |(micro, count)| format!("with {count} {micro}"));
     let mut experiment = platform.experiment(format!("{name} {with}"), PROCESSORS, "rr", plans);
-    experiment.setup.until = Some((PATIENCE * ideal * degree(count)) as u64);
+    experiment.setup.until = Some(whole(PATIENCE * ideal * degree(count)));
     Ok(experiment)
 }
 
@@ -212,7 +212,7 @@ pub fn least_misses(lab: &Lab) -> Result<Estimate, Trouble> {
 /// An experiment cannot be run.
 pub fn least_busy(lab: &Lab) -> Result<Estimate, Trouble> {
     let cells = Cells::of(lab, &[FLUSH, BUSY])?;
-    Ok(cells.ranked(&INTENSIVE, |app, count| cells.ratio(app, (BUSY, FLUSH), count))[0].estimate)
+    Ok(ranked(&INTENSIVE, |app, count| cells.ratio(app, (BUSY, FLUSH), count))[0].estimate)
 }
 
 /// A-Fig1l.
@@ -279,7 +279,7 @@ pub fn busy(lab: &Lab) -> Result<Finding, Trouble> {
         let slowdown = Estimate::of(&cells.mean(&INTENSIVE, BUSY, count));
         judge.value(format!("CG, SP, MG with {instances} BBMA"), "", slowdown);
     }
-    for least in cells.ranked(&INTENSIVE, |app, count| cells.ratio(app, (BUSY, FLUSH), count)) {
+    for least in ranked(&INTENSIVE, |app, count| cells.ratio(app, (BUSY, FLUSH), count)) {
         let what = format!("{} with {}: BBMA ≥ 1.2 FLUSH", least.application, least.instances);
         judge.at_least(what, "remarkably higher", least.estimate, 1.2);
     }

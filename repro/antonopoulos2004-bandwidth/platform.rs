@@ -78,21 +78,27 @@ impl Platform {
     }
 }
 
+/// A quantity as a whole number of its unit. All that the file of inputs gives are 0 or more.
+#[allow(clippy::cast_sign_loss)] // See above; below 0 it would be 0.
+pub const fn whole(quantity: f64) -> u64 {
+    quantity as u64
+}
+
 /// A machine with the lab's constants.
 fn with_constants(mut model: Model, lab: &Lab) -> Result<Model, Trouble> {
-    let nanos = |name: &str| -> Result<u64, Trouble> { Ok((lab.constant(name)? * 1e3) as u64) };
+    let nanos = |name: &str| -> Result<u64, Trouble> { Ok(whole(lab.constant(name)? * 1e3)) };
     let streaming = lab.constant("streaming")?;
     let stall = lab.constant("stall")?;
     for class in &mut model.access.classes {
-        class.cost_ps[Op::Line as usize] = (1e6 / streaming) as u64;
-        class.cost_ps[Op::Load as usize] = (stall * 1e3) as u64;
+        class.cost_ps[Op::Line as usize] = whole(1e6 / streaming);
+        class.cost_ps[Op::Load as usize] = whole(stall * 1e3);
     }
     let bus = lab.constant("bus")?;
     for channel in &mut model.channels {
-        channel.per_ms = (bus * 1e3) as u64;
+        channel.per_ms = whole(bus * 1e3);
     }
-    model.cache.lines = lab.constant("cache")? as u64;
-    model.quantum_ns = (lab.constant("quantum")? * 1e6) as u64;
+    model.cache.lines = whole(lab.constant("cache")?);
+    model.quantum_ns = whole(lab.constant("quantum")? * 1e6);
     let (switch_ns, migration_ns, stop_ns) = (nanos("switch")?, nanos("migration")?, nanos("stop")?);
     model.costs = Costs { switch_ns, migration_ns, stop_ns, ..model.costs };
     Ok(model)

@@ -6,6 +6,7 @@
 //! quantum, wherever its thread is (§4: "deallocates all executing threads"), and under the manager
 //! its other threads take up the work that the preempted one has left (§2).
 
+use super::platform::whole;
 use crate::{Lab, Trouble};
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Op;
@@ -70,11 +71,11 @@ impl Suite {
         Ok(Self {
             rates,
             partners: lab.constant("partner misses")?,
-            working_set: lab.constant("working set")? as u64,
-            cache: lab.constant("cache")? as u64,
+            working_set: whole(lab.constant("working set")?),
+            cache: whole(lab.constant("cache")?),
             meeting: lab.constant("meeting")? * 1e6,
             imbalance: lab.constant("imbalance")?,
-            wait: Wait::SpinThenBlock((lab.constant("spin")? * 1e6) as u64),
+            wait: Wait::SpinThenBlock(whole(lab.constant("spin")? * 1e6)),
             work: lab.constant("work")? * 1e9,
             micro: (lab.constant("streaming")?, lab.constant("quiet")?),
             burst: lab.constant("burst")?,
@@ -110,7 +111,7 @@ impl Suite {
             _ => {
                 let at = APPLICATIONS.iter().position(|known| *known == name);
                 let at = at.ok_or_else(|| Trouble::new(name, "there is no such program"))?;
-                let meetings = (self.work / self.meeting).round().max(1.0) as u32;
+                let meetings = whole((self.work / self.meeting).round().max(1.0)) as u32;
                 let work = self.work / f64::from(meetings);
                 self.team(name, threads, vec![self.region(threads, meetings, work, self.rates[at])])
             }
