@@ -240,7 +240,7 @@ mod tests {
         let mut left = chosen.split_off(((processors / 2).max(1) as usize).min(queue.len()));
         let mut available = saturation - chosen.iter().map(|&id| rate(id)).sum::<i64>();
         while chosen.len() < processors as usize && !left.is_empty() {
-            let unallocated = i64::from(processors) - i64::try_from(chosen.len()).unwrap();
+            let unallocated = i64::from(processors - chosen.len() as u32);
             let distance = |id: Id| (available - rate(id) * unallocated).abs();
             let best = (0..left.len()).min_by_key(|&at| (distance(left[at]), at)).unwrap();
             if available < 0 {
