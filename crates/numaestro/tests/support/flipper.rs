@@ -6,7 +6,7 @@
 
 use super::Dice;
 use super::manager::{Control, Manager};
-use numaestro_abi::control::{Options, Reply, Request, Status};
+use numaestro_abi::control::{AppName, Options, Reply, Request, Status};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,6 +48,11 @@ pub struct Pattern {
     pub crowded: bool,
 }
 
+/// After so many steps without a change of the program's processors all neighbours leave. With three
+/// applications on two processors the neighbours may share one of them as long as the first one
+/// stays, and the program notices nothing.
+const STEPS_UNNOTICED: u32 = 6;
+
 /// Changes the allocation until it is ended.
 pub struct Flipper {
     stop: Arc<AtomicBool>,
@@ -61,7 +66,7 @@ impl Flipper {
         let (stop, changes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let control = manager.control();
         let pids = sleepers.pids().into_iter().take(pattern.neighbours).collect();
-        let mut work = Work { control, pids, pid, pattern, dice, last: None, changes: changes.clone() };
+        let mut work = Work { control, pids, pid, pattern, dice, last: None, unnoticed: 0, changes: changes.clone() };
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || work.flip(&stopped));
         Self { stop, changes, thread: Some(thread) }
@@ -96,13 +101,21 @@ struct Work {
     dice: Dice,
     /// What the program had when it was looked at last, and by which decision.
     last: Option<(u32, String, bool, u32)>,
+    /// Steps since that has changed.
+    unnoticed: u32,
     changes: Arc<AtomicU64>,
 }
 
 impl Work {
     fn flip(&mut self, stopped: &AtomicBool) {
         while !stopped.load(Ordering::Relaxed) {
-            let status = self.look();
+            let mut status = self.look();
+            self.unnoticed += 1;
+            if self.unnoticed > STEPS_UNNOTICED {
+                self.unnoticed = 0;
+                self.release_all(&status);
+                status = self.look();
+            }
             let fixed = usize::from(self.pattern.crowded);
             let number = match self.pids.len().saturating_sub(fixed) {
                 0 => 0,
@@ -120,21 +133,25 @@ impl Work {
             std::thread::sleep(period / 2 + self.dice.time(period));
         }
         let status = self.look();
-        let left: Vec<u64> = self.pids.iter().filter_map(|pid| app_of(&status, *pid)).collect();
-        for app in left {
+        self.release_all(&status);
+    }
+
+    fn release_all(&mut self, status: &Status) {
+        let there: Vec<u64> = self.pids.iter().filter_map(|pid| app_of(status, *pid)).collect();
+        for app in there {
             self.release(app);
         }
     }
 
     fn adopt(&mut self, pid: u32) {
         let options = Options { name: "neighbour".to_owned(), wait: Some(false), ..Options::default() };
-        let reply = self.control.ask(&Request::Adopt { pid, options });
+        let reply = self.control.ask(&Request::Adopt { pid, options, force: false });
         assert!(matches!(reply, Reply::Done | Reply::Run { .. } | Reply::Waiting { .. }), "adopt: {reply:?}");
     }
 
     fn release(&mut self, app: u64) {
-        let reply = self.control.ask(&Request::Release { app });
-        assert!(matches!(reply, Reply::Whole(_)), "release: {reply:?}");
+        let reply = self.control.ask(&Request::Release { app: AppName::Number(app) });
+        assert!(matches!(reply, Reply::Released { .. }), "release: {reply:?}");
     }
 
     /// Looks at what the program has now, and counts it if it is something else than before.
@@ -144,6 +161,7 @@ impl Work {
             let now = (app.count, app.cpus.clone(), app.shared, app.epoch[0]);
             if self.last.as_ref().is_some_and(|last| *last != now) {
                 self.changes.fetch_add(1, Ordering::Relaxed);
+                self.unnoticed = 0;
             }
             self.last = Some(now);
         }
