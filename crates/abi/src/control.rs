@@ -4,29 +4,24 @@
 //! `Request::Run` with `wait` may be answered by several [`Reply::Waiting`] lines before
 //! [`Reply::Run`].
 
+mod class;
 mod folding;
+mod jobserver;
+mod memory;
+mod naming;
+mod refusal;
+mod sensing;
+mod wishes;
 
+pub use class::Class;
 pub use folding::FoldStatus;
+pub use jobserver::{BuildTool, Jobserver, JobserverStatus};
+pub use memory::{MemoryStatus, NodeStatus, OnNode};
+pub use naming::{AppName, letter};
+pub use refusal::RefusalKind;
+pub use sensing::{BusStatus, RateStatus, RungStatus, SensingStatus};
 use serde::{Deserialize, Serialize};
-
-/// The ways to steer a program (`docs/ARCHITECTURE.md`, Programs).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(rename_all = "lowercase")]
-pub enum Class {
-    /// The manager finds the class out.
-    #[default]
-    Auto,
-    /// OpenMP teams keep the size that the program gives them. Only `status` says it; no user asks
-    /// for it.
-    Whole,
-    /// The size of teams follows the allocation: the user, or the program, says that any size is
-    /// right.
-    Malleable,
-    /// The client sets the number of threads through the library's own function.
-    Setter,
-    /// The program keeps its threads; their affinity follows the allocation.
-    Fold,
-}
+pub use wishes::{AppWishes, Most, NewWishes};
 
 /// The requests of the command to the manager.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,11 +35,22 @@ pub enum Request {
         pid: u32,
         /// As for `run`.
         options: Options,
+        /// Also a process on which others depend: init, a kernel thread, an ancestor of the asking
+        /// process.
+        #[serde(default)]
+        force: bool,
     },
-    /// Let an application go: full affinity, no limits. Answered by [`Reply::Whole`].
+    /// Let an application go: full affinity, no limits. Answered by [`Reply::Released`].
     Release {
-        /// Application number.
-        app: u64,
+        /// The application.
+        app: AppName,
+    },
+    /// Change the wishes for an application that runs, at once. Answered by [`Reply::Set`].
+    Set {
+        /// The application.
+        app: AppName,
+        /// Its new wishes.
+        wishes: NewWishes,
     },
     /// Everything there is to see.
     Status,
@@ -108,6 +114,9 @@ pub struct Options {
     /// The bus-transaction rate of each of its threads, as the user declares it: cache lines per
     /// millisecond of execution.
     pub btr: Option<u32>,
+    /// The jobserver of a build; absent where the program is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jobserver: Option<Jobserver>,
 }
 
 /// The answers of the manager.
@@ -126,6 +135,9 @@ pub enum Reply {
         /// `prefer=static:1`, `interleave=static:0-1`. Absent: the manager asks for none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         memory: Option<String>,
+        /// The manager supplies the tokens of the jobserver that was asked for.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        jobserver: bool,
     },
     /// In the queue.
     Waiting {
@@ -144,6 +156,23 @@ pub enum Reply {
     Reloaded(Reloaded),
     /// See [`Whole`].
     Whole(Whole),
+    /// An application is let go.
+    Released {
+        /// Application number.
+        app: u64,
+        /// Process id.
+        pid: u32,
+        /// Name.
+        name: String,
+        /// The affinities that were given back.
+        #[serde(flatten)]
+        whole: Whole,
+    },
+    /// The application, and after it the applications inside it, with the wishes that hold now.
+    Set {
+        /// In order of arrival.
+        apps: Vec<AppWishes>,
+    },
     /// To a program that waits in the queue: the manager ends in order, and nobody takes the queue
     /// over.
     Ended,
@@ -155,6 +184,9 @@ pub enum Reply {
         reason: String,
         /// One sentence, may be empty.
         hint: String,
+        /// Whether another attempt can help.
+        #[serde(default)]
+        kind: RefusalKind,
     },
 }
 
@@ -219,6 +251,9 @@ pub struct Advice {
 pub struct Policies {
     /// The present one, as `policy set` would take it.
     pub current: String,
+    /// The one with which the next manager begins.
+    #[serde(default)]
+    pub next: String,
     /// All policies and parts.
     pub available: Vec<PolicyInfo>,
 }
@@ -306,6 +341,9 @@ pub struct AppStatus {
     /// The folding of its team; absent until the program reports any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folding: Option<FoldStatus>,
+    /// The jobserver of its build; absent where it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobserver: Option<JobserverStatus>,
     /// The reason why its teams keep their size although somebody allows them to follow; else
     /// empty.
     pub held_by: String,
@@ -317,113 +355,16 @@ pub struct AppStatus {
     pub epoch: [u32; 2],
     /// Weight in thousandths.
     pub weight_milli: u32,
+    /// The fewest processors that its user wants it to have.
+    #[serde(default)]
+    pub min: u32,
+    /// The most processors that its user lets it have; absent: no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u32>,
     /// Seconds since its arrival.
     pub age_s: f64,
     /// The reason for its allocation: one sentence.
     pub why: String,
-}
-
-/// One NUMA node.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeStatus {
-    /// OS index.
-    pub node: u32,
-    /// Its processors, Linux list.
-    pub cpus: String,
-    /// Bytes of memory.
-    pub total: u64,
-    /// Bytes that nobody uses; page cache is not free.
-    pub free: u64,
-}
-
-/// An amount on one NUMA node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OnNode {
-    /// OS index of the node.
-    pub node: u32,
-    /// Bytes, or threads.
-    pub count: u64,
-}
-
-/// The places of one application's memory, as of the latest look: at a [`Request::Memory`], else
-/// when the manager last had a reason to look.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemoryStatus {
-    /// The places of its new pages: `first-touch`, `home`, `interleave`, `its own` (it has set a
-    /// policy that is not ours).
-    pub policy: String,
-    /// OS index of its home node, if it has one.
-    pub home: Option<u32>,
-    /// OS indices of the nodes where its pages should be, Linux list.
-    pub wanted: String,
-    /// Threads by the node of the processor they ran on last.
-    pub threads: Vec<OnNode>,
-    /// Its own (anonymous) pages, bytes.
-    pub bytes: Vec<OnNode>,
-    /// Pages of files, and of memory it shares, bytes.
-    pub shared: Vec<OnNode>,
-    /// Share of its own pages that are where they should be, thousandths.
-    pub at_home_permille: u32,
-    /// Bytes that are elsewhere and could be moved.
-    pub elsewhere: u64,
-    /// Bytes that are elsewhere because there is no room where they should be.
-    pub spilled: u64,
-    /// The mover is moving them.
-    pub moving: bool,
-    /// Bytes moved so far.
-    pub moved: u64,
-    /// Milliseconds since the look.
-    pub age_ms: u64,
-    /// A remark: one clause, may be empty.
-    pub note: String,
-}
-
-/// The present sources of transaction rates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SensingStatus {
-    /// The rungs, from the best to the poorest.
-    pub rungs: Vec<RungStatus>,
-    /// The buses.
-    pub buses: Vec<BusStatus>,
-    /// Rates that were no numbers, negative or absurd, and were dropped.
-    pub dropped: u64,
-}
-
-/// One way to know transaction rates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RungStatus {
-    /// `injected`, `perf`, `resctrl`, `declared`, `estimate`.
-    pub name: String,
-    /// The error that its rates are taken to have, thousandths.
-    pub error_permille: u32,
-    /// The cause of the error, one clause.
-    pub caveat: String,
-    /// The reason why it is not there (any more); empty if it is.
-    pub lacking: String,
-}
-
-/// One bus: processors that share one way to memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BusStatus {
-    /// Its processors, Linux list.
-    pub cpus: String,
-    /// The rate at which it is saturated (SBTR), cache lines per millisecond; 0 is unknown.
-    pub saturation: u32,
-    /// By how much a thread that only streams is slower than alone, thousandths, if that was felt
-    /// lately.
-    pub stretch_milli: Option<u32>,
-}
-
-/// Transaction rates of one application in the latest turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RateStatus {
-    /// By thread, cache lines per millisecond of execution; absent: it has not run, or is not
-    /// known.
-    pub rates: Vec<Option<u32>>,
-    /// The rung that gives the rates; `held`: no rung any more, these are the last good ones.
-    pub rung: String,
-    /// The rung's error, thousandths.
-    pub error_permille: Option<u32>,
 }
 
 /// One processing unit.
