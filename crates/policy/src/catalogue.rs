@@ -10,6 +10,7 @@ use crate::presets::{ALIASES, PRESETS, Preset};
 use crate::rejected::Rejected;
 use crate::text::{self, Word};
 use crate::{admission, pages, placement, share, turns};
+use numaestro_quantity::names::did_you_mean;
 
 /// One line of `policy list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,16 +76,17 @@ pub fn choose(text: &str) -> Result<[Option<&str>; Part::ALL.len()], Rejected> {
 }
 
 fn find_preset(word: &str) -> Result<&'static Preset, Rejected> {
-    let name = ALIASES.iter().find(|(alias, _)| *alias == word).map_or(word, |&(_, name)| name);
-    if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
+    let name = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(word)).map_or(word, |&(_, name)| name);
+    if let Some(preset) = PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name)) {
         return Ok(preset);
     }
-    if let Some((part, _)) = answers().find(|(_, info)| info.name == name) {
+    if let Some((part, _)) = answers().find(|(_, info)| info.name.eq_ignore_ascii_case(name)) {
         return Err(Rejected::new(format!("`{name}` is an answer for one part: write `{}={name}`", part.name())));
     }
     let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
     Err(Rejected::new(format!(
-        "there is no policy `{name}`; there are {}, or parts such as `share=dss placement=worst-fit`",
+        "there is no policy `{name}`{}; there are {}, or parts such as `share=dss placement=worst-fit`",
+        did_you_mean(name, names.iter().copied()),
         names.join(", ")
     )))
 }
@@ -94,11 +96,16 @@ fn find_preset(word: &str) -> Result<&'static Preset, Rejected> {
 pub fn make<P: ?Sized>(part: Part, answers: &[Answer<P>], text: Option<&str>, seed: u64) -> Result<Box<P>, Rejected> {
     let default = answers.first().map_or("", |answer| answer.info.name);
     let (name, parameters) = split_answer(text.unwrap_or(default))?;
-    let Some(answer) = answers.iter().find(|answer| answer.info.name == name) else {
+    let Some(answer) = answers.iter().find(|answer| answer.info.name.eq_ignore_ascii_case(name)) else {
         let names: Vec<_> = answers.iter().map(|answer| answer.info.name).collect();
-        return Err(Rejected::new(format!("there is no {} `{name}`; there are {}", part.name(), names.join(", "))));
+        let meant = did_you_mean(name, names.iter().copied());
+        return Err(Rejected::new(format!(
+            "there is no {} `{name}`{meant}; there are {}",
+            part.name(),
+            names.join(", ")
+        )));
     };
-    let mut parameters = Parameters::read(name, parameters, seed, share)?;
+    let mut parameters = Parameters::read(answer.info.name, parameters, seed, share)?;
     let made = (answer.build)(&mut parameters)?;
     parameters.finish()?;
     Ok(made)

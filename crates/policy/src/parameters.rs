@@ -8,6 +8,7 @@ use crate::part::{Info, Share};
 use crate::random::Tie;
 use crate::rejected::Rejected;
 use numaestro_quantity::DURATION;
+use numaestro_quantity::names::did_you_mean;
 
 /// Shortest time, nanoseconds: less than a tick of the operating system makes no sense.
 const SHORTEST_NS: u64 = 1_000_000;
@@ -70,8 +71,14 @@ impl Parameters {
         let Some(value) = self.value(name) else { return Ok(None) };
         let found = values.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning);
         let words: Vec<_> = values.iter().map(|&(word, _)| word).collect();
-        let wrong =
-            || Rejected::new(format!("{}: `{name}={value}` is unknown; there are {}", self.answer, words.join(", ")));
+        let wrong = || {
+            let meant = did_you_mean(&value, words.iter().copied());
+            Rejected::new(format!(
+                "{}: `{name}={value}` is unknown{meant}; there are {}",
+                self.answer,
+                words.join(", ")
+            ))
+        };
         found.map(Some).ok_or_else(wrong)
     }
 
@@ -135,7 +142,9 @@ impl Parameters {
         Err(Rejected::new(match self.known.as_slice() {
             [] => format!("{} has no parameters, `{name}` was given", self.answer),
             known => {
-                format!("{}: parameter `{name}` is unknown or given twice; there are {}", self.answer, known.join(", "))
+                let meant = did_you_mean(name, known.iter().copied().filter(|known| known != name));
+                let known = known.join(", ");
+                format!("{}: parameter `{name}` is unknown or given twice{meant}; there are {known}", self.answer)
             }
         }))
     }

@@ -238,6 +238,27 @@ mod tests {
     }
 
     #[test]
+    fn names_are_read_in_any_case() {
+        for entry in crate::catalogue().iter().filter(|entry| entry.part == "preset") {
+            let name = entry.info.name;
+            assert_eq!(parse(&name.to_lowercase()).to_string(), name);
+            assert_eq!(parse(&name.to_uppercase()).to_string(), name);
+        }
+        let mixed = parse("Share=DSS Placement=Worst-Fit(level=node)");
+        assert_eq!(mixed.in_full(), parse("share=dss placement=worst-fit(level=node)").in_full());
+    }
+
+    #[test]
+    fn refusals_say_what_was_probably_meant() {
+        assert!(reason("hs-cno").contains("did you mean `HS-Con`?"), "{}", reason("hs-cno"));
+        assert!(reason("share=ds").contains("did you mean `dss`?"), "{}", reason("share=ds"));
+        assert!(reason("placment=affinity").contains("did you mean `placement`?"));
+        assert!(reason("placement=worst-fit(levle=node)").contains("did you mean `level`?"));
+        assert!(reason("placement=worst-fit(level=nod)").contains("did you mean `node`?"));
+        assert!(!reason("nonsense").contains("did you mean"));
+    }
+
+    #[test]
     fn refusals_say_what_there_is() {
         assert!(reason("nonsense").contains("equi, equip, cluster, dss, batch, fifo"));
         assert!(reason("affinity").contains("placement=affinity"));

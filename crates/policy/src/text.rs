@@ -8,6 +8,7 @@
 use crate::parameters::write_answer;
 use crate::part::{Info, Part};
 use crate::rejected::Rejected;
+use numaestro_quantity::names::did_you_mean;
 
 /// One word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +26,10 @@ pub fn words(text: &str) -> impl Iterator<Item = Result<Word<'_>, Rejected>> {
         let Some((name, answer)) = word.split_once('=').filter(|(name, _)| !name.contains('(')) else {
             return Ok(Word::Preset(word));
         };
-        let part = Part::ALL.into_iter().find(|part| part.name() == name);
+        let part = Part::ALL.into_iter().find(|part| part.name().eq_ignore_ascii_case(name));
         let names = || Part::ALL.map(Part::name).join(", ");
-        let unknown = || Rejected::new(format!("there is no part `{name}`; there are {}", names()));
+        let meant = || did_you_mean(name, Part::ALL.map(Part::name));
+        let unknown = || Rejected::new(format!("there is no part `{name}`{}; there are {}", meant(), names()));
         part.map(|part| Word::Answer(part, answer)).ok_or_else(unknown)
     })
 }
