@@ -103,6 +103,7 @@ impl Duties {
             Event::Parallel { app } => self.with(*app, |known| known.enter(*app, Phase::Parallel)),
             Event::Demand { app, idle, .. } => self.with(*app, |known| known.idle(idle)),
             Event::Request { app, .. }
+            | Event::Limits { app, .. }
             | Event::Class { app, .. }
             | Event::Speedup { app, .. }
             | Event::Bandwidth { app, .. }

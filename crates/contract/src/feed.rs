@@ -35,6 +35,7 @@ fn is_measured(event: &Event) -> bool {
         Event::Arrive { .. }
         | Event::Depart { .. }
         | Event::Request { .. }
+        | Event::Limits { .. }
         | Event::Demand { .. }
         | Event::Class { .. }
         | Event::Adopted { .. }

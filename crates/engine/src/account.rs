@@ -30,6 +30,13 @@ pub(crate) struct Limits {
     pub estimate_ns: Option<Nanos>,
 }
 
+impl Limits {
+    /// The wishes of an application whose user sets no limits.
+    pub(crate) fn new(request: u32, wait: Option<bool>, estimate_ns: Option<Nanos>) -> Self {
+        Self { request, min: 1, max: u32::MAX, weight_milli: 1000, wait, estimate_ns }
+    }
+}
+
 /// The wishes of an application, and its state as the shell tells it.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools)] // Each is a fact of its own; all combinations occur.

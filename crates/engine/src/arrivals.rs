@@ -7,13 +7,11 @@ use crate::changes::Changes;
 use crate::event::{Action, Wish};
 use crate::group;
 use crate::life;
-use crate::party::{known_party, most_of};
+use crate::limits::Stated;
+use crate::party::known_party;
 use crate::site::Site;
 use numaestro_policy::{AppId, PuState, Slot};
 use numaestro_topology::{NumaNodeId, PuSet};
-
-/// Largest weight, so that sums of products stay far from overflow.
-const WEIGHT_MILLI_MAX: u32 = 1_000_000;
 
 /// The newest application so far.
 #[derive(Debug, Clone, Default)]
@@ -42,20 +40,14 @@ impl Arrivals {
     ) -> Changes {
         let party = known_party(&site.settings.parties, wish.party);
         self.largest = self.largest.max(Some(id));
-        if let Some(reason) = self.objection(site, id, wish, party) {
+        let stated = Stated { min: wish.min, max: wish.max, weight_milli: wish.weight_milli };
+        if let Some(reason) = self.objection(id).or_else(|| stated.objection(site, party)) {
             actions.push(Action::Refuse { app: Some(id), reason });
             return Changes::NONE;
         }
         self.newest = Some(id);
-        let limits = Limits {
-            request: wish.request,
-            min: wish.min.max(1),
-            max: wish.max.max(1),
-            weight_milli: wish.weight_milli.clamp(1, WEIGHT_MILLI_MAX),
-            wait: wish.wait,
-            estimate_ns: wish.estimate_ns,
-        };
-        let slot = site.ledger.enter(id, wish.class, limits);
+        let limits = Limits::new(wish.request, wish.wait, wish.estimate_ns);
+        let slot = site.ledger.enter(id, wish.class, stated.within(limits));
         site.ledger.set_origin(slot, party, wish.memory);
         group::clamp_wish(site, slot);
         let changes = match &wish.claim {
@@ -69,20 +61,9 @@ impl Arrivals {
         Changes { subject: Some(slot), ..changes }
     }
 
-    fn objection(&self, site: &Site, id: AppId, wish: &Wish, party: u32) -> Option<String> {
-        let usable = site.ledger.usable().len() as u32;
-        let most = most_of(&site.settings.parties, party);
-        if self.newest.is_some_and(|newest| id <= newest) {
-            Some(format!("application {id} has arrived already"))
-        } else if wish.max == 0 || wish.min > wish.max {
-            Some(format!("at least {} and at most {} processors contradict each other", wish.min, wish.max))
-        } else if wish.min > usable {
-            Some(format!("at least {} processors are wanted, but only {usable} can be given", wish.min))
-        } else if wish.min > most {
-            Some(format!("at least {} processors are wanted, but its party may have {most} at most", wish.min))
-        } else {
-            None
-        }
+    fn objection(&self, id: AppId) -> Option<String> {
+        let late = self.newest.is_some_and(|newest| id <= newest);
+        late.then(|| format!("application {id} has arrived already"))
     }
 }
 

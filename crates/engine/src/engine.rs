@@ -12,6 +12,7 @@ use crate::handover::{Handover, share_everything};
 use crate::invariants::Invariants;
 use crate::ledger::Ledger;
 use crate::life;
+use crate::limits;
 use crate::participants::Participants;
 use crate::party::known_party;
 use crate::placement::Placement;
@@ -198,9 +199,7 @@ impl Engine {
 
     /// The free memory of every node, bytes.
     pub(crate) fn set_free_memory(&mut self, bytes: &[u64]) {
-        let nodes = self.site.machine.numa_nodes().len();
-        self.site.free_memory.clear();
-        self.site.free_memory.extend(bytes.iter().take(nodes));
+        self.site.set_free_memory(bytes);
     }
 
     /// Records an event in the stage that it concerns.
@@ -216,6 +215,10 @@ impl Engine {
             },
             Event::Request { app, processors } => {
                 self.with(*app, |site, admission, slot| life::request(site, admission, slot, *processors, actions))
+            }
+            Event::Limits { app, min, max, weight_milli } => {
+                let stated = limits::Stated { min: *min, max: *max, weight_milli: *weight_milli };
+                self.with(*app, |site, admission, slot| limits::change(site, admission, slot, stated, actions))
             }
             Event::Demand { app, processors, idle } => self.with(*app, |site, admission, slot| {
                 let idled = site.ledger.idle(slot, idle, site.now);
@@ -250,18 +253,15 @@ impl Engine {
                 Changes::NONE
             }),
             Event::Saturation { bus, rate } => {
-                if let Some(bus) = self.site.settings.buses.get_mut(*bus as usize) {
-                    bus.saturation = *rate;
-                }
+                self.site.set_saturation(*bus, *rate);
                 Changes::NONE
             }
             Event::Memory { app, bytes } => self.with(*app, |site, _, slot| {
-                let nodes = site.machine.numa_nodes().len();
-                site.ledger.set_memory(slot, bytes.iter().copied().take(nodes));
+                site.set_memory(slot, bytes);
                 Changes::NONE
             }),
             Event::FreeMemory { bytes } => {
-                self.set_free_memory(bytes);
+                self.site.set_free_memory(bytes);
                 Changes::NONE
             }
             Event::Parties { parties } => self.set_parties(parties),

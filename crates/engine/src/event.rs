@@ -95,6 +95,18 @@ pub enum Event {
         /// Processors that it wants.
         processors: u32,
     },
+    /// The user of an application gives it other limits while it runs. Its own requests count
+    /// within them.
+    Limits {
+        /// The application.
+        app: AppId,
+        /// Fewest processors it may have.
+        min: u32,
+        /// Most processors it may have.
+        max: u32,
+        /// Weight, thousandths.
+        weight_milli: u32,
+    },
     /// An application could use this many processors now, and has nothing to run on `idle`. Each
     /// event replaces the one before, so a lost one does no harm. An application that has idle
     /// processors of its own is given no others: the engine counts only the processors it uses.

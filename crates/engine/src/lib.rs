@@ -42,6 +42,7 @@ mod invariants;
 pub mod journal;
 mod ledger;
 mod life;
+mod limits;
 mod participants;
 mod parties;
 mod party;

@@ -121,7 +121,7 @@ pub(crate) fn set_stoppable(site: &mut Site, slot: Slot, stoppable: bool) -> Cha
 }
 
 /// The wishes of an application have changed; it may be in the queue.
-fn clamp_wish(site: &mut Site, admission: &mut Admission, slot: Slot) {
+pub(crate) fn clamp_wish(site: &mut Site, admission: &mut Admission, slot: Slot) {
     group::clamp_wish(site, slot);
     admission.note_wish(&site.ledger, slot);
 }

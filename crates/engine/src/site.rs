@@ -8,7 +8,7 @@ use crate::participants::Participants;
 use crate::regime::Regime;
 use crate::settings::Settings;
 use crate::threads::Threads;
-use numaestro_policy::View;
+use numaestro_policy::{Slot, View};
 use numaestro_topology::Machine;
 
 /// The data that decisions are about.
@@ -40,6 +40,26 @@ impl Site {
             threads: self.threads.listed(),
             buses: &self.settings.buses,
             free_memory: &self.free_memory,
+        }
+    }
+
+    /// The free memory of every node, bytes. Nodes that the machine does not have do not count.
+    pub(crate) fn set_free_memory(&mut self, bytes: &[u64]) {
+        let nodes = self.machine.numa_nodes().len();
+        self.free_memory.clear();
+        self.free_memory.extend(bytes.iter().take(nodes));
+    }
+
+    /// The memory of an application, bytes by node.
+    pub(crate) fn set_memory(&mut self, slot: Slot, bytes: &[u64]) {
+        let nodes = self.machine.numa_nodes().len();
+        self.ledger.set_memory(slot, bytes.iter().copied().take(nodes));
+    }
+
+    /// The most that a bus carries, transactions per millisecond.
+    pub(crate) fn set_saturation(&mut self, bus: u32, rate: u32) {
+        if let Some(bus) = self.settings.buses.get_mut(bus as usize) {
+            bus.saturation = rate;
         }
     }
 }

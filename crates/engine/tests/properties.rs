@@ -11,12 +11,14 @@ mod kept;
 mod program;
 #[path = "properties/rest.rs"]
 mod rest;
+#[path = "properties/wishes.rs"]
+mod wishes;
 
 use drawn::{MACHINES, Op, drawn_ops, op, some_policy};
 use kept::{Story, repeat};
-use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, Wish, journal};
+use numaestro_engine::{Action, AppId, Class, Engine, Event, Settings, journal};
 use numaestro_policy::{Needs, catalogue};
-use numaestro_topology::{NumaNodeId, PuId, PuSet, synthetic};
+use numaestro_topology::{PuId, PuSet, synthetic};
 use program::Program;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -243,6 +245,7 @@ impl World {
             47 => Event::Parties { parties: drawn::parties(u64::from(op.a), self.pus) },
             48 | 49 => Event::Memory { app, bytes: self.bytes(op) },
             50 => Event::FreeMemory { bytes: self.bytes(op) },
+            51 | 52 => self.limits(app, op),
             _ => Event::Timer,
         };
         self.tell(self.now + op.after_ns, &event);
@@ -291,27 +294,6 @@ impl World {
 
     fn latest(&self, app: AppId) -> u32 {
         self.programs.get(&app).and_then(|program| program.targets.last()).map_or(0, |(epoch, ..)| *epoch)
-    }
-
-    fn wish(&self, op: &Op) -> Wish {
-        let min = if op.a.is_multiple_of(5) { 1 + op.b % self.pus } else { 1 };
-        let max = if op.a.is_multiple_of(7) { min + op.b % 3 } else { u32::MAX };
-        let claim =
-            op.a.is_multiple_of(11)
-                .then(|| (0..self.pus).map(PuId).filter(|pu| op.b >> (pu.0 % 32) & 1 == 1).collect());
-        Wish {
-            request: if op.who.is_multiple_of(9) { 0 } else { 1 + op.who % (2 * self.pus) },
-            min,
-            max,
-            weight_milli: [1000, 1000, 500, 4000][op.a as usize % 4],
-            class: [Class::Malleable, Class::Malleable, Class::Setter, Class::Fold][op.b as usize % 4],
-            wait: [None, None, None, Some(true), Some(false)][op.b as usize % 5],
-            estimate_ns: [None, Some(u64::from(op.b % 5_000_000))][op.a as usize % 2],
-            claim,
-            home: op.a.is_multiple_of(22).then_some(NumaNodeId(op.b % 5)),
-            party: op.b / 8 % 5,
-            memory: if op.a.is_multiple_of(3) { u64::from(op.b % 8) << 30 } else { 0 },
-        }
     }
 }
 
