@@ -15,6 +15,7 @@
 //! * [`memory`]: the shared page. [`socket`], [`rundir`], [`detach`]: how manager and programs find
 //!   each other.
 //! * [`switching`]: means of programs that switch between their threads by themselves.
+//! * [`jobserver`]: the pipe whose tokens are the jobs that a build may start.
 //! * [`accounts`]: names and groups of users.
 //! * [`listen`], [`notify`]: being started and watched by a service manager.
 #![allow(unsafe_code)]
@@ -29,6 +30,7 @@ pub mod detach;
 mod error;
 pub mod exec;
 pub mod exec_watch;
+pub mod jobserver;
 pub mod limits;
 pub mod listen;
 pub mod memory;
