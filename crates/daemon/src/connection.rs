@@ -173,7 +173,7 @@ impl Connections {
     pub(crate) fn turn_away(fd: BorrowedFd<'_>, sort: Sort, refusal: &Refusal) {
         let answer = match sort {
             Sort::Packets => wire::welcome(numaestro_abi::attach::code::EXHAUSTED, 0, &refusal.reason),
-            Sort::Stream => line_of(&Reply::Refused { reason: refusal.reason.clone(), hint: refusal.hint.clone() }),
+            Sort::Stream => line_of(&refusal.reply()),
         };
         let _ = socket::send_some(fd, &answer);
     }

@@ -293,7 +293,7 @@ fn message_of(cause: &(dyn Any + Send)) -> String {
 }
 
 /// The policies and parts there are.
-pub(crate) fn available() -> Vec<PolicyInfo> {
+pub fn available() -> Vec<PolicyInfo> {
     let info = |entry: numaestro_policy::Entry| PolicyInfo {
         part: entry.part.to_owned(),
         name: entry.info.name.to_owned(),

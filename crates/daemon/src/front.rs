@@ -9,6 +9,7 @@ mod attach;
 mod control;
 mod picture;
 mod reload;
+mod steering;
 mod takeover;
 mod users;
 
@@ -28,7 +29,7 @@ use crate::config::Config;
 use crate::connection::{BUDGET, Connections};
 use crate::metrics::Endpoint;
 use crate::released::Released;
-use crate::rights::Rights;
+use crate::rights::{Refusal, Rights};
 use crate::rules::Rules;
 use crate::service::{Service, Sockets};
 use crate::shell::Shell;
@@ -93,6 +94,7 @@ impl Front {
             askers_of_end: Vec::new(),
         };
         front.configure_users(shell);
+        front.choose_policy(shell);
         front.take_over(shell);
         // The places in the queue that were taken over are not lost if this manager is killed, too.
         if !shell.programs().is_empty() {
@@ -126,6 +128,7 @@ impl Front {
             Due::Accept => self.connections.resume(shell.wakeups()),
             Due::Execs | Due::Candidates | Due::Scan => self.look_for_programs(due, shell),
             Due::Demand(_)
+            | Due::Jobs(_)
             | Due::Phases
             | Due::Foreign
             | Due::Lease
@@ -200,7 +203,7 @@ impl Front {
     }
 
     fn refuse(&mut self, number: u64, reason: &str, hint: &str, shell: &mut Shell) {
-        self.reply(number, &Reply::Refused { reason: reason.to_owned(), hint: hint.to_owned() }, shell);
+        self.reply(number, &Refusal::new(reason, hint).reply(), shell);
     }
 
     /// Sends the shell's outcome to the connections that wait for it, and to all that watch.
@@ -282,7 +285,7 @@ impl Front {
     }
 
     /// The orderly end: nothing is left that could be mistaken for a manager.
-    pub(crate) fn finish(&mut self, shell: &mut Shell) {
+    pub(crate) fn finish(mut self, shell: &mut Shell) {
         self.service.ends();
         // Commands that wait in the queue start their programs without a manager.
         for number in shell.end_queue() {
@@ -293,7 +296,10 @@ impl Front {
         for asker in std::mem::take(&mut self.askers_of_end) {
             self.reply(asker, &Reply::Whole(whole.clone()), shell);
         }
-        self.connections.close();
+        let Self { directory, mut connections, .. } = self;
+        // A command that sees the end of its connection may start the next manager at once.
+        drop(directory);
+        connections.close();
         info!("ended");
     }
 

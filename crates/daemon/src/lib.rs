@@ -5,7 +5,9 @@
 //! `obligations.rs` states the duties of a shell towards the engine. `numaestro-host` speaks to
 //! Linux.
 
+mod adoptable;
 mod bandwidth;
+mod choice;
 mod config;
 mod connection;
 mod cpusets;
@@ -16,10 +18,12 @@ mod foreign;
 mod front;
 mod glob;
 mod guard;
+mod jobserver;
 mod label;
 mod machine;
 mod manager;
 mod metrics;
+mod naming;
 mod obligations;
 mod pages;
 mod phases;
@@ -39,7 +43,10 @@ mod users;
 mod wakeups;
 mod whole;
 mod wire;
+mod wishes;
 
+pub use choice::next_policy;
 pub use config::{Config, ConfigError, Loaded, Source};
+pub use engine::available as available_policies;
 pub use guard::restore_left;
 pub use start::{Connection, End, ensure_running, main_loop};

@@ -43,7 +43,7 @@ impl Manager {
     }
 
     /// Works until there is a reason to end.
-    pub(crate) fn run(&mut self) -> Result<()> {
+    pub(crate) fn run(mut self) -> Result<()> {
         let mut ready = Vec::new();
         while !self.front.is_ending() {
             let deadline = self.shell.deadline();

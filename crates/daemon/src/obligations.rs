@@ -11,23 +11,29 @@ pub(crate) fn request_from_activity(active: u32, wish: u32, contended: bool) -> 
 }
 
 /// The number of processors that an application could use, and the number that the engine was asked
-/// for.
+/// for. The user's limit goes before the program's wishes: the engine is never asked for more, and
+/// the wishes are kept for a time when the limit is higher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wants {
-    /// Processors that it could use on a machine of any size.
+    /// Processors that the program could use on a machine of any size, without its user's limit.
     could: u32,
-    /// Processors that it could use of this machine.
+    /// The most that its user lets it have.
+    most: u32,
+    /// Processors that it could use of this machine, and may have.
     wish: u32,
+    /// Processors that the program itself last asked for; 0: it left the number to us.
+    own: u32,
     /// Processors last asked of the engine.
     request: u32,
 }
 
 impl Wants {
-    /// The wants of an application that could use this many, on a machine of `processors`.
-    pub(crate) fn new(could: u32, processors: u32) -> Self {
-        Self { could, wish: could.clamp(1, processors), request: 0 }
+    /// The wants of an application that may have this many, on a machine of `processors`.
+    pub(crate) fn new(most: u32, processors: u32) -> Self {
+        Self { could: u32::MAX, most, wish: most.clamp(1, processors), own: 0, request: 0 }
     }
 
+    /// Processors that the program could use, for a next manager.
     pub(crate) fn could(&self) -> u32 {
         self.could
     }
@@ -42,14 +48,31 @@ impl Wants {
 
     /// Another number of processors is all that it could use.
     pub(crate) fn limit(&mut self, could: u32, processors: u32) {
-        (self.could, self.wish) = (could, could.clamp(1, processors));
+        self.could = could;
+        self.fit(processors);
+    }
+
+    /// Its user lets it have another number at most.
+    pub(crate) fn allow(&mut self, most: u32, processors: u32) {
+        self.most = most;
+        self.fit(processors);
     }
 
     /// There are more processors than before, or fewer: the former wish, if it is another one now.
     pub(crate) fn fit(&mut self, processors: u32) -> Option<u32> {
-        let wish = self.could.clamp(1, processors);
+        let wish = self.could.min(self.most).clamp(1, processors);
         let before = std::mem::replace(&mut self.wish, wish);
         (before != wish).then_some(before)
+    }
+
+    /// The program asks for so many by itself; 0: any number.
+    pub(crate) fn says(&mut self, own: u32) {
+        self.own = own;
+    }
+
+    /// Processors to ask for, by the program's own word.
+    pub(crate) fn wanted(&self) -> u32 {
+        if self.own == 0 { self.wish } else { self.own.min(self.most) }
     }
 
     /// The engine is asked for this many from now on; gives the former number.
@@ -176,6 +199,22 @@ mod tests {
         assert_eq!(wants.fit(8), None);
         wants.limit(2, 8);
         assert_eq!((wants.could(), wants.wish(), wants.ask(2), wants.request()), (2, 2, 0, 2));
+    }
+
+    #[test]
+    fn the_users_limit_goes_before_all_wishes_and_forgets_none() {
+        let mut wants = Wants::new(u32::MAX, 8);
+        wants.limit(6, 8);
+        wants.allow(2, 8);
+        assert_eq!((wants.wish(), wants.wanted(), wants.could()), (2, 2, 6));
+        wants.says(4);
+        assert_eq!(wants.wanted(), 2, "a later wish of the program's own");
+        wants.limit(8, 8);
+        assert_eq!(wants.wish(), 2, "a larger team");
+        wants.allow(u32::MAX, 8);
+        assert_eq!((wants.wish(), wants.wanted()), (8, 4), "what it had asked for counts again");
+        wants.says(0);
+        assert_eq!(wants.wanted(), 8);
     }
 
     fn target(epoch: u32) -> Target {

@@ -37,7 +37,7 @@ impl Allowed {
         {
             allowed.most = Some(quota.processors());
             let time = quota.quota_us as f64 / quota.period_us.max(1) as f64;
-            reasons.push(format!("its cgroup may use {time:.1} processor(s) of time ({})", quota.file.display()));
+            reasons.push(format!("its cgroup may use {time:.1} processors of time ({})", quota.file.display()));
         }
         if !confined_by_us {
             let (cpus, files) = hierarchies.cpuset_of(pid)?;

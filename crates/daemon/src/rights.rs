@@ -7,7 +7,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use numaestro_abi::control::{Options, Request, Status};
+use numaestro_abi::control::{Options, RefusalKind, Reply, Request, Status};
 use numaestro_host::socket::{self, Peer};
 use numaestro_host::{PidFd, procfs};
 
@@ -40,11 +40,22 @@ pub(crate) struct Who {
 pub(crate) struct Refusal {
     pub(crate) reason: String,
     pub(crate) hint: String,
+    pub(crate) kind: RefusalKind,
 }
 
 impl Refusal {
     pub(crate) fn new(reason: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { reason: reason.into(), hint: hint.into() }
+        Self { reason: reason.into(), hint: hint.into(), kind: RefusalKind::Later }
+    }
+
+    /// The answer to a command.
+    pub(crate) fn reply(&self) -> Reply {
+        Reply::Refused { reason: self.reason.clone(), hint: self.hint.clone(), kind: self.kind }
+    }
+
+    /// The same, of another kind than usual.
+    pub(crate) fn of_kind(self, kind: RefusalKind) -> Self {
+        Self { kind, ..self }
     }
 }
 
@@ -77,6 +88,7 @@ fn for_admins(request: &Request) -> Option<&'static str> {
         Request::Run(_)
         | Request::Adopt { .. }
         | Request::Release { .. }
+        | Request::Set { .. }
         | Request::Status
         | Request::Memory
         | Request::Watch
@@ -111,7 +123,8 @@ impl Rights {
                 Err(Refusal::new("this manager belongs to another user", "start one of your own with `numaestro run`"))
             }
             (Role::User, Some(what)) => {
-                Err(Refusal::new(format!("{what} needs an administrator"), self.administrators()))
+                let refusal = Refusal::new(format!("{what} needs an administrator"), self.administrators());
+                Err(refusal.of_kind(RefusalKind::Permission))
             }
             _ => Ok(()),
         }
@@ -128,15 +141,16 @@ impl Rights {
     /// Says whether a peer may adopt a running process. The caller holds the process, so that its
     /// number cannot come to mean another one.
     pub(crate) fn may_adopt(&self, who: Who, process: Option<&PidFd>, pid: u32) -> Result<(), Refusal> {
-        let not_yours = || Err(Refusal::new(format!("process {pid} is not one of your programs"), ""));
+        let not_yours = || {
+            let refusal = Refusal::new(format!("process {pid} is not one of your programs"), "");
+            Err(refusal.of_kind(RefusalKind::Permission))
+        };
         if pid == std::process::id() {
             return not_yours();
         }
         let Some(process) = process else {
             return match who.role {
-                Role::Admin => {
-                    Err(Refusal::new(format!("there is no process {pid}"), "`ps` shows the processes that there are"))
-                }
+                Role::Admin => Err(no_process(format!("there is no process {pid}"))),
                 Role::User | Role::Stranger => not_yours(),
             };
         };
@@ -202,15 +216,21 @@ impl Rights {
     }
 }
 
-/// Says whether a peer may steer an application of this owner. The answer is the same for an
-/// application that does not exist, so that it does not reveal others' applications.
-pub(crate) fn may_steer(who: Who, app: u64, owner: Option<u32>) -> Result<(), Refusal> {
-    let hint = "`numaestro status` shows those that there are";
-    match (who.role, owner) {
-        (Role::Admin, None) => Err(Refusal::new(format!("there is no application {app}"), hint)),
-        (Role::Admin, Some(_)) => Ok(()),
-        (_, Some(uid)) if uid == who.peer.uid => Ok(()),
-        _ => Err(Refusal::new(format!("you have no application {app}"), hint)),
+/// The process that a request names is not there.
+pub(crate) fn no_process(what: String) -> Refusal {
+    Refusal::new(what, "`ps` shows the processes that there are").of_kind(RefusalKind::Absent)
+}
+
+impl Who {
+    /// Says whether this peer sees and steers the applications of a user. A peer who does not is
+    /// told nothing that reveals them.
+    pub(crate) fn steers(self, owner: u32) -> bool {
+        self.role == Role::Admin || owner == self.peer.uid
+    }
+
+    /// The words that begin a sentence on the applications that this peer sees.
+    pub(crate) fn there_is(self) -> &'static str {
+        if self.role == Role::Admin { "there is" } else { "you have" }
     }
 }
 
@@ -220,7 +240,7 @@ pub(crate) fn as_seen(who: Who, owner: &dyn Fn(u64) -> Option<u32>, mut status: 
     if who.role == Role::Admin {
         return status;
     }
-    let own = |app: u64| owner(app) == Some(who.peer.uid);
+    let own = |app: u64| owner(app).is_some_and(|owner| who.steers(owner));
     status.apps.retain(|entry| own(entry.app));
     for pu in &mut status.pus {
         if pu.owner.is_some_and(|owner| !own(owner)) {

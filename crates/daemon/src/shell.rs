@@ -14,6 +14,7 @@ mod picture;
 mod renewal;
 mod sensors;
 mod takeover;
+mod wishes;
 
 use std::path::PathBuf;
 use std::rc::Rc;

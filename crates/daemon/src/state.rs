@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use crate::config::Config;
+use crate::jobserver::SavedJobserver;
 use crate::service;
 use crate::whole::Owed;
 
@@ -66,6 +67,9 @@ pub(crate) struct SavedApp {
     /// Processes that have left its tree, with their start times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) strays: Vec<(u32, u64)>,
+    /// The jobserver of its build.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) jobserver: Option<SavedJobserver>,
 }
 
 /// The affinities that the former manager of a directory owes to processes, and did not give back

@@ -98,6 +98,12 @@ impl Trees {
         self.by_app.values().any(|tree| tree.members.contains_key(&pid))
     }
 
+    /// The application whose tree has this process, or had it before its parent ended.
+    pub(crate) fn app_of_member(&self, pid: u32) -> Option<u64> {
+        let is_it = |tree: &Tree| tree.members.get(&pid).is_some_and(|start_time| start_of(pid) == Some(*start_time));
+        self.by_app.iter().find(|(_, tree)| is_it(tree)).map(|(app, _)| *app)
+    }
+
     /// These processes are in the tree now. Processes that have left it and still live stay ours.
     pub(crate) fn note_members(&mut self, app: u64, pids: &[u32]) {
         let Some(tree) = self.by_app.get_mut(&app) else { return };

@@ -22,6 +22,8 @@ pub(crate) mod token {
     pub(crate) const PROCESSORS: u64 = 8;
     pub(crate) const FILES: u64 = 9;
     pub(crate) const PAGES: u64 = 10;
+    /// The jobserver of a build; plus the number of the application.
+    pub(crate) const JOBSERVER: u64 = 1 << 60;
     /// The metrics page; plus the number of the scraper.
     pub(crate) const METRICS: u64 = 1 << 61;
     /// Plus the number of the connection.
@@ -35,6 +37,8 @@ pub(crate) mod token {
 pub(crate) enum Due {
     /// A look how many processors a program without a page can use.
     Demand(u64),
+    /// A look for lost tokens of a build's jobserver.
+    Jobs(u64),
     /// A look whether applications are in sequential phases.
     Phases,
     /// A look whether load that is not managed is there.

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use numaestro_quantity::names::nearest;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -238,34 +239,10 @@ fn with_near_miss(message: &str) -> String {
     let message = message.trim();
     let mut quoted = message.split('`').skip(1).step_by(2);
     let (true, Some(found)) = (message.starts_with("unknown "), quoted.next()) else { return message.to_owned() };
-    let nearest = quoted.map(|known| (distance(found, known), known)).min();
-    match nearest {
-        Some((steps, known)) if steps <= 2.min(found.len() / 2) => {
-            let what = message.split(',').next().unwrap_or(message);
-            format!("{what}; did you mean `{known}`?")
-        }
-        _ => message.to_owned(),
+    match nearest(found, quoted) {
+        Some(known) => format!("{}; did you mean `{known}`?", message.split(',').next().unwrap_or(message)),
+        None => message.to_owned(),
     }
-}
-
-/// Letters to change, add, leave out or swap with their neighbour, to get from one word to the
-/// other.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut rows = vec![vec![0; to.len() + 1]; from.len() + 1];
-    for i in 0..=from.len() {
-        for j in 0..=to.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let change = rows[i - 1][j - 1] + usize::from(from[i - 1] != to[j - 1]);
-                let swapped = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
-                let swap = if swapped { rows[i - 2][j - 2] + 1 } else { usize::MAX };
-                change.min(swap).min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1)
-            };
-        }
-    }
-    rows[from.len()][to.len()]
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::machine::node_list;
 use crate::rights::{Refusal, Who};
 use crate::shell::Shell;
 use crate::wire;
+use crate::wishes::Limits;
 
 impl Front {
     /// Advice for people, with the numbers that Linux gives processors and nodes.
@@ -61,10 +62,11 @@ impl Front {
         let most = shell.site().processors();
         let allowed = shell.allowed_for(who.peer.pid);
         let wanted = options.max.unwrap_or(most).clamp(1, most);
+        let Limits { min, max, weight_milli } = Limits::of(options);
         let wish = Wish {
-            min: options.min.unwrap_or(1).max(1),
-            max: options.max.unwrap_or(u32::MAX).max(1),
-            weight_milli: options.weight_milli.unwrap_or(1000).max(1),
+            min,
+            max,
+            weight_milli,
             class: Class::Fold,
             wait: options.wait,
             estimate_ns: options.estimate_ns,

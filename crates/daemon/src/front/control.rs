@@ -1,19 +1,13 @@
 //! Answers the requests of people: the JSON lines of the control socket.
 
-use std::time::Duration;
-
 use numaestro_abi::control::{Options, Policies, Reply, Request, Run};
-use numaestro_host::{PidFd, procfs, rundir};
-use tracing::info;
+use numaestro_host::rundir;
+use tracing::{info, warn};
 
 use super::Front;
-use crate::engine;
-use crate::rights::{Refusal, Who, may_steer};
+use crate::rights::{Refusal, Who};
 use crate::shell::Shell;
-
-/// Others wait for as long as a program that is let go does not let itself be given back. Usually
-/// that takes milliseconds.
-const PATIENCE_AT_RELEASE: Duration = Duration::from_millis(300);
+use crate::{choice, engine};
 
 impl Front {
     /// One line has come.
@@ -44,8 +38,9 @@ impl Front {
     fn request(&mut self, number: u64, who: Who, request: Request, shell: &mut Shell) {
         let outcome = match request {
             Request::Run(run) => self.run(number, who, run, shell),
-            Request::Adopt { pid, options } => self.adopt(who, pid, options, shell).map(Some),
-            Request::Release { app } => self.release(who, app, shell).map(Some),
+            Request::Adopt { pid, options, force } => self.adopt(who, pid, options, force, shell).map(Some),
+            Request::Release { app } => self.release(who, &app, shell).map(Some),
+            Request::Set { app, wishes } => self.set(who, &app, &wishes, shell).map(Some),
             Request::Status => Ok(Some(Reply::Status(Self::status_for(who, self.status(shell), shell)))),
             Request::Watch => {
                 self.connections.watch(number);
@@ -57,10 +52,11 @@ impl Front {
                 Err(Refusal::new(reason, "`numaestro doctor` says more"))
             }
             Request::PolicyList => {
+                let next = choice::next_policy(self.directory.runtime().path(), &self.config);
                 let (current, available) = (shell.policy_text(), engine::available());
-                Ok(Some(Reply::Policies(Policies { current, available })))
+                Ok(Some(Reply::Policies(Policies { current, next, available })))
             }
-            Request::PolicySet { policy } => set_policy(policy, shell).map(Some),
+            Request::PolicySet { policy } => self.set_policy(policy, shell).map(Some),
             Request::Reload => self.reload(shell).map(|reloaded| Some(Reply::Reloaded(reloaded))),
             Request::Advise { options } => self.advise(who, &options, shell).map(|advice| Some(Reply::Advice(advice))),
             Request::Stop => {
@@ -79,7 +75,7 @@ impl Front {
     }
 
     fn say_no(&mut self, number: u64, refusal: &Refusal, shell: &mut Shell) {
-        self.refuse(number, &refusal.reason, &refusal.hint, shell);
+        self.reply(number, &refusal.reply(), shell);
     }
 
     /// Says whether a user may have one more program, with these wishes.
@@ -126,57 +122,21 @@ impl Front {
         Ok(None)
     }
 
-    /// Takes over a running process and its descendants.
-    fn adopt(&mut self, who: Who, pid: u32, options: Options, shell: &mut Shell) -> Result<Reply, Refusal> {
-        let process = PidFd::open(pid).ok();
-        self.rights.may_adopt(who, process.as_ref(), pid)?;
-        let usage = self.usage(who, shell);
-        self.rights.may_start(who, usage)?;
-        let (Some(process), Ok(stat)) = (process, procfs::stat(pid)) else {
-            let hint = "`ps` shows the processes that there are";
-            return Err(Refusal::new(format!("process {pid} has ended"), hint));
-        };
-        let owner = self.user(self.users.owner_of(pid), shell);
-        self.rights.may_wish(&owner, &options)?;
-        if let Some(app) = shell.programs().of_pid(pid) {
-            return Err(Refusal::new(format!("process {pid} is application {app} already"), ""));
-        }
-        self.released.remove(pid);
-        let name = if options.name.is_empty() { stat.name } else { options.name.clone() };
-        let newcomer = self.newcomer(process, &name, Options { wait: Some(false), ..options }, shell);
-        let app = shell.insert(newcomer);
-        shell.arrive(app, None);
-        if let Some(reason) = shell.denied(app) {
-            shell.depart(app);
-            return Err(Refusal::new(reason, ""));
-        }
-        if !shell.programs().contains(app) {
-            let reason = format!("process {pid} cannot be managed under these wishes: {}", shell.refusal());
-            return Err(Refusal::new(reason, ""));
-        }
-        // A manager that is killed now is followed by one that knows the program.
-        self.save_soon_enough(shell);
+    fn set_policy(&mut self, policy: String, shell: &mut Shell) -> Result<Reply, Refusal> {
+        let usual = || "`numaestro policy list` shows those that there are".to_owned();
+        shell.set_policy(policy).map_err(|(reason, hint)| Refusal::new(reason, hint.unwrap_or_else(usual)))?;
+        let policy = shell.policy_text();
+        info!(policy, "policy switched");
+        choice::keep(self.directory.runtime(), &self.config, &policy);
         Ok(Reply::Done)
     }
 
-    fn release(&mut self, who: Who, app: u64, shell: &mut Shell) -> Result<Reply, Refusal> {
-        may_steer(who, app, shell.programs().get(app).map(|entry| entry.uid))?;
-        shell.let_go(app);
-        let whole = shell.pay_back(&[app], PATIENCE_AT_RELEASE);
-        let process = shell.programs().get(app).map(|entry| (entry.pid(), entry.process.start_time()));
-        shell.depart(app);
-        // Neither a rule nor its own helper thread takes a program back that a user has let go.
-        if let Some((pid, start_time)) = process {
-            self.rules.leave_alone(pid, start_time);
-            self.released.insert(pid, start_time);
+    /// The manager begins with the policy that a person chose under a former one.
+    pub(super) fn choose_policy(&mut self, shell: &mut Shell) {
+        let Some(chosen) = choice::of(self.directory.runtime().path(), &self.config) else { return };
+        match shell.set_policy(chosen.clone()) {
+            Ok(()) => info!(policy = chosen, "chosen under a former manager"),
+            Err((reason, _)) => warn!(policy = chosen, "the policy chosen before cannot be used: {reason}"),
         }
-        Ok(Reply::Whole(whole))
     }
-}
-
-fn set_policy(policy: String, shell: &mut Shell) -> Result<Reply, Refusal> {
-    let usual = || "`numaestro policy list` shows those that there are".to_owned();
-    shell.set_policy(policy).map_err(|(reason, hint)| Refusal::new(reason, hint.unwrap_or_else(usual)))?;
-    info!(policy = shell.policy_text(), "policy switched");
-    Ok(Reply::Done)
 }

@@ -11,6 +11,7 @@ use tracing::info;
 use super::Shell;
 use super::actuators::Actuators;
 use crate::obligations::Target;
+use crate::rights::Refusal;
 
 impl Shell {
     pub(super) fn carry_out(&mut self, action: Action) {
@@ -61,8 +62,17 @@ impl Shell {
             }
             self.observe(Observation::Placed { app: AppId(app), epoch });
         }
+        self.supply_tokens(app);
         self.watch_pages(app);
         self.answer_run(app);
+    }
+
+    /// The jobserver of a build follows its processors. A wrapper has none: its builds go on one
+    /// job after the other.
+    pub(super) fn supply_tokens(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app) else { return };
+        let processors = if entry.is_wrapper() { 0 } else { entry.allocation.count() };
+        self.actuators.jobservers.aim(app, processors, &mut self.wakeups);
     }
 
     fn force(&mut self, app: u64, epoch: u32, pus: &PuSet) {
@@ -93,7 +103,8 @@ impl Shell {
         let Some(entry) = self.programs.get_mut(app) else { return };
         let (Some(connection), Some(target)) = (entry.asker, entry.allocation.target()) else { return };
         let memory = self.actuators.pages.told(app).map(ToString::to_string);
-        let reply = Reply::Run { app, cpus: target.cpus.to_string(), count: target.count, memory };
+        let jobserver = self.actuators.jobservers.serves(app);
+        let reply = Reply::Run { app, cpus: target.cpus.to_string(), count: target.count, memory, jobserver };
         entry.asker = None;
         self.outcome.replies.push((connection, reply));
         self.actuators.cpusets.arrived(app, &mut self.wakeups);
@@ -108,7 +119,7 @@ impl Shell {
         if let Some(entry) = entry.filter(|entry| entry.allocation.target().is_none() && entry.waiting.is_none()) {
             let app = entry.number;
             if let Some(connection) = entry.asker.take() {
-                let reply = Reply::Refused { reason: reason.clone(), hint: String::new() };
+                let reply = Refusal::new(reason.clone(), "").reply();
                 self.outcome.replies.push((connection, reply));
             }
             self.discard(app);

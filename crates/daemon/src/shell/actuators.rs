@@ -10,6 +10,7 @@ use numaestro_topology::CpuSet;
 
 use crate::config::Config;
 use crate::cpusets::Cpusets;
+use crate::jobserver::Jobservers;
 use crate::pages::{Pages, Subject};
 use crate::programs::{App, Programs};
 use crate::shared_pages::{Content, SharedPages};
@@ -24,6 +25,7 @@ pub(super) struct Actuators {
     pub(super) cpusets: Cpusets,
     pub(super) stops: Stops,
     pub(super) pages: Pages,
+    pub(super) jobservers: Jobservers,
     /// Applications that the system does not let us move, and why.
     denied: BTreeMap<u64, String>,
 }
@@ -41,6 +43,7 @@ impl Actuators {
             cpusets,
             stops: Stops::new(config.system),
             pages: Pages::new(config.memory.bytes_per_s()),
+            jobservers: Jobservers::default(),
             denied: BTreeMap::new(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use numaestro_abi::control::{Options, Reply, Whole};
+use numaestro_abi::control::{Jobserver, Options, Reply, Whole};
 use numaestro_engine::{Class, Event, Wish};
 use numaestro_host::poll::Interest;
 use numaestro_host::{PidFd, monotonic_ns, procfs};
@@ -16,6 +16,7 @@ use super::actuators::Actuators;
 use crate::obligations::{Allocation, Wants};
 use crate::programs::{App, Programs};
 use crate::wakeups::token;
+use crate::wishes::Limits;
 
 /// Longest delay of the end by affinities that cannot be given back at once. Usually it takes
 /// milliseconds.
@@ -44,6 +45,7 @@ impl Shell {
     pub(crate) fn insert(&mut self, newcomer: Newcomer) -> u64 {
         let number = self.programs.next_number();
         self.insert_as(number, newcomer);
+        self.serve_jobs(number);
         number
     }
 
@@ -56,7 +58,7 @@ impl Shell {
         let arrived_ns = monotonic_ns();
         self.actuators.trees.enter(number, original);
         self.actuators.pages.enter(number, &name, arrived_ns);
-        let wants = Wants::new(options.max.unwrap_or(u32::MAX), self.site.processors());
+        let wants = Wants::new(Limits::of(&options).max, self.site.processors());
         self.programs.insert(App {
             number,
             process,
@@ -74,6 +76,14 @@ impl Shell {
             waiting: None,
             asker: None,
         });
+    }
+
+    /// Supplies the jobserver that the command of an application has made.
+    fn serve_jobs(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app) else { return };
+        if let Some(Jobserver::Pipe { read }) = entry.options.jobserver {
+            self.actuators.jobservers.serve(app, (entry.pid(), entry.uid), read);
+        }
     }
 
     /// The `run` on this connection waits for the application.
@@ -94,11 +104,12 @@ impl Shell {
     }
 
     fn wish(&self, app: &App, request: u32, claim: Option<PuSet>) -> Wish {
+        let Limits { min, max, weight_milli } = Limits::of(&app.options);
         Wish {
             request,
-            min: app.options.min.unwrap_or(1).max(1),
-            max: app.options.max.unwrap_or(u32::MAX).max(1),
-            weight_milli: app.options.weight_milli.unwrap_or(1000).max(1),
+            min,
+            max,
+            weight_milli,
             class: app.class,
             wait: app.options.wait,
             estimate_ns: app.options.estimate_ns,
@@ -196,6 +207,7 @@ impl Shell {
     pub(crate) fn let_go(&mut self, app: u64) {
         let original = self.actuators.trees.original(app);
         self.leave_cpuset(app);
+        self.actuators.jobservers.release(app, original.len() as u32, &mut self.wakeups);
         let Some(entry) = self.programs.get(app) else { return };
         self.actuators.release(entry, &original);
         self.place_on(app, &original);
@@ -215,6 +227,7 @@ impl Shell {
         self.wakeups.forget(&gone.process);
         self.sensors.forget(app, &mut self.wakeups);
         self.actuators.forget(app);
+        self.actuators.jobservers.forget(app, &mut self.wakeups);
         let programs = &self.programs;
         let is_application = |pid: u32| programs.of_pid(pid).is_some();
         self.actuators.trees.leave(app, gone.pid(), &is_application, &mut self.wakeups);
@@ -254,6 +267,13 @@ impl Shell {
     /// Says whether a process is the manager, an application, or belongs to one.
     pub(crate) fn manages(&self, pid: u32) -> bool {
         manages(&self.programs, &self.actuators, pid)
+    }
+
+    /// The application that a process belongs to.
+    pub(crate) fn application_of(&self, pid: u32) -> Option<u64> {
+        let by_root = |pid: u32| self.programs.of_pid(pid);
+        let above = || procfs::ancestors(pid).into_iter().find_map(by_root);
+        by_root(pid).or_else(above).or_else(|| self.actuators.trees.app_of_member(pid))
     }
 
     /// The reason why the system does not let us move an application, if it does not.

@@ -106,12 +106,11 @@ impl Shell {
         }
     }
 
-    /// An application could use as many processors as its largest team has threads, within the
-    /// limit that the user sets.
+    /// An application could use as many processors as its largest team has threads.
     fn limit_to_team(&mut self, app: u64, threads_max: u32) {
         let Some(entry) = self.programs.get_mut(app) else { return };
         let threads = if threads_max == 0 { u32::MAX } else { threads_max };
-        entry.wants.limit(threads.min(entry.options.max.unwrap_or(u32::MAX)), self.site.processors());
+        entry.wants.limit(threads, self.site.processors());
     }
 
     /// Its largest team has more threads than it said before.
@@ -145,11 +144,10 @@ impl Shell {
     }
 
     /// Processors that an application may ask for, by its own number; 0 = no wish of its own.
-    fn wanted(&self, app: u64, processors: u32) -> Option<u32> {
-        let entry = self.programs.get(app)?;
-        let most = entry.options.max.unwrap_or(u32::MAX);
-        let wanted = if processors == 0 { entry.wants.wish() } else { processors.min(most) };
-        Some(self.sensors.quotas.of(app).within(wanted).clamp(1, self.site.processors()))
+    fn wanted(&mut self, app: u64, processors: u32) -> Option<u32> {
+        let wants = &mut self.programs.get_mut(app)?.wants;
+        wants.says(processors);
+        Some(self.sensors.quotas.of(app).within(wants.wanted()).clamp(1, self.site.processors()))
     }
 
     /// The program asks for processors.
@@ -197,7 +195,8 @@ impl Shell {
         let app = procfs::ancestors(pid).into_iter().find_map(|pid| self.programs.of_pid(pid))?;
         let entry = self.programs.get(app)?;
         let around = !self.actuators.shared_pages.has(app) && entry.uid == uid;
-        around.then(|| (app, entry.options.clone()))
+        // The jobserver is the whole build's.
+        around.then(|| (app, Options { jobserver: None, ..entry.options.clone() }))
     }
 
     /// A program without a page has started one with: it is only the shell around it, and needs
@@ -212,6 +211,7 @@ impl Shell {
             Demands::end(wrapper, &mut self.wakeups);
             self.actuators.pages.overlook(wrapper);
             self.widen(wrapper);
+            self.supply_tokens(wrapper);
             self.ask_for(wrapper, 0);
         }
     }

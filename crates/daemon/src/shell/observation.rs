@@ -20,6 +20,7 @@ impl Shell {
     pub(crate) fn due(&mut self, due: Due) -> bool {
         match due {
             Due::Demand(app) => self.observe_demand(app),
+            Due::Jobs(app) => self.observe_jobs(app),
             Due::Phases => self.observe_phases(),
             Due::Foreign => self.observe_foreign_load(),
             Due::Lease => self.renew_lease(),
@@ -58,6 +59,9 @@ impl Shell {
             }
             token::PROCESSORS | token::FILES => {}
             token::PAGES => self.observe_pages(),
+            jobs if (token::JOBSERVER..token::METRICS).contains(&jobs) => {
+                self.actuators.jobservers.returned(jobs - token::JOBSERVER, &mut self.wakeups);
+            }
             process if process >= token::PROCESS => self.process_ended(process - token::PROCESS),
             _ => return false,
         }
@@ -100,7 +104,12 @@ impl Shell {
         let others = self.programs.other_roots(entry.pid());
         let pids = procfs::tree(entry.pid(), &others).unwrap_or_default();
         self.actuators.trees.note_members(app, &pids);
-        let active = self.sensors.demands.look(app, &pids, entry.arrived_ns);
+        let mut active = self.sensors.demands.look(app, &pids, entry.arrived_ns);
+        if active >= entry.allocation.count() && self.actuators.jobservers.is_exhausted(app) {
+            // A build starts no more jobs than it has tokens: its threads do not say how many
+            // processors it could use.
+            active = entry.wants.wish();
+        }
         let candidates = sensors::phase_candidates(&self.programs, &self.actuators);
         let mut subjects = candidates.iter().map(|candidate| candidate.subject).filter(|other| other.app.0 != app);
         let mut contended = subjects.any(|other| other.wants_more(&self.course));
@@ -115,6 +124,17 @@ impl Shell {
         let request = obligations::request_from_activity(active, wish, contended);
         self.sensors.demands.go_on(app, contended, request < wish, &mut self.wakeups);
         self.request(app, request);
+    }
+
+    /// Looks whether tokens of a build's jobserver are lost.
+    fn observe_jobs(&mut self, app: u64) {
+        let Some(entry) = self.programs.get(app) else { return };
+        let others = self.programs.other_roots(entry.pid());
+        let processes = || {
+            let pids = procfs::tree(entry.pid(), &others).unwrap_or_default();
+            pids.into_iter().filter_map(|pid| procfs::stat(pid).ok()).collect()
+        };
+        self.actuators.jobservers.look(app, entry.pid(), processes, &mut self.wakeups);
     }
 
     fn observe_phases(&mut self) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use numaestro_abi::control::{AppStatus, Class, NodeStatus, PuStatus, Status};
+use numaestro_abi::control::{AppStatus, Class, Jobserver, JobserverStatus, NodeStatus, PuStatus, Status};
 use numaestro_abi::page::runtime;
 use numaestro_engine::{self as engine, PuSnapshot, Snapshot};
 use numaestro_host::memory::{Folding, Report, SharedPage};
@@ -15,6 +15,7 @@ use crate::folding;
 use crate::machine::os_of;
 use crate::programs::App;
 use crate::state::{SavedApp, State};
+use crate::wishes::Limits;
 
 /// The name of a user; `None` where only one user's programs are managed.
 pub(crate) type NameOf<'a> = &'a dyn Fn(u32) -> Option<String>;
@@ -49,6 +50,7 @@ impl Shell {
         let stopped = self.actuators.stops.is_stopped(number);
         let target = app.allocation.target().filter(|_| !app.is_wrapper() && !stopped);
         let known = ledger.apps.iter().find(|known| known.app.0 == number);
+        let limits = Limits::of(&app.options);
         AppStatus {
             app: number,
             pid: app.pid(),
@@ -65,18 +67,32 @@ impl Shell {
             shared: target.is_some_and(|target| target.shared),
             folded: report.folded,
             folding: page.and_then(|page| folding::shown(&page.folding())),
+            jobserver: self.jobserver_status(app),
             held_by: held_by(&report).to_owned(),
             team: report.team,
             regions: report.regions,
             epoch: [app.allocation.latest_page_epoch(), app.allocation.adopted_page_epoch()],
-            weight_milli: app.options.weight_milli.unwrap_or(1000),
+            weight_milli: limits.weight_milli,
+            min: limits.min,
+            max: app.options.max,
             age_s: seconds(now.saturating_sub(app.arrived_ns)),
             why: self.why(app, known.map(|known| known.why.as_str())),
         }
     }
 
+    fn jobserver_status(&self, app: &App) -> Option<JobserverStatus> {
+        let served = self.actuators.jobservers.status(app.number);
+        served.or_else(|| match app.options.jobserver.as_ref()? {
+            Jobserver::Left { why } => Some(JobserverStatus { left: why.clone(), ..JobserverStatus::default() }),
+            Jobserver::Pipe { .. } => {
+                let left = "the manager could not open its pipe, or the build has closed it".to_owned();
+                Some(JobserverStatus { left, ..JobserverStatus::default() })
+            }
+        })
+    }
+
     /// One sentence: the engine's reason, and the system's.
-    fn why(&self, app: &App, known: Option<&str>) -> String {
+    pub(super) fn why(&self, app: &App, known: Option<&str>) -> String {
         let number = app.number;
         let allowed = self.sensors.quotas.of(number);
         let target = app.allocation.target();
@@ -183,6 +199,7 @@ impl Shell {
             origin: self.actuators.cpusets.origin(number),
             waiting: app.waiting.is_some(),
             strays: self.actuators.trees.strays(number),
+            jobserver: self.actuators.jobservers.saved(number),
         }
     }
 }

@@ -28,6 +28,9 @@ impl Shell {
         let home = saved.home.and_then(|home| node_of_os(&self.site.machine, home));
         self.actuators.pages.inherit(app, home);
         self.actuators.trees.inherit(app, &saved.strays);
+        if let Some(jobserver) = saved.jobserver {
+            self.actuators.jobservers.inherit(app, (saved.pid, saved.uid), jobserver);
+        }
         self.set_original(app, &saved.original);
         if let Some(origin) = &saved.origin {
             self.actuators.cpusets.find(app, saved.pid, origin);

@@ -87,6 +87,7 @@ fn a_shell_around_an_application_holds_nothing() {
     let adopted = stage.connect().ask(&numaestro_abi::control::Request::Adopt {
         pid: shell.pid(),
         options: numaestro_abi::control::Options::default(),
+        force: false,
     });
     assert_eq!(adopted.unwrap(), numaestro_abi::control::Reply::Done);
     let outer = stage.status().apps[0].app;

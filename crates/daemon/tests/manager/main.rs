@@ -12,3 +12,4 @@ mod rules;
 mod stage;
 mod turns;
 mod users;
+mod wishes;

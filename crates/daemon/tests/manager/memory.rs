@@ -39,7 +39,7 @@ fn who_asks_is_told_where_everything_is_now() {
     assert!(empty.nodes.iter().all(|node| node.free <= node.total));
     assert!(stage.status().nodes.is_empty(), "the usual picture looks at nothing");
     let program = Program(Command::new("sleep").arg("1000").spawn().unwrap());
-    let adopt = Request::Adopt { pid: program.0.id(), options: Options::default() };
+    let adopt = Request::Adopt { pid: program.0.id(), options: Options::default(), force: false };
     assert_eq!(stage.connect().ask(&adopt).unwrap(), Reply::Done);
     let app = stage.status().apps[0].app;
     let memory = of(look(&stage), app).memory.expect("it has been looked at");

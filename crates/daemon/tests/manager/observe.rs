@@ -3,7 +3,7 @@
 
 use std::process::{Child, Command};
 
-use numaestro_abi::control::{Class, Options, Reply, Request};
+use numaestro_abi::control::{AppName, Class, Options, Reply, Request};
 use numaestro_skip::skip;
 
 use crate::stage::{Stage, wait_for};
@@ -27,7 +27,7 @@ impl Drop for Program {
 const SPIN: &str = "while :; do :; done";
 
 fn adopt(stage: &Stage, pid: u32, options: Options) -> u64 {
-    assert_eq!(stage.connect().ask(&Request::Adopt { pid, options }).unwrap(), Reply::Done);
+    assert_eq!(stage.connect().ask(&Request::Adopt { pid, options, force: false }).unwrap(), Reply::Done);
     stage.status().apps.iter().find(|entry| entry.pid == pid).unwrap().app
 }
 
@@ -79,11 +79,11 @@ fn what_is_adopted_moves_and_what_is_released_moves_back() {
     let before = numaestro_host::affinity::get(pid).unwrap();
     let app = adopt(&stage, pid, Options { max: Some(1), ..Options::default() });
     assert_eq!(numaestro_host::affinity::get(pid).unwrap().len(), 1);
-    let answer = stage.connect().ask(&Request::Release { app }).unwrap();
-    assert!(matches!(&answer, Reply::Whole(whole) if whole.left.is_empty()), "{answer:?}");
+    let answer = stage.connect().ask(&Request::Release { app: AppName::Number(app) }).unwrap();
+    assert!(matches!(&answer, Reply::Released { whole, .. } if whole.left.is_empty()), "{answer:?}");
     assert_eq!(numaestro_host::affinity::get(pid).unwrap(), before);
     assert!(stage.app(app).is_none());
-    let again = stage.connect().ask(&Request::Release { app }).unwrap();
+    let again = stage.connect().ask(&Request::Release { app: AppName::Number(app) }).unwrap();
     assert!(matches!(again, Reply::Refused { .. }));
 }
 

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use crate::stage::{Stage, example, wait_for};
-use numaestro_abi::control::{AppStatus, Options, Reply, Request};
+use numaestro_abi::control::{AppName, AppStatus, Options, Reply, Request};
 use numaestro_host::procfs;
 use numaestro_skip::skip;
 
@@ -184,8 +184,8 @@ fn what_was_released_is_not_taken_back() {
     let mut free = programs.command("free", "2 100");
     let free = programs.start(&mut free);
     let app = wait_adopted(&stage, free).app;
-    let answer = stage.connect().ask(&Request::Release { app }).unwrap();
-    assert!(matches!(&answer, Reply::Whole(whole) if whole.left.is_empty()), "{answer:?}");
+    let answer = stage.connect().ask(&Request::Release { app: AppName::Number(app) }).unwrap();
+    assert!(matches!(&answer, Reply::Released { whole, .. } if whole.left.is_empty()), "{answer:?}");
     wait_until_looked(&stage, &mut programs);
     assert!(app_of(&stage, free).is_none());
 }

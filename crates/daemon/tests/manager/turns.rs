@@ -3,7 +3,7 @@
 
 use std::process::{Child, Command};
 
-use numaestro_abi::control::{Options, Reply, Request};
+use numaestro_abi::control::{AppName, Options, Reply, Request};
 use numaestro_host::procfs;
 use numaestro_host::stop::{Group, Outcome, Stopper};
 
@@ -25,7 +25,10 @@ impl Busy {
 
     fn under(stage: &Stage) -> Self {
         let child = Self::start();
-        let reply = stage.connect().ask(&Request::Adopt { pid: child.id(), options: Options::default() }).unwrap();
+        let reply = stage
+            .connect()
+            .ask(&Request::Adopt { pid: child.id(), options: Options::default(), force: false })
+            .unwrap();
         assert_eq!(reply, Reply::Done);
         let app = stage.status().apps.iter().find(|app| app.pid == child.id()).unwrap().app;
         Self { child, app }
@@ -143,8 +146,8 @@ fn who_is_let_go_or_killed_outside_his_turn_is_free_at_once() {
     let mut busy = crowd(&stage, 3);
     let app = busy[0].app;
     stage.wait_app(app, "its rest", |app| app.state == "stopped");
-    let answer = stage.connect().ask(&Request::Release { app }).unwrap();
-    assert!(matches!(&answer, Reply::Whole(whole) if whole.left.is_empty()), "{answer:?}");
+    let answer = stage.connect().ask(&Request::Release { app: AppName::Number(app) }).unwrap();
+    assert!(matches!(&answer, Reply::Released { whole, .. } if whole.left.is_empty()), "{answer:?}");
     nobody_is_stopped(&busy[..1]);
     everybody_gets_on(&busy[..1]);
     let app = busy[1].app;
@@ -163,7 +166,8 @@ fn who_is_traced_by_somebody_else_runs_as_a_guest_until_that_is_over() {
     let debugger = Stopper::start().unwrap();
     let stopped = debugger.stop(1, Group { root: traced.id(), tree: None });
     assert!(matches!(stopped, Outcome::Stopped(_)), "{stopped:?}");
-    let reply = stage.connect().ask(&Request::Adopt { pid: traced.id(), options: Options::default() }).unwrap();
+    let reply =
+        stage.connect().ask(&Request::Adopt { pid: traced.id(), options: Options::default(), force: false }).unwrap();
     assert_eq!(reply, Reply::Done);
     let app = stage.status().apps[0].app;
     let traced = Busy { child: traced, app };

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use numaestro_abi::control::{Options, Reply, Request, Status};
+use numaestro_abi::control::{AppName, Most, NewWishes, Options, Reply, Request, Status};
 use numaestro_host::{own_uid, procfs};
 use numaestro_skip::skip;
 
@@ -66,7 +66,7 @@ fn ask(client: &mut Client, request: &Request) -> Reply {
 
 fn refused(client: &mut Client, request: &Request) -> (String, String) {
     match ask(client, request) {
-        Reply::Refused { reason, hint } => (reason, hint),
+        Reply::Refused { reason, hint, .. } => (reason, hint),
         other => panic!("{request:?} is not refused: {other:?}"),
     }
 }
@@ -109,11 +109,18 @@ fn nobody_steers_what_is_not_theirs() {
     let before = stage.app(hers).unwrap();
     let options = Options::default();
     // What is there and what is not look the same.
-    let (there, _) = refused(&mut bob, &Request::Release { app: hers });
-    let (not_there, _) = refused(&mut bob, &Request::Release { app: 999 });
+    let (there, _) = refused(&mut bob, &Request::Release { app: AppName::Number(hers) });
+    let (not_there, _) = refused(&mut bob, &Request::Release { app: AppName::Number(999) });
     assert_eq!(there.replace(&hers.to_string(), "N"), not_there.replace("999", "N"));
+    let wishes = NewWishes { max: Some(Most::Processors(1)), ..NewWishes::default() };
+    for word in [alice.pid().to_string(), hers.to_string(), "A".to_owned(), "client".to_owned()] {
+        let (reason, hint) = refused(&mut bob, &Request::Set { app: AppName::Word(word.clone()), wishes });
+        assert_eq!(reason, format!("you have no application `{word}`"));
+        assert!(!hint.contains(&alice.pid().to_string()), "{hint}");
+    }
+    assert!(stage.app(hers).unwrap().max.is_none());
     for pid in [alice.pid(), 1, stage.manager.as_ref().unwrap().id(), 4_000_000] {
-        let (reason, _) = refused(&mut bob, &Request::Adopt { pid, options: options.clone() });
+        let (reason, _) = refused(&mut bob, &Request::Adopt { pid, options: options.clone(), force: false });
         assert!(reason.contains("is not one of your programs"), "{reason}");
     }
     let policy = "dss".to_owned();
@@ -128,8 +135,10 @@ fn nobody_steers_what_is_not_theirs() {
     let after = stage.app(hers).unwrap();
     assert_eq!((after.epoch, after.count, after.pid), (before.epoch, before.count, alice.pid()));
     assert_eq!(stage.status().policy, "equi");
-    // Her own are hers to let go.
-    assert!(matches!(ask(&mut alice, &Request::Release { app: hers }), Reply::Whole(_)));
+    // Her own are hers to change and to let go.
+    let changed = ask(&mut alice, &Request::Set { app: AppName::Word("A".to_owned()), wishes });
+    assert!(matches!(&changed, Reply::Set { apps } if apps[0].app == hers && apps[0].max == Some(1)), "{changed:?}");
+    assert!(matches!(ask(&mut alice, &Request::Release { app: AppName::Number(hers) }), Reply::Released { .. }));
     assert!(stage.app(hers).is_none());
 }
 
@@ -144,8 +153,11 @@ fn one_takes_over_what_is_ones_own_and_nothing_with_other_rights() {
         let is = |pid, uid| procfs::identity(pid).is_ok_and(|who| who.only() == Some(uid));
         (is(own.id(), BOB) && is(hers.id(), ALICE)).then_some(())
     });
-    assert!(matches!(ask(&mut bob, &Request::Adopt { pid: own.id(), options: options.clone() }), Reply::Done));
-    refused(&mut bob, &Request::Adopt { pid: hers.id(), options: options.clone() });
+    assert!(matches!(
+        ask(&mut bob, &Request::Adopt { pid: own.id(), options: options.clone(), force: false }),
+        Reply::Done
+    ));
+    refused(&mut bob, &Request::Adopt { pid: hers.id(), options: options.clone(), force: false });
     assert_eq!(stage.status().apps.iter().map(|app| app.pid).collect::<Vec<_>>(), [own.id()]);
     // Real user bob, rights of alice: neither his nor hers to have managed.
     let mut mixed = Command::new("setpriv")
@@ -159,7 +171,7 @@ fn one_takes_over_what_is_ones_own_and_nothing_with_other_rights() {
         procfs::has_other_rights(mixed.id()).then_some(true)
     });
     assert!(both, "setpriv cannot set the users apart");
-    refused(&mut bob, &Request::Adopt { pid: mixed.id(), options });
+    refused(&mut bob, &Request::Adopt { pid: mixed.id(), options, force: false });
     for child in [&mut own, &mut hers, &mut mixed] {
         child.kill().unwrap();
         child.wait().unwrap();
@@ -177,7 +189,7 @@ fn members_of_the_administrators_group_may_do_everything() {
     assert!(matches!(ask(&mut dave, &Request::PolicySet { policy: "dss".to_owned() }), Reply::Done));
     assert_eq!(stage.status().policy, "dss");
     assert_eq!(seen(&mut dave).apps[0].user.as_deref(), Some("alice"));
-    assert!(matches!(ask(&mut dave, &Request::Release { app: hers }), Reply::Whole(_)));
+    assert!(matches!(ask(&mut dave, &Request::Release { app: AppName::Number(hers) }), Reply::Released { .. }));
 }
 
 #[test]
@@ -256,7 +268,7 @@ fn a_manager_that_is_killed_is_followed_by_one_that_knows_whose_is_what() {
     stage.start_under(Command::new(example("manager")).arg("--system"));
     let users: Vec<_> = stage.status().apps.into_iter().filter_map(|app| app.user).collect();
     assert_eq!(users, ["alice", "bob"]);
-    refused(&mut bob, &Request::Release { app: hers });
+    refused(&mut bob, &Request::Release { app: AppName::Number(hers) });
     let file = std::fs::metadata(stage.dir().join("state.json")).unwrap();
     assert_eq!(file.permissions().mode() & 0o077, 0, "what all users run is nobody else's to read");
 }

@@ -74,11 +74,3 @@ fn a_file_that_must_be_there_is_missed() {
     let nothing = Config::load(&Source::below(root.path())).unwrap();
     assert_eq!(Config { source: Source::default(), ..nothing.config }, Config::default());
 }
-
-#[test]
-fn near_misses_are_counted_in_letters() {
-    assert_eq!(distance("polcy", "policy"), 1);
-    assert_eq!(distance("stirct", "strict"), 1);
-    assert_eq!(distance("", "abc"), 3);
-    assert_eq!(distance("abc", "abc"), 0);
-}

@@ -1,0 +1,104 @@
+//! The policy that a person has switched to, kept in the runtime directory for the next manager. A
+//! manager that nobody started ends after some seconds without programs, and the choice must not
+//! end with it.
+//!
+//! The choice counts while the configured policy is the one that it replaced: whoever changes the
+//! configuration later means that. An option of the command line goes before it. The manager of all
+//! users keeps no choice, because its configuration is the administrators' word.
+
+use std::path::Path;
+
+use numaestro_host::HostError;
+use numaestro_host::rundir::RuntimeDir;
+use numaestro_policy::Policy;
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+use crate::config::Config;
+
+/// Its name in the runtime directory.
+const FILE: &str = "policy.json";
+
+/// A choice, as the file has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Choice {
+    /// As `policy set` takes it.
+    policy: String,
+    /// The configured policy that it replaced.
+    configured: String,
+}
+
+/// Keeps the policy that a person has switched to. The configured policy is no choice: it would
+/// come back by itself.
+pub(crate) fn keep(dir: &RuntimeDir, config: &Config, policy: &str) {
+    if config.system {
+        return;
+    }
+    let configured = &config.policy;
+    let usual = Policy::parse(configured, config.seed).is_ok_and(|usual| usual.to_string() == policy);
+    let kept = if usual {
+        // It need not be there.
+        let _ = std::fs::remove_file(dir.file(FILE));
+        Ok(())
+    } else {
+        let choice = Choice { policy: policy.to_owned(), configured: configured.clone() };
+        write(dir, &choice)
+    };
+    if let Err(cause) = kept {
+        warn!("the next manager will begin with the configured policy: {cause}");
+    }
+}
+
+fn write(dir: &RuntimeDir, choice: &Choice) -> Result<(), HostError> {
+    dir.replace(FILE, &serde_json::to_vec(choice).unwrap_or_default())
+}
+
+/// The choice that counts for a manager of this directory with this configuration.
+pub(crate) fn of(dir: &Path, config: &Config) -> Option<String> {
+    if config.system || config.source.options.contains_key("policy") {
+        return None;
+    }
+    let choice: Choice = serde_json::from_slice(&std::fs::read(dir.join(FILE)).ok()?).ok()?;
+    let counts = choice.configured == config.policy && Policy::parse(&choice.policy, config.seed).is_ok();
+    counts.then_some(choice.policy)
+}
+
+/// The policy with which the next manager of this directory begins.
+pub fn next_policy(dir: &Path, config: &Config) -> String {
+    let usual =
+        || Policy::parse(&config.policy, config.seed).map_or_else(|_| config.policy.clone(), |usual| usual.to_string());
+    of(dir, config).unwrap_or_else(usual)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_counts_until_the_configuration_or_an_option_says_otherwise() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = RuntimeDir::open(place.path().join("n")).unwrap();
+        let config = Config::default();
+        assert_eq!(next_policy(dir.path(), &config), "equi");
+        keep(&dir, &config, "dss");
+        assert_eq!(next_policy(dir.path(), &config), "dss");
+        let other = Config { policy: "batch".to_owned(), ..Config::default() };
+        assert_eq!(of(dir.path(), &other), None, "the configuration has changed since");
+        assert_eq!(of(dir.path(), &Config { system: true, ..Config::default() }), None);
+        let mut told = Config::default();
+        told.source.options.insert("policy".to_owned(), "equi".into());
+        assert_eq!(of(dir.path(), &told), None, "an option");
+        keep(&dir, &config, "equi");
+        assert!(!dir.file(FILE).exists(), "the configured policy is no choice");
+    }
+
+    #[test]
+    fn a_damaged_file_is_no_choice() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = RuntimeDir::open(place.path().join("n")).unwrap();
+        for text in ["", "{", r#"{"policy":"nonsense","configured":"equi"}"#, r#"{"policy":3}"#] {
+            std::fs::write(dir.file(FILE), text).unwrap();
+            assert_eq!(of(dir.path(), &Config::default()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Changes the wishes for an application while it runs: the engine hears of other limits at once,
+//! and the program reads another class in its page.
+
+use numaestro_abi::control::{AppWishes, NewWishes, Options};
+use numaestro_engine::Event;
+use numaestro_policy::AppId;
+use tracing::info;
+
+use super::Shell;
+use crate::rights::Refusal;
+use crate::wishes::{Limits, Reach, Subject};
+
+impl Shell {
+    /// An application, and all applications inside it: the wishes of a `run` hold for everything
+    /// below it.
+    pub(crate) fn with_inner(&self, app: u64) -> Vec<u64> {
+        let inner = self.programs.iter().filter(|entry| entry.wrapper == Some(app));
+        std::iter::once(app).chain(inner.map(|entry| entry.number)).collect()
+    }
+
+    /// The wishes of an application after such a change.
+    pub(crate) fn changed_wishes(&self, app: u64, new: &NewWishes) -> Result<Options, Refusal> {
+        let Some(entry) = self.programs.get(app) else { return Err(Refusal::new("the application has ended", "")) };
+        let reach = match self.actuators.shared_pages.has(app) {
+            true => Reach::Page,
+            false if entry.is_wrapper() => Reach::Wrapper,
+            false => Reach::Affinity,
+        };
+        let processors = self.site.processors();
+        Subject { name: &entry.name, options: &entry.options, reach, processors }.changed(new)
+    }
+
+    /// These wishes hold from now on; if the engine refuses them, the former ones.
+    pub(crate) fn change_wishes(&mut self, app: u64, options: Options) -> Result<(), Refusal> {
+        let Some(entry) = self.programs.get_mut(app) else { return Ok(()) };
+        let limits = Limits::of(&options);
+        let before = std::mem::replace(&mut entry.options, options);
+        if Limits::of(&before) != limits && !self.limit(app, limits) {
+            if let Some(entry) = self.programs.get_mut(app) {
+                entry.options = before;
+            }
+            return Err(Refusal::new(
+                self.refusal.clone(),
+                "nothing has changed; `numaestro status` shows who has what",
+            ));
+        }
+        let Some(entry) = self.programs.get_mut(app) else { return Ok(()) };
+        let class = entry.options.class;
+        info!(app, ?limits, ?class, "other wishes");
+        entry.wants.allow(limits.max, self.site.processors());
+        if !entry.is_wrapper() {
+            let wanted = entry.wants.wanted();
+            self.ask_for(app, wanted);
+        }
+        if class != before.class {
+            self.publish_again(app);
+        }
+        self.observe_everybodys_demand();
+        self.outcome.changed = true;
+        Ok(())
+    }
+
+    /// Tells the engine of other limits; false if it refuses them.
+    fn limit(&mut self, app: u64, limits: Limits) -> bool {
+        let Limits { min, max, weight_milli } = limits;
+        let before = self.refusals;
+        self.feed(Event::Limits { app: AppId(app), min, max, weight_milli });
+        self.refusals == before
+    }
+
+    /// The wishes that hold for an application.
+    pub(crate) fn wishes_of(&self, app: u64) -> Option<AppWishes> {
+        let entry = self.programs.get(app)?;
+        let ledger = self.engine.snapshot();
+        let known = ledger.apps.iter().find(|known| known.app.0 == app);
+        let limits = Limits::of(&entry.options);
+        Some(AppWishes {
+            app,
+            pid: entry.pid(),
+            name: entry.name.clone(),
+            min: limits.min,
+            max: entry.options.max,
+            weight_milli: limits.weight_milli,
+            class: entry.options.class,
+            count: if entry.is_wrapper() { 0 } else { entry.allocation.count() },
+            why: self.why(entry, known.map(|known| known.why.as_str())),
+        })
+    }
+}
