@@ -12,9 +12,9 @@
  * Link with -lnumaestro. Under `numaestro run` the same functions come from the preloaded library,
  * and both share one page. Every function is thread-safe and async-signal-unsafe, leaves errno as
  * it was, and blocks for at most the 200 milliseconds that numaestro_attach may take when the
- * manager is busy. Two functions are made to wait longer: numaestro_vp_release and
- * numaestro_vp_handoff. Only these two are cancellation points: a cancelled thread that waits there
- * ends within two seconds.
+ * manager is busy. Three functions are made to wait longer: numaestro_vp_release,
+ * numaestro_vp_handoff and numaestro_wait_change. Only the first two are cancellation points: a
+ * cancelled thread that waits there ends within two seconds.
  *
  * Errors: functions return 0 or a count on success and one of the NUMAESTRO_E codes below
  * (negative) on failure. Codes are never renumbered.
@@ -44,7 +44,7 @@ extern "C" {
 /* -- Version ----------------------------------------------------------------------------------- */
 
 /* Version of this header: major * 65536 + minor. */
-#define NUMAESTRO_API_VERSION 0x00010002u
+#define NUMAESTRO_API_VERSION 0x00010003u
 /* Version of the library that is loaded; its major half must equal the header's. Never fails. */
 uint32_t numaestro_api_version(void);
 
@@ -68,6 +68,12 @@ int numaestro_processors(void);
  * own, 0 if all are parked. Never fails. */
 int numaestro_current(void);
 
+/* The number of processors that belong to the program, at least 1: as numaestro_current, and also
+ * those that it lends while it is sequential, which come back when it opens a parallel region. For
+ * a thread that tells libraries how many threads to use: a library that is told 1 opens no region,
+ * so nothing would come back. Carries no decision out. Never fails. Since version 1.3. */
+int numaestro_owned(void);
+
 /* The number of processors that the manager wants back from this program now, 0 if none (NANOS:
  * cpus_asking_for). With virtual processors the answer stays above 0 until the program has given so
  * many back by numaestro_vp_release, or until half of the time that the manager grants is over (5
@@ -81,6 +87,14 @@ int numaestro_asked_back(void);
 /* Has the manager decided anew since the last numaestro_processors()? 1 or 0, and 0 without a
  * manager. For long regions that can shrink in the middle. */
 int numaestro_changed(void);
+
+/* The number of changes so far, modulo 2^32: decisions that were carried out, and requests that the
+ * program made. If the number is still `seen`, the call first waits for the next change, for at
+ * most `milliseconds`; 0 asks only. For a thread that tells others of changes: it calls this before
+ * it looks at numaestro_owned, and passes the answer as `seen` the next time, so that it misses no
+ * change. While processors are lent, a thread that waits asks for them once a second. Without a
+ * manager nothing changes. Never fails. Since version 1.3. */
+uint32_t numaestro_wait_change(uint32_t seen, unsigned milliseconds);
 
 /* Tells the manager that the program could use `processors` processors now (NANOS: cpus_request); 0
  * withdraws the request. It takes effect with the manager's next decision; a request for fewer

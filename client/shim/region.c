@@ -177,9 +177,22 @@ static void teams_follow(struct numaestro_page *page)
         nm_futex_wake(&page->manager.epoch);
 }
 
-/* Writes the part of the page that the quick way leaves alone. */
-static void say(struct numaestro_page *page, uint32_t max, enum nm_held_by why)
+/* If the user has changed the class: what the page says of teams is about the former one. */
+static void forget_former_class(struct numaestro_page *page, uint32_t flags)
 {
+    static uint32_t before; /* the first root's */
+    uint32_t class = flags & (NM_FLAG_RESIZE_ALWAYS | NM_FLAG_RESIZE_NEVER);
+    if (class == before)
+        return;
+    before = class;
+    atomic_store_explicit(&page->root.follows, 0, memory_order_relaxed);
+    atomic_store_explicit(&page->root.held_by, NM_HELD_NOT, memory_order_relaxed);
+}
+
+/* Writes the part of the page that the quick way leaves alone. */
+static void say(struct numaestro_page *page, uint32_t flags, uint32_t max, enum nm_held_by why)
+{
+    forget_former_class(page, flags);
     atomic_store_explicit(&page->root.team_max, max, memory_order_relaxed);
     if (why != NM_HELD_NOT)
         atomic_store_explicit(&page->root.held_by, why, memory_order_relaxed);
@@ -298,7 +311,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     bits |= (self->serialized ? NM_SETTLED_SERIALIZED : 0) | (plan.fold ? NM_SETTLED_FOLDS : 0);
     if (!timed && !plan.observe)
         settle(region, generation, plan.team, bits);
-    say(page, runtime->threads_max, why);
+    say(page, flags, runtime->threads_max, why);
     count_region(page, &plan);
     if (follows)
         teams_follow(page);

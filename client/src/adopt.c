@@ -83,6 +83,8 @@ static void carry_out(struct numaestro_page *page, const struct nm_target *targe
     if (vacates && nm_hooks.before_vacate)
         nm_hooks.before_vacate(target->count, root);
     nm_client.count = target->count;
+    if (!(target->flags & NM_FLAG_LENT))
+        nm_client.owned = target->count;
     nm_client.flags = target->flags;
     nm_client.cpuset = target->cpuset;
     nm_vp_adopt(&target->cpuset, target->flags);
@@ -96,6 +98,7 @@ static void carry_out(struct numaestro_page *page, const struct nm_target *targe
     }
     if (nm_hooks.after)
         nm_hooks.after(target->count, target->flags, root);
+    nm_change_happens();
     put_in_force_by_root = root;
     atomic_store_explicit(&page->root.adopted_ns, nm_now_ns(), memory_order_relaxed);
 }

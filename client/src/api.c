@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#define ASK_FOR_LENT_NS 1000000000ull
 #define PUBLIC __attribute__((visibility("default")))
 
 PUBLIC uint32_t numaestro_api_version(void)
@@ -55,10 +56,47 @@ PUBLIC int numaestro_current(void)
     return (int)nm_client.count;
 }
 
+PUBLIC int numaestro_owned(void)
+{
+    if (NM_UNLIKELY(numaestro_attach() != NUMAESTRO_OK) || nm_client.count == UINT32_MAX)
+        return own_affinity();
+    uint32_t count = nm_client.count, owned = nm_client.owned;
+    return (int)(owned == UINT32_MAX || owned < count ? count : owned);
+}
+
 PUBLIC int numaestro_changed(void)
 {
     struct numaestro_page *page = nm_client.page;
     return nm_client.attached && atomic_load_explicit(&page->manager.epoch, memory_order_relaxed) != nm_client.epoch;
+}
+
+/* A waiter counts itself before it reads the number of changes: so either it reads the new number,
+ * or the thread that changes it sees the waiter. */
+void nm_change_happens(void)
+{
+    nm_client.changes++;
+    if (nm_client.waiters > 0)
+        nm_futex_wake(&nm_client.changes);
+}
+
+PUBLIC uint32_t numaestro_wait_change(uint32_t seen, unsigned milliseconds)
+{
+    int saved = errno;
+    numaestro_attach();
+    uint64_t until = nm_now_ns() + milliseconds * 1000000ull;
+    nm_client.waiters++;
+    uint32_t changes;
+    for (uint64_t now = nm_now_ns(); (changes = nm_client.changes) == seen && now < until; now = nm_now_ns()) {
+        uint64_t left = until - now;
+        long woken = nm_futex_wait(&nm_client.changes, seen, left < ASK_FOR_LENT_NS ? left : ASK_FOR_LENT_NS);
+        /* Perhaps nobody needs them any more. A library that was told 1 opens no region that would
+         * bring them back. */
+        if (woken != 0 && errno == ETIMEDOUT && (nm_client.flags & NM_FLAG_LENT))
+            nm_back_from_sequential();
+    }
+    nm_client.waiters--;
+    errno = saved;
+    return changes;
 }
 
 PUBLIC int numaestro_request(int processors)
@@ -71,6 +109,7 @@ PUBLIC int numaestro_request(int processors)
     nm_vp_request((uint32_t)processors);
     nm_client.page->request.requested = (uint32_t)processors;
     nm_notice(NM_REQUEST, (uint32_t)processors, 0);
+    nm_change_happens();
     errno = saved;
     return NUMAESTRO_OK;
 }

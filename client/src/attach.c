@@ -25,7 +25,7 @@
 /* Stands in for a page until there is one: epoch 0 is never equal to NM_UNATTACHED. */
 static struct numaestro_page no_page;
 
-struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count = UINT32_MAX};
+struct nm_client nm_client = {.page = &no_page, .epoch = NM_UNATTACHED, .count = UINT32_MAX, .owned = UINT32_MAX};
 
 #define SYSTEM_SOCKET "/run/numaestro/attach"
 
@@ -275,8 +275,10 @@ void nm_forget(void)
     nm_client.page = &no_page;
     nm_client.epoch = NM_UNATTACHED;
     nm_client.count = UINT32_MAX;
+    nm_client.owned = UINT32_MAX;
     nm_client.flags = 0;
     nm_client.attached = false;
     nm_client.alone = false;
     nm_client.tried = false;
+    nm_client.waiters = 0;
 }

@@ -28,11 +28,14 @@ struct nm_client {
     struct numaestro_page *_Atomic page; /* never NULL: an empty page of our own before attaching */
     _Atomic uint32_t epoch;              /* of the decision in force; NM_UNATTACHED before the first */
     _Atomic uint32_t count;              /* processors; UINT32_MAX = no limit */
+    _Atomic uint32_t owned;              /* count of the latest decision that lends nothing; UINT32_MAX = none yet */
     _Atomic uint32_t flags;              /* NM_FLAG_* */
     _Atomic bool attached;
     _Atomic bool alone; /* its manager is gone and no other has come: it runs as without one */
     _Atomic bool tried; /* an attempt to attach was made; there is no second one at a region entry */
     _Atomic bool api;   /* the program uses numaestro.h */
+    _Atomic uint32_t changes; /* futex: decisions carried out, and requests made; see nm_change_happens */
+    _Atomic uint32_t waiters; /* threads that wait for the next one */
     struct nm_cpuset cpuset;
 };
 
@@ -80,6 +83,9 @@ struct nm_target {
     uint64_t nodes[NM_NODE_WORDS];
     struct nm_cpuset cpuset;
 };
+
+/* api.c */
+void nm_change_happens(void);               /* counts a change, and wakes the threads that wait for one */
 
 /* adopt.c */
 bool nm_read_target(struct numaestro_page *page, struct nm_target *out); /* false: being written, or decided by no manager */

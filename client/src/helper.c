@@ -8,6 +8,7 @@
  * finds none, it takes all limits away, as the manager does at its orderly end.
  */
 #include "client.h"
+#include "message.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -77,8 +78,13 @@ static bool sleep_on(struct numaestro_page *page, uint32_t epoch)
 static void seek_manager(bool released)
 {
     static bool looked_before;
+    uint32_t requested = nm_client.page->request.requested;
     if (nm_attach(true)) {
         looked_before = false;
+        /* A request holds until the program withdraws it, and the new page knows of none. */
+        nm_client.page->request.requested = requested;
+        if (requested > 0)
+            nm_notice(NM_REQUEST, requested, 0);
         return;
     }
     nm_vp_abandon();

@@ -78,7 +78,13 @@ static void without_manager(void)
     errno = 4711;
     expect(numaestro_attach() == NUMAESTRO_E_UNMANAGED, "attach without a manager");
     expect(numaestro_processors() == CPU_COUNT(&own), "processors without a manager are those of the affinity mask");
+    expect(numaestro_owned() == CPU_COUNT(&own), "they are the program's own");
     expect(numaestro_changed() == 0, "nothing changes without a manager");
+    uint32_t seen = numaestro_wait_change(0, 0);
+    uint64_t began = nm_now_ns();
+    expect(numaestro_wait_change(seen, 20) == seen, "nothing is counted without a manager");
+    expect(nm_now_ns() - began >= 20000000, "a wait takes its time");
+    expect(numaestro_wait_change(seen + 1, 100000) == seen, "a wait for an older change ends at once");
     expect(numaestro_request(2) == NUMAESTRO_E_UNMANAGED, "request without a manager");
     expect(numaestro_request(-1) == NUMAESTRO_E_INVALID, "request of -1");
     expect(numaestro_request(65537) == NUMAESTRO_E_INVALID, "request of 65537");

@@ -292,12 +292,62 @@ static void requests(void)
     kill_manager();
 }
 
+struct waiter {
+    uint32_t seen;
+    _Atomic int processors; /* after the change, 0 while it waits */
+};
+
+static void *wait_change(void *argument)
+{
+    struct waiter *it = argument;
+    it->seen = numaestro_wait_change(it->seen, 60000);
+    it->processors = numaestro_current();
+    return NULL;
+}
+
+/* Threads wait for decisions and requests, and miss none that came before they wait. */
+static void changes(void)
+{
+    pthread_t thread;
+    attach(0x7);
+    struct waiter it = {.seen = numaestro_wait_change(0, 0)};
+    for (int step = 0; step < 3; step++) {
+        uint32_t before = it.seen;
+        it.processors = 0;
+        pthread_create(&thread, NULL, wait_change, &it);
+        if (step > 0)
+            comes(nm_client.waiters == 1);
+        if (step < 2)
+            decide(nm_client.page, 0, step == 0 ? 0x3 : 0x7);
+        else
+            expect(numaestro_request(1) == NUMAESTRO_OK);
+        comes(it.processors == (step == 0 ? 2 : 3));
+        pthread_join(thread, NULL);
+        expect(it.seen == before + 1 && nm_client.waiters == 0);
+    }
+    /* Processors that are lent are the program's own, and it asks for them while it waits. */
+    decide(nm_client.page, NM_FLAG_LENT, 0x1);
+    comes(in_force());
+    expect(numaestro_current() == 1 && numaestro_owned() == 3);
+    uint32_t seen = numaestro_wait_change(0, 0), asked = said->count[NM_BUSY];
+    expect(numaestro_wait_change(seen, 1500) == seen);
+    comes(said->count[NM_BUSY] == asked + 1);
+    decide(nm_client.page, 0, 0x3);
+    comes(numaestro_owned() == 2);
+    /* The request of before holds under the next manager. */
+    kill_manager();
+    attach(0x7);
+    comes(said->value[NM_REQUEST] == 1 && nm_client.page->request.requested == 1);
+    kill_manager();
+}
+
 int main(void)
 {
     begin();
     without_manager();
     one_by_one();
     requests();
-    printf("ok vp: virtual processors are registered, stolen, claimed, handed over, parked and woken\n");
+    changes();
+    printf("ok vp: virtual processors are registered, stolen, claimed, handed over, parked and woken, and threads wait for changes\n");
     return 0;
 }
