@@ -40,7 +40,7 @@ impl Source for Streams {
 
 impl Streams {
     fn arrival(&self, stream: u32, at: u64) -> Arrival {
-        Arrival { at, job: self.given, stream, program: Arc::clone(&self.program), estimate_ns: None }
+        Arrival { at, job: self.given, stream, program: Arc::clone(&self.program), estimate_ns: None, until: None }
     }
 }
 

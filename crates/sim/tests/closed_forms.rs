@@ -347,6 +347,7 @@ fn curves_do_their_work_exactly_whatever_they_have_meanwhile() {
             stream: 0,
             program: Arc::new(Program { name: "curve".to_owned(), ..curve(9, *work, shape.clone(), 0) }),
             estimate_ns: None,
+            until: None,
         });
         let source = List::new(arrivals.collect());
         let mut order = source.clone();

@@ -213,7 +213,7 @@ fn mistakes_in_programs() {
         ("footprint = 900", "footprnt = 900"),
         11,
         "program.mm.footprnt",
-        "unknown field; there are name, processors, min",
+        "unknown field; did you mean `footprint`?; there are name, processors, min",
     ));
     found.extend(unexpected(("{ name = \"b\"", "{ name = \"a\""), 14, "program.mm.data[1]", "already data `a`"));
     found.extend(unexpected(

@@ -163,12 +163,25 @@ fn mistakes_have_file_line_field_and_what_was_expected() {
         "s.toml:2: contention: expected \"none\" or \"max-min\" or \"amva\" or \"stretch\", found \"some\"",
     ));
     found.extend(unexpected(&with("until = \"soon\"\n"), "s.toml:2: until: expected a time such as 100ms"));
+    let told = |entry: &str| {
+        let programs = "[[program]]\nname = \"a\"\nprocessors = 1\nphases = [{ do = \"serial\", work = 1 }]\n\
+                        [[program]]\nname = \"c\"\nprocessors = 1\nwork = 1\ncurve = \"linear\"\n";
+        with(&format!("{programs}[workload]\nkind = \"list\"\narrivals = [{entry}]\n"))
+    };
+    found.extend(unexpected(
+        &told("{ at = 5, program = \"a\", until = 4 }"),
+        "s.toml:13: workload.arrivals[0].until: expected a time not before the arrival",
+    ));
+    found.extend(unexpected(
+        &told("{ at = 5, program = \"c\", until = 6 }"),
+        "s.toml:13: workload.arrivals[0].until: a program that is only a curve",
+    ));
     found.extend(unexpected(&with("seeds = 0\n"), "s.toml:2: seeds: expected a whole number from 1"));
     found.extend(unexpected(&with("warmup = 1.5\n"), "s.toml:2: warmup: expected a share of the jobs"));
     found.extend(unexpected(&with("[engine]\ngrace = true\n"), "s.toml:3: engine.grace: expected a time"));
     found.extend(unexpected(
         &with("[engine]\ngrease = 1\n"),
-        "s.toml:3: engine.grease: unknown field; there are grace, reclaim",
+        "s.toml:3: engine.grease: unknown field; did you mean `grace`?; there are grace, reclaim",
     ));
     found.extend(unexpected(
         &with("programs = [\"gone.toml\"]\n"),
@@ -225,7 +238,7 @@ fn mistakes_in_points_stand_where_the_sweep_is() {
     found.extend(unexpected(&with("engine.grease = [1]"), "s.toml:7: engine.grease: unknown field"));
     found.extend(unexpected(
         &with("machine.dealy = [1]"),
-        "s.toml:7: machine.dealy: unknown field; there are delay, name",
+        "s.toml:7: machine.dealy: unknown field; did you mean `delay`?; there are delay, name",
     ));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

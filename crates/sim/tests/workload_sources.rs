@@ -128,7 +128,14 @@ fn open_arrivals() {
 
 #[test]
 fn lists_are_sorted_and_numbered() {
-    let at = |at, name: &str| Arrival { at, job: 99, stream: 0, program: programs(name).remove(0), estimate_ns: None };
+    let at = |at, name: &str| Arrival {
+        at,
+        job: 99,
+        stream: 0,
+        program: programs(name).remove(0),
+        estimate_ns: None,
+        until: None,
+    };
     let mut list = List::new(vec![at(5, "a"), at(1, "b"), at(5, "c")]);
     assert_eq!(list.total(), Some(3));
     let found: Vec<(u64, u64, String)> =

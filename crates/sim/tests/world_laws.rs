@@ -6,6 +6,9 @@ use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Costs, System};
 use numaestro_sim::program::{Phase, Program, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
+use numaestro_sim::workload::{Arrival, List};
+use numaestro_sim::world::World;
+use std::sync::Arc;
 use world_support::{curve, each, machine, program, run, run_with, setup};
 
 const MS: u64 = 1_000_000;
@@ -257,4 +260,19 @@ fn every_new_thread_pays_its_first_switch() {
     let outcome = run(model, "equi", one_after_another.collect());
     assert!(outcome.jobs.iter().all(|job| job.response() == 1000 + 2 * MS), "{:?}", outcome.jobs);
     assert_eq!(outcome.pus[0].overhead, 4 * 1000);
+}
+
+#[test]
+fn a_program_that_is_told_to_end_ends_when_its_team_meets() {
+    let endless =
+        Arc::new(Program { min: 2, ..program(2, vec![each(2, u32::MAX, Dist::Constant(10e6), Wait::Block)]) });
+    let arrival = |at: u64, until: u64| {
+        let (at, until) = (at * MS, Some(until * MS));
+        Arrival { at, job: 0, stream: 0, program: Arc::clone(&endless), estimate_ns: None, until }
+    };
+    // The second one is told while it waits, the third one after it has begun.
+    let source = List::new(vec![arrival(0, 35), arrival(5, 20), arrival(6, 55)]);
+    let outcome = World::new(setup(plain(2), "fcfs", 1), Box::new(source)).unwrap().run(&mut ());
+    let times: Vec<_> = outcome.jobs.iter().map(|job| (job.job, job.started / MS, job.ended / MS)).collect();
+    assert_eq!(times, [(0, 0, 40), (1, 40, 40), (2, 40, 60)]);
 }

@@ -123,6 +123,7 @@ impl Ledger {
                 }
             }),
             Event::Arrive { .. }
+            | Event::Limits { .. }
             | Event::Sequential { .. }
             | Event::Blocked { .. }
             | Event::Parallel { .. }
@@ -167,6 +168,7 @@ impl Ledger {
             Event::Online { pu } => _ = self.offline.remove(*pu),
             Event::Depart { .. }
             | Event::Request { .. }
+            | Event::Limits { .. }
             | Event::Demand { .. }
             | Event::Class { .. }
             | Event::Adopted { .. }

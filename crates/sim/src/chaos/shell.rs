@@ -138,6 +138,7 @@ fn believe(stage: &mut Stage<'_>, app: Option<AppId>, event: &Event) {
         Event::Class { class, .. } => program.class = *class,
         Event::Arrive { .. }
         | Event::Depart { .. }
+        | Event::Limits { .. }
         | Event::Sequential { .. }
         | Event::Blocked { .. }
         | Event::Parallel { .. }

@@ -21,6 +21,9 @@ pub(super) fn event(event: &Event) -> (&'static str, Option<AppId>, String) {
         }
         Event::Depart { app } => ("depart", Some(*app), none()),
         Event::Request { app, processors } => ("request", Some(*app), processors.to_string()),
+        Event::Limits { app, min, max, weight_milli } => {
+            ("limits", Some(*app), format!("{min} to {max}, weight {weight_milli}/1000"))
+        }
         Event::Demand { app, processors, idle } => ("demand", Some(*app), format!("{processors}, idle {idle}")),
         Event::Class { app, class } => ("class", Some(*app), format!("{class:?}")),
         Event::Adopted { app, epoch } => ("adopted", Some(*app), format!("epoch {epoch}")),

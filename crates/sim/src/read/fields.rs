@@ -4,6 +4,7 @@
 use super::tree::{Entry, Node, Value};
 use super::{Mistake, Text};
 use crate::Nanos;
+use numaestro_quantity::names::did_you_mean;
 use numaestro_quantity::{Amount, DURATION, Grammar};
 use std::ops::RangeInclusive;
 
@@ -275,7 +276,8 @@ impl<'t> Fields<'t> {
                 known.push(key);
             }
         }
-        let problem = format!("unknown field; there are {}", known.join(", "));
+        let meant = did_you_mean(&entry.key, known.iter().copied());
+        let problem = format!("unknown field{meant}; there are {}", known.join(", "));
         Err(self.text.mistake(entry.at.clone(), join(&self.path, &entry.key), problem))
     }
 }

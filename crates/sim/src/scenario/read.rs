@@ -20,7 +20,7 @@
 //!                                               # start, gap; or [[workload.stream]] tables with the last four
 //! # kind = "closed"                             # programs (a name may stand there several times), repetitions, level (all arrive at once)
 //! # kind = "open"                               # programs or mix = [["a", 3], ..]; interarrival; jobs; load or scale
-//! # kind = "list"                               # arrivals = [{ at, program, estimate, count }, ..]
+//! # kind = "list"                               # arrivals = [{ at, program, estimate, until, count }, ..]; it ends soon after `until`
 //! # kind = "swf"                                # file, skip, jobs, load or scale, sizes ("keep", "scale"), turn, estimates
 //! # kind = "lublin"                             # types, and as above; kind = "downey": work, average, sigma, interarrival
 //! # kind = "elastisim"                          # file, flops, network, pfs, burst_buffer

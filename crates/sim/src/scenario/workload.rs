@@ -4,8 +4,8 @@ use super::models;
 use super::parts::Parts;
 use crate::Nanos;
 use crate::dist::Dist;
-use crate::program::Program;
 use crate::program::amount::{self, Unit};
+use crate::program::{Body, Program};
 use crate::read::Mistake;
 use crate::read::fields::{Field, Fields};
 use crate::workload::batch::{Batch, Estimates, Fit, Jobs, Turn, offered};
@@ -174,7 +174,7 @@ pub(super) fn read(field: Option<Field<'_>>, parts: &mut Parts<'_>) -> Result<Wo
 
 /// An arrival of a list, which numbers them.
 pub(super) fn at(at: Nanos, program: Arc<Program>, estimate_ns: Option<Nanos>) -> Arrival {
-    Arrival { at, job: 0, stream: 0, program, estimate_ns }
+    Arrival { at, job: 0, stream: 0, program, estimate_ns, until: None }
 }
 
 const ORDERS: [(&str, Order); 3] =
@@ -286,11 +286,21 @@ fn list(fields: &mut Fields<'_>, parts: &Parts<'_>) -> Result<Workload, Mistake>
         let time = fields.read("at", |field| field.nanos())?.unwrap_or(0);
         let program = parts.program(&fields.need("program", "the name of a program")?)?;
         let estimate_ns = fields.read("estimate", |field| field.nanos())?;
+        let until = fields.read("until", |field| until(&field, &program, time))?;
         let count = fields.read("count", |field| field.whole32(1..=1 << 20))?.unwrap_or(1);
         fields.finish()?;
-        arrivals.extend((0..count).map(|_| at(time, program.clone(), estimate_ns)));
+        arrivals.extend((0..count).map(|_| Arrival { until, ..at(time, program.clone(), estimate_ns) }));
     }
     Ok(Workload::List(arrivals))
+}
+
+/// The time at which a program that arrives at `from` is told to end.
+fn until(field: &Field<'_>, program: &Program, from: Nanos) -> Result<Nanos, Mistake> {
+    let at = field.nanos()?;
+    if matches!(program.body, Body::Curve { .. }) {
+        return Err(field.mistake("a program that is only a curve has no phases after which it could end"));
+    }
+    if at < from { Err(field.wrong("a time not before the arrival (`at`)")) } else { Ok(at) }
 }
 
 fn swf(fields: &mut Fields<'_>, parts: &mut Parts<'_>) -> Result<Workload, Mistake> {

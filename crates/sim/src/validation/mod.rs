@@ -4,7 +4,10 @@
 //! Errors are those of the median of the real runs. Two policies are compared where their medians
 //! differ by more than the noise of the runs: the simulator is right if it says the same order
 //! ([`Pair`]).
+//!
+//! [`allocations`] compares how many processors applications have, and which, where no time counts.
 
+pub mod allocations;
 mod cell;
 mod pair;
 

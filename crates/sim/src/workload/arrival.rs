@@ -18,6 +18,9 @@ pub struct Arrival {
     pub program: Arc<Program>,
     /// Its user's estimate of its run time, nanoseconds, for backfilling.
     pub estimate_ns: Option<Nanos>,
+    /// The time at which somebody tells it to end, nanoseconds: it ends when its team meets next,
+    /// or its phase is over; one that still waits for its first processor, when it has one.
+    pub until: Option<Nanos>,
 }
 
 /// A source of applications. The world asks for one arrival at a time, so that memory is linear in

@@ -169,7 +169,7 @@ impl Source for Batch {
         };
         let demand = self.fit.turn.apply(demand, self.fit.pus, self.seed, number);
         let at = (job.submit as f64 * self.fit.intervals) as Nanos;
-        Some(Arrival { at, job: number, stream: 0, program: Arc::new(program(demand)), estimate_ns })
+        Some(Arrival { at, job: number, stream: 0, program: Arc::new(program(demand)), estimate_ns, until: None })
     }
 
     fn total(&self) -> Option<u64> {

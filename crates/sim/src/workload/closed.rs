@@ -31,7 +31,7 @@ impl Closed {
         let program = self.programs.get(self.next)?.clone();
         let job = self.next as u64;
         self.next += 1;
-        Some(Arrival { at, job, stream: 0, program, estimate_ns: None })
+        Some(Arrival { at, job, stream: 0, program, estimate_ns: None, until: None })
     }
 }
 

@@ -55,7 +55,7 @@ impl Source for Open {
         self.now += libm::round(self.interarrival.draw(&mut self.intervals) * self.scale) as Nanos;
         let job = self.next;
         self.next += 1;
-        Some(Arrival { at: self.now, job, stream: 0, program: self.choose(), estimate_ns: None })
+        Some(Arrival { at: self.now, job, stream: 0, program: self.choose(), estimate_ns: None, until: None })
     }
 
     fn total(&self) -> Option<u64> {

@@ -205,7 +205,7 @@ impl Reader<'_> {
         for instance in 0..if meets { 1 } else { instances } {
             let name = if instances > 1 && !meets { format!("{name}-{instance}") } else { name.to_owned() };
             let program = Arc::new(program(name, team, phases.clone()));
-            out.push(Arrival { at, job: out.len() as u64, stream: 0, program, estimate_ns: None });
+            out.push(Arrival { at, job: out.len() as u64, stream: 0, program, estimate_ns: None, until: None });
         }
         Ok(())
     }

@@ -85,7 +85,7 @@ impl Streams {
         // The number must not depend on which stream is faster, because the policy influences that.
         let job = state.done * count + u64::from(stream);
         state.done += 1;
-        Some(Arrival { at, job, stream, program, estimate_ns: None })
+        Some(Arrival { at, job, stream, program, estimate_ns: None, until: None })
     }
 }
 

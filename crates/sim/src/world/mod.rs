@@ -30,7 +30,7 @@ use crate::Nanos;
 use crate::machine::Model;
 use crate::outcome::{JobRecord, Outcome};
 use crate::workload::{Arrival, Source};
-use app::{App, Draws, Errors, Watch};
+use app::{App, Cursor, Draws, Errors, Watch};
 use apps::Apps;
 use arrivals::Arrivals;
 use clock::{Clock, Due};
@@ -204,18 +204,18 @@ impl World {
     fn arrive(&mut self, place: u32) {
         let Self { host, apps, arrivals, .. } = self;
         let Some(arrival) = arrivals.take(place, &mut host.clock) else { return };
-        let Arrival { job, stream, program, estimate_ns, .. } = arrival;
+        let Arrival { job, stream, program, estimate_ns, until, .. } = arrival;
         let (slot, id) = apps.next();
         let name = arrivals.name_of(&program);
         let record = JobRecord { job, program: name, stream, arrived: host.clock.now(), ..JobRecord::default() };
         let program = arrivals.on(program, &self.model);
-        let wish = arrivals::wish(&program, estimate_ns);
-        let stoppable = program.stoppable;
+        let (wish, stoppable) = (arrivals::wish(&program, estimate_ns), program.stoppable);
         let notices = Notices::new(id, program.asks, wish.request, program.processors);
         let errors = Errors { noise: self.noise.speedups, seed: self.seed, job };
         let watch = Watch::new(self.shell.wants_speedups(), &program, errors);
         host.os.enter(slot, (id, job), program.footprint_lines, &program.data);
-        apps.enter(App::new(slot, program, record, Draws::new(self.seed, job), (notices, watch)));
+        let draws = Draws::new(self.seed, job);
+        apps.enter(App::new(slot, program, record, draws, (Cursor::until(until), notices, watch)));
         host.note(Line::Arrive, job, 0, 0);
         host.outbox.say(Event::Arrive { app: id, wish });
         if !stoppable {

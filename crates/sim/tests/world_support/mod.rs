@@ -70,6 +70,7 @@ impl Listed {
             stream: 0,
             program: Arc::new(program),
             estimate_ns: None,
+            until: None,
         };
         Box::new(Self(programs.into_iter().enumerate().map(arrival).collect()))
     }

@@ -137,6 +137,7 @@ impl Job {
             stream: 0,
             program: Arc::new(program),
             estimate_ns: self.walltime,
+            until: None,
         }
     }
 

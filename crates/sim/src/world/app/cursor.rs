@@ -1,5 +1,6 @@
 //! The place in a program: the phase in each list, and the round of each repetition.
 
+use crate::Nanos;
 use crate::program::{Body, Phase, Program};
 
 /// A step into a list of phases.
@@ -17,13 +18,30 @@ pub struct Cursor {
     frames: Vec<Frame>,
     /// Phases entered so far, the end of the program included.
     entered: u64,
+    /// The time at which the program is told to end, nanoseconds.
+    until: Option<Nanos>,
 }
 
 impl Cursor {
-    /// Goes to the next phase that is not a repetition. `None` at the end.
-    pub fn next<'a>(&mut self, program: &'a Program) -> Option<&'a Phase> {
+    /// The beginning of a program that is told to end then.
+    pub fn until(until: Option<Nanos>) -> Self {
+        Self { until, ..Self::default() }
+    }
+
+    /// Whether the program has been told to end.
+    pub fn is_told_to_end(&self, now: Nanos) -> bool {
+        self.until.is_some_and(|until| until <= now)
+    }
+
+    /// Goes to the next phase that is not a repetition. `None` at the end, and once the program has
+    /// been told to end.
+    pub fn next<'a>(&mut self, program: &'a Program, now: Nanos) -> Option<&'a Phase> {
         let Body::Phases(phases) = &program.body else { return None };
         self.entered += 1;
+        if self.is_told_to_end(now) {
+            self.frames.clear();
+            return None;
+        }
         match self.frames.last_mut() {
             Some(frame) => frame.at += 1,
             None if self.entered == 1 => self.frames.push(Frame { at: 0, rounds: 1 }),

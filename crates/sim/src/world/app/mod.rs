@@ -80,13 +80,13 @@ pub struct App {
 }
 
 impl App {
-    /// An application that has just arrived.
+    /// An application that has just arrived, at the beginning of its program.
     pub fn new(
         slot: u32,
         program: Arc<Program>,
         record: JobRecord,
         draws: Draws,
-        (notices, watch): (Notices, Watch),
+        (cursor, notices, watch): (Cursor, Notices, Watch),
     ) -> Self {
         Self {
             slot,
@@ -95,7 +95,7 @@ impl App {
             draws,
             activity: Activity::Waiting,
             deferred: None,
-            cursor: Cursor::default(),
+            cursor,
             region: Region::default(),
             tasks: Tasks::default(),
             team: Vec::new(),

@@ -18,7 +18,7 @@ pub fn advance(app: &mut App, host: &mut Host) {
     loop {
         app.activity = Activity::Between;
         let before = app.cursor.round();
-        let next = app.cursor.next(&program);
+        let next = app.cursor.next(&program, host.clock.now());
         let (draws, number) = (app.draws, app.cursor.entered());
         host.os.spaces().refer(app.slot, next.map_or(&[], refs));
         if app.watch.is_on() && app.watch.steps(before, app.cursor.round()) {

@@ -103,7 +103,7 @@ fn arrive(app: &mut App, host: &mut Host, id: u32) {
 pub fn meeting(app: &mut App, host: &mut Host) -> bool {
     let size = app.region.size();
     host.log.count(u64::from(size));
-    let over = app.region.meet();
+    let over = app.region.meet() || app.cursor.is_told_to_end(host.clock.now());
     host.note(Line::Meeting, app.record.job, size, u32::from(over));
     if over {
         app.activity = Activity::Between;

@@ -1,0 +1,126 @@
+//! Recordings of live managers in guests with several nodes, beside the simulator; and changes of
+//! the simulation that the comparison has to notice.
+
+use numaestro_engine::journal::Replay;
+use numaestro_sim::read::Text;
+use numaestro_sim::validation::allocations::{Aspect, Comparison, Judgement, Recording, Stages, Step, simulate};
+use numaestro_topology::{Machine, synthetic};
+
+/// Recordings from guests, each with its policy and one that does otherwise.
+const RECORDINGS: [(&str, &str, &str); 4] = [
+    ("HS-Con", include_str!("../../../testdata/recordings/four-hs-con-narrow.jsonl"), "worst-fit"),
+    ("first-fit", include_str!("../../../testdata/recordings/two-first-fit-rigid.jsonl"), "equi"),
+    ("worst-fit", include_str!("../../../testdata/recordings/two-worst-fit-tide.jsonl"), "equi"),
+    ("equi", include_str!("../../../testdata/recordings/two-equi-pairs.jsonl"), "batch"),
+];
+
+/// A recording that does not agree. A live manager first sees one active thread of a program that
+/// arrives while others contend, so it asks for one processor and soon for all. `equi-pools` moves
+/// processors both times, and where they are depends on where they were.
+const ASKED_TWICE: &str = include_str!("../../../testdata/recordings/four-equi-pools-tide.jsonl");
+
+fn read(name: &str, text: &str) -> (Recording, Machine) {
+    Recording::read(Text::new(name, text)).expect("a recording")
+}
+
+/// The recording beside the same steps on a machine under a policy.
+fn compared(recording: &Recording, machine: &Machine, model: &Machine, policy: &str) -> Comparison {
+    let live = Stages::of(recording.journal()).expect("a journal");
+    let simulated = simulate(model, recording.steps(), (policy, recording.seed())).expect("a policy");
+    Comparison::new(recording, (machine, &live), (model, &simulated))
+}
+
+#[test]
+fn live_and_simulated_allocations_agree() {
+    for (name, text, _) in RECORDINGS {
+        let (recording, machine) = read(name, text);
+        assert_eq!(recording.policy(), name);
+        let comparison = compared(&recording, &machine, &machine, name);
+        let wrong: Vec<_> = comparison.steps().iter().filter(|step| step.disagreements().next().is_some()).collect();
+        assert!(comparison.holds(), "{name}: {wrong:#?}");
+        assert_eq!(comparison.tally(Aspect::Counts).of, recording.steps().len());
+    }
+}
+
+#[test]
+fn requests_that_only_a_live_manager_makes_decide_about_places_and_not_about_counts() {
+    let (recording, machine) = read("equi-pools", ASKED_TWICE);
+    let comparison = compared(&recording, &machine, &machine, "equi-pools");
+    let agree = |aspect| comparison.tally(aspect).agree;
+    assert_eq!([agree(Aspect::Kernel), agree(Aspect::Counts), comparison.steps().len()], [7, 7, 7]);
+    assert!(agree(Aspect::Nodes) < 7 && recording.journal().contains("\"what\":\"request\""));
+    assert!(Replay::run(recording.journal()).is_ok(), "the same requests give the same places");
+}
+
+#[test]
+fn another_policy_is_noticed() {
+    for (name, text, other) in RECORDINGS {
+        let (recording, machine) = read(name, text);
+        assert!(!compared(&recording, &machine, &machine, other).holds(), "{other} instead of {name}");
+    }
+}
+
+#[test]
+fn one_node_fewer_is_noticed() {
+    for (name, text, _) in RECORDINGS {
+        let (recording, machine) = read(name, text);
+        let nodes = machine.numa_nodes();
+        let smaller = format!("numa:{} core:{} pu:1", nodes.len() - 1, nodes[0].pus.len());
+        let smaller = synthetic::parse(&smaller).expect("a machine");
+        assert!(!compared(&recording, &machine, &smaller, name).holds(), "{name}");
+    }
+}
+
+#[test]
+fn one_processor_elsewhere_is_noticed() {
+    for (name, text, _) in RECORDINGS {
+        let (recording, machine) = read(name, text);
+        let live = Stages::of(recording.journal()).expect("a journal");
+        let simulated = simulate(&machine, recording.steps(), (name, recording.seed())).expect("a policy");
+        let spans = |stages: &mut Vec<_>| {
+            // The first application that has no processor on some node exchanges one for one there.
+            let place = |(_, stage): &(_, numaestro_sim::validation::allocations::Stage)| {
+                stage.iter().find_map(|(app, holding)| {
+                    let node = machine.numa_nodes().iter().find(|node| !node.pus.intersects(&holding.pus))?;
+                    (holding.pus.len() > 1).then_some((*app, node.pus.first()?))
+                })
+            };
+            let (step, (app, pu)) =
+                (0..stages.len()).find_map(|step| Some((step, place(&stages[step])?))).expect("one");
+            let holding = stages[step].1.get_mut(&app).expect("it is there");
+            let last = holding.pus.last().expect("it has two");
+            holding.pus.remove(last);
+            holding.pus.insert(pu);
+        };
+        let mut changed = simulated.clone();
+        spans(&mut changed);
+        let comparison = Comparison::new(&recording, (&machine, &live), (&machine, &changed));
+        let wrong: Vec<Aspect> = comparison.steps().iter().flat_map(Judgement::disagreements).collect();
+        assert!(wrong.contains(&Aspect::Spans) && wrong.contains(&Aspect::Nodes), "{name}: {wrong:?}");
+        assert!(!wrong.contains(&Aspect::Counts), "{name}: {wrong:?}");
+    }
+}
+
+#[test]
+fn a_manager_that_asks_for_another_number_is_noticed() {
+    for (name, text, _) in RECORDINGS {
+        let (recording, machine) = read(name, text);
+        let live = Stages::of(recording.journal()).expect("a journal");
+        let fewer = recording.steps().iter().map(|step| match *step {
+            Step::Arrive { processors, rigid } => Step::Arrive { processors: processors.div_ceil(2), rigid },
+            Step::Depart(number) => Step::Depart(number),
+        });
+        let simulated = simulate(&machine, &fewer.collect::<Vec<_>>(), (name, recording.seed())).expect("a policy");
+        assert!(!Comparison::new(&recording, (&machine, &live), (&machine, &simulated)).holds(), "{name}");
+    }
+}
+
+#[test]
+fn the_recorded_journals_can_be_repeated() {
+    for (name, text, _) in RECORDINGS {
+        let (recording, _) = read(name, text);
+        if let Err(error) = Replay::run(recording.journal()) {
+            panic!("{name}: {error}");
+        }
+    }
+}
