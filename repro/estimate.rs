@@ -43,6 +43,12 @@ impl Estimate {
         self.mean + self.half
     }
 
+    /// The part of a ratio above 1, in percent.
+    #[must_use]
+    pub fn percent_over_one(self) -> Self {
+        Self { mean: 100.0 * (self.mean - 1.0), half: 100.0 * self.half, runs: self.runs }
+    }
+
     /// Whether this is below `other` with disjoint intervals: "significantly" in the papers.
     pub fn clearly_below(&self, other: &Self) -> bool {
         self.high() < other.low()

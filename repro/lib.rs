@@ -17,6 +17,7 @@ pub mod figure;
 pub mod finding;
 pub mod inputs;
 pub mod lab;
+pub mod measured;
 pub mod perturbation;
 pub mod study;
 pub mod tally;
@@ -43,7 +44,7 @@ pub use figure::{Figure, Shape};
 pub use finding::{Finding, Judge, Status};
 pub use lab::{Experiment, Lab, Outcomes, Statistics, Trouble};
 pub use perturbation::Perturbation;
-pub use study::{Stage, Study};
+pub use study::{Centre, Stage, Study};
 pub use tally::Tally;
 pub use trials::{Answer, Trials};
 

@@ -378,7 +378,14 @@ mod tests {
         (program.recovers, program.creation_ns, program.data) = (true, 7, vec![data]);
         let program = Arc::new(program);
         let arrived = |by: Perturbation| {
-            let arrival = |job| Arrival { at: job, job, stream: 0, program: Arc::clone(&program), estimate_ns: None };
+            let arrival = |job| Arrival {
+                at: job,
+                job,
+                stream: 0,
+                program: Arc::clone(&program),
+                estimate_ns: None,
+                until: None,
+            };
             let mut source = by.change_source(Box::new(List::new(vec![arrival(0), arrival(1)])));
             let (first, second) = (source.next().unwrap().program, source.next().unwrap().program);
             assert!(Arc::ptr_eq(&first, &second), "one copy for all");

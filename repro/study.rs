@@ -6,7 +6,7 @@
 
 use crate::claim::{Claim, Paper};
 use crate::conditions::{Conditions, Constants, Seeds};
-use crate::draws::{Fit, candidate, fits, is_admissible};
+use crate::draws::{Fit, candidate, fits, is_admissible, strictest_first};
 use crate::finding::{Finding, Status};
 use crate::inputs::{Inputs, Role};
 use crate::lab::{Lab, Statistics, Trouble};
@@ -45,6 +45,26 @@ pub struct Answers {
     pub admissible: bool,
     /// Answers by claim; `None` where the claim could not be judged.
     pub claims: BTreeMap<String, Option<Answer>>,
+}
+
+/// The results at the centre of the admissible set. They decide what the stages judge, and in which
+/// order candidates are tried by the rows.
+#[derive(Debug)]
+pub struct Centre {
+    findings: Vec<(&'static Claim, Finding)>,
+    fits: Vec<Fit>,
+}
+
+impl Centre {
+    /// Our value of each row that identifies constants; empty where an experiment cannot be run.
+    pub fn fits(&self) -> &[Fit] {
+        &self.fits
+    }
+
+    /// The findings.
+    pub fn into_findings(self) -> Vec<(&'static Claim, Finding)> {
+        self.findings
+    }
 }
 
 /// How much of a study is run.
@@ -88,8 +108,15 @@ impl Study {
     }
 
     /// A lab at the centre of the admissible set.
-    pub fn centre(&self) -> Lab {
+    pub fn lab_at_the_centre(&self) -> Lab {
         self.lab(self.extent.statistics, &Conditions::default())
+    }
+
+    /// The results at the centre: these findings, made in this lab, and the rows. Rows are measured
+    /// by quick statistics, for the centre and for candidates alike.
+    pub fn centre(&self, lab: &Lab, findings: Vec<(&'static Claim, Finding)>) -> Centre {
+        let fits = if lab.is_quick() { fits(lab, self.inputs.rows()) } else { self.fits(None) };
+        Centre { findings, fits: fits.unwrap_or_default() }
     }
 
     /// Every constant at its centre, but for those that the conditions give.
@@ -100,14 +127,14 @@ impl Study {
         Lab::under(statistics, Conditions { constants, ..*conditions })
     }
 
-    /// Every stage, for claims with these findings at the centre.
-    pub fn stages(&self, findings: &[(&'static Claim, Finding)]) -> Vec<Stage> {
+    /// Every stage that follows from the centre.
+    pub fn stages(&self, centre: &Centre) -> Vec<Stage> {
         let mut stages: Vec<Stage> = Vec::new();
         for perturbation in Perturbation::ALL.map(|(_, perturbation, _)| perturbation) {
             let stage = Stage::Perturbed(perturbation);
-            stages.extend((!self.judged(stage, findings).is_empty()).then_some(stage));
+            stages.extend((!self.judged(stage, centre).is_empty()).then_some(stage));
         }
-        let predictions = !self.judged(Stage::Seeds(1), findings).is_empty();
+        let predictions = !self.judged(Stage::Seeds(1), centre).is_empty();
         let sets = if predictions { self.extent.seed_sets } else { 0 };
         stages.extend((1..=sets).map(Stage::Seeds));
         let open = predictions && self.inputs.open().next().is_some();
@@ -116,7 +143,7 @@ impl Study {
     }
 
     /// The claims that a stage judges: predictions that hold at the centre.
-    pub fn judged(&self, stage: Stage, findings: &[(&'static Claim, Finding)]) -> Vec<&'static Claim> {
+    pub fn judged(&self, stage: Stage, centre: &Centre) -> Vec<&'static Claim> {
         let meant = |claim: &Claim, finding: &Finding| {
             let declaration = self.inputs.declaration(claim.id);
             let named = match stage {
@@ -125,11 +152,12 @@ impl Study {
             };
             named && declaration.role == Role::Prediction && finding.status == Status::Reproduced
         };
-        findings.iter().filter(|(claim, finding)| meant(claim, finding)).map(|(claim, _)| *claim).collect()
+        let judged = centre.findings.iter().filter(|(claim, finding)| meant(claim, finding));
+        judged.map(|(claim, _)| *claim).collect()
     }
 
     /// Runs a stage.
-    pub fn run(&self, stage: Stage, findings: &[(&'static Claim, Finding)]) -> Answers {
+    pub fn run(&self, stage: Stage, centre: &Centre) -> Answers {
         let quick = Statistics::Quick;
         let lab = match stage {
             Stage::Perturbed(by) => self.lab(quick, &Conditions { perturbation: Some(by), ..Conditions::default() }),
@@ -141,9 +169,10 @@ impl Study {
             }
         };
         let lab = lab.without_figures();
-        let admissible = !matches!(stage, Stage::Draw(_)) || is_admissible(&lab, self.inputs.rows());
+        let rows = strictest_first(self.inputs.rows(), &centre.fits);
+        let admissible = !matches!(stage, Stage::Draw(_)) || is_admissible(&lab, rows);
         let answer = |claim: &Claim| (claim.check)(&lab).ok().as_ref().and_then(Answer::of);
-        let claims = if admissible { self.judged(stage, findings) } else { Vec::new() };
+        let claims = if admissible { self.judged(stage, centre) } else { Vec::new() };
         Answers { admissible, claims: claims.iter().map(|claim| (claim.id.to_owned(), answer(claim))).collect() }
     }
 

@@ -1,6 +1,5 @@
 //! Figure 1.5: the delay switches from 0 to 64 cycles.
 
-use super::placements::percent_over_one;
 use crate::hector::{Alone, Kernel, LOCALIZED, ON_TWELVE, gain};
 use crate::{Estimate, Figure, Finding, Judge, Lab, Pair, Shape, Status, Trouble, ratio};
 use numaestro_sim::memory::Contention;
@@ -116,9 +115,9 @@ pub fn neural_worse(lab: &Lab) -> Result<Finding, Trouble> {
             Ok(near.iter().zip(far).map(|(near, far)| near / far).collect())
         };
         let (queueing, without) = (worse(Contention::Amva)?, worse(Contention::None)?);
-        let percent = percent_over_one(Estimate::of(&queueing));
+        let percent = Estimate::of(&queueing).percent_over_one();
         judge.value(format!("localized slower by, d={delay}"), "%", percent);
-        judge.value(format!("the same without queueing, d={delay}"), "%", percent_over_one(Estimate::of(&without)));
+        judge.value(format!("the same without queueing, d={delay}"), "%", Estimate::of(&without).percent_over_one());
         judge.at_least(
             format!("localized slower by at least {LEAST} % at d={delay}"),
             "slightly worse",

@@ -147,11 +147,6 @@ pub fn multiprogrammed(lab: &Lab) -> Result<Finding, Trouble> {
     Ok(judge.verdict(""))
 }
 
-/// The part of a ratio above 1, in percent.
-pub fn percent_over_one(ratio: Estimate) -> Estimate {
-    Estimate { mean: 100.0 * (ratio.mean - 1.0), half: 100.0 * ratio.half, runs: ratio.runs }
-}
-
 /// B93-Fig1.6.
 pub fn figure_1_6(lab: &Lab) -> Result<Finding, Trouble> {
     let mut judge = Judge::new();

@@ -5,7 +5,8 @@ mod user;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use user::{User, json, text};
+use std::process::Stdio;
+use user::{User, json, start, text, until};
 
 /// What comes out of the papers at the centre of their constants, with a third of the runs. A
 /// change here is a change of findings: say why. Seeds are fixed and runs are deterministic, so
@@ -261,6 +262,26 @@ fn a_run_goes_on_where_it_was_interrupted() {
     assert!(runs.starts_with("paper,experiment,seed,") && runs.lines().count() > 30, "{runs}");
     let other = user.output(["repro", "run", "B93-Fig1.5a", "--out", path]);
     assert_eq!(other.status.code(), Some(3), "{}", text(&other.stderr));
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_to_the_same_bytes() {
+    let user = User::new();
+    let out = user.path("out");
+    let path = out.to_str().expect("text");
+    let whole = ["repro", "run", "B93-Fig1.5a", "--draws", "30", "--seed-sets", "2", "--json", "-"];
+    let kept: Vec<&str> = whole.into_iter().chain(["--out", path]).collect();
+    let lines = || std::fs::read_to_string(out.join("answers.jsonl")).unwrap_or_default().lines().count();
+    let mut child = start(user.command(&kept).stdout(Stdio::null()));
+    until("some stages are finished", || lines() >= 4);
+    child.kill().expect("it is there");
+    child.wait().expect("it ends");
+    // The origin, two perturbations, two sets of seeds, 30 draws.
+    let before = lines();
+    assert!(before < 35, "it was killed half-way");
+    let again = user.output(&kept);
+    assert!(again.status.success() && lines() == 35, "{} lines: {}", lines(), text(&again.stderr));
+    assert_eq!(text(&again.stdout), text(&user.output(whole).stdout));
 }
 
 #[test]

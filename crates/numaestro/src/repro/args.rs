@@ -33,12 +33,13 @@ pub struct ListArgs {
 #[command(
     after_help = "Examples: numaestro repro run --quick\n          numaestro repro run B93-Tab1.3 B93-Fig1.4\n          \
                         numaestro repro run --paper B97 --html b97.html\n          \
-                        numaestro repro run --paper K --out k --html k.html      (again: goes on where it stopped)\n\n\
+                        numaestro repro run --paper K --out k --html k.html      (again: goes on where it stopped)\n          \
+                        numaestro repro run --quick --measured measured.json\n\n\
                         A claim is judged at the centre of the admissible constants, then under the perturbations under which\n\
                         it must fail, with other sets of seeds, and at other admissible points. Only `reproduced` counts.\n\
                         A claim that is not reproduced is a finding, not a failure.\n\n\
                         Exit codes: 0 the claims were checked, whatever came out; 2 there is no such claim or paper;\n\
-                        3 the folder of --out was made with other inputs; 4 the file of inputs has a mistake."
+                        3 the folder of --out was made with other inputs; 4 a file of inputs or measurements has a mistake."
 )]
 pub struct RunArgs {
     /// Claims, as `repro list` names them; without any, all.
@@ -59,6 +60,10 @@ pub struct RunArgs {
     /// Use this file of inputs instead of the paper's own (with --paper).
     #[arg(long, value_name = "FILE")]
     pub inputs: Option<PathBuf>,
+    /// Show beside the simulated findings what `numaestro bench claims --json FILE` has measured
+    /// with real programs.
+    #[arg(long, value_name = "FILE")]
+    pub measured: Option<PathBuf>,
     /// Keep finished parts (answers.jsonl) and the raw runs (runs.csv) in this folder. The same
     /// command goes on where it was interrupted.
     #[arg(long, value_name = "DIR")]

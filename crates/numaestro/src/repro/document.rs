@@ -1,13 +1,15 @@
 //! Writes the findings as JSON. The same findings give the same bytes: no times, no host.
 
 use super::choose::Chosen;
-use super::judged::{Judged, tally};
+use super::judged::{Judged, measured_tally, tally};
 use anyhow::Context;
+use numaestro_repro::measured::{Measurements, Verdict};
 use numaestro_repro::study::Extent;
 use numaestro_repro::trials::{Sensitivity, Trials};
 use numaestro_repro::{Kind, Lab, Statistics, claims as every_claim};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Claims without findings.
@@ -43,13 +45,16 @@ struct Row<'a> {
     points: (usize, usize),
     sensitivity: Vec<Sensitivity>,
     trials: &'a Trials,
+    /// What was measured of it with real programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<&'a Verdict>,
 }
 
-/// Claims with findings.
-pub fn findings(judged: &[Judged], extent: Extent) -> Value {
+/// Claims with findings, and with what was measured of them.
+pub fn findings(judged: &[Judged], extent: Extent, measurements: Option<&Measurements>) -> Value {
     let rows: Vec<Row<'_>> = judged
         .iter()
-        .map(|Judged { chosen: (paper, claim), finding, trials }| Row {
+        .map(|Judged { chosen: (paper, claim), finding, trials, measured }| Row {
             id: claim.id,
             paper: paper.key,
             kind: claim.kind,
@@ -62,9 +67,10 @@ pub fn findings(judged: &[Judged], extent: Extent) -> Value {
             points: trials.share(),
             sensitivity: trials.sensitivity(),
             trials,
+            measured: measured.as_ref(),
         })
         .collect();
-    json!({
+    let mut document = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "statistics": if extent.statistics == Statistics::Full { "full" } else { "quick" },
         "first_seed": Lab::FIRST_SEED,
@@ -73,7 +79,14 @@ pub fn findings(judged: &[Judged], extent: Extent) -> Value {
         "claims_in_all": every_claim().count(),
         "summary": tally(judged),
         "claims": rows,
-    })
+    });
+    if let Some(measurements) = measurements {
+        let machine: BTreeMap<&str, &str> =
+            measurements.machine.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        document["measured"] =
+            json!({ "machine": machine, "quick": measurements.quick, "summary": measured_tally(judged) });
+    }
+    document
 }
 
 /// Says whether a file's name means standard output.

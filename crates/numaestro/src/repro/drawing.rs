@@ -10,10 +10,12 @@ use numaestro_repro::figure::{Figure, Series, Shape};
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-/// Width and height, pixels.
-const SIZE: (u32, u32) = (860, 380);
-/// Width of the legend's column, pixels.
+/// Width and height of the chart, pixels.
+const CHART: (u32, u32) = (660, 380);
+/// Least width of the legend's column, pixels.
 const LEGEND: u32 = 200;
+/// The legend's column to the left of the names, and more than a letter takes of the rest, pixels.
+const NAME: (u32, u32) = (46, 7);
 /// Radius of a marker, pixels.
 const RADIUS: i32 = 5;
 
@@ -21,11 +23,18 @@ const RADIUS: i32 = 5;
 pub fn svg(figure: &Figure) -> Result<String, String> {
     let mut text = String::new();
     {
-        let root = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
+        let size = (CHART.0 + legend_width(figure), CHART.1);
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
         chart(&root, figure).and_then(|()| legend(&root, figure)).map_err(|error| error.to_string())?;
         root.present().map_err(|error| error.to_string())?;
     }
     Ok(text.replace("\"#000000\"", "\"currentColor\""))
+}
+
+/// Room for the longest name.
+fn legend_width(figure: &Figure) -> u32 {
+    let longest = figure.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
+    (NAME.0 + NAME.1 * longest as u32).max(LEGEND)
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
@@ -45,12 +54,14 @@ struct Look {
 
 const DASHES: [(i32, i32); 4] = [(1, 0), (8, 4), (2, 4), (14, 5)];
 const MARKERS: usize = 6;
+/// The markers that can be hollow: all but the cross.
+const HOLLOW: [usize; 5] = [0, 2, 3, 4, 5];
 
 impl Look {
     fn of(number: usize, series: &Series) -> Self {
         Self {
             colour: COLOURS[number % COLOURS.len()],
-            marker: number % MARKERS,
+            marker: if series.printed { HOLLOW[number % HOLLOW.len()] } else { number % MARKERS },
             // With as many markers as dashes, series beyond the first six would repeat both.
             dashes: DASHES[(number + number / MARKERS) % DASHES.len()],
             printed: series.printed,
@@ -92,7 +103,7 @@ struct Axes {
 
 fn chart(page: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
     let Axes { places, low, high, has_zero } = Axes::of(figure);
-    let (area, _) = page.split_horizontally(SIZE.0 - LEGEND);
+    let (area, _) = page.split_horizontally(CHART.0);
     let mut chart = ChartBuilder::on(&area)
         .margin(12)
         .x_label_area_size(44)
@@ -154,7 +165,7 @@ fn chart(page: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
 /// A line for each series, from top to bottom, beside the chart.
 fn legend(page: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
     const LINE: usize = 22;
-    let left = (SIZE.0 - LEGEND).cast_signed();
+    let left = CHART.0.cast_signed();
     let text = TextStyle::from(("sans-serif", 13)).color(&BLACK);
     for ((number, series), y) in figure.series.iter().enumerate().zip((24..).step_by(LINE)) {
         let look = Look::of(number, series);
@@ -167,7 +178,7 @@ fn legend(page: &Area<'_>, figure: &Figure) -> Result<(), Problem> {
             }
         }
         look.marker(page, (left + 20, y))?;
-        page.draw(&Text::new(series.name.clone(), (left + 46, y - 7), text.clone()))?;
+        page.draw(&Text::new(series.name.clone(), (left + NAME.0.cast_signed(), y - 7), text.clone()))?;
     }
     Ok(())
 }
@@ -230,6 +241,24 @@ mod tests {
         let looks: BTreeSet<(usize, (i32, i32))> =
             (0..12).map(|number| Look::of(number, &series)).map(|look| (look.marker, look.dashes)).collect();
         assert_eq!(looks.len(), 12);
+    }
+
+    #[test]
+    fn the_legend_has_room_for_the_longest_name() {
+        let width = |name: &str| {
+            let svg = svg(&Figure::new(Shape::Bars, "", "", "", "").with(name, points(1.0))).unwrap();
+            let number = svg.split("width=\"").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned);
+            number.and_then(|number| number.parse::<u32>().ok()).unwrap()
+        };
+        assert_eq!(width("short"), CHART.0 + LEGEND);
+        assert_eq!(width("B2ADSS over Linux, the paper's mean"), CHART.0 + 46 + 35 * 7);
+    }
+
+    #[test]
+    fn the_paper_s_markers_are_hollow() {
+        let series = Series { name: String::new(), points: Vec::new(), printed: true };
+        let markers: BTreeSet<usize> = (0..10).map(|number| Look::of(number, &series).marker).collect();
+        assert_eq!(markers, HOLLOW.into(), "a cross has no inside");
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! A claim as it came out: its finding with the final status, and its trials.
+//! A claim as it came out: its finding with the final status, its trials, and what was measured of
+//! it on a machine.
 
 use super::choose::Chosen;
 use numaestro_repro::finding::Finding;
+use numaestro_repro::measured::{Measurements, Verdict};
 use numaestro_repro::trials::Trials;
 use numaestro_repro::{Status, Tally};
 
@@ -14,6 +16,41 @@ pub struct Judged {
     pub finding: Finding,
     /// The other trials.
     pub trials: Trials,
+    /// What was measured of it, where the user has given measurements. It does not change the
+    /// status of the finding.
+    pub measured: Option<Verdict>,
+}
+
+/// What was measured with real programs, in words: the verdict, then one line for each quantity and
+/// one for what this cannot show.
+pub fn measured(judged: &Judged) -> Vec<(&'static str, String)> {
+    let Some(verdict) = &judged.measured else { return Vec::new() };
+    let because = if verdict.status.reason().is_empty() { "" } else { ": " };
+    let noise = if verdict.noisy { ", and more than was allowed in some of these runs" } else { "" };
+    let mut lines = vec![(
+        "measured",
+        format!(
+            "{}{because}{}; others used up to {:.0} % of the machine{noise}",
+            verdict.status.word(),
+            verdict.status.reason(),
+            verdict.foreign * 100.0,
+        ),
+    )];
+    lines.extend(verdict.quantities.iter().map(|one| ("measured", one.line())));
+    lines.push(("not shown", verdict.declared.cannot.to_owned()));
+    lines
+}
+
+/// The count of what was measured.
+pub fn measured_tally<'a>(judged: impl IntoIterator<Item = &'a Judged>) -> Tally {
+    judged.into_iter().filter_map(|judged| Some(&judged.measured.as_ref()?.status)).collect()
+}
+
+/// The same in words, with the machine.
+pub fn measured_summary<'a>(judged: impl IntoIterator<Item = &'a Judged>, measurements: &Measurements) -> String {
+    let machine: Vec<String> = measurements.machine.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let quick = if measurements.quick { " with fewer rounds than declared" } else { "" };
+    format!("Measured with real programs{quick}: {} ({})", measured_tally(judged), machine.join("; "))
 }
 
 /// The count of their outcomes.

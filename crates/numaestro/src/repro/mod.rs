@@ -1,9 +1,9 @@
 //! `numaestro repro`: checks the papers' claims on modelled machines.
 //!
 //! `args` has the words, `choose` finds the claims that were meant, `run` checks them and
-//! `calibrate` identifies constants, both by `studies`; `kept` is the output folder. `table`,
-//! `document` and `page` (with `drawing`) show what was `judged`. The crate `numaestro-repro`
-//! states the claims and judges them.
+//! `calibrate` identifies constants, both by `studies`; `queue` works on many parts at once, `kept`
+//! is the output folder. `table`, `document` and `page` (with `drawing`) show what was `judged`.
+//! The crate `numaestro-repro` states the claims and judges them.
 
 mod args;
 mod bar;
@@ -15,6 +15,7 @@ mod judged;
 mod kept;
 mod list;
 mod page;
+mod queue;
 mod run;
 mod studies;
 mod table;

@@ -2,7 +2,7 @@
 //! anywhere.
 
 use super::drawing;
-use super::judged::{Judged, tally, trials};
+use super::judged::{Judged, measured, tally, trials};
 use super::table::value;
 use numaestro_repro::inputs::Origin;
 use numaestro_repro::study::Extent;
@@ -10,7 +10,8 @@ use numaestro_repro::{Finding, Statistics, Status, Study};
 use std::fmt::Write;
 
 const STYLE: &str = "\
-:root{color-scheme:light dark;--line:#8884;--good:#0a7f4f;--bad:#b3261e;--warn:#8a6100;--dim:#777}\
+:root{color-scheme:light dark;--line:#8884;--good:#0a7f4f;--bad:#b3261e;--warn:#8a6100;--dim:#6b6b6b}\
+@media(prefers-color-scheme:dark){:root{--good:#4fc08d;--bad:#ff8a80;--warn:#e0b050;--dim:#a0a0a0}}\
 body{font:16px/1.45 system-ui,sans-serif;max-width:60rem;margin:auto;padding:1rem}\
 h2{margin-top:2.5rem;border-bottom:2px solid var(--line)}section{margin:1.6rem 0;padding-top:.6rem;border-top:1px solid var(--line)}\
 h3{margin:.2rem 0}.status{font-size:.8rem;border:1px solid;border-radius:.6rem;padding:.1rem .5rem;margin-left:.5rem}\
@@ -20,8 +21,8 @@ table{border-collapse:collapse;font-size:.9rem}td,th{padding:.15rem .7rem .15rem
 border-bottom:1px solid var(--line)}.scroll{overflow-x:auto}figure{margin:1rem 0}svg{max-width:100%;height:auto}svg text{fill:currentColor}\
 figcaption{font-size:.9rem;color:var(--dim)}@media(max-width:40rem){dl{grid-template-columns:1fr}}";
 
-/// The page.
-pub fn page(judged: &[Judged], studies: &[Study], extent: Extent) -> String {
+/// The page; the summary of what was measured is empty where nothing was.
+pub fn page(judged: &[Judged], studies: &[Study], extent: Extent, measured_summary: &str) -> String {
     let mut text = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\"><title>The papers' claims</title><style>{STYLE}</style></head><body>\n\
@@ -33,6 +34,9 @@ pub fn page(judged: &[Judged], studies: &[Study], extent: Extent) -> String {
         extent.seed_sets,
         extent.candidates,
     );
+    if !measured_summary.is_empty() {
+        let _ = writeln!(text, "<p>{}</p>", escape(measured_summary));
+    }
     let mut before = "";
     for one in judged {
         let Judged { chosen: (paper, claim), finding, .. } = one;
@@ -69,7 +73,7 @@ pub fn page(judged: &[Judged], studies: &[Study], extent: Extent) -> String {
                 let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escape(what));
             }
         }
-        for (name, what) in trials(one) {
+        for (name, what) in trials(one).into_iter().chain(measured(one)) {
             let _ = write!(text, "<dt>{name}</dt><dd>{}</dd>", escape(&what));
         }
         let _ = writeln!(text, "<dt>ours</dt><dd>{}</dd></dl>", escape(&values(finding)));

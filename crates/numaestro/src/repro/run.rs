@@ -4,34 +4,62 @@
 use super::args::RunArgs;
 use super::bar::bar;
 use super::choose::{Chosen, choose};
-use super::judged::Judged;
+use super::judged::{Judged, measured_summary};
 use super::kept::Kept;
-use super::studies::{papers, studies};
+use super::queue::side_by_side;
+use super::studies::{WRONG_INPUTS, papers, studies};
 use super::{document, page, table};
-use crate::say;
+use crate::say::{self, Failure};
+use anyhow::Context;
+use numaestro_repro::measured::Measurements;
 use numaestro_repro::study::{Answers, Extent};
-use numaestro_repro::{Claim, Finding, Lab, Paper, Stage, Statistics, Study};
+use numaestro_repro::{Centre, Lab, Paper, Stage, Statistics, Study};
+use numaestro_sim::read::Text;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// Claims with their findings at the centre.
-type Findings = Vec<(&'static Claim, Finding)>;
+/// Labs at the centre, with their papers.
+type Labs = Vec<(&'static Paper, Lab)>;
+
+/// A stage of a study.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    /// The place of the study.
+    study: usize,
+    stage: Stage,
+}
 
 /// Checks the claims that are meant and shows the findings.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let chosen = choose(&args.claims, args.paper.as_deref())?;
     let extent = args.extent();
     let (studies, origin) = studies(&papers(&chosen), args.inputs.as_deref(), extent)?;
+    let measurements = args.measured.as_deref().map(measurements).transpose()?;
     let mut kept = args.out.as_deref().map(|place| Kept::open(place, &origin)).transpose()?;
-    let (findings, labs) = at_the_centre(&studies, &chosen);
+    let (centres, labs) = at_the_centre(&studies, &chosen)?;
     if let Some(kept) = &kept {
         kept.runs(&labs)?;
     }
     drop(labs);
-    let answers = stages(&studies, &findings, kept.as_mut())?;
-    for (study, answers) in studies.iter().zip(&answers) {
-        warn_of_points(study, answers);
+    let answers = stages(&studies, &centres, kept.as_mut())?;
+    for ((study, centre), answers) in studies.iter().zip(&centres).zip(&answers) {
+        warn_of_points(study, centre, answers);
     }
-    let judged = conclude(&studies, findings, &answers);
-    show(args, &judged, &studies, extent)
+    let mut judged = conclude(&studies, centres, &answers);
+    if let Some(measurements) = &measurements {
+        for one in &mut judged {
+            one.measured = measurements.verdict(one.chosen.1.id);
+        }
+    }
+    show(args, &judged, &studies, extent, measurements.as_ref())
+}
+
+/// Reads a file that `numaestro bench claims` has written.
+fn measurements(file: &Path) -> anyhow::Result<Measurements> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Measurements::read(Text { name: &file.display().to_string(), text: &text }).map_err(|mistake| {
+        Failure::error(WRONG_INPUTS, mistake.to_string(), "`numaestro bench claims --json FILE` writes such a file")
+    })
 }
 
 impl RunArgs {
@@ -46,65 +74,77 @@ impl RunArgs {
     }
 }
 
-/// One claim after the other; each uses all cores for its runs, and reuses the runs of earlier ones
-/// of its paper.
-fn at_the_centre(studies: &[Study], chosen: &[Chosen]) -> (Vec<Findings>, Vec<(&'static Paper, Lab)>) {
+/// The papers side by side, the claims of each one after the other, so that they reuse the runs of
+/// earlier ones.
+fn at_the_centre(studies: &[Study], chosen: &[Chosen]) -> anyhow::Result<(Vec<Centre>, Labs)> {
     let bar = bar(chosen.len(), "claims");
-    let (mut findings, mut labs) = (Vec::new(), Vec::new());
-    for study in studies {
-        let lab = study.centre();
-        let mut found = Vec::new();
+    let judge = |study: &Study| {
+        let lab = study.lab_at_the_centre();
+        let mut findings = Vec::new();
         for (_, claim) in chosen.iter().filter(|(paper, _)| paper.key == study.paper().key) {
             bar.set_message(claim.id);
-            found.push((*claim, claim.judge(&lab)));
+            findings.push((*claim, claim.judge(&lab)));
             bar.inc(1);
         }
-        findings.push(found);
-        labs.push((study.paper(), lab));
-    }
+        (study.centre(&lab, findings), (study.paper(), lab))
+    };
+    let mut found: BTreeMap<usize, _> = BTreeMap::new();
+    side_by_side(studies, judge, |place, centre| {
+        found.insert(place, centre);
+        Ok(())
+    })?;
     bar.finish_and_clear();
-    (findings, labs)
+    Ok(found.into_values().unzip())
 }
 
 /// The answers of every stage of each study: kept ones, and those of stages that are run now.
 fn stages(
     studies: &[Study],
-    findings: &[Findings],
+    centres: &[Centre],
     mut kept: Option<&mut Kept>,
 ) -> anyhow::Result<Vec<Vec<(Stage, Answers)>>> {
-    let planned: Vec<Vec<Stage>> =
-        studies.iter().zip(findings).map(|(study, findings)| study.stages(findings)).collect();
-    let bar = bar(planned.iter().map(Vec::len).sum(), "stages");
-    let mut all = Vec::new();
-    for ((study, findings), stages) in studies.iter().zip(findings).zip(planned) {
-        let mut of_paper = Vec::new();
-        for stage in stages {
-            bar.set_message(format!("{} {}", study.paper().short, stage.name()));
-            let claims: Vec<&str> = study.judged(stage, findings).iter().map(|claim| claim.id).collect();
-            let known = kept.as_ref().and_then(|kept| kept.answers(study.paper(), stage, &claims));
-            let answers = if let Some(answers) = known {
-                answers
-            } else {
-                let answers = study.run(stage, findings);
-                if let Some(kept) = &mut kept {
-                    kept.keep(study.paper(), stage, &answers)?;
-                }
-                answers
-            };
-            of_paper.push((stage, answers));
-            bar.inc(1);
-        }
-        all.push(of_paper);
+    let mut planned: Vec<Part> = Vec::new();
+    for (place, (study, centre)) in studies.iter().zip(centres).enumerate() {
+        planned.extend(study.stages(centre).into_iter().map(|stage| Part { study: place, stage }));
     }
+    let bar = bar(planned.len(), "stages");
+    let known = |part: &Part| {
+        let (study, centre) = (&studies[part.study], &centres[part.study]);
+        let claims: Vec<&str> = study.judged(part.stage, centre).iter().map(|claim| claim.id).collect();
+        kept.as_ref().and_then(|kept| kept.answers(study.paper(), part.stage, &claims))
+    };
+    let mut answers: Vec<Option<Answers>> = planned.iter().map(known).collect();
+    let missing: Vec<usize> = (0..planned.len()).filter(|&place| answers[place].is_none()).collect();
+    bar.set_position((planned.len() - missing.len()) as u64);
+    bar.reset_eta();
+    let answer = |&place: &usize| {
+        let Part { study, stage } = planned[place];
+        studies[study].run(stage, &centres[study])
+    };
+    side_by_side(&missing, answer, |number, found| {
+        let Part { study, stage } = planned[missing[number]];
+        let paper = studies[study].paper();
+        if let Some(kept) = &mut kept {
+            kept.keep(paper, stage, &found)?;
+        }
+        answers[missing[number]] = Some(found);
+        bar.set_message(format!("{} {}", paper.short, stage.name()));
+        bar.inc(1);
+        Ok(())
+    })?;
     bar.finish_and_clear();
-    Ok(all)
+    let mut by_study: Vec<Vec<(Stage, Answers)>> = studies.iter().map(|_| Vec::new()).collect();
+    for (part, found) in planned.iter().zip(answers) {
+        by_study[part.study].extend(found.map(|found| (part.stage, found)));
+    }
+    Ok(by_study)
 }
 
 /// Warns where the centre does not agree with the rows that identify it, and where there are fewer
 /// admissible points than the file of inputs asks for.
-fn warn_of_points(study: &Study, answers: &[(Stage, Answers)]) {
+fn warn_of_points(study: &Study, centre: &Centre, answers: &[(Stage, Answers)]) {
     let paper = study.paper().short;
-    let disagree = study.fits(None).map_or(0, |fits| fits.iter().filter(|fit| fit.misfit > 1.0).count());
+    let disagree = centre.fits().iter().filter(|fit| fit.misfit > 1.0).count();
     if disagree > 0 {
         say::warn(&format!(
             "{paper}: {disagree} rows do not agree with the constants at the centre (`numaestro repro calibrate`)"
@@ -121,28 +161,35 @@ fn warn_of_points(study: &Study, answers: &[(Stage, Answers)]) {
 }
 
 /// The findings with the statuses that follow from all answers.
-fn conclude(studies: &[Study], findings: Vec<Findings>, answers: &[Vec<(Stage, Answers)>]) -> Vec<Judged> {
+fn conclude(studies: &[Study], centres: Vec<Centre>, answers: &[Vec<(Stage, Answers)>]) -> Vec<Judged> {
     let mut judged = Vec::new();
-    for ((study, findings), answers) in studies.iter().zip(findings).zip(answers) {
-        for (claim, mut finding) in findings {
+    for ((study, centre), answers) in studies.iter().zip(centres).zip(answers) {
+        for (claim, mut finding) in centre.into_findings() {
             let trials = study.trials(claim, answers);
             finding.status = study.status(claim, &finding, &trials);
-            judged.push(Judged { chosen: (study.paper(), claim), finding, trials });
+            judged.push(Judged { chosen: (study.paper(), claim), finding, trials, measured: None });
         }
     }
     judged
 }
 
-fn show(args: &RunArgs, judged: &[Judged], studies: &[Study], extent: Extent) -> anyhow::Result<u8> {
+fn show(
+    args: &RunArgs,
+    judged: &[Judged],
+    studies: &[Study],
+    extent: Extent,
+    measurements: Option<&Measurements>,
+) -> anyhow::Result<u8> {
+    let measured = measurements.map(|measurements| measured_summary(judged, measurements)).unwrap_or_default();
     if let Some(file) = &args.html {
-        document::write_text(file, &page::page(judged, studies, extent))?;
+        document::write_text(file, &page::page(judged, studies, extent, &measured))?;
     }
     if let Some(file) = &args.json {
-        document::write(file, &document::findings(judged, extent))?;
+        document::write(file, &document::findings(judged, extent, measurements))?;
         if document::is_stdout(file) {
             return Ok(say::OK);
         }
     }
-    say::print(&table::table(judged, args.evidence, say::colours(&std::io::stdout())))?;
+    say::print(&table::table(judged, args.evidence, &measured, say::colours(&std::io::stdout())))?;
     Ok(say::OK)
 }

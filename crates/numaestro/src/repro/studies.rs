@@ -11,8 +11,8 @@ use numaestro_sim::read::Text;
 use std::fmt::Write;
 use std::path::Path;
 
-/// A file of inputs has a mistake, or names another paper.
-const WRONG_INPUTS: u8 = 4;
+/// A file of inputs or measurements has a mistake, or is of another paper.
+pub const WRONG_INPUTS: u8 = 4;
 
 /// The papers of these claims, each once, in order.
 pub fn papers(chosen: &[Chosen]) -> Vec<&'static Paper> {

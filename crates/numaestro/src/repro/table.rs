@@ -1,6 +1,6 @@
 //! Writes the findings as a table for terminals.
 
-use super::judged::{Judged, tally, trials};
+use super::judged::{Judged, measured, tally, trials};
 use crate::say::{Tone, paint};
 use numaestro_repro::finding::Value;
 use numaestro_repro::{Finding, Status};
@@ -10,8 +10,9 @@ use std::fmt::Write;
 const WIDTH: usize = 100;
 const INDENT: usize = 17;
 
-/// One line for each claim, its reason below it where it has one, and the summary.
-pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
+/// One line for each claim, its reason below it where it has one, and the summaries; the second one
+/// is empty where nothing was measured.
+pub fn table(judged: &[Judged], evidence: bool, measured_summary: &str, colours: bool) -> String {
     let mut text = String::new();
     let mut before = "";
     for one in judged {
@@ -31,7 +32,7 @@ pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
         line("paper", claim.reported);
         line("demanded", claim.tolerance);
         line("because", finding.status.reason());
-        for (word, what) in trials(one) {
+        for (word, what) in trials(one).into_iter().chain(measured(one)) {
             line(word, &what);
         }
         if evidence {
@@ -44,6 +45,9 @@ pub fn table(judged: &[Judged], evidence: bool, colours: bool) -> String {
         }
     }
     let _ = writeln!(text, "\n{}", tally(judged));
+    if !measured_summary.is_empty() {
+        let _ = writeln!(text, "{}", wrap(measured_summary, 0, WIDTH));
+    }
     text
 }
 
