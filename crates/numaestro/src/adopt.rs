@@ -2,8 +2,9 @@
 
 use crate::cli::{AdoptArgs, ReleaseArgs};
 use crate::manager::{self, Manager};
+use crate::status::clean;
 use crate::{run, say, stop};
-use numaestro_abi::control::{Reply, Request};
+use numaestro_abi::control::{AppName, Reply, Request, Whole};
 use std::path::{Path, PathBuf};
 
 /// Takes over a running process and its descendants; starts the manager if there is none.
@@ -19,7 +20,7 @@ pub fn adopt(dir: Option<PathBuf>, args: &AdoptArgs) -> anyhow::Result<u8> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
     let options = run::options(&args.wish)?;
-    let text = match manager.ask(&Request::Adopt { pid, options })? {
+    let text = match manager.ask(&Request::Adopt { pid, options, force: args.force })? {
         Reply::Run { app, cpus, count, .. } => {
             format!("process {pid} is application {app}: {count} processor(s), {cpus}\n")
         }
@@ -35,10 +36,20 @@ pub fn adopt(dir: Option<PathBuf>, args: &AdoptArgs) -> anyhow::Result<u8> {
 
 /// Full affinity, no limits.
 pub fn release(dir: Option<PathBuf>, args: &ReleaseArgs) -> anyhow::Result<u8> {
-    let whole = Manager::required(dir)?.give_back(&Request::Release { app: args.app })?;
+    let (who, whole) = let_go(&mut Manager::required(dir)?, AppName::Word(args.app.clone()))?;
     if !whole.left.is_empty() {
-        return stop::report(&format!("application {} is let go", args.app), &whole);
+        return stop::report(&format!("{who} is let go"), &whole);
     }
-    say::print(&format!("application {} runs as if there were no manager\n", args.app))?;
+    say::print(&format!("{who} runs as if there were no manager\n"))?;
     Ok(say::OK)
+}
+
+/// Asks the manager to let an application go: gives its name for people, and what was given back.
+pub fn let_go(manager: &mut Manager, app: AppName) -> anyhow::Result<(String, Whole)> {
+    match manager.ask(&Request::Release { app })? {
+        Reply::Released { app, pid, name, whole } => {
+            Ok((format!("{} (application {app}, process {pid})", clean(&name)), whole))
+        }
+        other => Err(manager::unexpected(&other)),
+    }
 }

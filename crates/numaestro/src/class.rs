@@ -1,6 +1,7 @@
 //! The class of a program, as the user says it. Several commands have it among their options.
 
 use clap::ValueEnum;
+use numaestro_abi::control::Class;
 
 /// How a program may be steered, as the user says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -14,4 +15,16 @@ pub enum ClassArg {
     Setter,
     /// Thread counts are left alone; threads are kept on the processors by affinity.
     Fold,
+}
+
+impl ClassArg {
+    /// The class as the manager takes it.
+    pub fn class(self) -> Class {
+        match self {
+            Self::Auto => Class::Auto,
+            Self::Malleable => Class::Malleable,
+            Self::Setter => Class::Setter,
+            Self::Fold => Class::Fold,
+        }
+    }
 }

@@ -6,20 +6,25 @@
 
 mod advise;
 mod fold;
+mod jobserver;
 mod profile;
 mod reload;
+mod steering;
 mod values;
 mod wish;
 
 pub use advise::AdviseArgs;
 pub use fold::{FoldArg, FoldArgs};
+pub use jobserver::{JobserverArg, JobserverArgs};
 pub use profile::ProfileCommand;
 pub use reload::ReloadArgs;
+pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
 
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::parse_time;
+pub use values::{parse_most, parse_weight};
 pub use wish::WishArgs;
 
 const AFTER_HELP: &str = "\
@@ -60,6 +65,7 @@ Examples:
   numaestro run --class malleable -- ./app  teams follow, as OMP_DYNAMIC=true lets them
   numaestro run --fold kernel -- ./app      for debuggers: no switching in user space
   numaestro run --mem 12G -- ./app          it is going to need so much memory
+  numaestro run --jobserver -- make         as many jobs as processors, always up to date
   numaestro run --wait -- ./batch           wait in the queue until processors are free
   numaestro run --dry-run -- ./app          only say what would be done
 
@@ -73,6 +79,15 @@ What is changed for the program:
   OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
                        removed: threads created later would bind outside the
                        processors given (-v says when that happens)
+  MAKEFLAGS, CARGO_MAKEFLAGS, NUMAESTRO_JOBSERVER, and two descriptors from 200 on
+                       set for builds that follow their processors
+
+Builds: ninja (1.13 or later), cargo and `gcc -flto=jobserver` are parallel anyway. They run as many
+jobs as they have processors, and follow every change. make without -j runs one job after the
+other, because only its user knows whether the Makefile may be run otherwise: --jobserver says so.
+A number of jobs that you give (-j8, CARGO_BUILD_JOBS) is left alone, and `status` says so.
+`--jobserver off` leaves all of them alone.
+
 A profile (`numaestro profile`) supplies class, max, weight, btr and fold where no option does.
 
 Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be
@@ -120,7 +135,9 @@ pub enum Command {
     Shell(ShellArgs),
     /// Take over a running program.
     Adopt(AdoptArgs),
-    /// Let an application go: all processors, no limits.
+    /// Change the limits, the weight or the class of a running application.
+    Set(SetArgs),
+    /// Stop managing an application: it runs on, with all processors and without limits.
     Release(ReleaseArgs),
     /// Say what a program would get now: processors, nodes, memory. Nothing is started.
     Advise(AdviseArgs),
@@ -186,6 +203,9 @@ pub struct RunArgs {
     /// More threads than processors.
     #[command(flatten)]
     pub fold: FoldArgs,
+    /// The jobs of builds.
+    #[command(flatten)]
+    pub jobserver: JobserverArgs,
     /// Wait in the queue until processors of its own are free.
     #[arg(long, overrides_with = "no_wait")]
     pub wait: bool,
@@ -215,32 +235,12 @@ pub struct ShellArgs {
     /// More threads than processors, for everything in this shell.
     #[command(flatten)]
     pub fold: FoldArgs,
+    /// The jobs of builds, for everything in this shell.
+    #[command(flatten)]
+    pub jobserver: JobserverArgs,
     /// What to start; default: $SHELL.
     #[arg(value_name = "CMD", trailing_var_arg = true, allow_hyphen_values = true)]
     pub command: Vec<OsString>,
-}
-
-/// `numaestro adopt`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Example: numaestro adopt --max 4 $(pgrep -n lulesh)\n\nAn adopted program is folded: its threads stay as \
-                        many as they are and are kept on the processors it gets."
-)]
-pub struct AdoptArgs {
-    /// Its process id.
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub pid: u32,
-    /// What is wished for.
-    #[command(flatten)]
-    pub wish: WishArgs,
-}
-
-/// `numaestro release`.
-#[derive(Debug, Args)]
-#[command(after_help = "Example: numaestro release 3   # the number is in the first column of `numaestro status`")]
-pub struct ReleaseArgs {
-    /// Application number.
-    pub app: u64,
 }
 
 /// `numaestro status`.
@@ -271,13 +271,13 @@ pub enum PolicyCommand {
         #[arg(long)]
         json: bool,
     },
-    /// The present policy.
+    /// The present policy; where no manager runs, the one that the next manager begins with.
     Show {
         /// For programs.
         #[arg(long)]
         json: bool,
     },
-    /// Switch, live; nothing is restarted.
+    /// Switch, live; nothing is restarted. The next manager of this directory begins with it too.
     #[command(
         after_help = "Examples: numaestro policy set dss\n          numaestro policy set share=dss placement=worst-fit admission=fifo"
     )]

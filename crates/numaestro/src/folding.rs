@@ -1,5 +1,6 @@
 //! The words of `status` and `top` on a folded team: a pure function of the snapshot.
 
+use crate::say;
 use numaestro_abi::control::{AppStatus, FoldStatus};
 
 /// The folding of a program whose team is folded just now.
@@ -22,24 +23,20 @@ pub fn sentence(app: &AppStatus) -> Option<String> {
     if fold.by == "user" {
         let back = match fold.unfolds {
             0 => String::new(),
-            times => format!(", {} given back to the kernel so far", counted(times, "region")),
+            times => format!(", {} given back to the kernel so far", say::counted(times as usize, "region")),
         };
         return Some(format!(
             "folded in user space: {} on {}, {} switches a second{back}.",
-            counted(fold.threads, "thread"),
-            counted(fold.carriers, "kernel thread"),
+            say::counted(fold.threads as usize, "thread"),
+            say::counted(fold.carriers as usize, "kernel thread"),
             rate(f64::from(fold.switches_per_second)),
         ));
     }
     let why = if fold.why.is_empty() { String::new() } else { format!(", because {}", fold.why) };
     let next = if fold.next.is_empty() { String::new() } else { format!(" Next: {}.", fold.next) };
-    let (threads, processors) = (counted(fold.threads, "thread"), counted(app.count, "processor"));
+    let (threads, processors) =
+        (say::counted(fold.threads as usize, "thread"), say::counted(app.count as usize, "processor"));
     Some(format!("folded by the kernel: {threads} on {processors}{why}.{next}"))
-}
-
-/// `1 thread`, `2 threads`.
-fn counted(number: u32, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Times per second in at most six characters.

@@ -1,5 +1,6 @@
 //! The machine this runs on.
 
+use crate::say::counted;
 use numaestro_host::DirTree;
 use numaestro_topology::Machine;
 use std::fmt::Write;
@@ -13,13 +14,12 @@ pub fn this_machine() -> anyhow::Result<Machine> {
 
 /// One line: the number of objects of each kind, and the PUs that may be used.
 pub fn summary(machine: &Machine) -> String {
-    let count = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let mut text = [
-        count(machine.packages().len(), "package"),
-        count(machine.numa_nodes().len(), "NUMA node"),
-        count(machine.llcs().len(), "last-level cache"),
-        count(machine.cores().len(), "core"),
-        count(machine.pu_count(), "PU"),
+        counted(machine.packages().len(), "package"),
+        counted(machine.numa_nodes().len(), "NUMA node"),
+        counted(machine.llcs().len(), "last-level cache"),
+        counted(machine.cores().len(), "core"),
+        counted(machine.pu_count(), "PU"),
     ]
     .join(", ");
     let _ = write!(text, "; usable: {}", machine.os_cpuset(machine.allowed()));

@@ -21,6 +21,7 @@ mod elf;
 mod environment;
 mod finished;
 mod folding;
+mod jobserver;
 mod machine_here;
 mod manager;
 mod occupancy;
@@ -31,6 +32,7 @@ mod reload;
 mod repro;
 mod run;
 mod say;
+mod set;
 mod shell;
 mod shim;
 mod sim;
@@ -91,6 +93,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Run(args) => run::run(dir, &args),
         Command::Shell(args) => shell::shell(dir, &args),
         Command::Adopt(args) => adopt::adopt(dir, &args),
+        Command::Set(args) => set::set(dir, &args),
         Command::Release(args) => adopt::release(dir, &args),
         Command::Advise(args) => advise::advise(dir, &args),
         Command::Status(args) => status::status(dir, &args),

@@ -2,7 +2,7 @@
 //! starts it.
 
 use crate::say;
-use numaestro_abi::control::{Reply, Request, Status, Whole};
+use numaestro_abi::control::{AppName, AppWishes, NewWishes, RefusalKind, Reply, Request, Status, Whole};
 use numaestro_host::rundir::RuntimeDir;
 use rustix::net::SendFlags;
 use std::io::{BufRead, BufReader};
@@ -150,6 +150,14 @@ impl Manager {
         }
     }
 
+    /// Asks for other wishes; gives those that hold then, of the application and of all inside it.
+    pub fn set(&mut self, app: AppName, wishes: NewWishes) -> anyhow::Result<Vec<AppWishes>> {
+        match self.ask(&Request::Set { app, wishes })? {
+            Reply::Set { apps } => Ok(apps),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// For requests that are answered by `Done`.
     pub fn order(&mut self, request: &Request) -> anyhow::Result<()> {
         match self.ask(request)? {
@@ -162,16 +170,27 @@ impl Manager {
 /// A refusal is a failure with the manager's own words.
 fn understood(line: &str) -> anyhow::Result<Reply> {
     match serde_json::from_str(line) {
-        Ok(Reply::Refused { reason, hint }) if hint.is_empty() => {
-            Err(say::Failure::error(say::REFUSED, reason, "`numaestro status` shows what there is, and who has it"))
+        Ok(Reply::Refused { reason, hint, kind }) => {
+            let usual = "`numaestro status` shows what there is, and who has it";
+            let hint = if hint.is_empty() { usual.to_owned() } else { hint };
+            Err(say::Failure::error(code_of(kind), reason, hint))
         }
-        Ok(Reply::Refused { reason, hint }) => Err(say::Failure::error(say::REFUSED, reason, hint)),
         Ok(reply) => Ok(reply),
         Err(error) => Err(say::Failure::error(
             say::UNAVAILABLE,
             format!("the manager's answer was not understood ({error})"),
             "it is probably another version: `numaestro stop`, then try again",
         )),
+    }
+}
+
+/// The exit code after a refusal.
+fn code_of(kind: RefusalKind) -> u8 {
+    match kind {
+        RefusalKind::Later => say::REFUSED,
+        RefusalKind::Usage => say::USAGE,
+        RefusalKind::Permission => say::NOT_PERMITTED,
+        RefusalKind::Absent => say::FAILED,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Draws the strip of processing units: the application of each, as one character and one colour
 //! index. Shared by `status` and `top`.
 
-use numaestro_abi::control::{PuStatus, Status};
+use numaestro_abi::control::{PuStatus, Status, letter};
 
 /// The sign of one PU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +26,6 @@ pub struct Row {
 /// The meaning of each character, for a legend.
 pub const LEGEND: &str = ". free  - reserved  ? others'  x unmanaged load  _ offline  * leaving or shared";
 
-/// The sign of the application at `place`: 0 to 9 are taken by none, so that it is not mistaken for
-/// a count.
-pub fn sign(place: usize) -> char {
-    const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwyz";
-    SIGNS.get(place).map_or('#', |b| char::from(*b))
-}
-
 /// All rows, one per NUMA node.
 pub fn rows(status: &Status) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
@@ -50,7 +43,7 @@ fn cell(status: &Status, pu: &PuStatus) -> Cell {
     let owner = pu.owner.and_then(|app| status.apps.iter().position(|a| a.app == app));
     let sign = match (owner, pu.state.as_str()) {
         (_, "offline") => '_',
-        (Some(place), _) => sign(place),
+        (Some(place), _) => letter(place),
         (None, "reserved") => '-',
         (None, "unmanaged") => 'x',
         (None, "owned" | "leaving") => '?',
@@ -82,11 +75,14 @@ pub mod tests {
             shared: false,
             folded: app == 9,
             folding: None,
+            jobserver: None,
             held_by: if app == 9 { "explicit sizes".into() } else { String::new() },
             team: count,
             regions: 1_234_567,
             epoch: [3, 3],
             weight_milli: 1000,
+            min: 1,
+            max: None,
             age_s: 75.0,
             why: "an equal share of 4 processors".into(),
         };
@@ -127,10 +123,5 @@ pub mod tests {
         assert_eq!(text, ["AA", "Bx"]);
         assert!(rows[0].cells[1].moving && !rows[0].cells[0].moving);
         assert_eq!(rows[1].node, 1);
-    }
-
-    #[test]
-    fn there_is_a_sign_for_any_number_of_applications() {
-        assert_eq!((sign(0), sign(26), sign(1000)), ('A', 'a', '#'));
     }
 }

@@ -4,8 +4,9 @@
 //! would have run without us.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, RunArgs, WishArgs};
+use crate::cli::{FoldArg, JobserverArg, RunArgs, WishArgs};
 use crate::environment::{Environment, Told};
+use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
 use numaestro_abi::control::{Class, Options, Reply, Request, Run};
@@ -38,6 +39,8 @@ pub struct Plan {
     pub class: Option<&'static str>,
     /// The party that switches between threads, where the user or a profile named one.
     pub fold: Option<FoldArg>,
+    /// Whether builds follow their processors, where the user said so.
+    pub jobserver: Option<JobserverArg>,
     /// Further entries of the environment.
     pub extra: Vec<(&'static str, OsString)>,
 }
@@ -52,6 +55,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     let path = target::find(&args.command[0], std::env::var_os("PATH"))?;
     let mut plan = Plan::new(args.command.clone(), &path, &args.wish, args.fold.fold, wait)?;
     plan.options.estimate_ns = args.time;
+    plan.jobserver = args.jobserver.jobserver;
     if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
 
@@ -76,7 +80,7 @@ impl Plan {
         if options.name.is_empty() {
             options.name = command.first().map(|c| base_name(c)).unwrap_or_default();
         }
-        Ok(Self { command, class: wish.class.map(class_name), fold, options, extra: Vec::new() })
+        Ok(Self { command, class: wish.class.map(class_name), fold, options, jobserver: None, extra: Vec::new() })
     }
 }
 
@@ -93,21 +97,18 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
         min: wish.min,
         max: wish.max,
         weight_milli: wish.weight.map(milli),
-        class: match wish.class {
-            None | Some(ClassArg::Auto) => Class::Auto,
-            Some(ClassArg::Malleable) => Class::Malleable,
-            Some(ClassArg::Setter) => Class::Setter,
-            Some(ClassArg::Fold) => Class::Fold,
-        },
+        class: wish.class.map_or(Class::Auto, ClassArg::class),
         wait: None,
         estimate_ns: None,
         memory: wish.mem,
         btr: wish.btr,
+        jobserver: None,
     })
 }
 
+/// A weight in thousandths.
 #[allow(clippy::cast_sign_loss)]
-fn milli(weight: f64) -> u32 {
+pub fn milli(weight: f64) -> u32 {
     // The parser admits 0.001 to 1000 only.
     (weight * 1000.0).round() as u32
 }
@@ -130,12 +131,21 @@ fn base_name(command: &OsStr) -> String {
 pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8> {
     let mut environment = Environment::new(exec::environment());
     let all = affinity();
-    match admitted(dir, plan) {
+    let offer = jobserver::offer(plan.jobserver, path, &plan.command, &environment);
+    // Until `execve`: the program inherits it.
+    let pipe = offer.pipe();
+    let options = Options { jobserver: jobserver::wish(&offer, pipe.as_ref()), ..plan.options.clone() };
+    match admitted(dir, plan, &options) {
         // The manager has moved this process before it answered. Doing so here too could undo a
         // newer decision.
-        Ok((dir, memory)) => {
-            place_memory(memory.as_deref());
-            for change in manage(&mut environment, &dir, &all, path, plan) {
+        Ok((dir, start)) => {
+            place_memory(start.memory.as_deref());
+            let mut changes = manage(&mut environment, &dir, &all, path, plan);
+            jobserver::forget(&mut environment);
+            if let Some(pipe) = pipe.as_ref().filter(|_| start.jobserver) {
+                changes.extend(pipe.announce(&mut environment, &all));
+            }
+            for change in changes {
                 tracing::info!("{change}");
             }
         }
@@ -170,15 +180,15 @@ fn is_final(error: &anyhow::Error, plan: &Plan) -> bool {
     refused && (plan.options.min.is_some() || plan.options.wait.is_some())
 }
 
-/// Waits until the manager lets the program start; gives the runtime directory, and where its
-/// memory should be.
-fn admitted(dir: Option<PathBuf>, plan: &Plan) -> anyhow::Result<(PathBuf, Option<String>)> {
+/// Waits until the manager lets the program start; gives the runtime directory, and the manager's
+/// word on the start.
+fn admitted(dir: Option<PathBuf>, plan: &Plan, options: &Options) -> anyhow::Result<(PathBuf, Start)> {
     let dir = manager::directory(dir)?;
     let mut manager = Manager::started(&dir)?;
     let mut lost = 0;
     loop {
-        if let Answer::Start { memory } = asked(&mut manager, plan, lost > 0)? {
-            return Ok((dir, memory));
+        if let Answer::Start(start) = asked(&mut manager, plan, options, lost > 0)? {
+            return Ok((dir, start));
         }
         // A place in the queue outlives the manager: the next one has read it from the state file.
         tracing::info!("the manager has gone; its queue goes on in the next one");
@@ -200,19 +210,26 @@ fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
     }
 }
 
+/// The manager's word on a program that may start.
+struct Start {
+    /// Its memory policy.
+    memory: Option<String>,
+    /// The manager supplies its jobserver.
+    jobserver: bool,
+}
+
 /// The manager's answer.
 enum Answer {
-    /// The program may start; `memory` is its memory policy.
-    Start { memory: Option<String> },
+    Start(Start),
     /// None: it has gone while the program waited in its queue.
     Gone,
 }
 
 /// Asks, and waits as long as it takes. `waited`: it has a place in the queue already, which no
 /// death of a manager may cost it.
-fn asked(manager: &mut Manager, plan: &Plan, waited: bool) -> anyhow::Result<Answer> {
+fn asked(manager: &mut Manager, plan: &Plan, options: &Options, waited: bool) -> anyhow::Result<Answer> {
     let command = plan.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut reply = match manager.ask(&Request::Run(Run { command, options: plan.options.clone() })) {
+    let mut reply = match manager.ask(&Request::Run(Run { command, options: options.clone() })) {
         Err(error) if waited && manager::has_gone(&error) => return Ok(Answer::Gone),
         answer => answer?,
     };
@@ -220,13 +237,13 @@ fn asked(manager: &mut Manager, plan: &Plan, waited: bool) -> anyhow::Result<Ans
     let mut shown = false;
     loop {
         match reply {
-            Reply::Run { app, cpus, count, memory } => {
+            Reply::Run { app, cpus, count, memory, jobserver } => {
                 if shown {
                     eprint!("\r\x1b[K");
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
                 manager.permit_to_stop();
-                return Ok(Answer::Start { memory });
+                return Ok(Answer::Start(Start { memory, jobserver }));
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -346,14 +363,19 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
         }
         Err(why) => writeln!(text, "steered by   affinity only: {why}")?,
     }
+    match jobserver::offer(plan.jobserver, path, &plan.command, &Environment::new(exec::environment())) {
+        Offer::None => {}
+        Offer::Left(why) => writeln!(text, "jobserver    none: {why}")?,
+        Offer::Made(_) => writeln!(text, "jobserver    offered: it runs as many jobs as it has processors")?,
+    }
     match manager::directory(dir) {
         Ok(dir) => {
             let manager = match Manager::reach(&dir).ok().and_then(|mut m| m.status().ok()) {
                 Some(s) => format!(
-                    "pid {}, policy {}, {} application(s) on processors {}",
+                    "pid {}, policy {}, {} on processors {}",
                     s.pid,
                     s.policy,
-                    s.apps.len(),
+                    say::counted(s.apps.len(), "application"),
                     s.cpus
                 ),
                 None => format!("none yet; would be started in {}", dir.display()),

@@ -75,6 +75,14 @@ pub fn failed(error: &anyhow::Error) -> u8 {
     FAILED
 }
 
+/// An error with its next step, for a place that has one line.
+pub fn in_one_line(error: &anyhow::Error) -> String {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) if !failure.next.is_empty() => format!("{error:#} ({})", failure.next),
+        _ => format!("{error:#}"),
+    }
+}
+
 /// One warning line on stderr.
 pub fn warn(text: &str) {
     message("warning", Tone::Warn, text);
@@ -88,6 +96,11 @@ pub fn note(text: &str) {
 fn message(word: &str, tone: Tone, text: &str) {
     let word = paint(word, tone, colours(&std::io::stderr()));
     let _ = writeln!(std::io::stderr(), "numaestro: {word}: {text}");
+}
+
+/// `1 thread`, `2 threads`.
+pub fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Writes all of `text` to stdout.

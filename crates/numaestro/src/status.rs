@@ -3,6 +3,7 @@
 //!
 //! The drawing is a pure function of the snapshot.
 
+mod jobserver;
 mod memory;
 
 use crate::cli::StatusArgs;
@@ -11,7 +12,7 @@ use crate::folding;
 use crate::manager::{self, Manager};
 use crate::occupancy::{self, LEGEND};
 use crate::say::{self, Tone, paint};
-use numaestro_abi::control::{AppStatus, Class, Reply, Request, Status};
+use numaestro_abi::control::{AppStatus, Class, Reply, Request, Status, letter};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -110,6 +111,16 @@ pub fn state_words(app: &AppStatus) -> String {
     std::iter::once(app.state.as_str()).chain(marks).collect::<Vec<_>>().join(",")
 }
 
+/// The limit that the user has set.
+pub fn limit_word(app: &AppStatus) -> String {
+    app.max.map_or_else(|| "-".to_owned(), |max| max.to_string())
+}
+
+/// The weight; 1 is usual.
+pub fn weight_word(app: &AppStatus) -> String {
+    (f64::from(app.weight_milli) / 1000.0).to_string()
+}
+
 /// Seconds for people: `12s`, `3m05s`, `2h07m`.
 pub fn age(seconds: f64) -> String {
     #[allow(clippy::cast_sign_loss)]
@@ -133,7 +144,11 @@ pub fn render(status: &Status, colours: bool) -> String {
     );
     let _ = writeln!(text, "{}", paint(&line, Tone::Strong, colours));
     if status.unmanaged > 0 {
-        let line = format!("{} processor(s) are taken by load that is not managed", status.unmanaged);
+        let verb = if status.unmanaged == 1 { "is" } else { "are" };
+        let line = format!(
+            "{} {verb} taken by load that is not managed",
+            say::counted(status.unmanaged as usize, "processor")
+        );
         let _ = writeln!(text, "{}", paint(&line, Tone::Warn, colours));
     }
     strip(&mut text, status, colours);
@@ -143,6 +158,7 @@ pub fn render(status: &Status, colours: bool) -> String {
     }
     table(&mut text, status, colours);
     folded(&mut text, status);
+    jobserver::lines(&mut text, status);
     rates(&mut text, status);
     if !status.queue.is_empty() {
         let word = |app: &u64| if *app == 0 { "another user's".to_owned() } else { app.to_string() };
@@ -156,7 +172,7 @@ pub fn render(status: &Status, colours: bool) -> String {
 fn folded(text: &mut String, status: &Status) {
     for (place, app) in status.apps.iter().enumerate() {
         if let Some(sentence) = folding::sentence(app) {
-            let _ = writeln!(text, "{} {sentence}", occupancy::sign(place));
+            let _ = writeln!(text, "{} {sentence}", letter(place));
         }
     }
 }
@@ -177,7 +193,7 @@ fn rates(text: &mut String, status: &Status) {
         let rates: Vec<String> = btr.rates.iter().map(rate).collect();
         let rates = if rates.is_empty() { "not known yet".to_owned() } else { rates.join(" ") };
         let error = btr.error_permille.map(|error| format!(" ±{} %", error / 10)).unwrap_or_default();
-        let _ = writeln!(text, "{} lines/ms by thread: {rates} ({}{error})", occupancy::sign(place), clean(&btr.rung));
+        let _ = writeln!(text, "{} lines/ms by thread: {rates} ({}{error})", letter(place), clean(&btr.rung));
     }
 }
 
@@ -193,33 +209,44 @@ fn strip(text: &mut String, status: &Status, colours: bool) {
     }
 }
 
-fn table(text: &mut String, status: &Status, colours: bool) {
-    let users = status.apps.iter().any(|app| app.user.is_some());
-    let head = ["", "APP", "PID", "NAME", "CLASS", "STATE", "HAS", "ASKS", "CPUS", "TEAM", "AGE", "HELD BY", "WHY"];
-    let mut lines = vec![head.map(str::to_owned).to_vec()];
-    lines.extend(status.apps.iter().enumerate().map(|(place, app)| {
-        [
-            occupancy::sign(place).to_string(),
-            app.app.to_string(),
-            app.pid.to_string(),
-            clean(&app.name),
-            class_word(app.class).to_owned(),
-            state_words(app),
-            app.count.to_string(),
-            app.request.to_string(),
-            app.cpus.clone(),
-            app.team.to_string(),
-            age(app.age_s),
-            if app.held_by.is_empty() { "-".to_owned() } else { app.held_by.clone() },
-            app.why.clone(),
-        ]
-        .to_vec()
-    }));
-    if users {
-        let of = |app: &AppStatus| clean(app.user.as_deref().unwrap_or("-"));
-        let column = std::iter::once("USER".to_owned()).chain(status.apps.iter().map(of));
-        lines.iter_mut().zip(column).for_each(|(line, user)| line.insert(3, user));
+/// A column of the table: its head and its contents.
+type Column = (&'static str, fn(usize, &AppStatus) -> String);
+
+const COLUMNS: [Column; 16] = [
+    ("", |place, _| letter(place).to_string()),
+    ("APP", |_, app| app.app.to_string()),
+    ("PID", |_, app| app.pid.to_string()),
+    ("USER", |_, app| clean(app.user.as_deref().unwrap_or("-"))),
+    ("NAME", |_, app| clean(&app.name)),
+    ("CLASS", |_, app| class_word(app.class).to_owned()),
+    ("STATE", |_, app| state_words(app)),
+    ("HAS", |_, app| app.count.to_string()),
+    ("ASKS", |_, app| app.request.to_string()),
+    ("MAX", |_, app| limit_word(app)),
+    ("WEIGHT", |_, app| weight_word(app)),
+    ("CPUS", |_, app| app.cpus.clone()),
+    ("TEAM", |_, app| app.team.to_string()),
+    ("AGE", |_, app| age(app.age_s)),
+    ("HELD BY", |_, app| if app.held_by.is_empty() { "-".to_owned() } else { app.held_by.clone() }),
+    ("WHY", |_, app| app.why.clone()),
+];
+
+/// Says whether a column says something about these applications: users, limits and weights are
+/// shown where there are any.
+fn says_something(head: &str, apps: &[AppStatus]) -> bool {
+    match head {
+        "USER" => apps.iter().any(|app| app.user.is_some()),
+        "MAX" => apps.iter().any(|app| app.max.is_some()),
+        "WEIGHT" => apps.iter().any(|app| app.weight_milli != 1000),
+        _ => true,
     }
+}
+
+fn table(text: &mut String, status: &Status, colours: bool) {
+    let shown: Vec<&Column> = COLUMNS.iter().filter(|(head, _)| says_something(head, &status.apps)).collect();
+    let mut lines: Vec<Vec<String>> = vec![shown.iter().map(|(head, _)| (*head).to_owned()).collect()];
+    let line = |(place, app)| shown.iter().map(|(_, of)| of(place, app)).collect();
+    lines.extend(status.apps.iter().enumerate().map(line));
     text.push_str(&columns::headed(&lines, colours));
 }
 
@@ -247,6 +274,19 @@ mod tests {
         assert!(text.contains("up 1h01m") && text.contains("queue, first one next: 11"));
         assert!(!text.contains('\x1b'));
         assert!(render(&example(), true).contains('\x1b'));
+    }
+
+    #[test]
+    fn limits_and_weights_have_columns_where_there_are_any() {
+        let mut status = example();
+        let head =
+            |status: &Status| render(status, false).lines().find(|l| l.contains("APP")).unwrap_or_default().to_owned();
+        assert!(!head(&status).contains("MAX") && !head(&status).contains("WEIGHT"));
+        status.apps[0].max = Some(2);
+        status.apps[1].weight_milli = 1500;
+        assert!(head(&status).contains("MAX") && head(&status).contains("WEIGHT"));
+        let text = render(&status, false);
+        assert!(text.lines().any(|l| l.contains("python3") && l.contains("1.5")), "{text}");
     }
 
     #[test]

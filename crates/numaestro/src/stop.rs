@@ -53,10 +53,10 @@ pub fn report(what: &str, whole: &Whole) -> anyhow::Result<u8> {
     if left.is_empty() {
         let count = match processes {
             0 => String::new(),
-            1 => format!(" (1 process, {threads} {})", if *threads == 1 { "thread" } else { "threads" }),
-            _ => format!(" ({processes} processes, {threads} threads)"),
+            1 => format!(" (1 process, {})", say::counted(*threads as usize, "thread")),
+            _ => format!(" ({processes} processes, {})", say::counted(*threads as usize, "thread")),
         };
-        say::print(&format!("{what}; every program has its full affinity again{count}\n"))?;
+        say::print(&format!("{what}; every program may use all processors again{count}\n"))?;
         return Ok(say::OK);
     }
     let mut text = format!(

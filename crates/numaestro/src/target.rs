@@ -60,6 +60,14 @@ impl Refusal {
                 format!("{shown}: no such file"),
                 "check the path, or build the program first",
             ),
+            Self::Missing if shown.starts_with('-') => say::Failure::error(
+                say::NOT_FOUND,
+                format!("there is no option {shown}, and no program of this name"),
+                format!(
+                    "options have long names and stand before the program: numaestro run --max 4 -- ./app; for a file \
+                     of this directory write ./{shown}"
+                ),
+            ),
             Self::Missing => say::Failure::error(
                 say::NOT_FOUND,
                 format!("{shown}: command not found"),
@@ -126,6 +134,9 @@ mod tests {
         assert_eq!(find(OsStr::new("sh"), Some("/nowhere:/bin".into())).expect("sh"), Path::new("/bin/sh"));
         assert_eq!(find(OsStr::new("sh"), None).expect("sh"), Path::new("/bin/sh"));
         assert_eq!(code(&find(OsStr::new("no-such-program"), None).expect_err("missing")), say::NOT_FOUND);
+        let option = find(OsStr::new("-n"), None).expect_err("an option of another command");
+        assert!(option.to_string().contains("no option -n"), "{option}");
+        assert_eq!(code(&option), say::NOT_FOUND);
         assert_eq!(code(&find(OsStr::new("/"), None).expect_err("directory")), say::NOT_EXECUTABLE);
         assert_eq!(code(&find(OsStr::new("/etc/passwd"), None).expect_err("no x bit")), say::NOT_EXECUTABLE);
         assert_eq!(code(&find(OsStr::new(""), None).expect_err("empty")), say::NOT_FOUND);

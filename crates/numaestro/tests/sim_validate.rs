@@ -114,3 +114,46 @@ fn a_program_is_learned_from_a_simulated_journal() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("there is app"), "{}", text(&unknown.stderr));
 }
+
+/// A recording in the source tree.
+fn recording(name: &str) -> String {
+    let file = format!("../../testdata/recordings/{name}.jsonl");
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file).to_str().expect("text").to_owned()
+}
+
+#[test]
+fn a_recording_agrees_with_the_simulator_and_not_with_another_policy_or_machine() {
+    let user = User::new();
+    let path = |name: &str| user.path(name).to_str().expect("text").to_owned();
+    let files = [recording("four-hs-con-narrow"), recording("two-first-fit-rigid")];
+    let validate = |files: &[String], further: &[&str]| {
+        let words = ["sim", "validate", "--recorded"].into_iter().chain(files.iter().map(String::as_str));
+        user.output(words.chain(further.iter().copied()))
+    };
+    let output = validate(&files, &["--json", &path("a.json")]);
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert!(text(&output.stdout).contains("narrow  HS-Con"), "{}", text(&output.stdout));
+    let document = json(&user.path("a.json"));
+    assert_eq!(document["holds"], true);
+    let steps = document["recordings"][0]["comparison"]["steps"].as_array().expect("steps");
+    assert!(steps.len() > 4 && steps.iter().all(|step| step["aspects"][0][0] == "kernel"), "{document}");
+
+    let other = validate(&files[..1], &["--policies", "worst-fit"]);
+    assert_eq!(other.status.code(), Some(1), "{}", text(&other.stdout));
+    assert!(text(&other.stdout).contains("HS-Con, simulated worst-fit"), "{}", text(&other.stdout));
+    let machine = "name = \"three\"\nabout = \"One node fewer\"\ntopology = \"numa:3 core:2 pu:1\"\ncycle = \"1 ns\"\n\
+        [memory]\npage_bytes = 4096\nnode_pages = 1000\n[access]\nunit = \"ns\"\nhit = 1\n\
+        [[access.class]]\nname = \"all\"\nwithin = \"machine\"\nline = 10\n";
+    std::fs::write(user.path("three.toml"), machine).expect("writable");
+    let smaller = validate(&files[..1], &["--machine", &path("three.toml")]);
+    assert_eq!(smaller.status.code(), Some(1), "{}", text(&smaller.stdout));
+
+    let whole = std::fs::read_to_string(&files[0]).expect("readable");
+    std::fs::write(user.path("cut.jsonl"), whole.lines().take(2).collect::<Vec<_>>().join("\n")).expect("writable");
+    let cut = validate(&[path("cut.jsonl")], &[]);
+    assert_eq!(cut.status.code(), Some(2));
+    let said = text(&cut.stderr);
+    assert!(said.contains("cut.jsonl:2: expected `at_rest` after step 2") && said.contains("make test-numa"), "{said}");
+    assert_eq!(validate(&files, &["--policies", "equi,batch"]).status.code(), Some(64));
+    assert_eq!(validate(&files, &["--policies", "eqi"]).status.code(), Some(2));
+}

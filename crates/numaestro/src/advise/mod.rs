@@ -10,12 +10,14 @@ use crate::cli::AdviseArgs;
 use crate::manager::{self, Manager};
 use crate::{machine_here, say};
 use numaestro_abi::control::{Advice, Options, Reply, Request};
+use numaestro_host::numa::{NodeMemory, node_memory};
 use numaestro_topology::Machine;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use words::size;
 
 /// One NUMA node of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,6 +61,10 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
         let what = format!("--min {min} is more than --cpus {cpus}");
         return Err(say::Failure::error(say::USAGE, what, "give a --min that is not above --cpus"));
     }
+    let memory = node_memory().unwrap_or_default();
+    if let (Some(wanted), 1..) = (args.mem, memory.len()) {
+        fits(wanted, memory.iter().map(|node| node.total).sum())?;
+    }
     let dir = manager::directory(dir)?;
     let options = Options { min: args.min, max: args.cpus, memory: args.mem, ..Options::default() };
     let (advice, running) = match Manager::reach(&dir) {
@@ -73,16 +79,19 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
         Form::Json => {
             let command = (!args.command.is_empty() && !waits).then(|| forms::placed(&advice, threads, &args.command));
             let lossy = |words: Vec<OsString>| words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            let nodes_of_machine = nodes(&machine_here::this_machine()?);
+            let nodes_of_machine = nodes(&machine_here::this_machine()?, &memory);
             let command = command.map(lossy);
             let shown = Shown { running, dir: &dir, advice: &advice, threads, nodes_of_machine, command };
             format!("{}\n", serde_json::to_string(&shown)?).into_bytes()
         }
         Form::Count => format!("{}\n", threads.max(1)).into_bytes(),
-        Form::People if args.command.is_empty() => {
-            words::tell(&advice, running, &nodes(&machine_here::this_machine()?), say::colours(&std::io::stdout()))
-                .into_bytes()
-        }
+        Form::People if args.command.is_empty() => words::tell(
+            &advice,
+            running,
+            &nodes(&machine_here::this_machine()?, &memory),
+            say::colours(&std::io::stdout()),
+        )
+        .into_bytes(),
         _ if waits => Vec::new(),
         Form::Env if args.command.is_empty() => forms::exports(&advice, threads).into_bytes(),
         form => {
@@ -98,6 +107,12 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(&out)?;
     stdout.flush()?;
+    let free = memory.iter().map(|node| node.free).sum();
+    if let (Some(wanted), 1.., true) = (args.mem, memory.len(), !matches!(form, Form::People | Form::Json))
+        && wanted > free
+    {
+        say::note(&format!("{} are free now, not {}: it may have to wait for memory", size(free), size(wanted)));
+    }
     if !waits {
         return Ok(say::OK);
     }
@@ -108,6 +123,15 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
         ));
     }
     Ok(say::REFUSED)
+}
+
+/// Refuses memory that the machine does not have.
+fn fits(wanted: u64, total: u64) -> anyhow::Result<()> {
+    if wanted <= total {
+        return Ok(());
+    }
+    let what = format!("--mem asks for {}, and this machine has {} of memory", size(wanted), size(total));
+    Err(say::Failure::error(say::USAGE, what, "give the memory that the program is going to use here"))
 }
 
 /// The form of the answer.
@@ -149,9 +173,8 @@ fn threads(advice: &Advice, wanted: Option<u32>) -> u32 {
     most.min(wanted.unwrap_or(u32::MAX))
 }
 
-/// The nodes of the machine, with their free memory now.
-fn nodes(machine: &Machine) -> Vec<Node> {
-    let memory = numaestro_host::numa::node_memory().unwrap_or_default();
+/// The nodes of the machine, with their memory.
+fn nodes(machine: &Machine, memory: &[NodeMemory]) -> Vec<Node> {
     let nodes = machine.numa_nodes();
     let ids = (0..nodes.len() as u32).map(numaestro_topology::NumaNodeId);
     ids.map(|id| {
@@ -172,4 +195,17 @@ fn nodes(machine: &Machine) -> Vec<Node> {
 /// Bytes of a word as the system takes it.
 fn bytes(word: &OsString) -> &[u8] {
     word.as_os_str().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_memory_than_the_machine_has_is_refused() {
+        fits(24 << 30, 24 << 30).expect("all of it");
+        let error = fits(900 << 30, 24 << 30).expect_err("more");
+        assert_eq!(error.downcast_ref::<say::Failure>().map(|failure| failure.code), Some(say::USAGE));
+        assert_eq!(error.to_string(), "--mem asks for 900.0 GiB, and this machine has 24.0 GiB of memory");
+    }
 }

@@ -12,6 +12,8 @@ pub enum BenchCommand {
     Shim(ProbeArgs),
     /// Time from a decision to its adoption, in regions of 50 µs.
     Adopt(ProbeArgs),
+    /// Time from `numaestro set` until a limit is in force, in regions of 50 µs.
+    Set(ProbeArgs),
     /// Time to take processors back from 64 threads that do not react.
     Takeback(ProbeArgs),
     /// Time from `kill -9` of a program until another has its processors.
@@ -25,6 +27,9 @@ pub enum BenchCommand {
     /// Policies of memory bandwidth against `rr`, beside programs that do nothing but memory
     /// accesses.
     Bandwidth(LiveArgs),
+    /// Those claims of the papers that this machine can show, with real programs: waiting for
+    /// partners, changes of policy, PDPA's search, the overhead of policies of bandwidth.
+    Claims(ClaimsArgs),
 }
 
 /// `numaestro bench coexec`.
@@ -101,7 +106,7 @@ pub struct PlaceArgs {
     pub numaestro: Option<PathBuf>,
 }
 
-/// `numaestro bench shim`, `adopt`, `takeback`, `kill`, `turns`.
+/// `numaestro bench shim`, `adopt`, `set`, `takeback`, `kill`, `turns`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
     /// Repetitions [default: as the measurement needs].
@@ -141,6 +146,47 @@ pub struct LiveArgs {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Exit with 1 if a bound does not hold or a journal cannot be repeated.
+    #[arg(long)]
+    pub check: bool,
+    /// Where things are.
+    #[command(flatten)]
+    pub places: PlaceArgs,
+}
+
+/// `numaestro bench claims`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples: numaestro bench claims --list\n          numaestro bench claims --json measured.json\n          \
+                        numaestro repro run --measured measured.json N-sync N-switch N-search A-over\n          \
+                        numaestro bench claims N-sync --quick\n\n\
+                        What is measured, its limits and what this cannot show were declared before the first run (--list).\n\
+                        X of it takes about 10 minutes, --quick 5.\n\n\
+                        Exit codes: 0 done, whatever came out; 1 a program failed or is missing, or with --check a claim is not\n\
+                        reproduced."
+)]
+pub struct ClaimsArgs {
+    /// Claims, as --list names them, `*` stands for any text; without any, all.
+    #[arg(value_name = "CLAIM")]
+    pub claim: Vec<String>,
+    /// Only say what would be measured, with limits and reasons.
+    #[arg(long)]
+    pub list: bool,
+    /// About half of the rounds: wider intervals.
+    #[arg(long)]
+    pub quick: bool,
+    /// Rounds of every set-up, five at least [default: as declared].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(5..))]
+    pub runs: Option<u32>,
+    /// Share of the machine in percent that others may use during a run.
+    #[arg(long, value_name = "PERCENT", default_value_t = 6.0, value_parser = positive)]
+    pub foreign: f64,
+    /// Rejected runs of a set-up after which its runs count all the same, and are marked as noisy.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub tries: u32,
+    /// Write the machine and every sample into this file, for `numaestro repro run --measured`.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Exit with 1 if a claim is not reproduced.
     #[arg(long)]
     pub check: bool,
     /// Where things are.

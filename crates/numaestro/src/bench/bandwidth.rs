@@ -77,7 +77,8 @@ struct Row {
 
 /// Measures all of it.
 pub fn bandwidth(args: &LiveArgs) -> Result<ExitCode> {
-    let bench = Bench::new(args, WORKLOADS.iter().flat_map(|w| w.members.iter().map(|m| &m.job)))?;
+    let jobs = WORKLOADS.iter().flat_map(|w| w.members.iter().map(|m| &m.job));
+    let bench = Bench::new(&args.places, args.length, Duration::from_secs_f64(args.time_limit), jobs)?;
     let slowdown = contention(&bench)?;
     println!(
         "a program that streams, beside one that does nothing but memory accesses: {slowdown:.2} times its time alone"
@@ -120,7 +121,7 @@ fn measure(bench: &Bench, workload: &Workload, managers: &[Managed], runs: u32) 
         // Interleaved, and none of them always first.
         for which in 0..managers.len() {
             let which = (which + run as usize) % managers.len();
-            rounds[which].push(bench.run(&managers[which], &jobs, |_, _| {})?);
+            rounds[which].push(bench.run(&managers[which], &jobs, |_| {})?);
         }
     }
     let means: Vec<Vec<f64>> = rounds
@@ -131,7 +132,7 @@ fn measure(bench: &Bench, workload: &Workload, managers: &[Managed], runs: u32) 
     Ok(Row {
         workload: workload.name,
         ratios: POLICIES.into_iter().zip(means.iter().map(ratio)).collect(),
-        foreign: rounds.iter().flatten().map(|round| round.foreign).fold(0.0, f64::max),
+        foreign: rounds.iter().flatten().map(|round| round.window.foreign()).fold(0.0, f64::max),
         limited: rounds.iter().flatten().any(|round| round.limited),
         turnaround_s: POLICIES.into_iter().zip(means).collect(),
     })

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::args::LiveArgs;
+use super::args::{LiveArgs, PlaceArgs};
 use super::calibrate::calibrate;
 use super::coexec::find_places;
-use super::launch::{self, Started};
-use super::load::Reading;
+use super::launch::{self, Ended, Started};
+use super::load::{Reading, Window};
 use super::managed::Managed;
 use super::measure::says_ok;
 use super::mix::{Program, Runtime};
@@ -49,10 +49,23 @@ pub struct Bench {
 pub struct Round {
     /// Seconds from the start to the end of each program, in order.
     pub turnaround_s: Vec<f64>,
-    /// Share of the machine that went to others.
-    pub foreign: f64,
+    /// Processor seconds of all of them.
+    pub cpu_s: f64,
+    /// The load beside them.
+    pub window: Window,
     /// Killed, because it took too long: its times are lower bounds.
     pub limited: bool,
+}
+
+/// Programs that run, for whoever looks on.
+#[derive(Debug)]
+pub struct Running<'a> {
+    /// Their manager.
+    pub managed: &'a Managed,
+    /// Their process groups, in order.
+    pub groups: &'a [u32],
+    /// The moment from which turnarounds count.
+    pub origin: Instant,
 }
 
 impl Round {
@@ -63,9 +76,15 @@ impl Round {
 }
 
 impl Bench {
-    /// Finds and calibrates `jobs`' kernels.
-    pub fn new<'a>(args: &LiveArgs, jobs: impl Iterator<Item = &'a Job>) -> Result<Self> {
-        let places = find_places(&args.places)?;
+    /// Finds and calibrates `jobs`' kernels. Their work is times `length`, and a run is killed
+    /// after `limit`.
+    pub fn new<'a>(
+        places: &PlaceArgs,
+        length: f64,
+        limit: Duration,
+        jobs: impl Iterator<Item = &'a Job>,
+    ) -> Result<Self> {
+        let places = find_places(places)?;
         let processors = launch::processors()?;
         let mut commands = BTreeMap::new();
         for job in jobs {
@@ -77,14 +96,16 @@ impl Bench {
         }
         eprintln!("calibrating {} programs", commands.len());
         let reps_per_s = calibrate(&commands, processors[0])?;
-        let limit = Duration::from_secs_f64(args.time_limit);
-        Ok(Self { places, processors, commands, reps_per_s, length: args.length, limit })
+        Ok(Self { places, processors, commands, reps_per_s, length, limit })
     }
 
-    /// Starts `job` under `managed` with further options of `run`.
-    pub fn start(&self, managed: &Managed, job: &Job, options: &[&str]) -> Result<Started> {
+    /// Starts `job` under `managed` with further options of `run`; without a manager, as it is.
+    pub fn start(&self, managed: Option<&Managed>, job: &Job, options: &[&str]) -> Result<Started> {
         let line = self.commands.get(&key(job)).context("a program without a command")?;
-        let mut command = managed.run(options, &line.executable);
+        let mut command = match managed {
+            Some(managed) => managed.run(options, &line.executable),
+            None => launch::clean_command(&line.executable),
+        };
         command.args(&line.arguments).args(["--json", "--reps", &self.reps(job).to_string()]);
         launch::start(&mut command, None)
     }
@@ -95,18 +116,48 @@ impl Bench {
         &self,
         managed: &Managed,
         jobs: &[(&Job, Vec<&str>)],
-        watch: impl FnOnce(&Managed, Instant) + Send,
+        watch: impl FnOnce(&Running) + Send,
     ) -> Result<Round> {
         managed.settle();
         let before = Reading::take(managed.time());
         let origin = Instant::now();
+        let started = self.start_all(Some(managed), jobs, |programs| arrived(managed, programs))?;
+        let groups: Vec<u32> = started.iter().map(|program| program.pid).collect();
+        let running = Running { managed, groups: &groups, origin };
+        let ended = std::thread::scope(|scope| {
+            scope.spawn(|| watch(&running));
+            launch::wait_all(started, origin, self.limit)
+        })?;
+        self.judge(jobs, &ended, &before, managed.time())
+    }
+
+    /// Starts all of `jobs` without waiting for any to arrive, and waits for their ends.
+    pub fn run_at_once(&self, managed: Option<&Managed>, jobs: &[(&Job, Vec<&str>)]) -> Result<Round> {
+        let time = || managed.map_or(0.0, Managed::time);
+        if let Some(managed) = managed {
+            managed.settle();
+        }
+        let before = Reading::take(time());
+        let origin = Instant::now();
+        let started = self.start_all(managed, jobs, |_| {})?;
+        let ended = launch::wait_all(started, origin, self.limit)?;
+        self.judge(jobs, &ended, &before, time())
+    }
+
+    /// Starts all of `jobs`; between two of them `between` is called with the number that run.
+    fn start_all(
+        &self,
+        managed: Option<&Managed>,
+        jobs: &[(&Job, Vec<&str>)],
+        between: impl Fn(usize),
+    ) -> Result<Vec<Started>> {
         let mut started = Vec::new();
         for (job, options) in jobs {
             match self.start(managed, job, options) {
                 Ok(program) => {
                     started.push(program);
                     if started.len() < jobs.len() {
-                        arrived(managed, started.len());
+                        between(started.len());
                     }
                 }
                 Err(error) => {
@@ -117,27 +168,29 @@ impl Bench {
                 }
             }
         }
-        let ended = std::thread::scope(|scope| {
-            scope.spawn(|| watch(managed, origin));
-            launch::wait_all(started, origin, self.limit)
-        })?;
-        let after = Reading::take(managed.time());
-        for ((job, _), end) in jobs.iter().zip(&ended) {
+        Ok(started)
+    }
+
+    /// The round of programs that have ended; a wrong result of any is an error.
+    fn judge(&self, jobs: &[(&Job, Vec<&str>)], ended: &[Ended], before: &Reading, manager_s: f64) -> Result<Round> {
+        let after = Reading::take(manager_s);
+        for ((job, _), end) in jobs.iter().zip(ended) {
             if !(end.limited || end.success && says_ok(&end.output)) {
                 bail!("{} failed: {}", job.kernel, end.output.trim());
             }
         }
-        let children: f64 = ended.iter().map(|end| end.cpu_s).sum();
-        let window = before.until(&after, children, self.processors.len());
+        let cpu_s: f64 = ended.iter().map(|end| end.cpu_s).sum();
         Ok(Round {
             turnaround_s: ended.iter().map(|end| end.turnaround_s).collect(),
-            foreign: window.foreign(),
+            cpu_s,
+            window: before.until(&after, cpu_s, self.processors.len()),
             limited: ended.iter().any(|end| end.limited),
         })
     }
 
+    /// Repetitions of `job`.
     #[allow(clippy::cast_sign_loss)] // A product of positive numbers.
-    fn reps(&self, job: &Job) -> u64 {
+    pub fn reps(&self, job: &Job) -> u64 {
         let per_s = self.reps_per_s.get(&key(job)).copied().unwrap_or(1.0);
         ((job.work_s * self.length * per_s).round() as u64).max(1)
     }
@@ -163,8 +216,8 @@ pub fn journals(args: &LiveArgs) -> Result<(PathBuf, Option<tempfile::TempDir>)>
     Ok((dir.path().to_owned(), Some(dir)))
 }
 
-/// Waits until the manager knows so many programs, or one has ended already.
-fn arrived(managed: &Managed, programs: usize) {
+/// Waits until the manager knows so many programs, at most a second: one may have ended already.
+pub fn arrived(managed: &Managed, programs: usize) {
     let since = Instant::now();
     while since.elapsed() < ARRIVAL_LIMIT {
         let status = managed.status();

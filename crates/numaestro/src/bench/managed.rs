@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use super::launch::clean_command;
 use super::load;
+use crate::manager::Manager;
 
 /// Longest time until a manager answers for the first time.
 const START_LIMIT: Duration = Duration::from_secs(10);
@@ -41,7 +42,14 @@ impl Managed {
     /// Starts one that gives out every processor beside any load: for probes, whose numbers are not
     /// about other load.
     pub fn start_undisturbed(numaestro: &Path) -> Result<Self> {
-        Self::begin(numaestro, "default", vec!["--ignore-unmanaged".into()])
+        Self::start_undisturbed_with(numaestro, &[])
+    }
+
+    /// The same with further options.
+    pub fn start_undisturbed_with(numaestro: &Path, further: &[OsString]) -> Result<Self> {
+        let mut options: Vec<OsString> = vec!["--ignore-unmanaged".into()];
+        options.extend_from_slice(further);
+        Self::begin(numaestro, "default", options)
     }
 
     /// Starts one like that with `policy`, a journal and further options.
@@ -107,7 +115,13 @@ impl Managed {
         }
     }
 
-    fn command(&self) -> Command {
+    /// A connection to it, as every command opens one.
+    pub fn connect(&self) -> std::io::Result<Manager> {
+        Manager::reach(self.dir.path())
+    }
+
+    /// The command, which asks this manager.
+    pub fn command(&self) -> Command {
         let mut command = clean_command(&self.numaestro);
         command.env("NUMAESTRO_DIR", self.dir.path()).env("XDG_CONFIG_HOME", self.dir.path());
         command

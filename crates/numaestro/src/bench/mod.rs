@@ -3,16 +3,18 @@
 //!
 //! `coexec` compares set-ups over mixes of programs: `mix` and `setup` define the runs, `launch`
 //! and `measure` make one run, `load` decides whether the run counts, `campaign` repeats, `stats`,
-//! `bounds` and `report` conclude. The probes `shim`, `adopt`, `takeback`, `kill` and `turns` each
-//! measure latencies of one kind. `speedup` and `bandwidth` compare policies on programs that run
-//! (`live`). No benchmark uses the inside of numaestro. `sim learn` and `sim validate` start their
-//! programs and managers by the public modules.
+//! `bounds` and `report` conclude. The probes `shim`, `adopt`, `set`, `takeback`, `kill` and
+//! `turns` each measure latencies of one kind. `speedup` and `bandwidth` compare policies on
+//! programs that run (`live`). `claims` measures claims of the papers. No benchmark uses the inside
+//! of numaestro. `sim learn` and `sim validate` start their programs and managers by the public
+//! modules.
 
 pub mod args;
 mod bandwidth;
 mod bounds;
 pub mod calibrate;
 mod campaign;
+mod claims;
 pub mod coexec;
 pub mod launch;
 mod live;
@@ -39,10 +41,12 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
         BenchCommand::Coexec(args) => coexec::coexec(args),
         BenchCommand::Shim(args) => probe::shim(args),
         BenchCommand::Adopt(args) => probe::adopt(args),
+        BenchCommand::Set(args) => probe::set(args),
         BenchCommand::Takeback(args) => probe::takeback(args),
         BenchCommand::Kill(args) => probe::kill(args),
         BenchCommand::Turns(args) => probe::turns(args),
         BenchCommand::Speedup(args) => speedup::speedup(args),
         BenchCommand::Bandwidth(args) => bandwidth::bandwidth(args),
+        BenchCommand::Claims(args) => claims::claims(args),
     }
 }

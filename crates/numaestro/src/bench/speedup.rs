@@ -106,7 +106,8 @@ struct Row {
 
 /// Measures every workload.
 pub fn speedup(args: &LiveArgs) -> Result<ExitCode> {
-    let bench = Bench::new(args, WORKLOADS.iter().flat_map(|w| w.members.iter().map(|m| &m.job)))?;
+    let jobs = WORKLOADS.iter().flat_map(|w| w.members.iter().map(|m| &m.job));
+    let bench = Bench::new(&args.places, args.length, Duration::from_secs_f64(args.time_limit), jobs)?;
     let (dir, _kept) = live::journals(args)?;
     let mut rows = Vec::new();
     let mut replays = Vec::new();
@@ -142,7 +143,8 @@ fn measure(bench: &Bench, workload: &Workload, pdpa: &Managed, equi: &Managed, r
         .collect();
     let looks = Mutex::new(Vec::new());
     let capacity = bench.processors.len() as u64;
-    bench.run(pdpa, &free, |managed, origin| {
+    bench.run(pdpa, &free, |running| {
+        let (managed, origin) = (running.managed, running.origin);
         // Until all have ended: before the first has arrived there is nobody either.
         let mut seen = false;
         loop {
@@ -166,7 +168,7 @@ fn measure(bench: &Bench, workload: &Workload, pdpa: &Managed, equi: &Managed, r
         for which in 0..rounds.len() {
             let which = (which + run as usize) % rounds.len();
             let (managed, jobs) = [(pdpa, &free), (equi, &free), (equi, &fixed)][which];
-            rounds[which].push(bench.run(managed, jobs, |_, _| {})?);
+            rounds[which].push(bench.run(managed, jobs, |_| {})?);
         }
     }
     let spans = |rounds: &[Round]| rounds.iter().map(Round::makespan_s).collect::<Vec<_>>();
@@ -181,7 +183,7 @@ fn measure(bench: &Bench, workload: &Workload, pdpa: &Managed, equi: &Managed, r
         fixed_s,
         until_right_s: until_right(&looks),
         looks,
-        foreign: rounds.iter().flatten().map(|round| round.foreign).fold(0.0, f64::max),
+        foreign: rounds.iter().flatten().map(|round| round.window.foreign()).fold(0.0, f64::max),
         limited: rounds.iter().flatten().any(|round| round.limited),
     })
 }

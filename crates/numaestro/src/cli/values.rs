@@ -1,12 +1,22 @@
 //! Parses values of options that are more than a number or a word.
 
+use numaestro_abi::control::Most;
 use numaestro_quantity::{DURATION, SIZE};
 
 /// A positive, finite weight.
-pub(super) fn parse_weight(text: &str) -> Result<f64, String> {
+pub fn parse_weight(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(x) if x.is_finite() && (0.001..=1000.0).contains(&x) => Ok(x),
         _ => Err("a number from 0.001 to 1000, 1 is usual".to_owned()),
+    }
+}
+
+/// The most processors: a number, or `none`.
+pub fn parse_most(text: &str) -> Result<Most, String> {
+    match text.parse() {
+        Ok(number @ 1..) => Ok(Most::Processors(number)),
+        _ if text == "none" => Ok(Most::All),
+        _ => Err("a number from 1, or `none` for no limit".to_owned()),
     }
 }
 
@@ -36,6 +46,15 @@ mod tests {
         }
         for wrong in ["", "G", "12", "-1G", "0G", "nanG", "infG", "1e30T", "1 X", "0.0001K"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_a_number_or_none() {
+        assert_eq!(parse_most("4"), Ok(Most::Processors(4)));
+        assert_eq!(parse_most("none"), Ok(Most::All));
+        for wrong in ["", "0", "-1", "all", "4294967296", "1.5"] {
+            assert!(parse_most(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -4,6 +4,7 @@
 //! Each check tries the way that the manager itself would use.
 
 use super::{Check, Outcome};
+use crate::say;
 use numaestro_host::affinity;
 use numaestro_host::sense::burst::{self, Burst};
 use numaestro_host::sense::{LINE_BYTES, Ladder, Rung, State};
@@ -80,7 +81,8 @@ fn carried(cpus: &[u32]) -> Check {
 fn shown(burst: &Burst, processors: usize) -> String {
     let gigabytes = |rate: u32| f64::from(rate) * LINE_BYTES as f64 / 1e6;
     format!(
-        "{processors} processor(s) together {:.1} GB/s ({} lines/ms), one reading alone {:.1} GB/s",
+        "{} together {:.1} GB/s ({} lines/ms), one reading alone {:.1} GB/s",
+        say::counted(processors, "processor"),
         gigabytes(burst.saturation),
         burst.saturation,
         gigabytes(burst.alone.stream)
@@ -106,6 +108,6 @@ mod tests {
     fn rates_are_shown_as_bytes_too() {
         let alone = Probe { stream: 156_250, arithmetic: 1, cost_ns: 0 };
         let text = shown(&Burst { saturation: 625_000, alone }, 4);
-        assert_eq!(text, "4 processor(s) together 40.0 GB/s (625000 lines/ms), one reading alone 10.0 GB/s");
+        assert_eq!(text, "4 processors together 40.0 GB/s (625000 lines/ms), one reading alone 10.0 GB/s");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Check, Outcome};
 use crate::manager::{self, Manager};
-use crate::{machine_here, shim};
+use crate::{machine_here, say, shim};
 use numaestro_host::cgroup::Support;
 use std::fs;
 use std::path::Path;
@@ -78,7 +78,7 @@ fn running(dir: &Path) -> Check {
             Ok(s) => Check::good(
                 1,
                 name,
-                format!("running: pid {}, policy {}, {} application(s)", s.pid, s.policy, s.apps.len()),
+                format!("running: pid {}, policy {}, {}", s.pid, s.policy, say::counted(s.apps.len(), "application")),
             ),
             Err(error) => {
                 Check::lacking(1, name, Outcome::Partly, format!("{error:#}"), "`numaestro stop`, then try again")

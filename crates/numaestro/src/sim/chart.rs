@@ -2,7 +2,7 @@
 //! application.
 
 use super::occupancy::Grid;
-use crate::occupancy::sign;
+use numaestro_abi::control;
 use numaestro_topology::Machine;
 use std::fmt::Write;
 
@@ -63,7 +63,7 @@ pub fn draw(grid: &Grid, machine: &Machine) -> String {
 }
 
 fn letter(grid: &Grid, job: u64) -> char {
-    sign(place(grid, job) % SIGNS)
+    control::letter(place(grid, job) % SIGNS)
 }
 
 fn label(band: &Band) -> String {

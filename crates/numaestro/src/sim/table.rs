@@ -4,6 +4,7 @@ use super::metric::{Estimate, METRICS, programs, samples};
 use super::results::{Comparison, Results};
 use super::summary::{ProgramSummary, Summary};
 use crate::columns::{self, Side};
+use crate::say::counted;
 use std::fmt::Write;
 
 /// One policy: every metric over the seeds, and the programs.
@@ -107,9 +108,9 @@ pub fn of_comparison(results: &Results, comparisons: &[Comparison], baseline: &s
     if tests > 0 {
         let _ = writeln!(
             text,
-            "difference, ratio: to {baseline}, on the same jobs, with {percent} intervals; p: of no difference, corrected for {tests} \
-             comparison{}; * p <= 0.05",
-            if tests == 1 { "" } else { "s" }
+            "difference, ratio: to {baseline}, on the same jobs, with {percent} intervals; p: of no difference, corrected for {}; \
+             * p <= 0.05",
+            counted(tests, "comparison")
         );
     } else if !comparisons.is_empty() {
         let _ = writeln!(text, "one seed: nothing can be said about differences; add --seeds 10");

@@ -1,9 +1,9 @@
 //! `numaestro status --memory`: shows threads and memory by node. A pure function of the snapshot.
 
 use super::{age, clean};
+use crate::columns;
 use crate::say::{Tone, paint};
-use crate::{columns, occupancy};
-use numaestro_abi::control::{AppStatus, MemoryStatus, OnNode, Status};
+use numaestro_abi::control::{AppStatus, MemoryStatus, OnNode, Status, letter};
 use std::fmt::Write;
 
 const MIB: u64 = 1 << 20;
@@ -26,7 +26,7 @@ pub fn render(status: &Status, colours: bool) -> String {
     table(&mut text, status, &seen, colours);
     for (place, _, memory) in &seen {
         for remark in remarks(memory) {
-            let _ = writeln!(text, "{} {remark}", occupancy::sign(*place));
+            let _ = writeln!(text, "{} {remark}", letter(*place));
         }
     }
     text
@@ -37,7 +37,7 @@ fn table(text: &mut String, status: &Status, seen: &[(usize, &AppStatus, &Memory
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     lines.extend(seen.iter().map(|(place, app, memory)| {
         vec![
-            occupancy::sign(*place).to_string(),
+            letter(*place).to_string(),
             app.app.to_string(),
             clean(&app.name),
             memory.policy.clone(),

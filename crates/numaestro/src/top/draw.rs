@@ -1,60 +1,42 @@
 //! Draws `top`: a pure function of the model, for any size of terminal.
 
-use super::model::{Model, Popup};
+use super::columns;
+use super::model::{Entry, Model, Popup};
 use crate::folding;
 use crate::occupancy::{self, Cell, LEGEND};
-use crate::status::{age, class_word, clean, state_words};
-use numaestro_abi::control::{AppStatus, Status};
+use crate::say::counted;
+use crate::status::{age, clean};
+use numaestro_abi::control::{AppStatus, PolicyInfo, Status};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, List, ListItem, ListState, Paragraph, Row, Table, TableState, Wrap};
 
-const KEYS: &str = "q quit   p policy   up/down choose   ? help";
+const KEYS: &str = "q quit  l limit  w weight  r release  s sort  / filter  p policy  ? help";
 const HELP: &str = "\
-up, down    choose an application; below the table stands why it has what it has
-p           choose the policy, live
-q, Ctrl-C   quit
-Ctrl-Z      suspend
+up, down  choose an application; the lines below say why it has so many
+l         the most processors that it may have: a number, or none
+w         its weight: its share relative to the others
+r         stop managing it: it runs on with all processors, without limits
+s         sort by arrival, processor time, processors, name, user
+/         show only names and users that contain a text; empty shows all
+p         choose the policy, live
+q, Ctrl-C quit    Ctrl-Z suspend
 
 HAS   processors now        ASKS  processors it could use
-TEAM  threads of its latest parallel region
+MAX   the limit you set     CPU%  processor time, 100 is one processor
+TEAM  threads of its latest parallel region; REG/S regions a second
 folded: more threads than processors; shared: with other applications
 FOLD  switches a second in user space, or `kernel` if the kernel does that
 HELD BY: why its teams keep their size although they may follow";
 /// Told apart by people with the usual colour deficiencies, on dark and on light.
 const OWNERS: [Color; 6] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue, Color::LightRed];
 
-/// A column of the table: its head, its width, the least total width that shows it, and its
-/// contents.
-struct Column {
-    head: &'static str,
-    width: u16,
-    from: u16,
-    text: fn(&Model, usize, &AppStatus) -> String,
-}
-
-const COLUMNS: [Column; 13] = [
-    Column { head: "", width: 1, from: 0, text: |_, place, _| occupancy::sign(place).to_string() },
-    Column { head: "APP", width: 5, from: 70, text: |_, _, app| app.app.to_string() },
-    Column { head: "PID", width: 7, from: 100, text: |_, _, app| app.pid.to_string() },
-    Column { head: "NAME", width: 12, from: 0, text: |_, _, app| clean(&app.name) },
-    Column { head: "CLASS", width: 9, from: 60, text: |_, _, app| class_word(app.class).to_owned() },
-    Column { head: "STATE", width: 14, from: 50, text: |_, _, app| state_words(app) },
-    Column { head: "HAS", width: 4, from: 0, text: |_, _, app| app.count.to_string() },
-    Column { head: "ASKS", width: 4, from: 110, text: |_, _, app| app.request.to_string() },
-    Column { head: "TEAM", width: 4, from: 40, text: |_, _, app| app.team.to_string() },
-    Column { head: "CPUS", width: 9, from: 30, text: |_, _, app| app.cpus.clone() },
-    Column { head: "REG/S", width: 7, from: 70, text: |model, _, app| rate(model.regions_per_second(app.app)) },
-    Column { head: "FOLD", width: 6, from: 90, text: |_, _, app| folding::short(app) },
-    Column { head: "HELD BY", width: 20, from: 120, text: |_, _, app| app.held_by.clone() },
-];
-
 /// Draws everything.
 pub fn draw(frame: &mut Frame, model: &Model) {
     let area = frame.area();
-    let rows = model.status.as_ref().map_or(0, |s| strip(s, model.colours, area.width).len());
+    let rows = model.status().map_or(0, |s| strip(s, model.colours(), area.width).len());
     let strip_height = u16::try_from(rows).unwrap_or(u16::MAX).min(area.height / 3);
     let detail_height = match area.height {
         0..12 => 0,
@@ -70,29 +52,44 @@ pub fn draw(frame: &mut Frame, model: &Model) {
     ];
     let [head, strip_area, table, detail, foot] = Layout::vertical(parts).areas(area);
     frame.render_widget(Paragraph::new(heading(model)).style(Style::new().add_modifier(Modifier::BOLD)), head);
-    if let Some(status) = &model.status {
-        frame.render_widget(Paragraph::new(strip(status, model.colours, area.width)), strip_area);
-        applications(frame, table, model, status);
-        if let Some(app) = status.apps.get(model.selected) {
-            frame.render_widget(Paragraph::new(explanation(app)).wrap(Wrap { trim: true }), detail);
+    if let Some(status) = model.status() {
+        frame.render_widget(Paragraph::new(strip(status, model.colours(), area.width)), strip_area);
+        let (rows, chosen) = model.rows();
+        applications(frame, table, model, status, &rows, chosen);
+        if let Some(row) = rows.get(chosen) {
+            frame.render_widget(Paragraph::new(explanation(row.app)).wrap(Wrap { trim: true }), detail);
         }
     }
-    let footer = model.message.as_deref().unwrap_or(KEYS);
-    frame.render_widget(Paragraph::new(footer).style(Style::new().add_modifier(Modifier::DIM)), foot);
+    frame.render_widget(footer(model), foot);
     popup(frame, model);
 }
 
+/// What is being typed, else what there is to say, else the keys.
+fn footer(model: &Model) -> Paragraph<'static> {
+    if let Some(Popup::Prompt(prompt)) = model.popup() {
+        return Paragraph::new(prompt.line()).style(Style::new().add_modifier(Modifier::BOLD));
+    }
+    let text = model.message().unwrap_or(KEYS).to_owned();
+    Paragraph::new(text).style(Style::new().add_modifier(Modifier::DIM))
+}
+
 fn heading(model: &Model) -> String {
-    let Some(s) = &model.status else {
-        let what = if model.message.is_some() { "no manager" } else { "asking the manager" };
+    let Some(s) = model.status() else {
+        let what = if model.message().is_some() { "no manager" } else { "asking the manager" };
         return format!("numaestro: {what}");
     };
     let waiting = if s.queue.is_empty() { String::new() } else { format!(", {} waiting", s.queue.len()) };
-    let unmanaged = if s.unmanaged == 0 { String::new() } else { format!(", {} PU(s) taken by others", s.unmanaged) };
+    let unmanaged = match s.unmanaged {
+        0 => String::new(),
+        some => format!(", {} taken by others", counted(some as usize, "processor")),
+    };
+    let listing = model.listing();
+    let filter = if listing.filter().is_empty() { String::new() } else { format!("  only `{}`", listing.filter()) };
     format!(
-        "numaestro  {}  {} application(s){waiting}{unmanaged}  processors {}  up {}",
+        "numaestro  {}  {}{waiting}{unmanaged}  by {}{filter}  processors {}  up {}",
         s.policy,
-        s.apps.len(),
+        counted(s.apps.len(), "application"),
+        listing.order().word(),
         s.cpus,
         age(s.uptime_s)
     )
@@ -129,28 +126,30 @@ fn owner_colour(place: usize) -> Color {
     OWNERS[place % OWNERS.len()]
 }
 
-fn applications(frame: &mut Frame, area: Rect, model: &Model, status: &Status) {
-    if status.apps.is_empty() {
-        frame.render_widget(
-            Paragraph::new("no applications; start one with `numaestro run -- PROGRAM`").wrap(Wrap { trim: true }),
-            area,
-        );
+fn applications(frame: &mut Frame, area: Rect, model: &Model, status: &Status, rows: &[Entry<'_>], chosen: usize) {
+    if rows.is_empty() {
+        let text = if status.apps.is_empty() {
+            "no applications; start one with `numaestro run -- PROGRAM`".to_owned()
+        } else {
+            format!("no name and no user contains `{}`; / changes that", model.listing().filter())
+        };
+        frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), area);
         return;
     }
-    let shown: Vec<&Column> = COLUMNS.iter().filter(|c| c.from <= area.width).collect();
-    let rows = status.apps.iter().enumerate().map(|(place, app)| {
-        let style = if model.colours { Style::new().fg(owner_colour(place)) } else { Style::new() };
-        let mut fields: Vec<Span> = shown.iter().map(|c| Span::raw((c.text)(model, place, app))).collect();
+    let shown = columns::shown(status, area.width);
+    let line = |row: &Entry<'_>| {
+        let style = if model.colours() { Style::new().fg(owner_colour(row.place)) } else { Style::new() };
+        let mut fields: Vec<Span> = shown.iter().map(|column| Span::raw(column.text(row))).collect();
         fields[0] = fields[0].clone().style(style.add_modifier(Modifier::BOLD));
-        fields.push(Span::raw(app.why.clone()));
+        fields.push(Span::raw(row.app.why.clone()));
         Row::new(fields)
-    });
-    let heads = shown.iter().map(|c| c.head).chain(["WHY"]);
-    let widths = shown.iter().map(|c| Constraint::Length(c.width)).chain([Constraint::Min(0)]);
-    let table = Table::new(rows, widths)
+    };
+    let heads = shown.iter().map(|column| column.head).chain(["WHY"]);
+    let widths = shown.iter().map(|column| Constraint::Length(column.width)).chain([Constraint::Min(0)]);
+    let table = Table::new(rows.iter().map(line), widths)
         .header(Row::new(heads).style(Style::new().add_modifier(Modifier::UNDERLINED)))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(model.selected));
+    frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(chosen));
 }
 
 fn explanation(app: &AppStatus) -> String {
@@ -166,32 +165,30 @@ fn explanation(app: &AppStatus) -> String {
     )
 }
 
-/// Regions per second, once known.
-fn rate(per_second: Option<f64>) -> String {
-    per_second.map_or_else(|| "-".to_owned(), folding::rate)
-}
-
 fn popup(frame: &mut Frame, model: &Model) {
-    match &model.popup {
-        None => {}
+    match model.popup() {
+        None | Some(Popup::Prompt(_)) => {}
         Some(Popup::Help) => {
-            let area = middle(frame.area(), 76, 13);
+            let lines = u16::try_from(HELP.lines().count()).unwrap_or(u16::MAX);
+            let area = middle(frame.area(), 78, lines.saturating_add(2));
             frame.render_widget(Clear, area);
             frame.render_widget(
                 Paragraph::new(HELP).wrap(Wrap { trim: false }).block(Block::bordered().title("numaestro top")),
                 area,
             );
         }
-        Some(Popup::Policies(list, place)) => {
-            let area = middle(frame.area(), 76, u16::try_from(list.len()).unwrap_or(u16::MAX).saturating_add(2));
-            let items = list.iter().map(|p| ListItem::new(format!("{:<10} {:<12} {}", p.part, p.name, p.summary)));
-            let list = List::new(items)
-                .block(Block::bordered().title("policy: Enter switches, Esc leaves"))
-                .highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-            frame.render_widget(Clear, area);
-            frame.render_stateful_widget(list, area, &mut ListState::default().with_selected(Some(*place)));
-        }
+        Some(Popup::Policies(list, place)) => policies(frame, list, *place),
     }
+}
+
+fn policies(frame: &mut Frame, list: &[PolicyInfo], place: usize) {
+    let area = middle(frame.area(), 76, u16::try_from(list.len()).unwrap_or(u16::MAX).saturating_add(2));
+    let items = list.iter().map(|p| ListItem::new(format!("{:<10} {:<12} {}", p.part, p.name, p.summary)));
+    let list = List::new(items)
+        .block(Block::bordered().title("policy: Enter switches, Esc leaves"))
+        .highlight_style(Style::new().add_modifier(Modifier::REVERSED));
+    frame.render_widget(Clear, area);
+    frame.render_stateful_widget(list, area, &mut ListState::default().with_selected(Some(place)));
 }
 
 fn middle(area: Rect, width: u16, height: u16) -> Rect {
@@ -203,7 +200,8 @@ fn middle(area: Rect, width: u16, height: u16) -> Rect {
 mod tests {
     use super::*;
     use crate::occupancy::tests::example;
-    use numaestro_abi::control::{Policies, PolicyInfo};
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    use numaestro_abi::control::Policies;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use std::time::Instant;
@@ -222,23 +220,53 @@ mod tests {
         model
     }
 
+    fn press(model: &mut Model, code: KeyCode) {
+        model.key(KeyEvent::new(code, KeyModifiers::NONE));
+    }
+
     #[test]
     fn a_usual_terminal_shows_all_that_matters() {
         let text = screen(&model(), 80, 24);
         for part in [
             "equi",
+            "2 applications",
             "node 0   AA",
             "node 1   Bx",
             "lulesh",
             "malleable",
             "REG/S",
+            "CPU%",
+            "MAX",
             "an equal share of 4 processors.",
-            "q quit",
+            KEYS,
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
-        let held = screen(&model(), 140, 30);
-        assert!(held.contains("explicit sizes"), "{held}");
+        let held = screen(&model(), 200, 30);
+        for part in ["explicit sizes", "WEIGHT", "ASKS", "PID", "AGE"] {
+            assert!(held.contains(part), "{part} is missing in\n{held}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_stands_in_the_last_line() {
+        let mut model = model();
+        press(&mut model, KeyCode::Char('l'));
+        press(&mut model, KeyCode::Char('4'));
+        let text = screen(&model, 80, 24);
+        let last = text.lines().last().unwrap_or_default();
+        assert!(last.contains("most processors of lulesh (a number, or none): 4_"), "{text}");
+    }
+
+    #[test]
+    fn a_filter_is_said_and_can_hide_everything() {
+        let mut model = model();
+        press(&mut model, KeyCode::Char('/'));
+        press(&mut model, KeyCode::Char('z'));
+        press(&mut model, KeyCode::Enter);
+        let text = screen(&model, 100, 24);
+        assert!(text.contains("only `z`") && text.contains("no name and no user contains `z`"), "{text}");
+        assert!(!text.contains("lulesh"), "{text}");
     }
 
     #[test]
@@ -252,16 +280,14 @@ mod tests {
         for part in ["FOLD", "412k", "kernel", "Its team is folded in user space: 8 threads on 2 kernel threads"] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
-        model.selected = 1;
+        press(&mut model, KeyCode::Down);
         let text = screen(&model, 140, 30);
         for part in ["folded by the kernel: 8 threads on 1 processor, because", "Next: run it without."] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
         }
-        model.popup = Some(Popup::Help);
-        assert!(
-            screen(&model, 80, 24).contains("why its teams keep their size although they may follow"),
-            "the last line of the help"
-        );
+        press(&mut model, KeyCode::Char('?'));
+        let text = screen(&model, 80, 24);
+        assert!(HELP.lines().all(|line| text.contains(line)), "the whole help\n{text}");
     }
 
     #[test]
@@ -269,10 +295,18 @@ mod tests {
         let mut model = model();
         let info =
             PolicyInfo { part: "preset".into(), name: "equi".into(), summary: "x".into(), source: String::new() };
-        for popup in 0..3 {
+        for popup in 0..4 {
             match popup {
-                1 => model.popup = Some(Popup::Help),
-                2 => model.choose_policy(Policies { current: "equi".into(), available: vec![info.clone(); 40] }),
+                1 => press(&mut model, KeyCode::Char('?')),
+                2 => {
+                    press(&mut model, KeyCode::Esc);
+                    press(&mut model, KeyCode::Char('w'));
+                }
+                3 => model.choose_policy(Policies {
+                    current: "equi".into(),
+                    next: String::new(),
+                    available: vec![info.clone(); 40],
+                }),
                 _ => {}
             }
             for (width, height) in [(1, 1), (3, 2), (10, 4), (39, 7), (40, 12), (200, 3), (300, 80)] {

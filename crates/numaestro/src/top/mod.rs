@@ -1,18 +1,25 @@
 //! `numaestro top`: the live terminal view. Here: the threads that bring news, and the loop that
 //! draws.
 //!
-//! [`model`] holds the view's contents, [`draw`] draws them; neither uses the terminal or the
-//! manager.
+//! [`model`] holds the view's contents: [`listing`] the order of the rows, [`rates`] what changes
+//! with time, [`prompt`] the line in which a value is typed. [`draw`] draws them, with the
+//! [`columns`]. None of them uses the terminal or the manager.
 
+mod columns;
 mod draw;
 mod ending;
+mod listing;
 mod model;
+mod prompt;
+mod rates;
 
 use crate::manager::{self, Manager};
-use crate::{policy, say};
+use crate::{adopt, policy, say, set};
 use crossterm::event::{Event as Input, KeyEventKind};
 use model::{Model, Wish};
-use numaestro_abi::control::{Reply, Request, Status};
+use numaestro_abi::control::{AppName, Reply, Request, Status};
+use numaestro_host::procfs;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -101,16 +108,15 @@ fn watch_input(news: Sender<News>) {
 
 fn work(terminal: &mut ratatui::DefaultTerminal, dir: &Path, inbox: &Receiver<News>) -> anyhow::Result<()> {
     let mut model = Model::new(say::colours(&std::io::stdout()));
-    let mut asked = Instant::now();
+    let mut asked: Option<Instant> = None;
     loop {
         terminal.draw(|frame| draw::draw(frame, &model))?;
-        let wish = match inbox.recv_timeout(REFRESH.saturating_sub(asked.elapsed())) {
+        let wait = asked.map_or(Duration::ZERO, |asked| REFRESH.saturating_sub(asked.elapsed()));
+        let wish = match inbox.recv_timeout(wait) {
             Ok(news) => react(&mut model, news),
             Err(RecvTimeoutError::Timeout) => {
-                asked = Instant::now();
-                if let Ok(status) = Manager::reach(dir).map_err(anyhow::Error::from).and_then(|mut m| m.status()) {
-                    model.update(status, Instant::now());
-                }
+                asked = Some(Instant::now());
+                refresh(&mut model, dir);
                 None
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -118,20 +124,56 @@ fn work(terminal: &mut ratatui::DefaultTerminal, dir: &Path, inbox: &Receiver<Ne
         match wish {
             Some(Wish::Quit) => return Ok(()),
             Some(Wish::Suspend) => suspend(terminal)?,
-            Some(Wish::ListPolicies) => {
-                match Manager::reach(dir).map_err(anyhow::Error::from).and_then(|mut m| policy::policies(&mut m)) {
-                    Ok(policies) => model.choose_policy(policies),
-                    Err(error) => model.say(format!("{error:#}")),
-                }
-            }
-            Some(Wish::SetPolicy(name)) => match Manager::required(Some(dir.to_owned()))
-                .and_then(|mut m| m.order(&Request::PolicySet { policy: name.clone() }))
-            {
-                Ok(()) => model.say(format!("policy {name}")),
-                Err(error) => model.say(format!("{error:#}")),
-            },
+            Some(wish) => fulfil(&mut model, dir, wish),
             None => {}
         }
+    }
+}
+
+/// Asks for the numbers that change without a decision.
+fn refresh(model: &mut Model, dir: &Path) {
+    let Ok(status) = Manager::reach(dir).map_err(anyhow::Error::from).and_then(|mut m| m.status()) else { return };
+    model.measure(processor_times(&status).into_iter(), Instant::now());
+    model.update(status, Instant::now());
+}
+
+/// The processor time that each application has used, nanoseconds: its processes without those that
+/// are other applications.
+fn processor_times(status: &Status) -> Vec<(u64, u64)> {
+    let roots: BTreeSet<u32> = status.apps.iter().map(|app| app.pid).collect();
+    let time = |pid: u32| {
+        let pids = procfs::tree(pid, &roots).unwrap_or_default();
+        pids.into_iter().filter_map(|pid| procfs::cpu_time_ns(pid).ok()).sum()
+    };
+    status.apps.iter().map(|app| (app.app, time(app.pid))).collect()
+}
+
+/// Asks the manager for what the user wishes; the footer says how that went.
+fn fulfil(model: &mut Model, dir: &Path, wish: Wish) {
+    let manager = Manager::required(Some(dir.to_owned()));
+    let said = manager.and_then(|mut manager| match wish {
+        Wish::Quit | Wish::Suspend => Ok(None),
+        Wish::ListPolicies => policy::policies(&mut manager).map(|policies| {
+            model.choose_policy(policies);
+            None
+        }),
+        Wish::SetPolicy(name) => {
+            manager.order(&Request::PolicySet { policy: name.clone() }).map(|()| Some(format!("policy {name}")))
+        }
+        Wish::Change(app, wishes) => {
+            let apps = manager.set(AppName::Number(app), wishes)?;
+            Ok(apps.first().map(set::sentence))
+        }
+        Wish::Release(app) => {
+            let (who, whole) = adopt::let_go(&mut manager, AppName::Number(app))?;
+            let left = if whole.left.is_empty() { "is not managed any more" } else { "keeps an affinity of ours" };
+            Ok(Some(format!("{who} {left}")))
+        }
+    });
+    match said {
+        Ok(Some(text)) => model.say(text),
+        Ok(None) => {}
+        Err(error) => model.say(say::in_one_line(&error)),
     }
 }
 

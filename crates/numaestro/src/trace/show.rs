@@ -3,10 +3,10 @@
 
 use super::args::{Rows, ShowArgs};
 use super::timeline::Timeline;
-use crate::occupancy::sign;
 use crate::say;
 use crate::sim::chart::{self, SIGNS};
 use crate::sim::occupancy::Occupancy;
+use numaestro_abi::control::letter;
 use numaestro_engine::Nanos;
 use numaestro_topology::PuId;
 use std::fmt::Write;
@@ -103,7 +103,8 @@ fn by_application(timeline: &Timeline, from: Nanos, to: Nanos, width: usize) -> 
                 _ => '+',
             });
         }
-        let _ = writeln!(text, "{:>8}  {:>label$.20}  {}", sign(place % SIGNS), timeline.name(*app), cells.trim_end());
+        let _ =
+            writeln!(text, "{:>8}  {:>label$.20}  {}", letter(place % SIGNS), timeline.name(*app), cells.trim_end());
     }
     let (from, to) = (Duration::from_nanos(from).as_secs_f64(), Duration::from_nanos(to).as_secs_f64());
     let _ = writeln!(text, "\n{from:.3} s to {to:.3} s; processors: . none  + more than nine  s stopped  w waiting");
@@ -121,14 +122,14 @@ fn placement(timeline: &Timeline, at: Nanos) -> String {
             let Some(app) = timeline.at(pu, at) else { return '-' };
             let place = timeline.apps.keys().position(|&known| known == app).unwrap_or(0);
             places.push((place, app));
-            sign(place % SIGNS)
+            letter(place % SIGNS)
         };
         nodes.push(node.pus.iter().map(letter).collect());
     }
     places.sort_unstable();
     places.dedup();
     let named: Vec<String> =
-        places.iter().map(|&(place, app)| format!("{} {}", sign(place % SIGNS), timeline.name(app))).collect();
+        places.iter().map(|&(place, app)| format!("{} {}", letter(place % SIGNS), timeline.name(app))).collect();
     let seconds = Duration::from_nanos(at).as_secs_f64();
     format!(
         "{seconds:.3} s  {}\n         {}\n",

@@ -232,7 +232,8 @@ impl Timeline {
             Event::Policy { policy } => add(None, Kind::Policy, 1, policy.clone()),
             Event::Timer => add(None, Kind::Turn, 1, none()),
             // The snapshot shows the effects of these.
-            Event::Class { .. }
+            Event::Limits { .. }
+            | Event::Class { .. }
             | Event::Adopted { .. }
             | Event::Sequential { .. }
             | Event::Blocked { .. }

@@ -54,6 +54,15 @@ pub struct Running {
     end: mpsc::Receiver<(ExitStatus, Vec<u8>, Vec<u8>)>,
 }
 
+/// A test that fails must not leave a busy process: it would take processors from all later tests.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+        }
+    }
+}
+
 /// Starts it as leader of a process group, with `input` on its standard input.
 pub fn start_with_input(command: &mut Command, input: &[u8]) -> Running {
     let what = format!("{command:?}");

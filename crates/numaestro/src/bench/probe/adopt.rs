@@ -35,17 +35,10 @@ pub fn adopt(args: &ProbeArgs) -> Result<ExitCode> {
     let managed = Managed::start_undisturbed(&places.numaestro)?;
     let flips = args.runs.unwrap_or(300);
     let mut quantities = Vec::new();
-    for compiler in ["gcc", "clang"] {
-        let regions = match Regions::build(&places, compiler) {
-            Ok(regions) => regions,
-            Err(error) => {
-                eprintln!("skipped {compiler}: {error:#}");
-                continue;
-            }
-        };
-        let samples = flipping(&managed, &regions, flips)?;
-        quantities.extend(sum_up(compiler, &samples));
-    }
+    Regions::of_each_compiler(&places, |compiler, regions| {
+        quantities.extend(sum_up(compiler, &flipping(&managed, regions, flips)?));
+        Ok(())
+    })?;
     if quantities.is_empty() {
         bail!("no decision was adopted: run `numaestro doctor`");
     }

@@ -7,6 +7,7 @@
 mod adopt;
 mod kill;
 mod regions;
+mod set;
 mod shim;
 mod takeback;
 mod turns;
@@ -23,6 +24,7 @@ use super::stats;
 
 pub use adopt::adopt;
 pub use kill::kill;
+pub use set::set;
 pub use shim::shim;
 pub use takeback::takeback;
 pub use turns::turns;

@@ -35,6 +35,18 @@ impl Regions {
         Ok(Self { dir })
     }
 
+    /// Calls `measure` for the program built with gcc, for libgomp, and with clang, for libomp. A
+    /// compiler that cannot build it is said and passed over.
+    pub fn of_each_compiler(places: &Places, mut measure: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
+        for compiler in ["gcc", "clang"] {
+            match Self::build(places, compiler) {
+                Ok(regions) => measure(compiler, &regions)?,
+                Err(error) => eprintln!("skipped {compiler}: {error:#}"),
+            }
+        }
+        Ok(())
+    }
+
     /// The executable.
     pub fn path(&self) -> PathBuf {
         self.dir.path().join("regions")

@@ -107,8 +107,9 @@ pub fn lines(x: &[f64], series: &[Vec<Option<Point>>], titles: [&str; 2]) -> any
     })
 }
 
-/// Marks of series in [`against`], so that nobody needs colours to tell them apart.
-const MARKS: [&str; 6] = ["○", "×", "△", "●", "+", "□"];
+/// Marks of series in [`against`], so that nobody needs colours to tell them apart. None is filled:
+/// a filled one hides the points under it.
+const MARKS: [&str; 6] = ["○", "×", "△", "+", "□", "◇"];
 
 /// The mark of a series, for a key beside a plot.
 pub fn mark(place: usize) -> &'static str {

@@ -4,6 +4,8 @@
 //! run alone and in mixes, `campaign` makes the runs (mixes by `real`). `learned` makes programs of
 //! the runs alone, `predicted` simulates the mixes on this machine's model (`machine`). The
 //! comparison is `numaestro_sim::validation`; `table`, `document` and `page` show it.
+//!
+//! `recorded` compares processors instead of times, from files.
 
 mod args;
 mod campaign;
@@ -15,6 +17,7 @@ mod mixes;
 mod page;
 mod predicted;
 mod real;
+mod recorded;
 mod schedule;
 mod table;
 
@@ -51,6 +54,11 @@ const RESIDUAL_MOST: f64 = 0.1;
 
 /// The subcommand.
 pub fn validate(args: &ValidateArgs) -> anyhow::Result<u8> {
+    if args.recorded.is_empty() { times_of_mixes(args) } else { recorded::compare(args) }
+}
+
+/// Runs mixes for real and in the simulator, and compares their times.
+fn times_of_mixes(args: &ValidateArgs) -> anyhow::Result<u8> {
     let text = match &args.mixes {
         Some(path) => files::text(path)
             .map_err(|error| Failure::error(WRONG_FILE, format!("cannot read {}: {error}", path.display()), ""))?,
