@@ -63,6 +63,7 @@ else
     make -s --no-print-directory binaries || echo "== the command to be packaged does not build"
 fi
 suite packaging scripts/test-packaging.sh
+suite wheel scripts/test-wheel.sh
 # The protocol of the page, and the scheduler of whole teams, under every interleaving; another
 # configuration, so another directory.
 CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom -p numaestro-abi --test loom --release --
