@@ -6,7 +6,7 @@ use numaestro_guest::boot::{self, Ending, Place};
 use numaestro_guest::packing::{self, Job};
 use numaestro_guest::qemu::Settings;
 use numaestro_guest::shape::Shape;
-use numaestro_guest::{plan, record};
+use numaestro_guest::{inside, plan, record};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -18,8 +18,9 @@ Examples:
   numaestro-guest run --nodes 2x2:256 --distances '10,15;25,10' -- sh -c 'cat /sys/devices/system/node/node*/distance'
   numaestro-guest run --nodes 3:256,0:256,1:0 --append maxcpus=2 --program target/debug/numaestro -- numaestro topo
   numaestro-guest run --nodes @0+2:256,@1+3:256 --file ./data=/job/data -- sh
-  numaestro-guest test                       all boots with their scenarios
+  numaestro-guest test                       all boots with their scenarios, but for those that take long
   numaestro-guest test --boot four --only shape
+  numaestro-guest test --only validate-      live managers beside the simulator; an hour
   numaestro-guest record 2:256,0:256 testdata/machines/new
 
 A shape is a list of nodes CPUS:MB. 4x2:256 = four nodes of two processors; 0:256 = only memory; 2:0 = no memory;
@@ -70,9 +71,9 @@ struct Common {
     /// Print the kernel's messages.
     #[arg(long)]
     console: bool,
-    /// Seconds after which a guest is given up.
-    #[arg(long, value_name = "SECONDS", default_value_t = 480)]
-    timeout: u64,
+    /// Seconds after which a guest is given up [default: 480; `test` gives some guests more].
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -199,13 +200,13 @@ fn run(args: &RunArgs) -> Result<u8> {
     if code != 0 {
         return Ok(code);
     }
-    run_job(&args.common, &shape, &args.shape.append, &job, || Box::new(std::io::stdout()))
+    run_job(&args.common, (&shape, plan::SECONDS), &args.shape.append, &job, || Box::new(std::io::stdout()))
 }
 
 /// Runs a guest; one whose kernel died is tried once more.
 fn run_job(
     common: &Common,
-    shape: &Shape,
+    (shape, seconds): (&Shape, u64),
     append: &[String],
     job: &Job,
     output: impl Fn() -> Box<dyn std::io::Write + Send>,
@@ -214,12 +215,13 @@ fn run_job(
     let initial = packing::pack(&place.directory.join("root"), &place.directory.join("stripped"), shape, job)?;
     let settings = common.settings(append);
     for attempt in ["trying once more", "giving up"] {
-        let limit = Duration::from_secs(common.timeout);
+        let seconds = common.timeout.unwrap_or(seconds);
+        let limit = Duration::from_secs(seconds);
         match boot::run(&place, shape, &settings, &initial, limit, output())? {
             Ending::Exit(code) => return Ok(code),
             Ending::Hung(console) => {
                 show(&console);
-                eprintln!("guest: not over after {} s, ended; the console's last lines are above", common.timeout);
+                eprintln!("guest: not over after {seconds} s, ended; the console's last lines are above");
                 return Ok(124);
             }
             Ending::Died(console) => {
@@ -246,9 +248,7 @@ fn test(args: &TestArgs) -> Result<u8> {
         print!("{}", plan::listing());
         return Ok(0);
     }
-    let boots: Vec<_> =
-        plan::BOOTS.iter().filter(|boot| args.boot.as_ref().is_none_or(|name| name == boot.name)).collect();
-    ensure!(!boots.is_empty(), "there is no such guest; numaestro-guest test --list names them");
+    let boots = boots(args)?;
     let code = fetch(&args.common.cache)?;
     if code != 0 {
         return Ok(code);
@@ -260,7 +260,7 @@ fn test(args: &TestArgs) -> Result<u8> {
         let job = plan::job(boot, args.only.as_deref(), &args.numaestro, &args.programs, &args.kernels)?;
         println!("\nguest {}: {}", boot.name, boot.what);
         let begun = std::time::Instant::now();
-        let code = run_job(&args.common, &shape, &append, &job, || Box::new(std::io::stdout()))?;
+        let code = run_job(&args.common, (&shape, boot.seconds), &append, &job, || Box::new(std::io::stdout()))?;
         println!("guest {}: over after {} s", boot.name, begun.elapsed().as_secs());
         if code > 1 {
             // The guest could not say how many scenarios failed.
@@ -271,6 +271,24 @@ fn test(args: &TestArgs) -> Result<u8> {
     Ok(worst)
 }
 
+/// The guests to boot: those that have a chosen scenario. A guest that takes long is left out
+/// unless the user names guests or scenarios.
+fn boots(args: &TestArgs) -> Result<Vec<&'static plan::Boot>> {
+    let only = args.only.as_deref().unwrap_or_default();
+    let named = |boot: &&plan::Boot| args.boot.as_ref().is_none_or(|name| name == boot.name);
+    let chosen = |boot: &&plan::Boot| inside::chosen(boot.name, only).next().is_some();
+    let boots: Vec<_> = plan::BOOTS.iter().filter(named).filter(chosen).collect();
+    ensure!(!boots.is_empty(), "there is no such guest or scenario; numaestro-guest test --list names them");
+    let (long, short): (Vec<_>, Vec<_>) = boots.into_iter().partition(|boot| boot.takes_long());
+    if args.boot.is_some() || args.only.is_some() {
+        return Ok([short, long].concat());
+    }
+    for boot in long {
+        println!("guest {}: left out because it takes long; `make test-numa BOOT={}` runs it", boot.name, boot.name);
+    }
+    Ok(short)
+}
+
 fn recorded(args: &RecordArgs) -> Result<u8> {
     let shape = Shape::parse(&args.nodes, &args.shape.distances, args.shape.threads_per_core)?;
     let code = fetch(&args.common.cache)?;
@@ -279,7 +297,8 @@ fn recorded(args: &RecordArgs) -> Result<u8> {
     }
     let job = record::job(&args.before);
     let collected = record::Collected::default();
-    let code = run_job(&args.common, &shape, &args.shape.append, &job, || Box::new(collected.again()))?;
+    let code =
+        run_job(&args.common, (&shape, plan::SECONDS), &args.shape.append, &job, || Box::new(collected.again()))?;
     if code == 0 {
         record::write(&args.directory, &collected.text()?)?;
     }

@@ -1,6 +1,7 @@
 //! The guests that `numaestro-guest test` boots, and the files that go into them.
 //!
-//! A boot costs much more than a scenario, so there are three, as different as they can be.
+//! A boot costs much more than a scenario, so there are three, as different as they can be, and two
+//! more for the mixes of `validate`, which take long.
 
 use crate::inside;
 use crate::packing::Job;
@@ -23,26 +24,46 @@ pub struct Boot {
     pub threads_per_core: u32,
     /// Arguments of the kernel.
     pub append: &'static [&'static str],
+    /// Seconds after which it is given up, unless the command line says otherwise.
+    pub seconds: u64,
 }
 
+impl Boot {
+    /// Whether it runs only for somebody who names it, or scenarios of it.
+    pub fn takes_long(&self) -> bool {
+        self.seconds > SECONDS
+    }
+}
+
+/// Seconds for a boot with scenarios of seconds.
+pub const SECONDS: u64 = 480;
+/// Seconds for a boot with all mixes under all policies.
+const SECONDS_OF_MIXES: u64 = 5400;
+
+const FOUR: Boot = Boot {
+    name: "four",
+    what: "four nodes of two processors, two of them near each other, the others farther",
+    nodes: "4x2:320",
+    distances: "10,12,20,28;12,10,20,28;20,20,10,16;28,28,16,10",
+    threads_per_core: 1,
+    append: &[],
+    seconds: SECONDS,
+};
+
+const TWO: Boot = Boot {
+    name: "two",
+    what: "two nodes of four processors",
+    nodes: "2x4:512",
+    distances: "10,21;21,10",
+    threads_per_core: 1,
+    append: &[],
+    seconds: SECONDS,
+};
+
 /// All guests.
-pub const BOOTS: [Boot; 3] = [
-    Boot {
-        name: "four",
-        what: "four nodes of two processors, two of them near each other, the others farther",
-        nodes: "4x2:320",
-        distances: "10,12,20,28;12,10,20,28;20,20,10,16;28,28,16,10",
-        threads_per_core: 1,
-        append: &[],
-    },
-    Boot {
-        name: "two",
-        what: "two nodes of four processors",
-        nodes: "2x4:512",
-        distances: "10,21;21,10",
-        threads_per_core: 1,
-        append: &[],
-    },
+pub const BOOTS: [Boot; 5] = [
+    FOUR,
+    TWO,
     Boot {
         name: "odd",
         what: "uneven nodes with interleaved processor numbers, one without memory, one with only memory, one-way distances",
@@ -50,7 +71,10 @@ pub const BOOTS: [Boot; 3] = [
         distances: "10,15,17,25;18,10,14,25;17,14,10,22;30,25,22,10",
         threads_per_core: 1,
         append: &[],
+        seconds: SECONDS,
     },
+    Boot { name: "four-mixes", seconds: SECONDS_OF_MIXES, ..FOUR },
+    Boot { name: "two-mixes", seconds: SECONDS_OF_MIXES, ..TWO },
 ];
 
 /// Load programs of `kernels/` that go along, with their OpenMP library.

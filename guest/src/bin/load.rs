@@ -39,6 +39,10 @@ struct Options {
     /// Who touches the memory first: each thread its own part, or the first thread everything.
     #[arg(long, default_value = "own", value_parser = ["own", "first"])]
     first_touch: String,
+    /// Each thread sleeps so many milliseconds after a round, so that an emulated machine has time
+    /// for others.
+    #[arg(long, default_value_t = 0)]
+    rest_ms: u64,
     /// End in order when this file is there.
     #[arg(long)]
     stop_file: Option<std::path::PathBuf>,
@@ -108,6 +112,7 @@ fn main() -> ExitCode {
                     if enough.load(Ordering::Relaxed) {
                         break;
                     }
+                    std::thread::sleep(Duration::from_millis(options.rest_ms));
                 }
                 total.fetch_add(sum, Ordering::Relaxed);
             });

@@ -45,6 +45,7 @@ mod repartition;
 mod restart;
 mod rules;
 mod users;
+mod validate;
 
 use crate::shape::Shape;
 use anyhow::{Context, Result};
@@ -67,6 +68,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     restart::SCENARIOS,
     rules::SCENARIOS,
     users::SCENARIOS,
+    validate::SCENARIOS,
 ];
 
 /// After this many seconds a scenario has failed. This is much more than any scenario needs: a slow
