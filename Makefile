@@ -16,13 +16,14 @@ help:
 	@echo "make demo                see on this machine what numaestro gains (under a minute after the build)"
 	@echo "make test                install what the tests need, build everything, run every test"
 	@echo "make build               the command, the client library and the load programs"
-	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part"
+	@echo "make test-numa           boot guests with several NUMA nodes and test in them; BOOT=four ONLY=text for a part, ONLY=validate- for the simulator"
 	@echo "make check               format, lints, the project's own checks, C warnings, documentation"
 	@echo "make bench               measure the mixes of programs; BENCH_FLAGS=--quick for a short run"
 	@echo "make repro               check in the simulator what the papers claim; REPRO_FLAGS=--quick for a short run"
 	@echo "make sim-bench           how fast the simulator is on this machine (a minute)"
 	@echo "make install PREFIX=DIR  install below DIR (default: $(PREFIX)); make uninstall undoes it"
 	@echo "make deb                 a package for Debian and Ubuntu in build/"
+	@echo "make wheel               the command and the package for Python as one wheel in build/, for pip install"
 	@echo "make clean               remove everything that was built"
 
 ## Building
@@ -107,9 +108,13 @@ deb: packages
 	@$(MAKE) --no-print-directory binaries client
 	@scripts/package-deb.sh
 
+wheel: packages
+	@$(MAKE) --no-print-directory binaries client
+	@scripts/package-wheel.sh
+
 clean:
 	$(CARGO) clean
 	rm -rf build
 
 .PHONY: help rust packages test-packages build binaries examples client kernels test-programs venv demo bench repro sim-bench test test-numa check install \
-        uninstall deb clean
+        uninstall deb wheel clean

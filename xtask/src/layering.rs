@@ -35,6 +35,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "numaestro-engine",
             "numaestro-host",
             "numaestro-policy",
+            "numaestro-quantity",
             "numaestro-skip",
             "numaestro-topology",
         ],
@@ -53,7 +54,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "numaestro-topology",
         ],
     ),
-    ("numaestro-guest", &["numaestro-abi", "numaestro-topology"]),
+    ("numaestro-guest", &["numaestro-abi", "numaestro-sim", "numaestro-topology"]),
     ("xtask", &["numaestro-abi"]),
 ];
 

@@ -17,7 +17,6 @@ const C_FUNCTION_LINES_MAX: usize = 80;
 const LONGER: &[(&str, usize, &str)] = &[
     ("client/fold/team.c", 780, "one component with private state: cut up, every piece could write it"),
     ("client/shim/kmp_inside.c", 660, "the constructs of one runtime, over one private table of its entries"),
-    ("crates/abi/src/control.rs", 460, "one message format"),
     ("crates/numaestro/tests/left_behind.rs", 620, "one story, told for each way in which a manager ends"),
 ];
 

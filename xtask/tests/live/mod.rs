@@ -57,7 +57,7 @@ impl Manager {
         let mut program = Command::new(self.examples.join("busy"));
         let program = Process(program.args([THREADS, "120"]).stdin(Stdio::null()).spawn().expect("busy was built"));
         let pid = program.0.id();
-        let adopted = self.ask(&Request::Adopt { pid, options: Options::default() });
+        let adopted = self.ask(&Request::Adopt { pid, options: Options::default(), force: false });
         assert!(matches!(adopted, Reply::Done), "{policy}: {adopted:?}");
         let held = |status: &Status| {
             let app = status.apps.iter().find(|app| app.pid == pid)?;
