@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes build/venv for the programs and tests in Python: with NumPy and scikit-learn, with the small ones of the
-# libraries that the package for Python can follow, and with a ninja that knows jobservers, for the tests of builds.
+# libraries that the package for Python can follow, with those that the benchmark runs side by side, and with a ninja
+# that knows jobservers, for the tests of builds.
 # Where that is not possible it says so and succeeds: those programs and tests then say that they are skipped.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -12,10 +13,14 @@ fetch() { timeout 600 "$venv/bin/pip" install -q --disable-pip-version-check --o
 
 # torch is several gigabytes: whoever has it in the venv has its test run, too.
 followed() { "$venv/bin/python" -c 'import dask, duckdb, joblib, numba, xdist' 2>/dev/null; }
+# xgboost-cpu is xgboost without its gigabyte for graphics processors; tbb is the library that a layer of numba needs.
+side_by_side() { "$venv/bin/python" -c 'import lightgbm, polars, xgboost, numba.np.ufunc.tbbpool' 2>/dev/null; }
 jobserver() { grep -q -e '--jobserver-auth=' "$venv/bin/ninja" 2>/dev/null; }
 fetch_extras() {
     followed || fetch dask duckdb joblib numba pytest pytest-xdist
     followed || echo "python: pip could not fetch dask, duckdb, numba and pytest-xdist (see build/venv.log); what needs them is skipped"
+    side_by_side || fetch lightgbm polars tbb xgboost-cpu
+    side_by_side || echo "python: pip could not fetch lightgbm, polars, tbb and xgboost (see build/venv.log); what needs them is skipped"
     jobserver || fetch 'ninja>=1.13'
     jobserver || echo "python: pip could not fetch ninja (see build/venv.log); what needs it is skipped"
 }

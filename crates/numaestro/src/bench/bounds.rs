@@ -105,7 +105,7 @@ const fn not_above(what: &'static str, mixes: &'static [&'static str], rival: Se
 }
 
 /// Every promise about programs side by side.
-pub const BOUNDS: [Bound; 24] = [
+pub const BOUNDS: [Bound; 25] = [
     of_ideal("libgomp SOR, CG, FT pairs / ideal", &["pair/gcc/sor", "pair/gcc/cg", "pair/gcc/ft"], 1.05),
     against(
         "plain / numaestro, libgomp SOR and CG pairs",
@@ -133,6 +133,7 @@ pub const BOUNDS: [Bound; 24] = [
     of_ideal("NumPy pair / ideal", &["pair/python/matmul"], 1.05),
     of_ideal("NumPy quadruple / ideal", &["quad/python/matmul"], 1.05),
     of_ideal("scikit-learn pair / ideal", &["pair/python/learn"], 1.10),
+    of_ideal("pairs and quadruples of Python libraries / ideal", &["pair/library/*", "quad/library/*"], 1.05),
     of_ideal("any program alone / without numaestro", &["alone/*"], 1.01),
     against("plain / numaestro, every mix", &["*"], Setup::Plain, Limit::EachAtLeast(0.97)),
     against("OMP_DYNAMIC / numaestro, every mix", &["*"], Setup::Dynamic, Limit::EachAtLeast(0.97)),

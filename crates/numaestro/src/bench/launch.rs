@@ -17,13 +17,15 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Variables of the caller that no program under measurement may see, by their beginning.
-const FOREIGN: [&str; 10] = [
+const FOREIGN: [&str; 12] = [
     "OMP_",
     "GOMP_",
     "KMP_",
     "OPENBLAS_",
     "MKL_",
     "RAYON_",
+    "NUMBA_",
+    "POLARS_",
     "LD_PRELOAD",
     "NUMAESTRO_ATTACH",
     "NUMAESTRO_CLASS",

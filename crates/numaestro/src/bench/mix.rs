@@ -14,6 +14,8 @@ pub enum Runtime {
     Clang,
     /// A Python program: the pools of `NumPy` and scikit-learn.
     Python,
+    /// A Python program that works with one library: `bench/programs/library.py`.
+    Library,
     /// A Rust program: rayon's pool or threads with a barrier.
     Rust,
 }
@@ -25,6 +27,7 @@ impl Runtime {
             Self::Gcc => "gcc",
             Self::Clang => "clang",
             Self::Python => "python",
+            Self::Library => "library",
             Self::Rust => "rust",
         }
     }
@@ -33,7 +36,7 @@ impl Runtime {
 /// One program, by name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Program {
-    /// Kernel, script or example.
+    /// Kernel, script, library or example.
     pub name: String,
     /// The runtime that it is built with.
     pub runtime: Runtime,
@@ -100,6 +103,11 @@ const UNEQUAL: [[&str; 2]; 3] = [["cg", "ft"], ["sor", "ep"], ["mm", "sor"]];
 /// hog.
 const FINE: [&str; 2] = ["sor", "cg"];
 
+/// The workloads of `bench/programs/library.py`, each with its library, and Numba with its three
+/// layers.
+pub const LIBRARIES: [&str; 9] =
+    ["torch", "torch-small", "xgboost", "lightgbm", "numba-omp", "numba-tbb", "numba-workqueue", "polars", "duckdb"];
+
 /// Every mix there is.
 pub fn all() -> Vec<Mix> {
     let mut mixes = Vec::new();
@@ -115,6 +123,8 @@ pub fn all() -> Vec<Mix> {
     ] {
         mixes.push(equal(kind, runtime, name, copies));
     }
+    mixes.extend(LIBRARIES.map(|library| equal("pair", Runtime::Library, library, 2)));
+    mixes.extend(LIBRARIES.map(|library| equal("quad", Runtime::Library, library, 4)));
     for (runtime, name) in
         [(Runtime::Python, "matmul"), (Runtime::Python, "learn"), (Runtime::Rust, "rayon"), (Runtime::Rust, "barrier")]
     {
@@ -207,7 +217,8 @@ mod tests {
                 assert!(mixes.iter().any(|mix| matches(&format!("{kind}/{runtime}/*"), &mix.name)), "{kind}/{runtime}");
             }
         }
-        for name in ["pair/python/matmul", "quad/python/matmul", "pair/python/learn", "pair/rust/rayon", "hog/gcc/sor"]
+        for name in
+            ["pair/python/matmul", "quad/python/matmul", "pair/python/learn", "quad/library/duckdb", "pair/rust/rayon"]
         {
             assert!(mixes.iter().any(|mix| mix.name == name), "{name}");
         }

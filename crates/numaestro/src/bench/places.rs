@@ -3,7 +3,7 @@
 //!
 //! It starts nothing but `python -c "import …"`.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,10 +21,9 @@ pub struct Places {
     pub examples: PathBuf,
     /// Pythons that may have the needed modules, best first.
     pub pythons: Vec<PathBuf>,
-    /// The first of them with `NumPy`, or why there is none; looked for when first needed.
-    numpy: OnceCell<Result<PathBuf, String>>,
-    /// The same for scikit-learn.
-    learn: OnceCell<Result<PathBuf, String>>,
+    /// By modules: the first of them that has them, or why there is none; looked for when first
+    /// needed.
+    importing: RefCell<BTreeMap<&'static str, Result<PathBuf, String>>>,
     /// The command under test.
     pub numaestro: PathBuf,
 }
@@ -56,8 +55,7 @@ impl Places {
             programs: near("bench/programs"),
             examples: examples.or_else(|| near("target/release/examples")).unwrap_or_default(),
             pythons,
-            numpy: OnceCell::new(),
-            learn: OnceCell::new(),
+            importing: RefCell::default(),
             numaestro,
         }
     }
@@ -75,13 +73,20 @@ impl Places {
                 existing(self.examples.join(format!("load-{}", program.name)), "run `cargo build --release --examples`")
             }
             Runtime::Python => {
-                let (place, module) =
-                    if program.name == "learn" { (&self.learn, "sklearn") } else { (&self.numpy, "numpy") };
-                let python = place.get_or_init(|| importing(module, &self.pythons));
-                let script = self.script(&format!("{}.py", program.name))?;
-                Ok(CommandLine { executable: python.clone()?, arguments: vec![script.to_string_lossy().into_owned()] })
+                let modules = if program.name == "learn" { "sklearn" } else { "numpy" };
+                self.python(modules, &format!("{}.py", program.name), &[])
             }
+            Runtime::Library => self.python(modules_of(&program.name), "library.py", &[&program.name]),
         }
+    }
+
+    /// A script with its first arguments, by a Python that has these modules.
+    fn python(&self, modules: &'static str, script: &str, arguments: &[&str]) -> Result<CommandLine, String> {
+        let mut known = self.importing.borrow_mut();
+        let executable = known.entry(modules).or_insert_with(|| importing(modules, &self.pythons)).clone()?;
+        let script = self.script(script)?.to_string_lossy().into_owned();
+        let arguments = std::iter::once(script).chain(arguments.iter().map(|&argument| argument.to_owned())).collect();
+        Ok(CommandLine { executable, arguments })
     }
 
     /// The file `name` of `bench/programs`.
@@ -101,6 +106,19 @@ impl Places {
             }
         }
         (found, missing)
+    }
+}
+
+/// The modules that a workload of `library.py` needs.
+fn modules_of(workload: &str) -> &'static str {
+    match workload {
+        "torch" | "torch-small" => "torch",
+        "xgboost" => "xgboost",
+        "lightgbm" => "lightgbm",
+        "numba-tbb" => "numba.np.ufunc.tbbpool",
+        "polars" => "polars",
+        "duckdb" => "duckdb",
+        _ => "numba",
     }
 }
 

@@ -1,0 +1,76 @@
+//! The libraries of Python that people run, while the allocation changes every 5 ms: each computes
+//! byte for byte what it computes alone.
+//!
+//! The workloads are those of the benchmark (`bench/programs/library.py`), which print a digest of
+//! all their results. `NUMAESTRO_LIBRARIES_REPS` says how often each works, usually 12.
+
+mod support;
+
+use numaestro_skip::{part, whole};
+use std::path::PathBuf;
+use std::time::Duration;
+use support::ended::{self, Ended};
+use support::flipper::{Flipper, Pattern, Sleepers};
+use support::manager::{Manager, alone};
+use support::{Dice, hang, number, processors, programs, turn};
+
+/// The allocation of a run must change so often, or nothing was shown.
+const CHANGES_MIN: u64 = 4;
+const PATTERN: Pattern = Pattern { neighbours: 1, period: Duration::from_millis(5), crowded: false };
+
+/// The workloads, and the module without which a Python cannot run them.
+const LIBRARIES: [(&str, &str); 9] = [
+    ("xgboost", "xgboost"),
+    ("lightgbm", "lightgbm"),
+    ("numba-omp", "numba"),
+    ("numba-tbb", "numba.np.ufunc.tbbpool"),
+    ("numba-workqueue", "numba"),
+    ("polars", "polars"),
+    ("duckdb", "duckdb"),
+    ("torch", "torch"),
+    ("torch-small", "torch"),
+];
+
+fn script() -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../bench/programs/library.py");
+    path.to_str().expect("a plain path").to_owned()
+}
+
+/// What it has computed.
+fn digest(what: &str, ended: &Ended) -> String {
+    assert!(ended.status.success(), "{what} ends with {}: {}{}", ended.code(), ended.stdout, ended.stderr);
+    let said: serde_json::Value = serde_json::from_str(&ended.stdout).expect("a line of JSON");
+    said["digest"].as_str().expect("a digest").to_owned()
+}
+
+fn within(what: &str, command: &mut std::process::Command) -> Ended {
+    ended::start(command).end_within(2 * hang()).unwrap_or_else(|description| panic!("{what} hangs\n{description}"))
+}
+
+#[test]
+fn a_library_computes_the_same_while_its_processors_change() {
+    let _turn = turn();
+    let Some(python) = programs::python() else { return whole("no Python that has NumPy; `make venv` makes one") };
+    let imports = |module: &str| {
+        let mut import = alone([&python, "-c", &format!("import {module}")]);
+        import.output().is_ok_and(|output| output.status.success())
+    };
+    let reps = number("NUMAESTRO_LIBRARIES_REPS", 12).to_string();
+    let (manager, sleepers, script) = (Manager::started(), Sleepers::new(1), script());
+    for (number, (library, module)) in LIBRARIES.into_iter().enumerate() {
+        if !imports(module) {
+            part(&format!("{library}: {module} is not here"));
+            continue;
+        }
+        let command = [python.as_str(), &script, library, "--reps", &reps];
+        let plain = digest(library, &within(library, &mut alone(command)));
+        let running = ended::start(&mut manager.run_command(command));
+        let flipper = Flipper::start(&manager, &sleepers, running.pid(), PATTERN, Dice::seeded(1, number as u64));
+        let ended = running.end_within(2 * hang());
+        let changes = flipper.end();
+        let ended = ended.unwrap_or_else(|description| panic!("{library} hangs\n{description}"));
+        assert_eq!(digest(library, &ended), plain, "{library}, whose allocation has changed {changes} times");
+        assert!(changes >= CHANGES_MIN || processors() == 1, "{library}: its allocation has changed {changes} times");
+    }
+    manager.expect_all_free();
+}
