@@ -132,6 +132,12 @@ impl Course {
         self.apps.get(app).is_some_and(|progress| progress.phases.needs_cpu_time(look, now))
     }
 
+    /// Whether the other processes of an application matter, which at `now` has used so much
+    /// processor time itself (nanoseconds).
+    pub fn is_idle(&self, app: AppId, now: Nanos, cpu_ns: Nanos) -> bool {
+        self.apps.get(app).is_some_and(|progress| progress.phases.is_idle(now, cpu_ns))
+    }
+
     /// The phase of an application that the engine knows.
     pub fn phase(&self, app: AppId) -> Phase {
         self.apps.get(app).map_or(Phase::Parallel, |progress| progress.phases.told())
@@ -179,7 +185,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn look(of_use: bool, regions: u64) -> Observation {
-        let look = Look { regions, in_region: false, several: true };
+        let look = Look { regions, in_region: false, several: true, children: false };
         Observation::Look { app: APP, look, cpu_ns: Some(0), of_use }
     }
 

@@ -5,6 +5,10 @@
 //! program without a region for [`QUIET_NS`] is in a sequential phase, unless it computes by other
 //! means. A program that uses hardly any time waits for something outside: it is blocked, and needs
 //! no processor at all.
+//!
+//! A program that never opened a region, such as one with a pool of threads, is blocked by the same
+//! rule. It is never taken to be sequential: on the one processor that is left, its time could not
+//! show that it is parallel again.
 
 use numaestro_engine::{AppId, Event, Nanos};
 use serde::{Deserialize, Serialize};
@@ -67,6 +71,10 @@ pub struct Look {
     pub in_region: bool,
     /// It has two processors or more.
     pub several: bool,
+    /// It has never opened a region, and has other processes: its own processor time does not show
+    /// how much it computes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub children: bool,
 }
 
 /// The phases of one watched program, as far as looks have shown them.
@@ -88,11 +96,11 @@ impl PhaseWatch {
     /// where it matters. Gives the program's phase, if it is another one than the engine knows.
     pub fn look(&mut self, look: Look, now: Nanos, cpu_ns: impl FnOnce() -> Option<Nanos>) -> Option<Phase> {
         let told = self.told.phase();
-        if look.in_region || self.regions != Some(look.regions) {
+        if look.in_region || look.children || self.regions != Some(look.regions) {
             self.quiet_since_ns = now;
             self.cpu = None;
             // One look more is needed to know that no region begins and ends between looks.
-            self.regions = (!look.in_region).then_some(look.regions);
+            self.regions = (!look.in_region && !look.children).then_some(look.regions);
             return (told != Phase::Parallel).then_some(Phase::Parallel);
         }
         if !self.needs_cpu_time(look, now) {
@@ -103,7 +111,7 @@ impl PhaseWatch {
             Phase::Blocked if permille > WORKS_PERMILLE => Phase::Parallel,
             Phase::Blocked => return None,
             _ if permille < BLOCKED_PERMILLE => Phase::Blocked,
-            Phase::Parallel if look.several && permille < PARALLEL_PERMILLE => Phase::Sequential,
+            Phase::Parallel if look.several && look.regions != 0 && permille < PARALLEL_PERMILLE => Phase::Sequential,
             Phase::Parallel | Phase::Sequential => return None,
         };
         if phase != Phase::Parallel {
@@ -113,11 +121,17 @@ impl PhaseWatch {
     }
 
     /// Whether this look says something only together with the program's processor time: the
-    /// program has been outside of any region for [`QUIET_NS`]. One that never opened a region may
-    /// be parallel without any.
+    /// program has been outside of any region for [`QUIET_NS`].
     pub fn needs_cpu_time(&self, look: Look, now: Nanos) -> bool {
-        let quiet = !look.in_region && look.regions != 0 && self.regions == Some(look.regions);
+        let quiet = !look.in_region && !look.children && self.regions == Some(look.regions);
         quiet && now.saturating_sub(self.quiet_since_ns) >= QUIET_NS
+    }
+
+    /// Whether a look with this processor time would find a program that waits, or leave it among
+    /// those that do: only then its other processes matter.
+    pub fn is_idle(&self, now: Nanos, cpu_ns: Nanos) -> bool {
+        let permille = self.cpu.map(|before| permille(before, (now, cpu_ns)));
+        permille.is_some_and(|permille| permille <= WORKS_PERMILLE)
     }
 
     /// The engine is told of a phase. The event, if it is news.
@@ -144,9 +158,14 @@ impl PhaseWatch {
     /// Thousandths of a processor used since the former look, if there was one in this quiet phase.
     fn rate(&mut self, now: Nanos, cpu_ns: Option<Nanos>) -> Option<u64> {
         let before = std::mem::replace(&mut self.cpu, cpu_ns.map(|time| (now, time)));
-        let ((then, before), time) = (before?, cpu_ns?);
-        Some(time.saturating_sub(before) * 1000 / (now - then).max(1))
+        Some(permille(before?, (now, cpu_ns?)))
     }
+}
+
+/// Thousandths of a processor used between two times; of each, the time and the processor time,
+/// nanoseconds.
+fn permille((then, before): (Nanos, Nanos), (now, time): (Nanos, Nanos)) -> u64 {
+    time.saturating_sub(before) * 1000 / now.saturating_sub(then).max(1)
 }
 
 #[cfg(test)]
@@ -157,7 +176,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn at(regions: u64, in_region: bool) -> Look {
-        Look { regions, in_region, several: true }
+        Look { regions, in_region, several: true, children: false }
     }
 
     /// A program that is told of at once; it has used `cpu` nanoseconds.
@@ -210,14 +229,38 @@ mod tests {
 
     #[test]
     fn regions_do_not_judge_a_program_that_has_none_nor_threads_of_a_library() {
+        for (regions, used) in [(0, 1), (0, 2), (0, 4), (5, 4)] {
+            let mut watch = PhaseWatch::default();
+            for number in 0..50 {
+                assert_eq!(seen(&mut watch, at(regions, false), number * 2 * MS, number * used * MS), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_pool_that_sleeps_is_blocked_until_it_works() {
+        let mut watch = PhaseWatch::default();
+        let mut look = |now, cpu| seen(&mut watch, at(0, false), now, cpu);
+        assert_eq!(look(MS, 7), None);
+        assert_eq!(look(4 * MS, 7), None);
+        assert_eq!(look(6 * MS, 7), Some(Phase::Blocked));
+        assert_eq!(look(8 * MS, MS), None, "a little work");
+        assert_eq!(look(10 * MS, 3 * MS), Some(Phase::Parallel));
+    }
+
+    #[test]
+    fn a_process_that_has_others_is_not_judged_by_its_own_time() {
+        let others = Look { children: true, ..at(0, false) };
         let mut watch = PhaseWatch::default();
         for number in 0..50 {
-            assert_eq!(seen(&mut watch, at(0, false), number * 2 * MS, 0), None);
+            assert_eq!(seen(&mut watch, others, number * 2 * MS, 0), None);
         }
-        let mut watch = PhaseWatch::default();
-        for number in 0..50 {
-            assert_eq!(seen(&mut watch, at(5, false), number * 2 * MS, number * 4 * MS), None);
+        for (now, expected) in [(101, None), (105, None), (107, Some(Phase::Blocked))] {
+            assert_eq!(seen(&mut watch, at(0, false), now * MS, 0), expected, "they have ended");
+            assert_eq!(watch.is_idle((now + 1) * MS, 0), now > 101);
         }
+        assert_eq!(seen(&mut watch, others, 109 * MS, 0), Some(Phase::Parallel), "it has begun one");
+        assert!(!watch.is_idle(111 * MS, 0), "nothing is known before two looks");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! `run OPTIONS_JSON`, `ask REQUEST_JSON`, `next`, `hold N`, `hangup`, `hello THREADS [RUNTIMES]`,
 //! `page`, `adopted [APP EPOCH]`, `busy`, `request N`, `regions N IN_REGION`, `fold WORD…`,
-//! `affinity`, `spin`, `garbage N`.
+//! `affinity`, `spin`, `child`, `childless`, `garbage N`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use numaestro_abi::attach::{Hello, Kind, MAGIC, Notice, VERSION, Welcome};
@@ -27,12 +28,13 @@ struct Client {
     page: Option<File>,
     asked: Option<Connection>,
     held: Vec<UnixStream>,
+    children: Vec<Child>,
 }
 
 fn main() -> Result<()> {
     let dir = std::env::var_os("NUMAESTRO_DIR").context("NUMAESTRO_DIR is not set")?;
-    let mut client =
-        Client { socket: PathBuf::from(dir).join("attach"), app: 0, page: None, asked: None, held: Vec::new() };
+    let socket = PathBuf::from(dir).join("attach");
+    let mut client = Client { socket, app: 0, page: None, asked: None, held: Vec::new(), children: Vec::new() };
     let mut out = std::io::stdout();
     for line in std::io::stdin().lock().lines() {
         let line = line?;
@@ -42,6 +44,12 @@ fn main() -> Result<()> {
         out.flush()?;
     }
     Ok(())
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.end_children();
+    }
 }
 
 impl Client {
@@ -75,7 +83,23 @@ impl Client {
                 });
                 Ok("ok".to_owned())
             }
+            Some("child") => {
+                self.children
+                    .push(Command::new("sleep").arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).spawn()?);
+                Ok("ok".to_owned())
+            }
+            Some("childless") => {
+                self.end_children();
+                Ok("ok".to_owned())
+            }
             other => bail!("unknown command {other:?}"),
+        }
+    }
+
+    fn end_children(&mut self) {
+        for mut child in self.children.drain(..) {
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
 

@@ -47,9 +47,13 @@ impl Phases {
         for Candidate { subject, pid, page } in candidates {
             let Some(page) = page.filter(|_| subject.could_lend(course)) else { continue };
             let (app, report) = (subject.app, page.report());
-            let look = subject.look(report.regions, report.in_region);
+            let mut look = subject.look(report.regions, report.in_region);
             let asks = course.needs_cpu_time(app, look, now);
             let cpu_ns = asks.then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
+            // A program without regions may leave its work to processes of its own, which a program
+            // with regions does seldom.
+            let is_idle = || cpu_ns.is_some_and(|cpu_ns| course.is_idle(app, now, cpu_ns));
+            look.children = look.regions == 0 && is_idle() && procfs::has_children(*pid);
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }
         self.looks.end(course, subjects(candidates), (now, of_use));

@@ -129,11 +129,22 @@ fn a_program_on_its_only_processor_shows_no_serial_work() {
 }
 
 #[test]
-fn a_pause_before_the_first_region_shows_nothing() {
+fn a_pause_before_the_first_region_is_found_and_serial_work_there_is_not() {
     let pause = || Phase::Pause { time: Dist::Constant(60.0 * MS as f64) };
     let of = |source| Program { asks: Asks::Once(source), ..program(2, vec![pause(), team(40)]) };
     let [said, found, _] = SOURCES.map(|source| run("equi", vec![of(source), busy()]).0);
-    assert_eq!((said.phases().len(), found.phases().len()), (2, 0));
+    assert_eq!(said.phases(), [("blocked", 0), ("parallel", 60 * MS)]);
+    let [("blocked", begin), ("parallel", end)] = found.phases()[..] else { panic!("{:?}", found.phases()) };
+    assert!((5 * MS..=8 * MS).contains(&begin) && end == 60 * MS, "{begin} {end}");
+    let serial = || Phase::Serial { work: Dist::Constant(60.0 * MS as f64), refs: Vec::new() };
+    let wide = |program: Program| Program { processors: 4, ..program };
+    let programs = || {
+        let first = Program { asks: Asks::Once(PhaseSource::Manager), ..program(2, vec![serial(), team(40)]) };
+        vec![(0, wide(first)), (0, wide(busy()))]
+    };
+    let mut journal = Journal::default();
+    run_with(setup(machine(4, System::RoundRobin, 3 * MS), "equi", 1), programs(), &mut journal);
+    assert_eq!(journal.phases(), [], "its time would not show that it is parallel again");
 }
 
 #[test]

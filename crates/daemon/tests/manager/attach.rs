@@ -57,6 +57,9 @@ fn who_does_not_adopt_is_moved_from_outside() {
     let app = deaf.hello(all);
     deaf.say("adopted");
     let other = second.hello(all);
+    for client in [&mut deaf, &mut second] {
+        client.say("regions 1 1");
+    }
     stage.wait_app(other, "its part", |seen| seen.count == all / 2);
     let forced = stage.app(app).unwrap();
     assert_eq!(deaf.say("affinity"), forced.cpus);

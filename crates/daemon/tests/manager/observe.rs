@@ -45,11 +45,35 @@ fn a_sequential_program_does_not_hold_what_another_wants() {
     let mut wants = stage.client();
     wants.hello(64);
     wants.say("adopted");
+    wants.say("regions 1 1");
     let beside = stage.wait_app(app, "the look at its threads", |seen| seen.request == 1);
     assert_eq!(beside.count, 1);
     wait_for("the other one's part", || (wants.page()[1] == all - 1).then_some(()));
     wants.kill();
     stage.wait_app(app, "everything back", |seen| seen.count == all || seen.request == 1);
+}
+
+#[test]
+fn a_program_without_regions_lends_while_it_sleeps() {
+    let stage = Stage::new("unmanaged = false\n");
+    let all = stage.processors();
+    if all < 2 {
+        skip!("one processor only");
+    }
+    let (mut pool, mut other) = (stage.client(), stage.client());
+    let app = pool.hello(all);
+    other.hello(all);
+    other.say("regions 1 1");
+    stage.wait_app(app, "the look at its time", |seen| seen.state == "blocked");
+    wait_for("what it lends", || (other.page()[1] == all).then_some(()));
+    pool.say("child");
+    stage.wait_app(app, "the look at its processes", |seen| seen.state == "running");
+    wait_for("its part", || (other.page()[1] < all).then_some(()));
+    pool.say("childless");
+    stage.wait_app(app, "their end", |seen| seen.state == "blocked");
+    pool.say("spin");
+    stage.wait_app(app, "its work", |seen| seen.state == "running");
+    wait_for("its part again", || (other.page()[1] < all).then_some(()));
 }
 
 #[test]
@@ -65,6 +89,7 @@ fn a_tree_of_processes_counts_as_a_whole() {
     let app = adopt(&stage, tree.id(), Options::default());
     let mut wants = stage.client();
     wants.hello(64);
+    wants.say("regions 1 1");
     stage.wait_app(app, "the look at the whole tree", |seen| seen.request == 2);
     Command::new("kill").args(["-9", "--", &format!("-{}", tree.id())]).status().unwrap();
     tree.wait().unwrap();

@@ -115,6 +115,11 @@ fn children(pid: u32) -> Option<Vec<u32>> {
     Some(found)
 }
 
+/// Whether it has children, as far as the kernel says; where it keeps no list, it may have some.
+pub fn has_children(pid: u32) -> bool {
+    children(pid).is_none_or(|children| !children.is_empty())
+}
+
 /// `root` and everything that descends from it, without the subtrees whose roots are in `except`.
 /// If we may touch the processes of all users, without the processes that are not (or not only) of
 /// the user who started `root`: a program that a user runs with another user's rights is not that
