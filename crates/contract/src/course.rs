@@ -132,8 +132,8 @@ impl Course {
         self.apps.get(app).is_some_and(|progress| progress.phases.needs_cpu_time(look, now))
     }
 
-    /// Whether the other processes of an application matter, which at `now` has used so much
-    /// processor time itself (nanoseconds).
+    /// Whether it matters if an application is ready to run, which by `now` has used so much
+    /// processor time (nanoseconds).
     pub fn is_idle(&self, app: AppId, now: Nanos, cpu_ns: Nanos) -> bool {
         self.apps.get(app).is_some_and(|progress| progress.phases.is_idle(now, cpu_ns))
     }
@@ -185,7 +185,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn look(of_use: bool, regions: u64) -> Observation {
-        let look = Look { regions, in_region: false, several: true, children: false };
+        let look = Look { regions, in_region: false, several: true, ready: false };
         Observation::Look { app: APP, look, cpu_ns: Some(0), of_use }
     }
 

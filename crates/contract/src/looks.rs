@@ -64,7 +64,7 @@ impl Subject {
     /// The findings of a look at it: it has opened so many regions, and is inside of one or not.
     pub fn look(&self, regions: u64, in_region: bool) -> Look {
         let several = matches!(self.holding, Holding::Own(2..) | Holding::Shared(2..));
-        Look { regions, in_region, several, children: false }
+        Look { regions, in_region, several, ready: false }
     }
 }
 

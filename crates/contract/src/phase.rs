@@ -3,8 +3,9 @@
 //! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the
 //! shell reads how many parallel regions it has opened, and how much processor time it uses. A
 //! program without a region for [`QUIET_NS`] is in a sequential phase, unless it computes by other
-//! means. A program that uses hardly any time waits for something outside: it is blocked, and needs
-//! no processor at all.
+//! means. A program that uses hardly any time, and has no thread that is ready to run, waits for
+//! something outside: it is blocked, and needs no processor at all. One that is ready and uses no
+//! time is kept from running by others.
 //!
 //! A program that never opened a region, such as one with a pool of threads, is blocked by the same
 //! rule. It is never taken to be sequential: on the one processor that is left, its time could not
@@ -71,10 +72,10 @@ pub struct Look {
     pub in_region: bool,
     /// It has two processors or more.
     pub several: bool,
-    /// It has never opened a region, and has other processes: its own processor time does not show
-    /// how much it computes.
+    /// A thread of it runs or is ready to, or it leaves its work to processes of its own: the
+    /// processor time that it has used does not show that it waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub children: bool,
+    pub ready: bool,
 }
 
 /// The phases of one watched program, as far as looks have shown them.
@@ -87,6 +88,8 @@ pub struct PhaseWatch {
     quiet_since_ns: Nanos,
     /// Time and processor time at the latest look of this quiet phase, nanoseconds.
     cpu: Option<(Nanos, Nanos)>,
+    /// It was ready at the latest look.
+    ready: bool,
     /// The time at which a phase other than a parallel one was last seen to begin, nanoseconds.
     seen_ns: Option<Nanos>,
 }
@@ -96,11 +99,12 @@ impl PhaseWatch {
     /// where it matters. Gives the program's phase, if it is another one than the engine knows.
     pub fn look(&mut self, look: Look, now: Nanos, cpu_ns: impl FnOnce() -> Option<Nanos>) -> Option<Phase> {
         let told = self.told.phase();
-        if look.in_region || look.children || self.regions != Some(look.regions) {
+        let was_ready = std::mem::replace(&mut self.ready, look.ready);
+        if look.in_region || self.regions != Some(look.regions) {
             self.quiet_since_ns = now;
             self.cpu = None;
             // One look more is needed to know that no region begins and ends between looks.
-            self.regions = (!look.in_region && !look.children).then_some(look.regions);
+            self.regions = (!look.in_region).then_some(look.regions);
             return (told != Phase::Parallel).then_some(Phase::Parallel);
         }
         if !self.needs_cpu_time(look, now) {
@@ -108,9 +112,10 @@ impl PhaseWatch {
         }
         let permille = self.rate(now, cpu_ns())?;
         let phase = match told {
-            Phase::Blocked if permille > WORKS_PERMILLE => Phase::Parallel,
+            // Whoever is ready twice has something to do, and others are in its way.
+            Phase::Blocked if permille > WORKS_PERMILLE || (look.ready && was_ready) => Phase::Parallel,
             Phase::Blocked => return None,
-            _ if permille < BLOCKED_PERMILLE => Phase::Blocked,
+            _ if permille < BLOCKED_PERMILLE && !look.ready => Phase::Blocked,
             Phase::Parallel if look.several && look.regions != 0 && permille < PARALLEL_PERMILLE => Phase::Sequential,
             Phase::Parallel | Phase::Sequential => return None,
         };
@@ -123,12 +128,12 @@ impl PhaseWatch {
     /// Whether this look says something only together with the program's processor time: the
     /// program has been outside of any region for [`QUIET_NS`].
     pub fn needs_cpu_time(&self, look: Look, now: Nanos) -> bool {
-        let quiet = !look.in_region && !look.children && self.regions == Some(look.regions);
+        let quiet = !look.in_region && self.regions == Some(look.regions);
         quiet && now.saturating_sub(self.quiet_since_ns) >= QUIET_NS
     }
 
     /// Whether a look with this processor time would find a program that waits, or leave it among
-    /// those that do: only then its other processes matter.
+    /// those that do: only then it matters whether it is ready.
     pub fn is_idle(&self, now: Nanos, cpu_ns: Nanos) -> bool {
         let permille = self.cpu.map(|before| permille(before, (now, cpu_ns)));
         permille.is_some_and(|permille| permille <= WORKS_PERMILLE)
@@ -176,7 +181,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn at(regions: u64, in_region: bool) -> Look {
-        Look { regions, in_region, several: true, children: false }
+        Look { regions, in_region, several: true, ready: false }
     }
 
     /// A program that is told of at once; it has used `cpu` nanoseconds.
@@ -249,18 +254,25 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_others_is_not_judged_by_its_own_time() {
-        let others = Look { children: true, ..at(0, false) };
+    fn a_program_that_is_kept_from_running_does_not_wait() {
+        let ready = |regions| Look { ready: true, ..at(regions, false) };
+        for regions in [0, 5] {
+            let mut watch = PhaseWatch::default();
+            for number in 0..50 {
+                let look = Look { several: false, ..ready(regions) };
+                assert_eq!(seen(&mut watch, look, number * 2 * MS, 0), None);
+            }
+        }
         let mut watch = PhaseWatch::default();
-        for number in 0..50 {
-            assert_eq!(seen(&mut watch, others, number * 2 * MS, 0), None);
+        for (now, expected) in [(1, None), (5, None), (7, Some(Phase::Blocked))] {
+            assert_eq!(seen(&mut watch, at(0, false), now * MS, 0), expected);
         }
-        for (now, expected) in [(101, None), (105, None), (107, Some(Phase::Blocked))] {
-            assert_eq!(seen(&mut watch, at(0, false), now * MS, 0), expected, "they have ended");
-            assert_eq!(watch.is_idle((now + 1) * MS, 0), now > 101);
-        }
-        assert_eq!(seen(&mut watch, others, 109 * MS, 0), Some(Phase::Parallel), "it has begun one");
-        assert!(!watch.is_idle(111 * MS, 0), "nothing is known before two looks");
+        assert!(watch.is_idle(8 * MS, 0));
+        assert!(!watch.is_idle(8 * MS, MS), "it works");
+        assert_eq!(seen(&mut watch, ready(0), 9 * MS, 0), None, "it may only look at something");
+        assert_eq!(seen(&mut watch, at(0, false), 11 * MS, 0), None);
+        assert_eq!(seen(&mut watch, ready(0), 13 * MS, 0), None);
+        assert_eq!(seen(&mut watch, ready(0), 15 * MS, 0), Some(Phase::Parallel));
     }
 
     #[test]

@@ -45,15 +45,18 @@ impl Phases {
     ) {
         let of_use = self.looks.begin(course, subjects(candidates));
         for Candidate { subject, pid, page } in candidates {
-            let Some(page) = page.filter(|_| subject.could_lend(course)) else { continue };
-            let (app, report) = (subject.app, page.report());
-            let mut look = subject.look(report.regions, report.in_region);
+            if !subject.could_lend(course) {
+                continue;
+            }
+            let (app, report) = (subject.app, page.map(SharedPage::report));
+            let (regions, in_region) = report.map_or((0, false), |report| (report.regions, report.in_region));
+            let mut look = subject.look(regions, in_region);
             let asks = course.needs_cpu_time(app, look, now);
             let cpu_ns = asks.then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
-            // A program without regions may leave its work to processes of its own, which a program
-            // with regions does seldom.
-            let is_idle = || cpu_ns.is_some_and(|cpu_ns| course.is_idle(app, now, cpu_ns));
-            look.children = look.regions == 0 && is_idle() && procfs::has_children(*pid);
+            let is_idle = cpu_ns.is_some_and(|cpu_ns| course.is_idle(app, now, cpu_ns));
+            // A program without regions may leave its work to processes of its own; one with regions
+            // does that seldom.
+            look.ready = is_idle && (procfs::is_ready(*pid) || (regions == 0 && procfs::has_children(*pid)));
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }
         self.looks.end(course, subjects(candidates), (now, of_use));

@@ -66,8 +66,9 @@ fn phase_candidate<'a>(app: &App, actuators: &'a Actuators) -> Candidate<'a> {
     let subject = Subject {
         app: AppId(app.number),
         arrived_ns: app.arrived_ns,
-        readable: page.is_some(),
-        runs: !app.is_wrapper() && !actuators.stops.is_stopped(app.number),
+        // Without a page it opens no region that anybody could count.
+        readable: true,
+        runs: !app.is_wrapper() && app.asker.is_none() && !actuators.stops.is_stopped(app.number),
         holding: match target {
             None => Holding::Nothing,
             Some(target) if target.shared => Holding::Shared(target.pus.len()),

@@ -75,6 +75,12 @@ pub fn thread_times(pid: u32) -> Result<Vec<(u32, u64, bool)>, HostError> {
     Ok(times)
 }
 
+/// Whether a thread of `pid` runs or is ready to.
+pub fn is_ready(pid: u32) -> bool {
+    let stat = |tid: u32| read_stat(path_of(pid, "task").join(tid.to_string()).join("stat")).ok();
+    threads(pid).is_ok_and(|threads| threads.into_iter().filter_map(stat).any(|stat| stat.state == 'R'))
+}
+
 /// OS index of the processor that every thread of `pid` runs on, or ran on last.
 pub fn thread_processors(pid: u32) -> Result<Vec<u32>, HostError> {
     let mut processors = Vec::new();

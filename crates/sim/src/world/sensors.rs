@@ -69,9 +69,11 @@ impl Sensors {
 /// A look at one application.
 fn look(app: &App, subject: Subject, host: &Host, (now, of_use): (Nanos, bool)) -> Observation {
     let in_region = app.activity.is_parallel() || app.activity == Activity::Forking;
-    let look = subject.look(app.notices.phases().regions(), in_region);
-    let asks = host.outbox.course().needs_cpu_time(subject.app, look, now);
-    let cpu_ns = asks.then(|| host.os.cpu_time(app.slot, &app.team));
+    let mut look = subject.look(app.notices.phases().regions(), in_region);
+    let course = host.outbox.course();
+    let cpu_ns = course.needs_cpu_time(subject.app, look, now).then(|| host.os.cpu_time(app.slot, &app.team));
+    let is_idle = cpu_ns.is_some_and(|cpu_ns| course.is_idle(subject.app, now, cpu_ns));
+    look.ready = is_idle && host.os.is_ready(&app.team);
     Observation::Look { app: subject.app, look, cpu_ns, of_use }
 }
 

@@ -88,6 +88,11 @@ impl Os {
         self.cpus.tenant(app).usage.cpu_ns + since_seated
     }
 
+    /// Whether a thread of this team runs or wants to.
+    pub fn is_ready(&self, team: &[u32]) -> bool {
+        team.iter().any(|&id| matches!(self.thread(id).state, State::Running | State::Ready | State::Held))
+    }
+
     /// Processors, to be told of phases, curves and counters.
     pub fn cpus(&mut self) -> &mut Processors {
         &mut self.cpus
