@@ -2,7 +2,7 @@
  * argument: the socket; second: the way; third: for how many seconds, for ways that last.
  *
  *     "garbage"  attaches and writes random bytes into every line of its page, the manager's too
- *     "silent"   attaches and never carries a decision out
+ *     "silent"   attaches, works, and never carries a decision out
  *     "liar"     attaches, asks for absurd numbers, and says `Adopted`, `Busy`, `Request` for
  *                other applications
  *     "claims"   re-attaches with another application's number and all processors, again and again
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
             flood();
         else if (!strcmp(how, "leave"))
             close(attach(&(struct nm_hello){0}, &welcome)), claim();
-        else
+        else if (strcmp(how, "silent"))
             usleep(1000);
     }
     return 0;

@@ -54,8 +54,8 @@ impl Phases {
             let asks = course.needs_cpu_time(app, look, now);
             let cpu_ns = asks.then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
             let is_idle = cpu_ns.is_some_and(|cpu_ns| course.is_idle(app, now, cpu_ns));
-            // A program without regions may leave its work to processes of its own; one with regions
-            // does that seldom.
+            // A program without regions may leave its work to processes of its own; one with
+            // regions does that seldom.
             look.ready = is_idle && (procfs::is_ready(*pid) || (regions == 0 && procfs::has_children(*pid)));
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }

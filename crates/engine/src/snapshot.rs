@@ -227,7 +227,7 @@ impl Shown<'_> {
                 format!("stopped until its turn: {running} applications have processors now, by turns={turns}")
             }
             Phase::Running if activity.blocked => {
-                "it waits for something outside: its processors are lent until it opens a parallel region".to_owned()
+                "it waits for something outside: its processors are lent until it works again".to_owned()
             }
             Phase::Running if activity.team > 0 && app.allocation == 0 => {
                 format!("share={share} gives nobody processors: {} threads wherever they like", activity.team)

@@ -41,9 +41,9 @@ fn set(list: &str) -> CpuSet {
     list.parse().unwrap_or_else(|_| panic!("not a list: {list}"))
 }
 
-/// One that asks for at most so many processors and keeps them.
+/// One that asks for at most so many processors, and keeps them because it works: whoever sleeps lends.
 fn holder(user: &User, most: &str) -> Mortal {
-    let words = ["run", "--no-wait", "--max", most, "--", "sh", "-c", "echo ready; read x"];
+    let words = ["run", "--no-wait", "--max", most, "--", "sh", "-c", "echo ready; while :; do :; done"];
     let mut holder = start(user.command(words).stdin(Stdio::piped()).stdout(Stdio::piped()));
     assert_eq!(line(&mut holder), "ready");
     holder
@@ -57,7 +57,7 @@ fn check(user: &User, policy: &str, most: &str) {
     assert_eq!(status(user)["apps"].as_array().map(Vec::len), before["apps"].as_array().map(Vec::len));
     assert_eq!(code, Some(if advised.cpus.is_empty() { 75 } else { 0 }), "{advised:?}");
     assert!(!advised.why.is_empty() && set(&advised.free).is_subset(&set(&advised.cpus)), "{advised:?}");
-    let script = "grep Cpus_allowed_list /proc/self/status; read x";
+    let script = "grep Cpus_allowed_list /proc/self/status; while :; do :; done";
     let words = ["run", "--max", most, "--", "sh", "-c", script];
     let mut program = start(user.command(words).stdin(Stdio::piped()).stdout(Stdio::piped()));
     if let Some(position) = advised.position {

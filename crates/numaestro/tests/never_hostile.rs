@@ -125,7 +125,7 @@ fn the_heir_of_a_program_that_does_not_react_gets_its_processors() {
         eventually(|| app_of(silent.pid()).is_some_and(|app| app.count as usize == processors())),
         "never had them all"
     );
-    let heir = ended::start(&mut manager.run_command(["sleep", "20"]));
+    let heir = ended::start(&mut manager.run_command(["sh", "-c", "while :; do :; done"]));
     let got = eventually(|| {
         let (Some(old), Some(new)) = (app_of(silent.pid()), app_of(heir.pid())) else { return false };
         let both: Vec<&str> = [old.cpus.as_str(), new.cpus.as_str()].into();

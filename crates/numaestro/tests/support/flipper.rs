@@ -48,9 +48,9 @@ pub struct Pattern {
     pub crowded: bool,
 }
 
-/// After so many steps without a change of the program's processors all neighbours leave. With three
-/// applications on two processors the neighbours may share one of them as long as the first one
-/// stays, and the program notices nothing.
+/// After so many steps without a change of the program's processors all neighbours leave. With
+/// three applications on two processors the neighbours may share one of them as long as the first
+/// one stays, and the program notices nothing.
 const STEPS_UNNOTICED: u32 = 6;
 
 /// Changes the allocation until it is ended.
