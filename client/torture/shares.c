@@ -158,6 +158,7 @@ static void far_ahead(void)
 #pragma omp single nowait
             {
                 uint64_t x = work((uint64_t)r, me == 0 ? 2000 : 10);
+#pragma omp atomic
                 part[r] += 1 + (x == 0);
             }
 #pragma omp sections nowait

@@ -41,7 +41,8 @@ fn set(list: &str) -> CpuSet {
     list.parse().unwrap_or_else(|_| panic!("not a list: {list}"))
 }
 
-/// One that asks for at most so many processors, and keeps them because it works: whoever sleeps lends.
+/// One that asks for at most so many processors, and keeps them because it works: whoever sleeps
+/// lends.
 fn holder(user: &User, most: &str) -> Mortal {
     let words = ["run", "--no-wait", "--max", most, "--", "sh", "-c", "echo ready; while :; do :; done"];
     let mut holder = start(user.command(words).stdin(Stdio::piped()).stdout(Stdio::piped()));
