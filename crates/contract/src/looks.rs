@@ -39,7 +39,7 @@ pub struct Subject {
     pub app: AppId,
     /// Time of its arrival, nanoseconds on the shell's clock.
     pub arrived_ns: Nanos,
-    /// The shell can read how many regions it has opened.
+    /// The shell can read how many regions it has opened, or knows that it opens none.
     pub readable: bool,
     /// It is neither a wrapper nor stopped.
     pub runs: bool,
