@@ -1,9 +1,10 @@
 //! Decides when a shell looks at programs that do not say their phases, and at which ones.
 //!
 //! A look costs the shell time, and helps only while an application lacks processors that another
-//! one could lend. So there is a next look only then, and soon only while phases are likely: in
-//! young programs, and for a second after a phase was found. Else the time between two looks
-//! doubles up to [`INTERVAL_NS_MAX`].
+//! one could lend, or while one lends: not every program says that it works again. So there is a
+//! next look only then, and soon only while phases are likely: in young programs, and for a second
+//! after a phase was found. Else the time between two looks doubles up to [`INTERVAL_NS_MAX`], or
+//! [`INTERVAL_NS_LENT`].
 //!
 //! The shell gives values of its applications ([`Subject`]), and reads what a look needs. The
 //! findings go to the [`Course`], which makes phases of them.
@@ -16,10 +17,10 @@ use numaestro_engine::{AppId, Nanos};
 const INTERVAL_NS_MIN: Nanos = 2_000_000;
 /// Time between two looks while they are not.
 const INTERVAL_NS_MAX: Nanos = 64_000_000;
+/// Time between two looks while an application lends: it waits so long for its processors at most.
+const INTERVAL_NS_LENT: Nanos = 16_000_000;
 /// Phases are likely so long after one was seen, and in a program that young.
 const LIKELY_NS: Nanos = 1_000_000_000;
-/// So long after lending is looked whether the program noticed.
-const JUST_NOW_NS: Nanos = 20_000_000;
 
 /// The processors that an application's target names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,10 +94,10 @@ fn are_likely(course: &Course, mut subjects: impl Iterator<Item = Subject>, now:
     subjects.any(|subject| subject.could_lend(course) && (is_young(&subject) || seen(subject.app)))
 }
 
-/// A program that was parallel again before it could be told may not have said so: it is looked at
-/// some times more.
-fn lent_just_now(course: &Course, mut subjects: impl Iterator<Item = Subject>, now: Nanos) -> bool {
-    subjects.any(|subject| is_lender(course, subject.app) && was_seen_within(course, subject.app, now, JUST_NOW_NS))
+/// An application lends processors. Not every one says that it works again: it may have no regions,
+/// or have entered one before it was told that it lends.
+fn somebody_lends(course: &Course, mut subjects: impl Iterator<Item = Subject>) -> bool {
+    subjects.any(|subject| subject.readable && subject.runs && is_lender(course, subject.app))
 }
 
 /// The times of the looks of one shell.
@@ -121,7 +122,7 @@ impl Looks {
                 self.interval_ns = INTERVAL_NS_MIN;
             }
             self.next = self.next.or(Some(now + self.interval_ns));
-        } else if !lent_just_now(course, subjects, now) {
+        } else if !somebody_lends(course, subjects) {
             *self = Self::default();
         }
     }
@@ -149,9 +150,11 @@ impl Looks {
         subjects: impl Iterator<Item = Subject> + Clone,
         (now, of_use): (Nanos, bool),
     ) {
-        let doubled = (self.interval_ns * 2).clamp(INTERVAL_NS_MIN, INTERVAL_NS_MAX);
-        self.interval_ns = if are_likely(course, subjects.clone(), now) { INTERVAL_NS_MIN } else { doubled };
-        if of_use || lent_just_now(course, subjects, now) {
+        let lent = somebody_lends(course, subjects.clone());
+        let most = if lent { INTERVAL_NS_LENT } else { INTERVAL_NS_MAX };
+        let doubled = (self.interval_ns * 2).clamp(INTERVAL_NS_MIN, most);
+        self.interval_ns = if are_likely(course, subjects, now) { INTERVAL_NS_MIN } else { doubled };
+        if of_use || lent {
             self.next = Some(now + self.interval_ns);
         }
     }
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lender_is_looked_at_soon_and_a_while_longer() {
+    fn a_lender_is_looked_at_soon_and_as_long_as_it_lends() {
         let ([first, second], mut course) = (two(), Course::default());
         for at in [0, 4, 6] {
             let look = first.look(5, false);
@@ -261,14 +264,17 @@ mod tests {
         looks.lent(&course, AppId(1), seen);
         looks.decided(&course, enough.into_iter(), seen);
         assert_eq!(looks.next(), Some(seen + 2 * MS), "it may be parallel already");
-        let mut last = seen;
-        while let Some(now) = looks.next() {
-            let of_use = looks.begin(&course, enough.into_iter());
-            looks.end(&course, enough.into_iter(), (now, of_use));
-            assert!(!of_use && now < seen + 30 * MS);
-            last = now;
+        let mut at = Vec::new();
+        while let Some(now) = looks.next().filter(|&now| now < seen + 1080 * MS) {
+            assert!(!looks.begin(&course, enough.into_iter()), "nobody lacks anything");
+            looks.end(&course, enough.into_iter(), (now, false));
+            at.push((now - seen) / MS);
         }
-        assert_eq!(last, seen + 20 * MS);
+        assert!(at[..500].windows(2).all(|pair| pair[1] - pair[0] == 2), "{at:?}");
+        assert_eq!(at[500..], [1004, 1012, 1028, 1044, 1060, 1076], "it may never say that it works again");
+        let stopped = enough.map(|subject| Subject { runs: false, ..subject });
+        looks.decided(&course, stopped.into_iter(), seen + 1080 * MS);
+        assert_eq!(looks.next(), None, "a stopped program does not begin to work");
     }
 
     #[test]

@@ -133,10 +133,12 @@ impl PhaseWatch {
     }
 
     /// Whether a look with this processor time would find a program that waits, or leave it among
-    /// those that do: only then it matters whether it is ready.
+    /// those that do: only then it matters whether it is ready. Of a program that is known to wait,
+    /// and has used no time at all, nothing can have become ready and stayed so.
     pub fn is_idle(&self, now: Nanos, cpu_ns: Nanos) -> bool {
-        let permille = self.cpu.map(|before| permille(before, (now, cpu_ns)));
-        permille.is_some_and(|permille| permille <= WORKS_PERMILLE)
+        let Some(before) = self.cpu else { return false };
+        let still_waits = self.told.phase() == Phase::Blocked && before.1 == cpu_ns && !self.ready;
+        !still_waits && permille(before, (now, cpu_ns)) <= WORKS_PERMILLE
     }
 
     /// The engine is told of a phase. The event, if it is news.
@@ -267,11 +269,13 @@ mod tests {
         for (now, expected) in [(1, None), (5, None), (7, Some(Phase::Blocked))] {
             assert_eq!(seen(&mut watch, at(0, false), now * MS, 0), expected);
         }
-        assert!(watch.is_idle(8 * MS, 0));
+        assert!(!watch.is_idle(8 * MS, 0), "it has done nothing since: it still waits");
+        assert!(watch.is_idle(8 * MS, MS / 10), "something has happened in it");
         assert!(!watch.is_idle(8 * MS, MS), "it works");
         assert_eq!(seen(&mut watch, ready(0), 9 * MS, 0), None, "it may only look at something");
         assert_eq!(seen(&mut watch, at(0, false), 11 * MS, 0), None);
         assert_eq!(seen(&mut watch, ready(0), 13 * MS, 0), None);
+        assert!(watch.is_idle(15 * MS, 0), "who was ready may be kept from running");
         assert_eq!(seen(&mut watch, ready(0), 15 * MS, 0), Some(Phase::Parallel));
     }
 

@@ -1,5 +1,5 @@
-//! The sensor of sequential and blocked phases. While an application lacks processors, it reads
-//! the pages of applications that could lend theirs; while none does, nothing wakes up. The
+//! The sensor of sequential and blocked phases. While an application lacks processors or lends
+//! some, it reads the pages of applications that could lend theirs; otherwise nothing wakes up. The
 //! contract ([`Looks`]) decides about the times and the applications.
 
 use numaestro_contract::{Course, Looks, Observation, Subject};
@@ -56,7 +56,7 @@ impl Phases {
             let is_idle = cpu_ns.is_some_and(|cpu_ns| course.is_idle(app, now, cpu_ns));
             // A program without regions may leave its work to processes of its own; one with
             // regions does that seldom.
-            look.ready = is_idle && (procfs::is_ready(*pid) || (regions == 0 && procfs::has_children(*pid)));
+            look.ready = is_idle && ((regions == 0 && procfs::has_children(*pid)) || procfs::is_ready(*pid));
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }
         self.looks.end(course, subjects(candidates), (now, of_use));

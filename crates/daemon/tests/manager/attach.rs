@@ -33,7 +33,7 @@ fn a_second_one_takes_its_half_when_the_first_has_let_go() {
     if all < 2 {
         skip!("one processor only");
     }
-    let (mut first, mut second) = (stage.client(), stage.client());
+    let (mut first, mut second) = (stage.busy(), stage.busy());
     first.hello(all);
     first.say("adopted");
     let other = second.hello(all);
@@ -53,13 +53,10 @@ fn who_does_not_adopt_is_moved_from_outside() {
     if all < 2 {
         skip!("one processor only");
     }
-    let (mut deaf, mut second) = (stage.client(), stage.client());
+    let (mut deaf, mut second) = (stage.busy(), stage.busy());
     let app = deaf.hello(all);
     deaf.say("adopted");
     let other = second.hello(all);
-    for client in [&mut deaf, &mut second] {
-        client.say("regions 1 1");
-    }
     stage.wait_app(other, "its part", |seen| seen.count == all / 2);
     let forced = stage.app(app).unwrap();
     assert_eq!(deaf.say("affinity"), forced.cpus);

@@ -42,10 +42,9 @@ fn a_sequential_program_does_not_hold_what_another_wants() {
     let app = adopt(&stage, spinner.0.id(), Options::default());
     let alone = stage.app(app).unwrap();
     assert_eq!((alone.class, alone.request, alone.count), (Class::Fold, all, all), "alone it has everything");
-    let mut wants = stage.client();
+    let mut wants = stage.busy();
     wants.hello(64);
     wants.say("adopted");
-    wants.say("regions 1 1");
     let beside = stage.wait_app(app, "the look at its threads", |seen| seen.request == 1);
     assert_eq!(beside.count, 1);
     wait_for("the other one's part", || (wants.page()[1] == all - 1).then_some(()));
@@ -60,12 +59,13 @@ fn a_program_without_regions_lends_while_it_sleeps() {
     if all < 2 {
         skip!("one processor only");
     }
-    let (mut pool, mut other) = (stage.client(), stage.client());
+    let (mut pool, mut other) = (stage.client(), stage.busy());
     let app = pool.hello(all);
     other.hello(all);
-    other.say("regions 1 1");
     stage.wait_app(app, "the look at its time", |seen| seen.state == "blocked");
     wait_for("what it lends", || (other.page()[1] == all).then_some(()));
+    // Nobody lacks anything now, and yet the manager must notice what follows.
+    std::thread::sleep(std::time::Duration::from_millis(100));
     pool.say("child");
     stage.wait_app(app, "the look at its processes", |seen| seen.state == "running");
     wait_for("its part", || (other.page()[1] < all).then_some(()));
@@ -87,9 +87,8 @@ fn a_tree_of_processes_counts_as_a_whole() {
     let script = format!("({SPIN}) & ({SPIN}) & wait");
     let mut tree = Command::new("setsid").args(["sh", "-c", &script]).spawn().unwrap();
     let app = adopt(&stage, tree.id(), Options::default());
-    let mut wants = stage.client();
+    let mut wants = stage.busy();
     wants.hello(64);
-    wants.say("regions 1 1");
     stage.wait_app(app, "the look at the whole tree", |seen| seen.request == 2);
     Command::new("kill").args(["-9", "--", &format!("-{}", tree.id())]).status().unwrap();
     tree.wait().unwrap();

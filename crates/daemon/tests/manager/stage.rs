@@ -147,6 +147,13 @@ impl Stage {
         Client::under(&mut Command::new(example("client")), &self.dir())
     }
 
+    /// A program that works from its start: one that sleeps lends its processors.
+    pub fn busy(&self) -> Client {
+        let mut client = self.client();
+        client.say("spin");
+        client
+    }
+
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.root.path().join("log")).unwrap_or_default()
     }
