@@ -46,8 +46,7 @@ static struct nm_gomp known[RUNTIMES];
 /* The part of the calling thread's storage that belongs to a loaded object. */
 struct storage {
     uintptr_t base;
-    void *at;
-    size_t bytes;
+    size_t module, bytes;
 };
 
 static int find_storage(struct dl_phdr_info *info, size_t size, void *data)
@@ -57,12 +56,20 @@ static int find_storage(struct dl_phdr_info *info, size_t size, void *data)
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type == PT_TLS) {
-            storage->at = info->dlpi_tls_data;
+            storage->module = info->dlpi_tls_modid;
             storage->bytes = info->dlpi_phdr[i].p_memsz;
         }
     }
     return 1;
 }
+
+/* The C library's own way from an object's number to its storage. `dlpi_tls_data` will not do: it
+ * is NULL where no code of the object has asked in this way before, and code of a library that was
+ * loaded by `dlopen`, as by Python, need not ask. */
+struct place {
+    size_t module, offset;
+};
+extern void *__tls_get_addr(struct place *);
 
 void nm_gomp_find(struct nm_runtime *runtime, void *handle)
 {
@@ -135,13 +142,13 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
 {
     struct storage storage = {.base = runtime->base};
     dl_iterate_phdr(find_storage, &storage);
-    if (!storage.at || storage.bytes > STATE_BYTES)
+    if (storage.module == 0 || storage.bytes > STATE_BYTES)
         return false;
     /* Makes libgomp keep the thread's settings in memory of their own from now on, also those made
      * in sequential code. */
     runtime->set_num_threads(runtime->get_max_threads());
     held.runtime = runtime;
-    held.at = storage.at;
+    held.at = __tls_get_addr(&(struct place){.module = storage.module});
     held.bytes = storage.bytes;
     held.members = members;
     held.flags = flags;

@@ -94,7 +94,9 @@ static void fill(struct nm_runtime *r, void *handle)
     r->kmp = r->fork_call != NULL;
     r->get_level = (int (*)(void))dlsym(handle, "omp_get_level");
     r->get_max_threads = (int (*)(void))dlsym(handle, "omp_get_max_threads");
-    r->get_num_threads = (int (*)(void))dlsym(handle, "omp_get_num_threads");
+    /* libomp's `omp_get_num_threads` jumps to another function by name, and that name is ours, too:
+     * we would see a call from ourselves, not from a runtime. That function needs no argument. */
+    r->get_num_threads = (int (*)(void))dlsym(handle, r->kmp ? "__kmpc_bound_num_threads" : "omp_get_num_threads");
     r->get_thread_num = (int (*)(void))dlsym(handle, "omp_get_thread_num");
     r->get_num_procs = (int (*)(void))dlsym(handle, "omp_get_num_procs");
     r->get_dynamic = (int (*)(void))dlsym(handle, "omp_get_dynamic");

@@ -102,6 +102,26 @@ fn libraries_that_come_and_go() {
     }
 }
 
+/// Python loads its modules in this way: the runtime comes long after the start.
+#[test]
+fn teams_of_libraries_that_come_late_are_folded_in_user_space() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let late = builds("plugin.so").into_iter().map(|(compiler, plugin)| (compiler, format!("keep:{plugin}")));
+    let private = program("gcc", "plugin-private.so").map(|plugin| ("a copy of gcc's runtime", format!("keep:{plugin}")));
+    for (what, plugin) in late.chain(private) {
+        let loader = program("gcc", "loader").expect("gcc has made it");
+        let mut command = manager.command(["run", "--max", "1", "--", &loader, "1000", &plugin]);
+        let running = ended::start(command.env("OMP_NUM_THREADS", "3"));
+        let folding = || manager.status()?.apps.into_iter().next()?.folding;
+        let folded = support::eventually(|| folding().is_some_and(|folding| folding.switches > 0));
+        assert!(folded, "{what}: {:?}", folding());
+        running.signal(Signal::KILL);
+        running.end();
+    }
+    manager.expect_all_free();
+}
+
 /// Lines about the program's surroundings, without the variables that `numaestro run --help` says
 /// it changes.
 fn surroundings(ended: &Ended) -> BTreeSet<String> {
