@@ -31,7 +31,7 @@ use crate::config::Config;
 use crate::cpusets::Cpusets;
 use crate::engine::{ContainedEngine, StepTimes};
 use crate::machine::Site;
-use crate::programs::Programs;
+use crate::programs::{App, Programs};
 use crate::quota::Allowed;
 use crate::wakeups::Wakeups;
 use actuators::Actuators;
@@ -267,10 +267,12 @@ impl Shell {
         }
     }
 
-    /// Samples the bus-transaction rates of every application that has processors.
+    /// Samples the bus-transaction rates of every application that has processors and ran in the
+    /// turn. One that was stopped has moved nothing, and its rates stay as they were.
     fn sample(&mut self) -> Vec<Event> {
         let mut subjects = Vec::new();
-        for app in self.programs.iter().filter(|app| !app.is_wrapper()) {
+        let ran = |app: &&App| !app.is_wrapper() && !self.actuators.stops.is_stopped(app.number);
+        for app in self.programs.iter().filter(ran) {
             let Some(target) = app.allocation.target() else { continue };
             let page = self.actuators.shared_pages.get(app.number);
             // A program that a program with a page starts is an application of its own.
