@@ -54,12 +54,10 @@ static int find_storage(struct dl_phdr_info *info, size_t size, void *data)
     struct storage *storage = data;
     if (info->dlpi_addr != storage->base || size < sizeof *info)
         return 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        if (info->dlpi_phdr[i].p_type == PT_TLS) {
-            storage->module = info->dlpi_tls_modid;
+    storage->module = info->dlpi_tls_modid;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_TLS)
             storage->bytes = info->dlpi_phdr[i].p_memsz;
-        }
-    }
     return 1;
 }
 

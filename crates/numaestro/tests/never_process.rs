@@ -108,7 +108,8 @@ fn teams_of_libraries_that_come_late_are_folded_in_user_space() {
     let _turn = turn();
     let manager = Manager::started();
     let late = builds("plugin.so").into_iter().map(|(compiler, plugin)| (compiler, format!("keep:{plugin}")));
-    let private = program("gcc", "plugin-private.so").map(|plugin| ("a copy of gcc's runtime", format!("keep:{plugin}")));
+    let private =
+        program("gcc", "plugin-private.so").map(|plugin| ("a copy of gcc's runtime", format!("keep:{plugin}")));
     for (what, plugin) in late.chain(private) {
         let loader = program("gcc", "loader").expect("gcc has made it");
         let mut command = manager.command(["run", "--max", "1", "--", &loader, "1000", &plugin]);
