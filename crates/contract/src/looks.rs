@@ -17,7 +17,7 @@ use numaestro_engine::{AppId, Nanos};
 const INTERVAL_NS_MIN: Nanos = 2_000_000;
 /// Time between two looks while they are not.
 const INTERVAL_NS_MAX: Nanos = 64_000_000;
-/// Time between two looks while an application lends: it waits so long for its processors at most.
+/// Longest time between two looks while an application lends.
 const INTERVAL_NS_LENT: Nanos = 16_000_000;
 /// Phases are likely so long after one was seen, and in a program that young.
 const LIKELY_NS: Nanos = 1_000_000_000;

@@ -220,7 +220,7 @@ fn one_user_cannot_use_the_manager_up() {
 fn users_share_by_what_they_are_entitled_to_and_a_reload_changes_that_at_once() {
     let Some(stage) = system("[users.alice]\nmax = 1\n") else { skip!("only root can be several users") };
     let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
-    // Who sleeps would lend.
+    // A program that sleeps would lend.
     for client in [&mut alice, &mut bob] {
         client.say("spin");
     }
