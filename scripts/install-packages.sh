@@ -28,6 +28,7 @@ links() {
 }
 has_file() { compgen -G "$1" >/dev/null; }
 has_aarch64() { command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64; }
+has_libraries() { /usr/bin/python3 -s -c 'import numba, numpy, sklearn, xgboost'; }
 has_venv() { python3 -c 'import ensurepip, venv' 2>/dev/null; }
 
 required=() optional=() left_out=()
@@ -45,6 +46,7 @@ probe_all() {
     want "oneTBB" "libtbb-dev" links g++ c++ oneapi/tbb.h -std=c++17 -ltbb
     [ "$group" = test ] || return 0
     want "Python with venv" "python3 python3-venv" has_venv
+    want "Debian's libraries of Python" "python3-numpy python3-sklearn python3-numba python3-xgboost" has_libraries
     want "tmux" "tmux" command -v tmux
     want "gfortran" "gfortran" command -v gfortran
     want "OpenBLAS with OpenMP" "libopenblas0-openmp" has_file '/usr/lib*/*/openblas-openmp/libopenblas.so.0'

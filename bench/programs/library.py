@@ -52,6 +52,18 @@ def lightgbm():
     return work, lambda predicted: explains(predicted, y)
 
 
+def sklearn():
+    """Gradient boosting on histograms, which opens a region of OpenMP for each step of each tree."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    x, y = regression()
+
+    def work():
+        return HistGradientBoostingRegressor(max_iter=10, learning_rate=0.5, random_state=1).fit(x, y).predict(x)
+
+    return work, lambda predicted: explains(predicted, y)
+
+
 def numba(layer):
     import numba as library
 
@@ -159,6 +171,7 @@ def torch_small():
 LIBRARIES = {
     "xgboost": xgboost,
     "lightgbm": lightgbm,
+    "sklearn": sklearn,
     "numba-omp": lambda: numba("omp"),
     "numba-tbb": lambda: numba("tbb"),
     "numba-workqueue": lambda: numba("workqueue"),

@@ -3,6 +3,9 @@
 //!
 //! The workloads are those of the benchmark (`bench/programs/library.py`), which print a digest of
 //! all their results. `NUMAESTRO_LIBRARIES_REPS` says how often each works, usually 12.
+//!
+//! A wheel of PyPI brings runtimes of its own, often several copies of one; Debian's packages share
+//! the system's. So both are tried.
 
 mod support;
 
@@ -19,9 +22,10 @@ const CHANGES_MIN: u64 = 4;
 const PATTERN: Pattern = Pattern { neighbours: 1, period: Duration::from_millis(5), crowded: false };
 
 /// The workloads, and the module without which a Python cannot run them.
-const LIBRARIES: [(&str, &str); 9] = [
+const LIBRARIES: [(&str, &str); 10] = [
     ("xgboost", "xgboost"),
     ("lightgbm", "lightgbm"),
+    ("sklearn", "sklearn"),
     ("numba-omp", "numba"),
     ("numba-tbb", "numba.np.ufunc.tbbpool"),
     ("numba-workqueue", "numba"),
@@ -48,21 +52,36 @@ fn within(what: &str, command: &mut std::process::Command) -> Ended {
 }
 
 #[test]
-fn a_library_computes_the_same_while_its_processors_change() {
+fn a_library_from_a_wheel_computes_the_same_while_its_processors_change() {
     let _turn = turn();
     let Some(python) = programs::python() else { return whole("no Python that has NumPy; `make venv` makes one") };
-    let imports = |module: &str| {
-        let mut import = alone([&python, "-c", &format!("import {module}")]);
-        import.output().is_ok_and(|output| output.status.success())
-    };
+    computes_the_same(&python);
+}
+
+#[test]
+fn a_library_from_a_package_computes_the_same_while_its_processors_change() {
+    let _turn = turn();
+    let python = "/usr/bin/python3";
+    if !imports(python, "numpy") {
+        return whole("the system's Python has no NumPy");
+    }
+    computes_the_same(python);
+}
+
+fn imports(python: &str, module: &str) -> bool {
+    // The user's own packages are wheels.
+    alone([python, "-s", "-c", &format!("import {module}")]).output().is_ok_and(|output| output.status.success())
+}
+
+fn computes_the_same(python: &str) {
     let reps = number("NUMAESTRO_LIBRARIES_REPS", 12).to_string();
     let (manager, sleepers, script) = (Manager::started(), Sleepers::new(1), script());
     for (number, (library, module)) in LIBRARIES.into_iter().enumerate() {
-        if !imports(module) {
+        if !imports(python, module) {
             part(&format!("{library}: {module} is not here"));
             continue;
         }
-        let command = [python.as_str(), &script, library, "--reps", &reps];
+        let command = [python, "-s", &script, library, "--reps", &reps];
         let plain = digest(library, &within(library, &mut alone(command)));
         let running = ended::start(&mut manager.run_command(command));
         let flipper = Flipper::start(&manager, &sleepers, running.pid(), PATTERN, Dice::seeded(1, number as u64));
