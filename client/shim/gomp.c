@@ -80,14 +80,19 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         call->pass.region->bare = true;
         return false;
     }
-    if (NM_UNLIKELY(!plan->quick && !plan->managed))
-        return false; /* nested in a region or task in which no thread counts barriers and no team is held */
+    if (NM_UNLIKELY(!plan->quick && !plan->managed)) {
+        /* Nested in a region or task in which no thread counts barriers. In a region of one thread a
+         * team may be held, and libgomp would count its threads for OMP_THREAD_LIMIT. */
+        if (plan->members != 1)
+            nm_whole_dissolve();
+        return false;
+    }
     if (NM_UNLIKELY(plan->fold)) {
         if (NM_LIKELY(fold(call, plan, flags)))
             return true;
         nm_whole_dissolve();
-    } else if (NM_UNLIKELY(nm_whole_is_held())) {
-        nm_whole_dissolve(); /* also for one thread: inside that region the team could not be dissolved */
+    } else if (NM_UNLIKELY(nm_whole_is_held()) && !(plan->members == 1 && nm_whole_lets_pass())) {
+        nm_whole_dissolve();
     }
     if (plan->members > 1 && nm_self.root == NM_PRIMARY) {
         call->pass.body = plain;

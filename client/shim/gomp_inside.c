@@ -10,7 +10,8 @@
  * Outside of regions libgomp must not notice the held team. All its state of a thread is in
  * thread-local storage; so the root has two copies of that, and one of them is in force. libgomp
  * then answers every question and carries out every construct in sequential code as without us,
- * also if the program found the function by dlsym.
+ * also if the program found the function by dlsym. A region of one thread is such a construct: a
+ * region whose `if` clause is false passes over the held team.
  */
 #include "whole.h"
 
@@ -19,6 +20,8 @@
 #include <string.h>
 
 #define STATE_BYTES 512
+
+typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);
 
 struct nm_gomp {
     void (*barrier)(void);
@@ -130,10 +133,18 @@ static void held_member(void *unused)
     nm_fold_member((uint32_t)held.runtime->get_thread_num());
 }
 
+/* The runtime's region of the held team, from its beginning to its end. Sequential code may be in a
+ * region of one thread when it ends, and goes on with its own state. */
 static void enter(void *unused)
 {
     (void)unused;
-    ((void (*)(nm_outlined, void *, unsigned, unsigned))held.runtime->parallel)(held_member, NULL, held.members, held.flags);
+    ((parallel_fn)held.runtime->parallel)(held_member, NULL, held.members, held.flags);
+    memcpy(held.at, held.outside, held.bytes);
+}
+
+static void nothing(void *unused)
+{
+    (void)unused;
 }
 
 static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
@@ -143,8 +154,10 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
     if (storage.module == 0 || storage.bytes > STATE_BYTES)
         return false;
     /* Makes libgomp keep the thread's settings in memory of their own from now on, also those made
-     * in sequential code. */
+     * in sequential code; and the region makes the thread's pool, if it has none. Both copies of the
+     * state then name the same. */
     runtime->set_num_threads(runtime->get_max_threads());
+    ((parallel_fn)runtime->parallel)(nothing, NULL, 1, 0);
     held.runtime = runtime;
     held.at = __tls_get_addr(&(struct place){.module = storage.module});
     held.bytes = storage.bytes;
@@ -157,7 +170,6 @@ static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t fla
     if (runtime->get_level() == 0)
         return true;
     /* libgomp keeps more state of a thread than we know: never hold a team again. */
-    switch_state(true);
     nm_whole_dissolve();
     runtime->whole = false;
     return false;

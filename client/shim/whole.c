@@ -318,6 +318,12 @@ void nm_whole_dissolve(void)
     nm_watch_count(false);
 }
 
+/* libgomp keeps all state of such a region apart from the held team's; libomp does not. */
+bool nm_whole_lets_pass(void)
+{
+    return held.runtime && !held.runtime->kmp;
+}
+
 static void before_fork(void)
 {
     nm_whole_dissolve();

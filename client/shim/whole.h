@@ -60,9 +60,11 @@ bool nm_whole_open(struct nm_runtime *runtime, uint32_t members, uint32_t flags,
  * settings are old. */
 bool nm_whole_holds(struct nm_runtime *runtime, uint32_t members, uint32_t flags);
 void nm_whole_run(struct nm_pass *pass);
-/* Called before anything that needs the runtime to itself. Does nothing inside a region, or if no
- * team is held. */
+/* Called before anything that needs the runtime to itself. Does nothing inside a region of the held
+ * team, or if no team is held. */
 void nm_whole_dissolve(void);
+/* The held team may stay while sequential code opens a region of one thread. */
+bool nm_whole_lets_pass(void);
 /* The program has changed a setting that the members of a team take over when the team begins. */
 void nm_whole_settings(void);
 extern _Atomic bool nm_whole_open_now __attribute__((visibility("hidden")));
