@@ -71,6 +71,13 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
     return false;
 }
 
+/* A region of one thread, by the program's own wish, needs no other. Where teams follow the
+ * allocation, the next one will not be folded either. */
+static inline bool passes_over(const struct nm_plan *plan)
+{
+    return plan->members == 1 && !nm_self.serialized;
+}
+
 /* Folds a region after it was planned (true: nothing is left to do), or prepares it for the
  * runtime, with `*function` and `*data`. */
 static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned flags, nm_outlined *function, void **data)
@@ -91,7 +98,7 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         if (NM_LIKELY(fold(call, plan, flags)))
             return true;
         nm_whole_dissolve();
-    } else if (NM_UNLIKELY(nm_whole_is_held()) && !(plan->members == 1 && nm_whole_lets_pass())) {
+    } else if (NM_UNLIKELY(nm_whole_is_held()) && !(passes_over(plan) && nm_whole_lets_pass())) {
         nm_whole_dissolve();
     }
     if (plan->members > 1 && nm_self.root == NM_PRIMARY) {
