@@ -1,7 +1,7 @@
 /* gomp.c - the entry points of libgomp that open a parallel region, as gcc calls them.
  *
  * Each finds the caller's runtime by the outlined function and settles the plan. A team with more
- * threads than processors is folded in user space if it can be (gomp_inside.c). Otherwise the
+ * threads than processors is folded in user space if it can be (gomp_team.c). Otherwise the
  * runtime runs the region and each member keeps a record of the pass, so that the team can be
  * folded at a later barrier.
  */
@@ -71,8 +71,8 @@ static __attribute__((noinline)) bool fold(struct call *call, const struct nm_pl
     return false;
 }
 
-/* A region of one thread, by the program's own wish, needs no other. Where teams follow the
- * allocation, the next one will not be folded either. */
+/* The program wants one thread for this region. Where it is the shim that makes it one thread,
+ * teams follow the allocation, and the held one is of no more use. */
 static inline bool passes_over(const struct nm_plan *plan)
 {
     return plan->members == 1 && !nm_self.serialized;
@@ -88,8 +88,8 @@ static inline bool taken(struct call *call, const struct nm_plan *plan, unsigned
         return false;
     }
     if (NM_UNLIKELY(!plan->quick && !plan->managed)) {
-        /* Nested in a region or task in which no thread counts barriers. In a region of one thread a
-         * team may be held, and libgomp would count its threads for OMP_THREAD_LIMIT. */
+        /* Nested in a region or task in which no thread counts barriers. In a region of one thread
+         * a team may be held, and libgomp would count its threads for OMP_THREAD_LIMIT. */
         if (plan->members != 1)
             nm_whole_dissolve();
         return false;

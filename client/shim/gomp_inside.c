@@ -1,27 +1,14 @@
-/* gomp_inside.c - carries out libgomp's constructs inside a region whose team is folded, and holds
- * a team of libgomp open.
+/* gomp_inside.c - carries out libgomp's constructs inside a region whose team is folded.
  *
  * A folded team waits at nm_fold_barrier where libgomp has a barrier. libgomp still hands out work,
  * frees work shares and chooses the thread of a single, by its own entries that do not wait. The
  * context that makes a task runs it at once, which OpenMP allows for every task; so none is left at
  * a barrier. Other constructs that wait inside libgomp (ordered, doacross) wait in the kernel, and
  * fold/watch.c gives the team back.
- *
- * Outside of regions libgomp must not notice the held team. All its state of a thread is in
- * thread-local storage; so the root has two copies of that, and one of them is in force. libgomp
- * then answers every question and carries out every construct in sequential code as without us,
- * also if the program found the function by dlsym. A region of one thread is such a construct: a
- * region whose `if` clause is false passes over the held team.
  */
 #include "whole.h"
 
 #include <dlfcn.h>
-#include <link.h>
-#include <string.h>
-
-#define STATE_BYTES 512
-
-typedef void (*parallel_fn)(nm_outlined, void *, unsigned, unsigned);
 
 struct nm_gomp {
     void (*barrier)(void);
@@ -45,32 +32,6 @@ struct nm_gomp {
 
 #define RUNTIMES 32
 static struct nm_gomp known[RUNTIMES];
-
-/* The part of the calling thread's storage that belongs to a loaded object. */
-struct storage {
-    uintptr_t base;
-    size_t module, bytes;
-};
-
-static int find_storage(struct dl_phdr_info *info, size_t size, void *data)
-{
-    struct storage *storage = data;
-    if (info->dlpi_addr != storage->base || size < sizeof *info)
-        return 0;
-    storage->module = info->dlpi_tls_modid;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_TLS)
-            storage->bytes = info->dlpi_phdr[i].p_memsz;
-    return 1;
-}
-
-/* The C library's own way from an object's number to its storage. `dlpi_tls_data` will not do: it
- * is NULL where no code of the object has asked in this way before, and code of a library that was
- * loaded by `dlopen`, as by Python, need not ask. */
-struct place {
-    size_t module, offset;
-};
-extern void *__tls_get_addr(struct place *);
 
 void nm_gomp_find(struct nm_runtime *runtime, void *handle)
 {
@@ -101,93 +62,13 @@ void nm_gomp_find(struct nm_runtime *runtime, void *handle)
     FIND(loop_start, "loop_start");
 #undef FIND
     runtime->gomp = g;
-    struct storage storage = {.base = runtime->base};
-    dl_iterate_phdr(find_storage, &storage);
     runtime->whole = g->barrier && g->loop_end && g->loop_end_nowait && g->sections_end && g->sections_end_nowait &&
-                     g->single_start && storage.bytes > 0 && storage.bytes <= STATE_BYTES;
+                     g->single_start && nm_gomp_state_is_known(runtime);
 }
 
-/* The team that is held open */
-
-static struct {
-    struct nm_runtime *runtime;
-    void *at;
-    size_t bytes;
-    uint32_t members, flags;
-    alignas(16) char inside[STATE_BYTES], outside[STATE_BYTES];
-} held;
-
-static void switch_state(bool inside)
-{
-    memcpy(inside ? held.outside : held.inside, held.at, held.bytes);
-    memcpy(held.at, inside ? held.inside : held.outside, held.bytes);
-}
-
-static void held_member(void *unused)
-{
-    (void)unused;
-    /* A limit of threads may have made the team smaller: then the shim cannot use it, and all
-     * members see that. */
-    if ((uint32_t)held.runtime->get_num_threads() != held.members)
-        return;
-    nm_fold_member((uint32_t)held.runtime->get_thread_num());
-}
-
-/* The runtime's region of the held team, from its beginning to its end. Sequential code may be in a
- * region of one thread when it ends, and goes on with its own state. */
-static void enter(void *unused)
-{
-    (void)unused;
-    ((parallel_fn)held.runtime->parallel)(held_member, NULL, held.members, held.flags);
-    memcpy(held.at, held.outside, held.bytes);
-}
-
-static void nothing(void *unused)
-{
-    (void)unused;
-}
-
-static bool open_team(struct nm_runtime *runtime, uint32_t members, uint32_t flags)
-{
-    struct storage storage = {.base = runtime->base};
-    dl_iterate_phdr(find_storage, &storage);
-    if (storage.module == 0 || storage.bytes > STATE_BYTES)
-        return false;
-    /* Makes libgomp keep the thread's settings in memory of their own from now on, also those made
-     * in sequential code; and the region makes the thread's pool, if it has none. Both copies of the
-     * state then name the same. */
-    runtime->set_num_threads(runtime->get_max_threads());
-    ((parallel_fn)runtime->parallel)(nothing, NULL, 1, 0);
-    held.runtime = runtime;
-    held.at = __tls_get_addr(&(struct place){.module = storage.module});
-    held.bytes = storage.bytes;
-    held.members = members;
-    held.flags = flags;
-    memcpy(held.outside, held.at, held.bytes);
-    if (!nm_whole_open(runtime, members, flags, enter, NULL, switch_state))
-        return false;
-    switch_state(false);
-    if (runtime->get_level() == 0)
-        return true;
-    /* libgomp keeps more state of a thread than we know: never hold a team again. */
-    nm_whole_dissolve();
-    runtime->whole = false;
-    return false;
-}
-
-static void real_barrier(struct nm_runtime *runtime)
+void nm_gomp_real_barrier(struct nm_runtime *runtime)
 {
     runtime->gomp->barrier();
-}
-
-bool nm_gomp_run(struct nm_pass *pass, uint32_t flags)
-{
-    struct nm_runtime *runtime = pass->runtime;
-    if (!nm_whole_holds(runtime, pass->members, flags) && !open_team(runtime, pass->members, flags))
-        return false;
-    pass->real_barrier = real_barrier;
-    nm_whole_run(pass);
-    return true;
 }
 
 /* The state of a combined loop that its first `next` expects. */

@@ -152,10 +152,15 @@ static inline void nm_nested_end(const struct nm_member *outer)
 
 /* gomp_inside.c */
 void nm_gomp_find(struct nm_runtime *runtime, void *handle);
-bool nm_gomp_run(struct nm_pass *pass, uint32_t flags);
+void nm_gomp_real_barrier(struct nm_runtime *runtime);
 bool nm_gomp_starts_loops(const struct nm_runtime *runtime);
 void nm_gomp_start_loop(const struct nm_runtime *runtime, int kind, long from, long to, long step, long chunk);
 void nm_gomp_start_sections(const struct nm_runtime *runtime, unsigned count);
+
+/* gomp_team.c */
+bool nm_gomp_run(struct nm_pass *pass, uint32_t flags);
+/* Whether the size of libgomp's state of a thread is one that fits the copies. */
+bool nm_gomp_state_is_known(const struct nm_runtime *runtime);
 
 /* kmp_inside.c */
 extern __thread int32_t nm_kmp_gtid __attribute__((tls_model("initial-exec"), visibility("hidden"))); /* of a member */

@@ -1,6 +1,6 @@
-/* Regions of one thread between those of whole teams: by an `if` clause, by their size, combined with
- * loops and sections, in each other, and with teams inside. A team that is kept for the next region
- * must not show in them, nor they in it. */
+/* Regions of one thread between those of whole teams: by an `if` clause, by their size, combined
+ * with loops and sections, in each other, and with teams inside. A team that is kept for the next
+ * region must not show in them, nor they in it. */
 #include "torture.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -208,7 +208,7 @@ static void settings(void)
     note_slots(team_size());
 }
 
-/* The child has neither the team nor the kernel threads, but goes on in the middle of its region. */
+/* The child has neither the team nor the kernel threads, but goes on in its region. */
 static void forks(void)
 {
     whole(1);
