@@ -37,6 +37,11 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->bare = false;
     region->runtime = nm_runtime_of(function);
     region->internal = region->runtime && nm_object_of(function, NULL) == region->runtime->base;
+    region->by_kernel = false;
+    const char *path = NULL;
+    bool owned = region->runtime && !region->internal && nm_object_of(function, &path);
+    region->library = owned ? (uint8_t)nm_library_of(path, region->runtime->kmp ? NM_RUNTIME_KMP : NM_RUNTIME_GOMP) : 0;
+    region->verb = (uint8_t)nm_library_verb(path);
     region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }
 
@@ -189,6 +194,24 @@ static void forget_former_class(struct numaestro_page *page, uint32_t flags)
     atomic_store_explicit(&page->root.held_by, NM_HELD_NOT, memory_order_relaxed);
 }
 
+/* Says how the library that owns a region is steered. */
+static void say_library(const struct nm_region *region, const struct nm_plan *plan, uint32_t count, bool follows)
+{
+    enum nm_library_how how = follows ? NM_LIBRARY_FOLLOWS : NM_LIBRARY_WHOLE;
+    unsigned why = NM_BECAUSE_NOTHING;
+    if (region->verb == NM_VERB_LEAVE) {
+        how = NM_LIBRARY_LEFT;
+        why = NM_BECAUSE_USER;
+    } else if (region->verb == NM_VERB_ANSWER) {
+        how = NM_LIBRARY_ANSWERED;
+        why = NM_BECAUSE_USER;
+    } else if (plan->members > count) {
+        why = plan->fold ? nm_whole_by(region, plan->members) : NM_WHY_ROOTS;
+        how = why == NM_WHY_NONE ? NM_LIBRARY_USER : NM_LIBRARY_KERNEL;
+    }
+    nm_library_say(region->library, how, why, plan->members);
+}
+
 /* Writes the part of the page that the quick way leaves alone. */
 static void say(struct numaestro_page *page, uint32_t flags, uint32_t max, enum nm_held_by why)
 {
@@ -285,7 +308,8 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (follows && (asked || region->sizing == NM_KEEPS))
         why = NM_HELD_EXPLICIT;
     follows = follows && !asked && region->sizing == NM_FOLLOWS;
-    uint32_t team = follows ? nm_least(count, own) : own;
+    uint32_t answered = region->verb == NM_VERB_ANSWER && !asked ? nm_library_answered(region->library) : 0;
+    uint32_t team = follows ? nm_least(count, own) : answered ? nm_least(answered, own) : own;
     bool timed = nm_window_is_open() && primary, held = !follows || sharers > 1;
     if (NM_UNLIKELY(timed))
         team = nm_window_size(team, held);
@@ -306,6 +330,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     self->serialized = team == 1 && own > 1;
     if (NM_UNLIKELY(plan.observe))
         self->sections = 0;
+    say_library(region, &plan, count, follows);
     if (!primary)
         return plan;
     bits |= (self->serialized ? NM_SETTLED_SERIALIZED : 0) | (plan.fold ? NM_SETTLED_FOLDS : 0);

@@ -33,7 +33,7 @@ pub(crate) fn shown(folding: &Folding) -> Option<FoldStatus> {
 }
 
 /// A reason against user space, and its remedy; both are one clause.
-fn words(reason: u32) -> (&'static str, &'static str) {
+pub(crate) fn words(reason: u32) -> (&'static str, &'static str) {
     const NOTHING: &str = "nothing to do: its results are right, only its barriers take longer";
     match reason {
         why::NONE => ("", ""),
