@@ -50,10 +50,18 @@ static void add(const struct library *library)
         libraries[libraries_count++] = *library;
 }
 
-static bool is_listed(uintptr_t base, const void *setter)
+static bool is_listed(uintptr_t base)
 {
     for (unsigned i = 0; i < libraries_count; i++)
-        if (libraries[i].base == base || libraries[i].setter == setter)
+        if (libraries[i].base == base)
+            return true;
+    return false;
+}
+
+static bool has_setter(const void *setter)
+{
+    for (unsigned i = 0; i < libraries_count; i++)
+        if (libraries[i].setter == setter)
             return true;
     return false;
 }
@@ -159,7 +167,7 @@ static void name(struct library *library)
 static void scan_names(const struct names *names)
 {
     for (unsigned i = 0; i < names->count; i++) {
-        if (is_listed(names->base[i], &names))
+        if (is_listed(names->base[i]))
             continue;
         struct library library = {.base = names->base[i], .which = -1};
         library.handle = dlopen(names->name[i], RTLD_LAZY | RTLD_NOLOAD);
@@ -168,7 +176,7 @@ static void scan_names(const struct names *names)
         enum nm_verb verb = nm_library_verb(names->name[i]);
         bool found = find_setter(&library, names->name[i], verb);
         /* It may be that of another object, which this one needs. */
-        if (found && !is_listed(0, library.setter)) {
+        if (found && !has_setter(library.setter)) {
             name(&library);
             add(&library);
             continue;

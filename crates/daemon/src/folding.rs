@@ -38,7 +38,7 @@ pub(crate) fn words(reason: u32) -> (&'static str, &'static str) {
     match reason {
         why::NONE => ("", ""),
         why::USER => {
-            ("--fold kernel asks for it", "start it with --fold user; `numaestro profile list` shows profiles")
+            ("its user asks for it (--fold kernel, or a profile)", "start it with --fold user; `numaestro profile list` shows profiles")
         }
         why::MACHINE => {
             ("this machine does not let programs switch between threads", "`numaestro doctor` says what is missing")
