@@ -128,13 +128,18 @@ enum nm_verb nm_library_verb(const char *path)
         return NM_VERB_NONE;
     char name[NAME_BYTES + 1] = {0};
     shorten(path, name);
+    enum nm_verb verb = NM_VERB_NONE;
+    size_t longest = 0;
     for (unsigned i = 0; i < rules_count; i++) {
         if (!matches(rules[i].pattern, file_of(path)) && !matches(rules[i].pattern, name))
             continue;
         rules[i].met = true;
-        return rules[i].verb;
+        if (strlen(rules[i].pattern) > longest) {
+            longest = strlen(rules[i].pattern);
+            verb = rules[i].verb;
+        }
     }
-    return NM_VERB_NONE;
+    return verb;
 }
 
 /* What the page says. Names are written under the lock, states by any thread; each row of the page

@@ -194,6 +194,13 @@ static void forget_former_class(struct numaestro_page *page, uint32_t flags)
     atomic_store_explicit(&page->root.held_by, NM_HELD_NOT, memory_order_relaxed);
 }
 
+/* The most threads that the owner of a region expects in one without a size. */
+static uint32_t told_size(const struct nm_region *region)
+{
+    uint32_t answered = region->verb == NM_VERB_ANSWER ? nm_library_answered(region->library) : 0;
+    return answered ? answered : UINT32_MAX;
+}
+
 /* Says how the library that owns a region is steered. */
 static void say_library(const struct nm_region *region, const struct nm_plan *plan, uint32_t count, bool follows)
 {
@@ -308,8 +315,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     if (follows && (asked || region->sizing == NM_KEEPS))
         why = NM_HELD_EXPLICIT;
     follows = follows && !asked && region->sizing == NM_FOLLOWS;
-    uint32_t answered = region->verb == NM_VERB_ANSWER && !asked ? nm_library_answered(region->library) : 0;
-    uint32_t team = follows ? nm_least(count, own) : answered ? nm_least(answered, own) : own;
+    uint32_t team = follows ? nm_least(count, own) : asked ? own : nm_least(own, told_size(region));
     bool timed = nm_window_is_open() && primary, held = !follows || sharers > 1;
     if (NM_UNLIKELY(timed))
         team = nm_window_size(team, held);

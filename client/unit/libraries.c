@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     if (listener < 0)
         fail("usage: libraries DIRECTORY", NULL);
     try(listener, argv, "", check_plain);
-    try(listener, argv, "plugin-0[=leave,plugin-01.*=leave,?lugin*2=leave,plugin-03=answer,libnothing=leave,=set,x=eat", check_rules);
+    try(listener, argv, "plugin-01.*=leave,?lugin*2=leave,plugin*=answer,libnothing=leave,=set,x=eat", check_rules);
     puts("ok libraries: 13 of 15 have a row, and rules hold");
     return 0;
 }

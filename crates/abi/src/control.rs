@@ -324,8 +324,8 @@ pub struct AppStatus {
     pub state: String,
     /// Runtimes found: `libgomp`, `libomp`, `OpenBLAS`, …
     pub runtimes: Vec<String>,
-    /// The libraries in it that own parallel regions or a pool of threads, and the program itself if
-    /// it does; empty until the program says any.
+    /// The libraries in it that own parallel regions or a pool of threads, and the program itself
+    /// if it does; empty until the program says any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub libraries: Vec<LibraryStatus>,
     /// Its transaction rates; absent while they are not needed, or nothing is known.

@@ -321,12 +321,7 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
 
 /// The user's wishes to the shim in the program.
 fn told(plan: &Plan) -> Told {
-    let rules = plan.libraries.iter().map(LibraryRule::to_string).collect::<Vec<_>>().join(",");
-    Told {
-        class: plan.class,
-        fold: plan.fold.map(FoldArg::word),
-        libraries: Some(rules).filter(|rules| !rules.is_empty()),
-    }
+    Told { class: plan.class, fold: plan.fold.map(FoldArg::word), libraries: LibraryRule::list(&plan.libraries) }
 }
 
 /// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.

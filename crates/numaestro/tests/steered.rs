@@ -1,5 +1,5 @@
-//! `status` names the libraries in a program, says how each is steered and why, and a profile changes
-//! that.
+//! `status` names the libraries in a program, says how each is steered and why, and a profile
+//! changes that.
 
 mod support;
 

@@ -6,9 +6,10 @@
 use std::mem::{offset_of, size_of};
 
 use numaestro_abi::attach::{self, Advised, Hello, Kind, Notice, Query, Welcome, advice, code};
+use numaestro_abi::page::library::Libraries;
 use numaestro_abi::page::{
-    self, AnalyzerLine, FoldLine, HeaderLine, HelperLine, Libraries, ManagerLine, Page, RequestLine, RootLine, flag,
-    fold, library, memory, runtime, vp, why,
+    self, AnalyzerLine, FoldLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, fold,
+    library, memory, runtime, vp, why,
 };
 
 use super::{Constant, Field};
@@ -135,7 +136,7 @@ pub fn constants() -> Vec<Constant> {
         "why.CANCEL" = why::CANCEL, "NM_WHY_CANCEL";
         "why.FAULT" = why::FAULT, "NM_WHY_FAULT";
         "why.OTHER" = why::OTHER, "NM_WHY_OTHER";
-        "page.LIBRARIES" = page::LIBRARIES as u64, "NM_LIBRARIES";
+        "page.LIBRARIES" = library::LIBRARIES as u64, "NM_LIBRARIES";
         "library.WHOLE" = library::WHOLE, "NM_LIBRARY_WHOLE";
         "library.USER" = library::USER, "NM_LIBRARY_USER";
         "library.KERNEL" = library::KERNEL, "NM_LIBRARY_KERNEL";

@@ -31,6 +31,12 @@ impl LibraryRule {
         VERBS.iter().find(|(_, verb)| *verb == self.verb).map_or("", |(word, _)| word)
     }
 
+    /// Several as they stand in the program's environment; `None` of none.
+    pub fn list(rules: &[Self]) -> Option<String> {
+        let list = rules.iter().map(Self::to_string).collect::<Vec<_>>().join(",");
+        Some(list).filter(|list| !list.is_empty())
+    }
+
     /// As it stands in a profile.
     pub fn entry(&self) -> (String, String) {
         (self.pattern.clone(), self.word().to_owned())

@@ -1,4 +1,4 @@
-//! The lines of `status` on the libraries in a program that own parallel regions or a pool of threads.
+//! The lines of `status` on the libraries in a program that own regions or a pool of threads.
 
 use crate::say;
 use crate::status::clean;
