@@ -42,7 +42,7 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     bool owned = region->runtime && !region->internal && nm_object_of(function, &path);
     region->library = owned ? (uint8_t)nm_library_of(path, region->runtime->kmp ? NM_RUNTIME_KMP : NM_RUNTIME_GOMP) : 0;
     region->verb = (uint8_t)nm_library_verb(path);
-    region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
+    region->sizing = region->verb != NM_VERB_NONE || nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }
 
 /* The threads that the manager takes for the largest team of this program; it gives out no more
@@ -308,7 +308,6 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         nm_watch_allow(count, flags & NM_FLAG_SHARED);
     if (NM_UNLIKELY(own > told_threads) && nm_client.attached && primary)
         tell_team(own);
-
     enum nm_held_by why = NM_HELD_NOT;
     bool follows = may_follow(runtime, flags, &why);
     plan.observe = follows && !asked && region->sizing == NM_UNSEEN;

@@ -64,7 +64,7 @@ struct nm_runtime {
 enum nm_sizing {
     NM_UNSEEN, /* it may have sections: its first execution, at full size, will show */
     NM_FOLLOWS,
-    NM_KEEPS,  /* it has sections, or belongs to a BLAS library */
+    NM_KEEPS,  /* it has sections, belongs to a BLAS library, or its user has said something else */
 };
 
 /* The record of one parallel region, by its outlined function. */

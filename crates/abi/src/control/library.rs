@@ -9,8 +9,8 @@ pub struct LibraryStatus {
     pub name: String,
     /// Its runtime: `libgomp`, `libomp`, `OpenBLAS`, …; empty if it is not known.
     pub runtime: String,
-    /// How it is steered: `whole`, `follows`, `set`, `answered`, `left`, `absent`; `unlisted` stands
-    /// for objects that are more than the program can list.
+    /// How it is steered: `whole`, `follows`, `set`, `answered`, `left`, `absent`; `unlisted`
+    /// stands for objects that are more than the program can list.
     pub how: String,
     /// The party that switches between its threads, which are more than the processors: `user`,
     /// `kernel`; else `none`.

@@ -15,7 +15,8 @@ pub struct Library {
     pub name: String,
     /// How it is steered: one of the numbers in [`library`].
     pub how: u64,
-    /// The reason: one of [`why`](numaestro_abi::page::why) for [`library::KERNEL`], else of [`library::because`].
+    /// The reason: one of [`why`](numaestro_abi::page::why) for [`library::KERNEL`], else of
+    /// [`library::because`].
     pub why: u64,
     /// The bit of its runtime; 0: not known.
     pub runtime: u32,
