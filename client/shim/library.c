@@ -260,9 +260,12 @@ void nm_libraries_publish(void)
         publish_row(page, i);
 }
 
+/* What a child does with its libraries is said anew. */
 static void in_child(void)
 {
     atomic_flag_clear(&naming);
+    for (unsigned i = 0; i < NM_LIBRARIES; i++)
+        said[i].state = NM_LIBRARY_UNUSED;
 }
 
 __attribute__((constructor)) static void read_rules(void)
