@@ -133,17 +133,36 @@ fn with_profile<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
     command.env("XDG_CONFIG_HOME", dir)
 }
 
+/// `OpenBLAS` counts its processors at its start: it is to lose one afterwards.
 #[test]
 fn a_profile_leaves_a_library_alone() {
     let _turn = turn();
     let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
+    if processors() == 1 {
+        skip!("one processor only");
+    }
     let manager = Manager::started();
-    let dir = profile(&manager, &["*openblas*=leave", "libnowhere=set"], &python);
     let script = source("beside.py");
-    let mut command = on_one(&manager, &[&python, &script, SECONDS]);
-    let left = |app: &AppStatus| app.libraries.iter().any(|one| one.runtime == "OpenBLAS" && one.how == "left");
-    let both = |app: &AppStatus| left(app) && is(app, "libnowhere", "absent");
-    let (app, ended) = seen(&manager, with_profile(&mut command, dir.path()), both);
+    let run = || {
+        let mut command = manager.command(["run", "--max", "2", "--", &python, &script, SECONDS]);
+        command.env("OPENBLAS_NUM_THREADS", "2");
+        command
+    };
+    let lower = |app: &AppStatus| {
+        let _ = manager.command(["set", &app.app.to_string(), "--max", "1"]).output();
+    };
+    let blas = |app: &AppStatus, how: &str| app.libraries.iter().any(|one| one.runtime == "OpenBLAS" && one.how == how);
+    let (app, ended) = seen(&manager, &mut run(), |app| {
+        lower(app);
+        app.count == 1 && blas(app, "set") && app.libraries[0].threads == 1
+    });
+    assert_eq!((ended.stdout.as_str(), app.class), ("beside 1\n", Class::Setter));
+    let dir = profile(&manager, &["*openblas*=leave", "libnowhere=set"], &python);
+    let mut command = run();
+    let (app, ended) = seen(&manager, with_profile(&mut command, dir.path()), |app| {
+        lower(app);
+        app.count == 1 && blas(app, "left") && is(app, "libnowhere", "absent")
+    });
     assert!(app.libraries.iter().all(|one| one.why == "its user said so"), "{:?}", app.libraries);
     assert_eq!((ended.stdout.as_str(), app.class), ("beside 2\n", Class::Fold), "its number is its own");
 }
