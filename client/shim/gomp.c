@@ -64,10 +64,10 @@ static void member(void *pass)
 /* Fewer kernel threads than members run the region's team. False: the runtime is to run it. */
 static __attribute__((noinline)) bool fold(struct call *call, const struct nm_plan *plan, unsigned flags)
 {
-    enum nm_fold_why why = nm_whole_refused(call->pass.runtime, plan->members);
+    enum nm_fold_why why = nm_whole_refused(call->pass.region, plan->members);
     if (why == NM_WHY_NONE && nm_gomp_run(&call->pass, flags))
         return true;
-    nm_watch_say(NM_FOLD_KERNEL, why != NM_WHY_NONE ? why : NM_WHY_OTHER, plan->members);
+    nm_whole_by_kernel(&call->pass, why != NM_WHY_NONE ? why : NM_WHY_OTHER);
     return false;
 }
 

@@ -77,6 +77,7 @@ static void after(uint32_t count, uint32_t flags, bool root)
     }
     before = count;
     nm_setters_apply(flags & NM_FLAG_RESIZE_NEVER ? UINT32_MAX : count);
+    nm_libraries_publish();
 }
 
 static uint32_t runtimes_found(void)

@@ -37,7 +37,12 @@ static void region_learn(struct nm_region *region, uintptr_t function)
     region->bare = false;
     region->runtime = nm_runtime_of(function);
     region->internal = region->runtime && nm_object_of(function, NULL) == region->runtime->base;
-    region->sizing = nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
+    region->by_kernel = false;
+    const char *path = NULL;
+    bool owned = region->runtime && !region->internal && nm_object_of(function, &path);
+    region->library = owned ? (uint8_t)nm_library_of(path, region->runtime->kmp ? NM_RUNTIME_KMP : NM_RUNTIME_GOMP) : 0;
+    region->verb = (uint8_t)nm_library_verb(path);
+    region->sizing = region->verb != NM_VERB_NONE || nm_is_blas(function) ? NM_KEEPS : nm_may_have_sections() ? NM_UNSEEN : NM_FOLLOWS;
 }
 
 /* The threads that the manager takes for the largest team of this program; it gives out no more
@@ -189,6 +194,31 @@ static void forget_former_class(struct numaestro_page *page, uint32_t flags)
     atomic_store_explicit(&page->root.held_by, NM_HELD_NOT, memory_order_relaxed);
 }
 
+/* The most threads that the owner of a region expects in one without a size. */
+static uint32_t told_size(const struct nm_region *region)
+{
+    uint32_t answered = region->verb == NM_VERB_ANSWER ? nm_library_answered(region->library) : 0;
+    return answered ? answered : UINT32_MAX;
+}
+
+/* Says how the library that owns a region is steered. */
+static void say_library(const struct nm_region *region, const struct nm_plan *plan, uint32_t count, bool follows)
+{
+    enum nm_library_how how = follows ? NM_LIBRARY_FOLLOWS : NM_LIBRARY_WHOLE;
+    unsigned why = NM_BECAUSE_NOTHING;
+    if (region->verb == NM_VERB_LEAVE) {
+        how = NM_LIBRARY_LEFT;
+        why = NM_BECAUSE_USER;
+    } else if (region->verb == NM_VERB_ANSWER) {
+        how = NM_LIBRARY_ANSWERED;
+        why = NM_BECAUSE_USER;
+    } else if (plan->members > count) {
+        why = plan->fold ? nm_whole_by(region, plan->members) : NM_WHY_ROOTS;
+        how = why == NM_WHY_NONE ? NM_LIBRARY_USER : NM_LIBRARY_KERNEL;
+    }
+    nm_library_say(region->library, how, why, plan->members);
+}
+
 /* Writes the part of the page that the quick way leaves alone. */
 static void say(struct numaestro_page *page, uint32_t flags, uint32_t max, enum nm_held_by why)
 {
@@ -278,14 +308,13 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
         nm_watch_allow(count, flags & NM_FLAG_SHARED);
     if (NM_UNLIKELY(own > told_threads) && nm_client.attached && primary)
         tell_team(own);
-
     enum nm_held_by why = NM_HELD_NOT;
     bool follows = may_follow(runtime, flags, &why);
     plan.observe = follows && !asked && region->sizing == NM_UNSEEN;
     if (follows && (asked || region->sizing == NM_KEEPS))
         why = NM_HELD_EXPLICIT;
     follows = follows && !asked && region->sizing == NM_FOLLOWS;
-    uint32_t team = follows ? nm_least(count, own) : own;
+    uint32_t team = follows ? nm_least(count, own) : asked ? own : nm_least(own, told_size(region));
     bool timed = nm_window_is_open() && primary, held = !follows || sharers > 1;
     if (NM_UNLIKELY(timed))
         team = nm_window_size(team, held);
@@ -306,6 +335,7 @@ struct nm_plan nm_region_enter(struct nm_runtime *runtime, struct nm_region *reg
     self->serialized = team == 1 && own > 1;
     if (NM_UNLIKELY(plan.observe))
         self->sections = 0;
+    say_library(region, &plan, count, follows);
     if (!primary)
         return plan;
     bits |= (self->serialized ? NM_SETTLED_SERIALIZED : 0) | (plan.fold ? NM_SETTLED_FOLDS : 0);

@@ -1,4 +1,4 @@
-/* setter.c - steers libraries that have a setter of their own: OpenBLAS, BLIS, MKL, oneTBB.
+/* setter.c - steers libraries that have a setter of their own (the table in library.c).
  *
  * The shim calls the setter with the allocation, never with more than the library would use by
  * itself. If the value is not the one that the shim set last, the program has set it: then the shim
@@ -25,6 +25,7 @@ struct library {
     void *handle; /* keeps it loaded: one thread calls it while another may close it */
     uintptr_t base;
     uint32_t kind; /* NM_RUNTIME_* */
+    void *setter; /* `set` or `create` */
     void (*set)(int);
     int (*get)(void);
     void (*create)(struct control *);
@@ -34,26 +35,14 @@ struct library {
     int own;   /* the number of threads that the library would use by itself */
     int last;  /* the number when it was found, or the one that we set last */
     bool left_alone;
+    unsigned number; /* in library.c */
+    unsigned why;    /* enum nm_library_why, if it is left alone */
 };
 
 static struct library libraries[LIBRARIES_MAX];
 static unsigned libraries_count;
 static unsigned long long seen_adds;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
-
-static const struct known {
-    const char *file; /* part of the file name */
-    uint32_t kind;
-    const char *set, *get;
-} known[] = {
-    {"openblas", NM_RUNTIME_OPENBLAS, "scipy_openblas_set_num_threads64_", "scipy_openblas_get_num_threads64_"},
-    {"openblas", NM_RUNTIME_OPENBLAS, "scipy_openblas_set_num_threads", "scipy_openblas_get_num_threads"},
-    {"openblas", NM_RUNTIME_OPENBLAS, "openblas_set_num_threads64_", "openblas_get_num_threads64_"},
-    {"blas", NM_RUNTIME_OPENBLAS, "openblas_set_num_threads", "openblas_get_num_threads"},
-    {"blis", NM_RUNTIME_BLIS, "bli_thread_set_num_threads", "bli_thread_get_num_threads"},
-    {"blas", NM_RUNTIME_BLIS, "bli_thread_set_num_threads", "bli_thread_get_num_threads"},
-    {"mkl_rt", NM_RUNTIME_MKL, "MKL_Set_Num_Threads", "MKL_Get_Max_Threads"},
-};
 
 static void add(const struct library *library)
 {
@@ -69,6 +58,14 @@ static bool is_listed(uintptr_t base)
     return false;
 }
 
+static bool has_setter(const void *setter)
+{
+    for (unsigned i = 0; i < libraries_count; i++)
+        if (libraries[i].setter == setter)
+            return true;
+    return false;
+}
+
 /* The number of threads that the library would use without us. OpenBLAS has counted the processors
  * of the allocation at its start. If the user has set no number of threads, it would have counted
  * the processors of the user's own mask. */
@@ -79,37 +76,41 @@ static int own_size(const struct library *library)
     return library->kind == NM_RUNTIME_OPENBLAS && !said && whole > library->last ? whole : library->last;
 }
 
-static bool try_setter(struct library *library, const char *file)
+static bool is_named(const char *path, const char *part)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (!strstr(file, known[i].file))
-            continue;
-        library->set = (void (*)(int))dlsym(library->handle, known[i].set);
-        library->get = (int (*)(void))dlsym(library->handle, known[i].get);
-        int (*parallel)(void) = (int (*)(void))dlsym(library->handle, "openblas_get_parallel");
-        if (parallel && parallel() == 2)
-            return false; /* built with OpenMP: it asks omp_get_max_threads before each operation */
-        if (library->set && library->get) {
-            library->kind = known[i].kind;
-            library->last = library->get();
-            library->own = own_size(library);
-            return true;
-        }
-    }
-    return false;
+    const char *file = strrchr(path, '/');
+    return strstr(file ? file + 1 : path, part) != NULL;
 }
 
-static bool try_tbb(struct library *library, const char *file)
+/* Takes the first setter in the table that the object has. The user may name an object that the
+ * table does not. */
+static bool find_setter(struct library *library, const char *path, enum nm_verb verb)
 {
-    if (!strstr(file, "libtbb.so") && !strstr(file, "libtbb-"))
-        return false;
-    library->create = (void (*)(struct control *))dlsym(library->handle,
-                                                        "_ZN3tbb6detail2r16createERNS0_2d114global_controlE");
-    library->destroy = (void (*)(struct control *))dlsym(library->handle,
-                                                         "_ZN3tbb6detail2r17destroyERNS0_2d114global_controlE");
-    library->kind = NM_RUNTIME_TBB;
-    library->own = INT32_MAX;
-    return library->create && library->destroy;
+    int (*parallel)(void) = (int (*)(void))dlsym(library->handle, "openblas_get_parallel");
+    if (parallel && parallel() == 2)
+        return false; /* built with OpenMP: it asks omp_get_max_threads before each operation */
+    for (size_t i = 0; i < nm_known_count; i++) {
+        const struct nm_known *known = &nm_known[i];
+        if (verb != NM_VERB_SET && !is_named(path, known->file))
+            continue;
+        void *set = dlsym(library->handle, known->set), *get = dlsym(library->handle, known->get);
+        if (!set || !get)
+            continue;
+        library->kind = known->kind;
+        library->setter = set;
+        if (known->kind == NM_RUNTIME_TBB) {
+            library->create = (void (*)(struct control *))set;
+            library->destroy = (void (*)(struct control *))get;
+            library->own = INT32_MAX;
+        } else {
+            library->set = (void (*)(int))set;
+            library->get = (int (*)(void))get;
+            library->last = library->get();
+            library->own = own_size(library);
+        }
+        return true;
+    }
+    return false;
 }
 
 struct names {
@@ -125,10 +126,8 @@ static int collect(struct dl_phdr_info *info, size_t size, void *data)
     struct names *names = data;
     if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds)
         names->adds = info->dlpi_adds;
-    const char *file = strrchr(info->dlpi_name, '/');
-    file = file ? file + 1 : info->dlpi_name;
-    bool interesting = strstr(file, "blas") || strstr(file, "blis") || strstr(file, "mkl_rt") || strstr(file, "libtbb");
-    if (interesting && names->count < LIBRARIES_MAX && strlen(info->dlpi_name) < sizeof names->name[0]) {
+    if (nm_library_may_be_set(info->dlpi_name) && names->count < LIBRARIES_MAX &&
+        strlen(info->dlpi_name) < sizeof names->name[0]) {
         strcpy(names->name[names->count], info->dlpi_name);
         names->base[names->count++] = info->dlpi_addr;
     }
@@ -156,6 +155,15 @@ static void unlock(void)
     atomic_flag_clear_explicit(&busy, memory_order_release);
 }
 
+static void name(struct library *library)
+{
+    const char *path = NULL;
+    nm_object_of((uintptr_t)library->setter, &path);
+    library->number = nm_library_of(path, library->kind);
+    library->left_alone = nm_library_verb(path) == NM_VERB_LEAVE;
+    library->why = NM_BECAUSE_USER;
+}
+
 static void scan_names(const struct names *names)
 {
     for (unsigned i = 0; i < names->count; i++) {
@@ -165,12 +173,17 @@ static void scan_names(const struct names *names)
         library.handle = dlopen(names->name[i], RTLD_LAZY | RTLD_NOLOAD);
         if (!library.handle)
             continue;
-        const char *file = strrchr(names->name[i], '/');
-        file = file ? file + 1 : names->name[i];
-        if (try_setter(&library, file) || try_tbb(&library, file))
+        enum nm_verb verb = nm_library_verb(names->name[i]);
+        bool found = find_setter(&library, names->name[i], verb);
+        /* It may be that of another object, which this one needs. */
+        if (found && !has_setter(library.setter)) {
+            name(&library);
             add(&library);
-        else
-            nm_dlclose(library.handle);
+            continue;
+        }
+        nm_dlclose(library.handle);
+        if (verb == NM_VERB_SET && !found)
+            nm_library_say(nm_library_of(names->name[i], 0), NM_LIBRARY_LEFT, NM_BECAUSE_UNKNOWN, 0);
     }
 }
 
@@ -208,25 +221,38 @@ static void apply_tbb(struct library *library, int count)
     library->which = next;
 }
 
-static void apply(struct library *library, uint32_t allowed)
+/* The number that the library uses from now on; 0 if it is left alone. */
+static int apply(struct library *library, uint32_t allowed)
 {
     if (library->left_alone)
-        return;
+        return 0;
     int count = allowed < (uint32_t)library->own ? (int)allowed : library->own;
     if (library->kind == NM_RUNTIME_TBB) {
         if (allowed != UINT32_MAX && count != library->last)
             apply_tbb(library, count);
         library->last = count;
-        return;
+        return count;
     }
     int now = library->get();
     if (now != library->last) {
         library->left_alone = true;
-        return;
+        library->why = NM_BECAUSE_PROGRAM;
+        return 0;
     }
     if (now != count)
         library->set(count);
     library->last = count;
+    return count;
+}
+
+static void say(const struct library *library, uint32_t allowed, int count)
+{
+    if (library->left_alone)
+        nm_library_say(library->number, NM_LIBRARY_LEFT, library->why, 0);
+    else if (allowed == UINT32_MAX)
+        nm_library_say(library->number, NM_LIBRARY_LEFT, NM_BECAUSE_CLASS, 0);
+    else
+        nm_library_say(library->number, NM_LIBRARY_SET, NM_BECAUSE_NOTHING, (uint32_t)count);
 }
 
 void nm_setters_apply(uint32_t count)
@@ -236,7 +262,7 @@ void nm_setters_apply(uint32_t count)
     inside = true;
     lock();
     for (unsigned i = 0; i < libraries_count; i++)
-        apply(&libraries[i], count);
+        say(&libraries[i], count, apply(&libraries[i], count));
     unlock();
     inside = false;
 }

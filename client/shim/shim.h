@@ -6,6 +6,7 @@
 
 #include "../fold/watch.h"
 #include "analyzer.h"
+#include "library.h"
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
 
@@ -63,7 +64,7 @@ struct nm_runtime {
 enum nm_sizing {
     NM_UNSEEN, /* it may have sections: its first execution, at full size, will show */
     NM_FOLLOWS,
-    NM_KEEPS,  /* it has sections, or belongs to a BLAS library */
+    NM_KEEPS,  /* it has sections, belongs to a BLAS library, or its user has said something else */
 };
 
 /* The record of one parallel region, by its outlined function. */
@@ -79,6 +80,9 @@ struct nm_region {
     _Atomic bool bare;
     _Atomic bool internal; /* the runtime's own: libomp has a team of hidden helpers, whose first thread waits in it for ever */
     struct nm_fold_memory fold;
+    uint8_t verb;     /* enum nm_verb of its library */
+    uint8_t library;  /* its number, 0 = none */
+    bool by_kernel;   /* its latest execution with fewer processors than threads was folded by the kernel; root */
 };
 
 #define NM_SETTLED_SERIALIZED 1u /* we make it a team of one */
@@ -228,9 +232,6 @@ static inline void nm_leave(struct nm_plan plan)
     else
         nm_region_leave(plan);
 }
-
-/* told.c */
-bool nm_is_blas(uintptr_t address);
 
 /* hooks.c */
 void *nm_next_symbol(const char *name);

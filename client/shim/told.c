@@ -1,25 +1,41 @@
 /* told.c - answers the program's own questions about team sizes, and forwards its settings.
  *
- * Every answer is the one that the program would get without us.
+ * Every answer is the one that the program would get without us, but for objects that their user
+ * has named (the verb `answer`).
  */
 #include "whole.h"
 
-#include <string.h>
-
-/* Whether this code belongs to a BLAS library. A BLAS library built with OpenMP needs exactly the
- * team for which it divided its work. */
-bool nm_is_blas(uintptr_t address)
+/* The answer to code of a library whose user wants it to be told the allocation. Inside of a region
+ * and in a thread that opens none the program's own number is right. */
+static __attribute__((noinline)) int answered_at(void *place, const struct nm_runtime *runtime, int own, bool size)
 {
-    const char *name = NULL;
-    nm_object_of(address, &name);
-    return name && (strstr(name, "openblas") || strstr(name, "libblis") || strstr(name, "libblas") || strstr(name, "mkl_"));
+    const char *path = NULL;
+    uint32_t flags = nm_client.flags, count = nm_count_for_root();
+    if (nm_self.root == NM_NOT_ROOT || nm_self.depth > 0 || (flags & NM_FLAG_RESIZE_NEVER) || count >= (uint32_t)own)
+        count = (uint32_t)own;
+    nm_object_of((uintptr_t)place, &path);
+    if (nm_library_verb(path) != NM_VERB_ANSWER)
+        return own;
+    unsigned library = nm_library_of(path, runtime->kmp ? NM_RUNTIME_KMP : NM_RUNTIME_GOMP);
+    if (!library)
+        return own;
+    if (size && nm_library_answered(library) != count) {
+        nm_library_answer(library, count);
+        nm_generation++; /* its next region has that size */
+    }
+    return (int)count;
 }
 
-/* Only makes libomp read the user's own affinity mask, also if this is the first call. */
+static inline int answer(void *place, const struct nm_runtime *runtime, int own, bool size)
+{
+    return NM_UNLIKELY(nm_library_answers) ? answered_at(place, runtime, own, size) : own;
+}
+
+/* Also makes libomp read the user's own affinity mask, if this is the first call. */
 static int max_threads_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
-    return runtime ? runtime->get_max_threads() : 1;
+    return runtime ? answer(place, runtime, runtime->get_max_threads(), true) : 1;
 }
 
 SHIM_EXPORT int omp_get_max_threads(void)
@@ -81,7 +97,7 @@ SHIM_EXPORT void omp_set_num_threads_8_(const int64_t *n)
 static int num_procs_at(void *place)
 {
     struct nm_runtime *runtime = nm_runtime_at(place);
-    return runtime && runtime->get_num_procs ? runtime->get_num_procs() : 1;
+    return runtime && runtime->get_num_procs ? answer(place, runtime, runtime->get_num_procs(), false) : 1;
 }
 
 SHIM_EXPORT int omp_get_num_procs(void)

@@ -96,8 +96,10 @@ static enum nm_fold_why look_around(void)
     return nm_imports_any(fulfills_events, NULL) ? NM_WHY_TASKS : nm_switch_refused();
 }
 
-enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members)
+enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t members)
 {
+    if (region->verb == NM_VERB_LEAVE)
+        return NM_WHY_USER;
     if (NM_UNLIKELY(!looked)) {
         looked = true;
         enum nm_fold_why why = look_around();
@@ -106,11 +108,32 @@ enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members)
     }
     if (refused)
         return refused;
-    if (!runtime->whole)
+    if (!region->runtime->whole)
         return NM_WHY_RUNTIME;
     if (members > NM_FOLD_MEMBERS)
         return NM_WHY_SIZE;
     return nm_helper_runs() ? NM_WHY_NONE : NM_WHY_HELPER;
+}
+
+enum nm_fold_why nm_whole_by(const struct nm_region *region, uint32_t members)
+{
+    enum nm_fold_why why = nm_whole_refused(region, members);
+    if (why != NM_WHY_NONE || !region->by_kernel)
+        return why;
+    return region->fold.because ? region->fold.because : NM_WHY_OTHER;
+}
+
+static void say_library(struct nm_pass *pass, bool by_kernel, enum nm_fold_why why)
+{
+    pass->region->by_kernel = by_kernel;
+    if (pass->region->verb == NM_VERB_NONE)
+        nm_library_say(pass->region->library, by_kernel ? NM_LIBRARY_KERNEL : NM_LIBRARY_USER, why, pass->members);
+}
+
+void nm_whole_by_kernel(struct nm_pass *pass, enum nm_fold_why why)
+{
+    nm_watch_say(NM_FOLD_KERNEL, why, pass->members);
+    say_library(pass, true, why);
 }
 
 /* Members */
@@ -159,7 +182,7 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
     if (NM_LIKELY(fold != member->real) || number <= pass->change_at)
         return;
     if (fold) {
-        if (nm_whole_refused(pass->runtime, pass->members) || pass->region->fold.rest > 0)
+        if (nm_whole_refused(pass->region, pass->members) || pass->region->fold.rest > 0)
             return;
         if (!member->joined && ((uint32_t)pass->runtime->get_num_threads() != pass->members ||
                                 nm_whole_is_held() || !nm_fold_prepare(pass->members, count)))
@@ -169,10 +192,13 @@ void nm_pass_look(struct nm_member *member, struct nm_pass *pass)
             return;
         nm_watch_say(NM_FOLD_USER, NM_WHY_NONE, pass->members);
         nm_watch_count(true);
+        say_library(pass, false, NM_WHY_NONE);
     } else {
         nm_watch_all(true);
         nm_watch_say(NM_FOLD_NONE, NM_WHY_NONE, 0);
         nm_watch_count(false);
+        if (pass->region->verb == NM_VERB_NONE)
+            nm_library_say(pass->region->library, NM_LIBRARY_WHOLE, NM_BECAUSE_NOTHING, pass->members);
     }
     pass->to_real = !fold;
     atomic_store_explicit(&pass->change_at, number + 1, memory_order_release);
@@ -299,6 +325,8 @@ void nm_whole_run(struct nm_pass *pass)
 {
     pass->held = true;
     pass->begins_real = !nm_watch_begin(&pass->region->fold);
+    if (NM_UNLIKELY(pass->begins_real != pass->region->by_kernel))
+        say_library(pass, pass->begins_real, pass->begins_real ? pass->region->fold.because : NM_WHY_NONE);
     held.inside = true;
     held.enter(true);
     nm_fold_run(held_member, pass);

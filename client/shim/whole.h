@@ -42,7 +42,11 @@ struct nm_member {
 extern __thread struct nm_member nm_member __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* The reason why a region with this plan cannot be folded in user space; NM_WHY_NONE: it can. */
-enum nm_fold_why nm_whole_refused(struct nm_runtime *runtime, uint32_t members);
+enum nm_fold_why nm_whole_refused(const struct nm_region *region, uint32_t members);
+/* Why the kernel folds this region at present; NM_WHY_NONE: the shim does, in user space. */
+enum nm_fold_why nm_whole_by(const struct nm_region *region, uint32_t members);
+/* The kernel folds this execution of the region. */
+void nm_whole_by_kernel(struct nm_pass *pass, enum nm_fold_why why);
 /* From any thread, for good: something in this process does not go together with folding in user
  * space. */
 void nm_whole_refuse(enum nm_fold_why why);

@@ -12,11 +12,12 @@
 #include <stdint.h>
 
 #define NM_PAGE_MAGIC 0x31545345414d554eull /* "NUMAEST1", little-endian */
-#define NM_PAGE_VERSION 4u
+#define NM_PAGE_VERSION 5u
 #define NM_PAGE_BYTES 4096u
 #define NM_CPUSET_WORDS 128u
 #define NM_VPS 256u
 #define NM_NODE_WORDS 16u
+#define NM_LIBRARIES 13u
 
 enum {
     NM_FLAG_SHARED = 1 << 0,
@@ -71,6 +72,28 @@ enum nm_fold_why {
     NM_WHY_CANCEL = 13, /* OMP_CANCELLATION is on */
     NM_WHY_FAULT = 14, /* an assertion inside failed */
     NM_WHY_OTHER = 15, /* it is not an OpenMP team */
+};
+
+/* A word of page.library.state: how, why << 8, number of the runtime's bit << 16, threads << 32;
+ * 0 = unused. */
+enum nm_library_how {
+    NM_LIBRARY_UNUSED = 0,
+    NM_LIBRARY_WHOLE = 1,    /* its teams keep their size, and have a processor for each thread */
+    NM_LIBRARY_USER = 2,     /* the same with fewer processors: folded in user space */
+    NM_LIBRARY_KERNEL = 3,   /* the same, folded by the kernel; why: enum nm_fold_why */
+    NM_LIBRARY_FOLLOWS = 4,  /* the size of its teams follows the allocation */
+    NM_LIBRARY_SET = 5,      /* through its own setter */
+    NM_LIBRARY_ANSWERED = 6, /* its questions about numbers of threads are answered with the allocation */
+    NM_LIBRARY_LEFT = 7,     /* left alone */
+    NM_LIBRARY_ABSENT = 8,   /* the user named it, and no object of that name has been seen */
+};
+/* Why it is steered so, where the way is not NM_LIBRARY_KERNEL. */
+enum nm_library_why {
+    NM_BECAUSE_NOTHING = 0,
+    NM_BECAUSE_USER = 1,    /* the user said so, by a profile or an option */
+    NM_BECAUSE_PROGRAM = 2, /* the program has set another number by itself */
+    NM_BECAUSE_CLASS = 3,   /* class fold */
+    NM_BECAUSE_UNKNOWN = 4, /* the user asks for its setter, and none is known */
 };
 
 struct nm_header_line { /* 0x000, manager, once */
@@ -149,6 +172,18 @@ struct nm_fold_line { /* 0x200, the helper thread */
     _Atomic uint32_t reserved[6];
 };
 
+/* 0x240, the program, in library.c: an object in it that owns parallel regions or a pool. */
+struct nm_library_row {
+    _Atomic uint64_t name[3]; /* of the object, without `.so` and what follows it; padded with zeros */
+    _Atomic uint64_t state;
+};
+
+struct nm_libraries {
+    alignas(64) _Atomic uint32_t full; /* 1 = an object found no room in the table */
+    _Atomic uint32_t reserved[7];
+    struct nm_library_row rows[NM_LIBRARIES];
+};
+
 /* A word of page.vp: thread id, OS index of the processor << 32, state << 48; 0 = unused. */
 #define NM_VP_NO_PU 0xffffu
 enum nm_vp_state { NM_VP_UNUSED = 0, NM_VP_UNALLOCATED = 1, NM_VP_RUNNING = 2, NM_VP_STOLEN = 3, NM_VP_CLAIMED = 4 };
@@ -162,7 +197,7 @@ struct numaestro_page {
     struct nm_analyzer_line analyzer;
     _Atomic uint64_t nodes[NM_NODE_WORDS]; /* 0x180, manager: nodes of page.manager.memory */
     struct nm_fold_line fold;
-    _Atomic uint64_t reserved[56];
+    struct nm_libraries libraries;
     _Atomic uint64_t cpuset[NM_CPUSET_WORDS]; /* 0x400, manager */
     _Atomic uint64_t vp[NM_VPS]; /* 0x800, the program, under the lock of vp.c */
 };
@@ -177,6 +212,7 @@ _Static_assert(offsetof(struct numaestro_page, analyzer) == 0x140, "analyzer lin
 _Static_assert(offsetof(struct numaestro_page, nodes) == 0x180, "nodes");
 _Static_assert(offsetof(struct numaestro_page, fold) == 0x200, "fold line");
 _Static_assert(sizeof(struct nm_fold_line) == 64, "one cache line");
+_Static_assert(offsetof(struct numaestro_page, libraries) == 0x240, "libraries");
 _Static_assert(offsetof(struct numaestro_page, cpuset) == 0x400, "cpuset");
 _Static_assert(offsetof(struct numaestro_page, vp) == 0x800, "virtual processors");
 _Static_assert(offsetof(struct nm_manager_line, decided_ns) == 24, "decided_ns");

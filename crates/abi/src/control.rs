@@ -7,6 +7,7 @@
 mod class;
 mod folding;
 mod jobserver;
+mod library;
 mod memory;
 mod naming;
 mod refusal;
@@ -16,6 +17,7 @@ mod wishes;
 pub use class::Class;
 pub use folding::FoldStatus;
 pub use jobserver::{BuildTool, Jobserver, JobserverStatus};
+pub use library::LibraryStatus;
 pub use memory::{MemoryStatus, NodeStatus, OnNode};
 pub use naming::{AppName, letter};
 pub use refusal::RefusalKind;
@@ -322,6 +324,10 @@ pub struct AppStatus {
     pub state: String,
     /// Runtimes found: `libgomp`, `libomp`, `OpenBLAS`, …
     pub runtimes: Vec<String>,
+    /// The libraries in it that own parallel regions or a pool of threads, and the program itself
+    /// if it does; empty until the program says any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<LibraryStatus>,
     /// Its transaction rates; absent while they are not needed, or nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub btr: Option<RateStatus>,

@@ -7,13 +7,16 @@
 //! Source: NANOS application slot (Martorell et al. 2000, §5.2), in its protected "MP" variant: one
 //! area per application.
 
+pub mod library;
+
 use crate::sync::{AtomicU32, AtomicU64};
+use library::Libraries;
 
 /// `"NUMAEST1"` read as a little-endian `u64`.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"NUMAEST1");
 /// Version of this layout. Stored last when a page is initialised, so that it doubles as "this page
 /// is ready".
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// The oldest client version that can use a page of [`VERSION`].
 pub const VERSION_LOWEST: u32 = 1;
 /// Size of the page in bytes.
@@ -25,8 +28,6 @@ pub const CPUSET_WORDS: usize = if cfg!(loom) { 1 } else { 128 };
 /// model checker follows every atomic, so it gets a small page.
 pub const NODE_WORDS: usize = if cfg!(loom) { 0 } else { 16 };
 
-/// Words between the folding and the cpuset.
-const RESERVED_WORDS: usize = if cfg!(loom) { 1 } else { 56 };
 /// Virtual processors a program can register.
 pub const VPS: usize = if cfg!(loom) { 1 } else { 256 };
 
@@ -344,8 +345,8 @@ pub struct Page {
     pub nodes: [AtomicU64; NODE_WORDS],
     /// 0x200.
     pub fold: FoldLine,
-    /// 0x240 to 0x400, zero.
-    pub reserved: [AtomicU64; RESERVED_WORDS],
+    /// 0x240.
+    pub libraries: Libraries,
     /// 0x400: the cpuset of [`ManagerLine::epoch`], bit `i % 64` of word `i / 64` = the PU with OS
     /// index `i`.
     pub cpuset: [AtomicU64; CPUSET_WORDS],
@@ -367,6 +368,7 @@ const _: () = {
     assert!(offset_of!(Page, nodes) == 0x180);
     assert!(offset_of!(Page, fold) == 0x200);
     assert!(size_of::<FoldLine>() == 64);
+    assert!(offset_of!(Page, libraries) == 0x240);
     assert!(offset_of!(Page, cpuset) == 0x400);
     assert!(offset_of!(Page, vp) == 0x800);
 };
@@ -382,7 +384,7 @@ impl Default for Page {
             analyzer: AnalyzerLine::default(),
             nodes: std::array::from_fn(|_| AtomicU64::new(0)),
             fold: FoldLine::default(),
-            reserved: std::array::from_fn(|_| AtomicU64::new(0)),
+            libraries: Libraries::default(),
             cpuset: std::array::from_fn(|_| AtomicU64::new(0)),
             vp: std::array::from_fn(|_| AtomicU64::new(0)),
         }

@@ -33,13 +33,14 @@ pub(crate) fn shown(folding: &Folding) -> Option<FoldStatus> {
 }
 
 /// A reason against user space, and its remedy; both are one clause.
-fn words(reason: u32) -> (&'static str, &'static str) {
+pub(crate) fn words(reason: u32) -> (&'static str, &'static str) {
     const NOTHING: &str = "nothing to do: its results are right, only its barriers take longer";
     match reason {
         why::NONE => ("", ""),
-        why::USER => {
-            ("--fold kernel asks for it", "start it with --fold user; `numaestro profile list` shows profiles")
-        }
+        why::USER => (
+            "its user asks for it (--fold kernel, or a profile)",
+            "start it with --fold user; `numaestro profile list` shows profiles",
+        ),
         why::MACHINE => {
             ("this machine does not let programs switch between threads", "`numaestro doctor` says what is missing")
         }

@@ -20,6 +20,7 @@ mod glob;
 mod guard;
 mod jobserver;
 mod label;
+mod libraries;
 mod machine;
 mod manager;
 mod metrics;

@@ -1,6 +1,10 @@
 //! The shared page on Linux: a sealed memfd, mapped by the manager. The protocol
 //! ([`numaestro_abi::protocol`]) says how a decision is written into it.
 
+mod library;
+
+pub use library::Library;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -7,6 +7,7 @@
 mod advise;
 mod fold;
 mod jobserver;
+mod library;
 mod profile;
 mod reload;
 mod steering;
@@ -16,6 +17,7 @@ mod wish;
 pub use advise::AdviseArgs;
 pub use fold::{FoldArg, FoldArgs};
 pub use jobserver::{JobserverArg, JobserverArgs};
+pub use library::LibraryRule;
 pub use profile::ProfileCommand;
 pub use reload::ReloadArgs;
 pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
@@ -72,7 +74,7 @@ Examples:
 What is changed for the program:
   affinity             the processors it is given
   LD_PRELOAD           begins with the shim, for dynamically linked glibc programs
-  NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_FOLD, NUMAESTRO_CPUS_ALL
+  NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_FOLD, NUMAESTRO_LIBRARIES, NUMAESTRO_CPUS_ALL
                        how the shim finds the manager, and what it is to know
   memory policy        set where the policy places pages, unless it has one already
   GOMP_SPINCOUNT       set, unless GOMP_SPINCOUNT or OMP_WAIT_POLICY is
@@ -88,7 +90,8 @@ other, because only its user knows whether the Makefile may be run otherwise: --
 A number of jobs that you give (-j8, CARGO_BUILD_JOBS) is left alone, and `status` says so.
 `--jobserver off` leaves all of them alone.
 
-A profile (`numaestro profile`) supplies class, max, weight, btr and fold where no option does.
+A profile (`numaestro profile`) supplies class, max, weight, btr and fold where no option does,
+and says how single libraries in the program are steered.
 
 Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be
 executed, 127 it was not found.";

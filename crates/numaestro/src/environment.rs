@@ -15,12 +15,14 @@ const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", 
 
 /// Wishes of the program's user to the shim. An outer `run` may have set the wishes that are
 /// missing here.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Told {
     /// The class, by its name.
     pub class: Option<&'static str>,
     /// `user` or `kernel`: the party that switches between threads.
     pub fold: Option<&'static str>,
+    /// Rules for libraries in the program.
+    pub libraries: Option<String>,
 }
 
 /// Entries in order, as `execve` takes them.
@@ -79,7 +81,12 @@ impl Environment {
         }
         self.set("NUMAESTRO_ATTACH", attach.as_os_str());
         changes.push(format!("NUMAESTRO_ATTACH={}", attach.display()));
-        for (name, value) in [("NUMAESTRO_CLASS", told.class), ("NUMAESTRO_FOLD", told.fold)] {
+        let told = [
+            ("NUMAESTRO_CLASS", told.class),
+            ("NUMAESTRO_FOLD", told.fold),
+            ("NUMAESTRO_LIBRARIES", told.libraries.as_deref()),
+        ];
+        for (name, value) in told {
             if let Some(value) = value {
                 self.set(name, OsStr::new(value));
                 changes.push(format!("{name}={value}"));
@@ -139,7 +146,7 @@ mod tests {
             Path::new("/run/attach"),
             "0-3",
             Some(Path::new("/s.so")),
-            &Told { class: Some("fold"), fold: Some("kernel") },
+            &Told { class: Some("fold"), fold: Some("kernel"), libraries: Some("libx*=leave".into()) },
         );
         assert_eq!(
             shown(&it),
@@ -152,6 +159,7 @@ mod tests {
                 "NUMAESTRO_ATTACH=/run/attach",
                 "NUMAESTRO_CLASS=fold",
                 "NUMAESTRO_FOLD=kernel",
+                "NUMAESTRO_LIBRARIES=libx*=leave",
                 "GOMP_SPINCOUNT=300089"
             ]
         );
@@ -171,7 +179,7 @@ mod tests {
         let mut it = environment(&["NUMAESTRO_FOLD=kernel", "GOMP_SPINCOUNT=7"]);
         it.prepare(Path::new("/a"), "0", None, &Told::default());
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("kernel".into()));
-        it.prepare(Path::new("/a"), "0", None, &Told { class: None, fold: Some("user") });
+        it.prepare(Path::new("/a"), "0", None, &Told { fold: Some("user"), ..Told::default() });
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("user".into()));
     }
 

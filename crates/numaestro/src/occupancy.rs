@@ -67,6 +67,7 @@ pub mod tests {
             class: Class::Malleable,
             state: "running".into(),
             runtimes: vec!["libgomp".into()],
+            libraries: vec![],
             btr: None,
             memory: None,
             request: 4,

@@ -4,7 +4,7 @@
 //! A file that cannot be read never keeps a program from running.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, ProfileCommand, WishArgs};
+use crate::cli::{FoldArg, LibraryRule, ProfileCommand, WishArgs};
 use crate::say;
 use anyhow::Context;
 use clap::ValueEnum;
@@ -33,6 +33,9 @@ pub struct Profile {
     /// processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fold: Option<String>,
+    /// Names of libraries in it, with `*` and `?`: `set`, `answer` or `leave`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub libraries: BTreeMap<String, String>,
 }
 
 impl Profile {
@@ -51,6 +54,14 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// The rules for libraries, of those that are as they should be.
+    pub fn rules(&self) -> Vec<LibraryRule> {
+        let rule = |(name, verb): (&String, &String)| format!("{name}={verb}").parse().ok();
+        self.libraries.iter().filter_map(rule).collect()
+    }
+}
+
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let class = self.class.iter().map(|c| format!("class {c}"));
@@ -58,7 +69,10 @@ impl fmt::Display for Profile {
         let weight = self.weight.iter().map(|w| format!("weight {w}"));
         let btr = self.btr.iter().map(|rate| format!("btr {rate}"));
         let fold = self.fold.iter().map(|word| format!("fold {word}"));
-        f.write_str(&class.chain(max).chain(weight).chain(btr).chain(fold).collect::<Vec<_>>().join(", "))
+        let libraries = self.libraries.iter().map(|(name, verb)| format!("library {name}={verb}"));
+        f.write_str(
+            &class.chain(max).chain(weight).chain(btr).chain(fold).chain(libraries).collect::<Vec<_>>().join(", "),
+        )
     }
 }
 
@@ -88,15 +102,16 @@ pub fn command(what: ProfileCommand) -> anyhow::Result<u8> {
     let mut all = read(&file)?;
     match what {
         ProfileCommand::List { json } => list(&file, &all, json)?,
-        ProfileCommand::Add { class, max, weight, btr, fold, program } => {
+        ProfileCommand::Add { class, max, weight, btr, fold, library, program } => {
             let class = class.and_then(|c| c.to_possible_value()).map(|v| v.get_name().to_owned());
             let fold = fold.map(|fold| fold.word().to_owned());
-            let profile = Profile { class, max, weight, btr, fold };
+            let libraries = library.iter().map(LibraryRule::entry).collect();
+            let profile = Profile { class, max, weight, btr, fold, libraries };
             if profile == Profile::default() {
                 return Err(say::Failure::error(
                     say::USAGE,
                     "nothing to remember",
-                    "give --class, --max, --weight, --btr or --fold",
+                    "give --class, --max, --weight, --btr, --fold or --library",
                 ));
             }
             let key = key(&program)?;
@@ -178,10 +193,15 @@ mod tests {
             weight: Some(2.0),
             btr: Some(11_000),
             fold: Some("kernel".into()),
+            libraries: [("libtbb".into(), "leave".into()), ("liby".into(), "eat".into())].into(),
         };
+        assert_eq!(profile.rules(), ["libtbb=leave".parse().expect("a rule")], "the other one is no verb");
         assert_eq!(profile.folding(), Some(FoldArg::Kernel));
         assert_eq!(Profile { fold: Some("nobody".into()), ..Profile::default() }.folding(), None);
-        assert_eq!(profile.to_string(), "class malleable, max 4, weight 2, btr 11000, fold kernel");
+        assert_eq!(
+            profile.to_string(),
+            "class malleable, max 4, weight 2, btr 11000, fold kernel, library libtbb=leave, library liby=eat"
+        );
         let mut wish = WishArgs { class: Some(ClassArg::Fold), ..WishArgs::default() };
         profile.complete(&mut wish);
         assert_eq!((wish.class, wish.max, wish.weight), (Some(ClassArg::Fold), Some(4), Some(2.0)));
@@ -196,7 +216,14 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a/profiles.toml");
         assert_eq!(read(&file).expect("none is fine"), Profiles::new());
-        let one = Profile { class: None, max: Some(3), weight: Some(0.5), btr: Some(9), fold: Some("user".into()) };
+        let one = Profile {
+            class: None,
+            max: Some(3),
+            weight: Some(0.5),
+            btr: Some(9),
+            fold: Some("user".into()),
+            libraries: [("lib*.x".into(), "leave".into())].into(),
+        };
         let all = Profiles::from([("/bin/a b".to_owned(), one.clone()), ("x.y".to_owned(), one)]);
         write(&file, &all).expect("writable");
         assert_eq!(read(&file).expect("readable"), all);

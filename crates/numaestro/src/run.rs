@@ -4,7 +4,7 @@
 //! would have run without us.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, JobserverArg, RunArgs, WishArgs};
+use crate::cli::{FoldArg, JobserverArg, LibraryRule, RunArgs, WishArgs};
 use crate::environment::{Environment, Told};
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
@@ -39,6 +39,8 @@ pub struct Plan {
     pub class: Option<&'static str>,
     /// The party that switches between threads, where the user or a profile named one.
     pub fold: Option<FoldArg>,
+    /// Rules for libraries in the program, from its profile.
+    pub libraries: Vec<LibraryRule>,
     /// Whether builds follow their processors, where the user said so.
     pub jobserver: Option<JobserverArg>,
     /// Further entries of the environment.
@@ -74,13 +76,15 @@ impl Plan {
             tracing::info!("profile `{key}`: {own}");
             own.complete(&mut wish);
         }
-        let fold = fold.or_else(|| own.and_then(|(_, own)| own.folding()));
+        let own = own.map(|(_, own)| own).unwrap_or_default();
+        let (fold, libraries) = (fold.or_else(|| own.folding()), own.rules());
         let mut options = options(&wish)?;
         options.wait = wait;
         if options.name.is_empty() {
             options.name = command.first().map(|c| base_name(c)).unwrap_or_default();
         }
-        Ok(Self { command, class: wish.class.map(class_name), fold, options, jobserver: None, extra: Vec::new() })
+        let class = wish.class.map(class_name);
+        Ok(Self { command, class, fold, libraries, options, jobserver: None, extra: Vec::new() })
     }
 }
 
@@ -317,7 +321,7 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
 
 /// The user's wishes to the shim in the program.
 fn told(plan: &Plan) -> Told {
-    Told { class: plan.class, fold: plan.fold.map(FoldArg::word) }
+    Told { class: plan.class, fold: plan.fold.map(FoldArg::word), libraries: LibraryRule::list(&plan.libraries) }
 }
 
 /// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.

@@ -4,6 +4,7 @@
 //! The drawing is a pure function of the snapshot.
 
 mod jobserver;
+mod library;
 mod memory;
 
 use crate::cli::StatusArgs;
@@ -158,6 +159,7 @@ pub fn render(status: &Status, colours: bool) -> String {
     }
     table(&mut text, status, colours);
     folded(&mut text, status);
+    library::lines(&mut text, status);
     jobserver::lines(&mut text, status);
     rates(&mut text, status);
     if !status.queue.is_empty() {

@@ -6,9 +6,10 @@
 use std::mem::{offset_of, size_of};
 
 use numaestro_abi::attach::{self, Advised, Hello, Kind, Notice, Query, Welcome, advice, code};
+use numaestro_abi::page::library::Libraries;
 use numaestro_abi::page::{
-    self, AnalyzerLine, FoldLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, fold, memory,
-    runtime, vp, why,
+    self, AnalyzerLine, FoldLine, HeaderLine, HelperLine, ManagerLine, Page, RequestLine, RootLine, flag, fold,
+    library, memory, runtime, vp, why,
 };
 
 use super::{Constant, Field};
@@ -63,12 +64,13 @@ pub fn fields() -> Vec<Field> {
     list!(all, "page.fold" at offset_of!(Page, fold), FoldLine {
         mode, why, threads, carriers, switches, switches_per_second, unfolds, opened, dissolved, reserved,
     });
+    list!(all, "page.libraries" at offset_of!(Page, libraries), Libraries { full, reserved, rows });
     let lines = all.len();
     list!(all, "page" at 0, Page {
-        header, manager, root, helper, request, analyzer, fold, nodes, reserved, cpuset, vp,
+        header, manager, root, helper, request, analyzer, fold, libraries, nodes, cpuset, vp,
     });
-    // The seven lines are listed field by field above.
-    all.drain(lines..lines + 7);
+    // These eight are listed field by field above.
+    all.drain(lines..lines + 8);
     list!(all, "hello" at 0, Hello {
         magic, kind, version, page_version, runtimes, threads_max, reattach, claim_count, reserved, claim_app, name,
         claim_cpuset, pad,
@@ -134,6 +136,20 @@ pub fn constants() -> Vec<Constant> {
         "why.CANCEL" = why::CANCEL, "NM_WHY_CANCEL";
         "why.FAULT" = why::FAULT, "NM_WHY_FAULT";
         "why.OTHER" = why::OTHER, "NM_WHY_OTHER";
+        "page.LIBRARIES" = library::LIBRARIES as u64, "NM_LIBRARIES";
+        "library.WHOLE" = library::WHOLE, "NM_LIBRARY_WHOLE";
+        "library.USER" = library::USER, "NM_LIBRARY_USER";
+        "library.KERNEL" = library::KERNEL, "NM_LIBRARY_KERNEL";
+        "library.FOLLOWS" = library::FOLLOWS, "NM_LIBRARY_FOLLOWS";
+        "library.SET" = library::SET, "NM_LIBRARY_SET";
+        "library.ANSWERED" = library::ANSWERED, "NM_LIBRARY_ANSWERED";
+        "library.LEFT" = library::LEFT, "NM_LIBRARY_LEFT";
+        "library.ABSENT" = library::ABSENT, "NM_LIBRARY_ABSENT";
+        "because.NOTHING" = library::because::NOTHING, "NM_BECAUSE_NOTHING";
+        "because.USER" = library::because::USER, "NM_BECAUSE_USER";
+        "because.PROGRAM" = library::because::PROGRAM, "NM_BECAUSE_PROGRAM";
+        "because.CLASS" = library::because::CLASS, "NM_BECAUSE_CLASS";
+        "because.UNKNOWN" = library::because::UNKNOWN, "NM_BECAUSE_UNKNOWN";
         "message.MAGIC" = attach::MAGIC, "NM_MESSAGE_MAGIC";
         "message.VERSION" = attach::VERSION, "NM_MESSAGE_VERSION";
         "kind.HELLO" = Kind::Hello as u16, "NM_HELLO";

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use numaestro_abi::control::{AppStatus, Class, Jobserver, JobserverStatus, NodeStatus, PuStatus, Status};
 use numaestro_abi::page::runtime;
 use numaestro_engine::{self as engine, PuSnapshot, Snapshot};
-use numaestro_host::memory::{Folding, Report, SharedPage};
+use numaestro_host::memory::{Folding, Library, Report, SharedPage};
 use numaestro_host::monotonic_ns;
 use numaestro_topology::CpuSet;
 
 use super::Shell;
 use crate::folding;
+use crate::libraries;
 use crate::machine::os_of;
 use crate::programs::App;
 use crate::state::{SavedApp, State};
@@ -47,6 +48,7 @@ impl Shell {
         let number = app.number;
         let page = self.actuators.shared_pages.get(number);
         let report = self.actuators.shared_pages.report(number);
+        let (libraries, full) = page.map(SharedPage::libraries).unwrap_or_default();
         let stopped = self.actuators.stops.is_stopped(number);
         let target = app.allocation.target().filter(|_| !app.is_wrapper() && !stopped);
         let known = ledger.apps.iter().find(|known| known.app.0 == number);
@@ -58,9 +60,10 @@ impl Shell {
             name: app.name.clone(),
             btr: self.sensors.bandwidth.rates(number),
             memory: self.actuators.pages.status(number),
-            class: shown_class(app, &report),
+            class: shown_class(app, &report, &libraries),
             state: known.map_or("waiting", |known| known.state.name()).to_owned(),
-            runtimes: runtime_names(app.runtimes | report.runtimes),
+            runtimes: libraries::runtime_names(app.runtimes | report.runtimes | libraries::runtimes(&libraries)),
+            libraries: libraries::shown(&libraries, full),
             request: app.wants.request(),
             count: target.map_or(0, |target| target.count),
             cpus: target.map(|target| target.cpus.to_string()).unwrap_or_default(),
@@ -208,30 +211,20 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-fn shown_class(app: &App, report: &Report) -> Class {
+/// A program whose regions keep their size is whole, whatever setters are called beside.
+fn shown_class(app: &App, report: &Report, libraries: &[Library]) -> Class {
     let follows = app.options.class == Class::Malleable || report.follows;
-    let openmp = (app.runtimes | report.runtimes) & (runtime::GOMP | runtime::KMP) != 0;
+    let openmp =
+        (app.runtimes | report.runtimes) & (runtime::GOMP | runtime::KMP) != 0 || libraries::any_whole(libraries);
     match app.class {
         _ if app.options.class == Class::Fold => Class::Fold,
-        engine::Class::Malleable if openmp && !follows => Class::Whole,
+        engine::Class::Malleable | engine::Class::Setter if openmp && !follows => Class::Whole,
+        engine::Class::Setter if openmp => Class::Malleable,
+        engine::Class::Setter if !libraries.is_empty() && !libraries::any_told(libraries) => Class::Fold,
         engine::Class::Malleable => Class::Malleable,
         engine::Class::Setter => Class::Setter,
         engine::Class::Fold => Class::Fold,
     }
-}
-
-/// The names of the runtimes in a bit set.
-fn runtime_names(runtimes: u32) -> Vec<String> {
-    let names = [
-        (runtime::GOMP, "libgomp"),
-        (runtime::KMP, "libomp"),
-        (runtime::OPENBLAS, "OpenBLAS"),
-        (runtime::BLIS, "BLIS"),
-        (runtime::MKL, "MKL"),
-        (runtime::TBB, "oneTBB"),
-        (runtime::API, "numaestro.h"),
-    ];
-    names.iter().filter(|(bit, _)| runtimes & bit != 0).map(|(_, name)| (*name).to_owned()).collect()
 }
 
 fn held_by(report: &Report) -> &'static str {

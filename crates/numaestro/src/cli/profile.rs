@@ -1,7 +1,7 @@
 //! The words of `numaestro profile`.
 
-use super::FoldArg;
 use super::values::parse_weight;
+use super::{FoldArg, LibraryRule};
 use crate::class::ClassArg;
 use clap::Subcommand;
 
@@ -16,7 +16,7 @@ pub enum ProfileCommand {
     },
     /// Add or replace one.
     #[command(
-        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh\n          numaestro profile add --fold kernel ./app"
+        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh\n          numaestro profile add --fold kernel ./app\n          numaestro profile add --library 'libscipy_openblas*=leave' python3"
     )]
     Add {
         /// How the program may be steered.
@@ -34,6 +34,11 @@ pub enum ProfileCommand {
         /// Party that switches between threads while they are more than the processors.
         #[arg(long, value_enum, value_name = "WHO")]
         fold: Option<FoldArg>,
+        /// How a library in it is steered: `set` by its own setter, `answer` its questions about
+        /// numbers of threads with the processors, or `leave` alone. NAME is that of the library's
+        /// file; * and ? stand for other characters. May be given several times.
+        #[arg(long, value_name = "NAME=VERB")]
+        library: Vec<LibraryRule>,
         /// Path of the program, or its name without a slash.
         program: String,
     },

@@ -1,0 +1,229 @@
+//! `status` names the libraries in a program, says how each is steered and why, and a profile
+//! changes that.
+
+mod support;
+
+use numaestro_abi::control::{AppStatus, Class, LibraryStatus};
+use numaestro_skip::skip;
+use std::path::Path;
+use std::process::Command;
+use support::ended::{self, Ended};
+use support::manager::Manager;
+use support::programs::{any, program, python, source};
+use support::{eventually, processors, turn};
+
+/// Long enough to be looked at on a busy machine.
+const SECONDS: &str = "5";
+
+/// The state of the application once `wanted` holds of it, and the end of the program.
+#[track_caller]
+fn seen(manager: &Manager, command: &mut Command, wanted: impl Fn(&AppStatus) -> bool) -> (AppStatus, Ended) {
+    let running = ended::start(command);
+    let mut last = None;
+    let mut texts = String::new();
+    let found = eventually(|| {
+        let apps = manager.status().map(|status| status.apps).unwrap_or_default();
+        texts = format!("{apps:#?}");
+        last = apps.into_iter().find(&wanted);
+        last.is_some()
+    });
+    if found {
+        texts = String::from_utf8_lossy(&manager.command(["status"]).output().expect("it runs").stdout).into_owned();
+    }
+    let ended = running.end();
+    assert!(ended.status.success(), "{}{}", ended.stdout, ended.stderr);
+    let Some(app) = last else { panic!("status never said so: {texts}") };
+    for library in &app.libraries {
+        assert!(texts.contains(&library.name), "{} has no line: {texts}", library.name);
+    }
+    (app, ended)
+}
+
+fn library<'a>(app: &'a AppStatus, name: &str) -> Option<&'a LibraryStatus> {
+    app.libraries.iter().find(|one| one.name.starts_with(name))
+}
+
+fn is(app: &AppStatus, name: &str, how: &str) -> bool {
+    library(app, name).is_some_and(|one| one.how == how)
+}
+
+/// One processor for a program that would use several.
+fn on_one(manager: &Manager, words: &[&str]) -> Command {
+    let mut command = manager.command(["run", "--max", "1", "--"]);
+    command.args(words).env("OMP_NUM_THREADS", "2").env("OPENBLAS_NUM_THREADS", "2");
+    command
+}
+
+#[test]
+fn the_library_that_owns_the_regions_is_named() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let Some(plugin) = program("gcc", "plugin.so") else { skip!("no gcc that makes OpenMP libraries") };
+    let loader = any("loader");
+    let words = [loader.as_str(), SECONDS, &format!("keep:{plugin}")];
+    let (app, ended) = seen(&manager, &mut on_one(&manager, &words), |app| is(app, "plugin", "whole"));
+    let plugin = library(&app, "plugin").expect("is there");
+    assert_eq!((plugin.runtime.as_str(), plugin.threads, app.class), ("libgomp", 2, Class::Whole));
+    // Which of the two depends on the machine.
+    assert!(plugin.folded_by == "user" || plugin.folded_by == "kernel" && !plugin.why.is_empty(), "{plugin:?}");
+    assert!(library(&app, "loader").is_none(), "it opens no region itself: {:?}", app.libraries);
+    assert!(ended.sizes().iter().all(|(size, _)| *size == 2), "{:?}", ended.sizes());
+}
+
+#[test]
+fn the_program_itself_is_one_of_them_and_may_follow() {
+    let _turn = turn();
+    if processors() == 1 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let inside = any("inside");
+    let mut follows = manager.command(["run", "--class", "malleable", "--max", "1", "--", &inside, SECONDS]);
+    let (app, _) = seen(&manager, &mut follows, |app| is(app, "inside", "follows"));
+    assert_eq!((library(&app, "inside").expect("is there").threads, app.class), (1, Class::Malleable));
+    let mut kernel = manager.command(["run", "--fold", "kernel", "--max", "1", "--", &inside, SECONDS]);
+    let (app, _) = seen(&manager, &mut kernel, |app| library(app, "inside").is_some_and(|it| it.folded_by == "kernel"));
+    let why = &library(&app, "inside").expect("is there").why;
+    assert!(why.contains("--fold kernel"), "{why}");
+}
+
+/// The class is that of the regions, whatever setters are called beside.
+#[test]
+fn a_setter_beside_regions_changes_no_class() {
+    let _turn = turn();
+    let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
+    let Some(plugin) = program("gcc", "plugin.so") else { skip!("no gcc that makes OpenMP libraries") };
+    let manager = Manager::started();
+    let script = source("beside.py");
+    let blas = |app: &AppStatus| app.libraries.iter().any(|one| one.runtime == "OpenBLAS" && one.how == "set");
+    let (app, _) = seen(&manager, &mut on_one(&manager, &[&python, &script, SECONDS]), blas);
+    assert_eq!((app.class, app.libraries.len()), (Class::Setter, 1), "{:?}", app.libraries);
+    assert_eq!(app.libraries[0].threads, 1);
+    let both = |app: &AppStatus| blas(app) && is(app, "plugin", "whole");
+    let (app, ended) = seen(&manager, &mut on_one(&manager, &[&python, &script, SECONDS, &plugin]), both);
+    assert_eq!(app.class, Class::Whole);
+    assert!(app.runtimes.contains(&"libgomp".to_owned()) && app.runtimes.contains(&"OpenBLAS".to_owned()));
+    assert!(ended.sizes().iter().all(|(size, _)| *size == 2), "{:?}", ended.sizes());
+    assert_eq!(ended.stdout, "beside 1\n");
+}
+
+#[test]
+fn onetbb_is_set() {
+    let _turn = turn();
+    let Some(tbb) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
+    let manager = Manager::started();
+    let (app, _) = seen(&manager, &mut on_one(&manager, &[&tbb, SECONDS]), |app| is(app, "libtbb", "set"));
+    let one = library(&app, "libtbb").expect("is there");
+    assert_eq!((one.runtime.as_str(), one.threads, app.class), ("oneTBB", 1, Class::Setter));
+}
+
+/// A directory with the profile that this `--library` makes for the program.
+fn profile(manager: &Manager, rules: &[&str], program: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut add = manager.command(["profile", "add"]);
+    for rule in rules {
+        add.args(["--library", rule]);
+    }
+    let added = add.arg(program).env("XDG_CONFIG_HOME", dir.path()).output().expect("it runs");
+    assert!(added.status.success(), "{}", String::from_utf8_lossy(&added.stderr));
+    dir
+}
+
+fn with_profile<'a>(command: &'a mut Command, dir: &Path) -> &'a mut Command {
+    command.env("XDG_CONFIG_HOME", dir)
+}
+
+/// `OpenBLAS` counts its processors at its start: it is to lose one afterwards.
+#[test]
+fn a_profile_leaves_a_library_alone() {
+    let _turn = turn();
+    let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
+    if processors() == 1 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let script = source("beside.py");
+    let run = || {
+        let mut command = manager.command(["run", "--max", "2", "--", &python, &script, SECONDS]);
+        command.env("OPENBLAS_NUM_THREADS", "2");
+        command
+    };
+    let lower = |app: &AppStatus| {
+        let _ = manager.command(["set", &app.app.to_string(), "--max", "1"]).output();
+    };
+    let blas = |app: &AppStatus, how: &str| app.libraries.iter().any(|one| one.runtime == "OpenBLAS" && one.how == how);
+    let (app, ended) = seen(&manager, &mut run(), |app| {
+        lower(app);
+        app.count == 1 && blas(app, "set") && app.libraries[0].threads == 1
+    });
+    assert_eq!((ended.stdout.as_str(), app.class), ("beside 1\n", Class::Setter));
+    let dir = profile(&manager, &["*openblas*=leave", "libnowhere=set"], &python);
+    let mut command = run();
+    let (app, ended) = seen(&manager, with_profile(&mut command, dir.path()), |app| {
+        lower(app);
+        app.count == 1 && blas(app, "left") && is(app, "libnowhere", "absent")
+    });
+    assert!(app.libraries.iter().all(|one| one.why == "its user said so"), "{:?}", app.libraries);
+    assert_eq!((ended.stdout.as_str(), app.class), ("beside 2\n", Class::Fold), "its number is its own");
+}
+
+#[test]
+fn a_library_of_openmp_that_is_left_alone_is_folded_by_the_kernel() {
+    let _turn = turn();
+    let manager = Manager::started();
+    let inside = any("inside");
+    let dir = profile(&manager, &["inside=leave"], &inside);
+    let mut command = on_one(&manager, &[&inside, SECONDS]);
+    let (app, ended) = seen(&manager, with_profile(&mut command, dir.path()), |app| is(app, "inside", "left"));
+    assert_ne!(app.folding.map(|fold| fold.by), Some("user".to_owned()));
+    assert!(ended.sizes().iter().all(|(size, _)| *size == 2), "{:?}", ended.sizes());
+}
+
+/// Without the profile the answer is the program's own number, and the team has it.
+#[test]
+fn a_profile_has_questions_answered_with_the_allocation() {
+    let _turn = turn();
+    let manager = Manager::started();
+    for compiler in ["gcc", "clang"] {
+        let Some(asks) = program(compiler, "asks") else { continue };
+        let ended = ended::run(&mut on_one(&manager, &[&asks, "0.5"]));
+        ended.expect("asks", "asks 199990000\n");
+        assert!(ended.sizes().iter().all(|(size, _)| *size == 2), "{:?}", ended.sizes());
+        let dir = profile(&manager, &["asks=answer"], &asks);
+        let mut command = on_one(&manager, &[&asks, SECONDS]);
+        let (app, ended) = seen(&manager, with_profile(&mut command, dir.path()), |app| is(app, "asks", "answered"));
+        assert_eq!(library(&app, "asks").expect("is there").threads, 1);
+        let ones = ended.sizes().iter().filter(|(size, _)| *size == 1).map(|(_, times)| times).sum::<u64>();
+        let others = ended.sizes().iter().filter(|(size, _)| *size != 1).map(|(_, times)| times).sum::<u64>();
+        assert!(ones > 10 * others, "{:?}", ended.sizes());
+    }
+}
+
+/// The library's own setter, called by the program, has the last word.
+#[test]
+fn the_programs_own_number_wins() {
+    let _turn = turn();
+    let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
+    let manager = Manager::started();
+    let script = source("beside.py");
+    let mut command = on_one(&manager, &[&python, &script, SECONDS, "own"]);
+    let (app, ended) = seen(&manager, &mut command, |app| {
+        // Each change of the limit is a decision, with which the shim looks at the library again.
+        for max in ["2", "1"] {
+            let _ = manager.command(["set", &app.app.to_string(), "--max", max]).output();
+        }
+        app.libraries.iter().any(|one| one.how == "left")
+    });
+    assert!(app.libraries[0].why.contains("by itself"), "{:?}", app.libraries);
+    assert_eq!(ended.stdout, "beside 2\n");
+}
+
+#[test]
+fn a_profile_with_a_wrong_rule_is_refused() {
+    let manager = Manager::new();
+    for (rule, hint) in [("libtbb", "NAME=VERB"), ("libtbb=eat", "set, answer and leave")] {
+        let told = manager.command(["profile", "add", "--library", rule, "x"]).output().expect("it runs");
+        let text = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(!told.status.success() && text.contains(hint), "{text}");
+    }
+}
