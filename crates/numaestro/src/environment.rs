@@ -9,7 +9,10 @@ use std::path::Path;
 /// Has the effect of libgomp's default and is found again by the shim in libgomp's data.
 pub const SPIN_COUNT: &str = "300089";
 /// The affinity that the user gave.
-const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+pub const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// What the shim tells programs that size pools: `whole:N` or `now`. An outer `run` may have said
+/// `now`.
+pub const POOL: &str = "NUMAESTRO_POOL";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
@@ -21,6 +24,26 @@ pub struct Told {
     pub class: Option<&'static str>,
     /// `user` or `kernel`: the party that switches between threads.
     pub fold: Option<&'static str>,
+    /// What pools are sized for.
+    pub pool: Option<Pool>,
+}
+
+/// What pools that are sized once are sized for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pool {
+    /// So many processors, which is all that the program may ever have.
+    Whole(usize),
+    /// The processors that the program has when it asks.
+    Now,
+}
+
+impl Pool {
+    fn text(self) -> String {
+        match self {
+            Self::Whole(processors) => format!("whole:{processors}"),
+            Self::Now => "now".to_owned(),
+        }
+    }
 }
 
 /// Entries in order, as `execve` takes them.
@@ -85,6 +108,10 @@ impl Environment {
                 changes.push(format!("{name}={value}"));
             }
         }
+        if let Some(pool) = told.pool.map(Pool::text) {
+            self.set(POOL, OsStr::new(&pool));
+            changes.push(format!("{POOL}={pool}"));
+        }
         if self.get("GOMP_SPINCOUNT").is_none() && self.get("OMP_WAIT_POLICY").is_none() {
             self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
             changes.push(format!("GOMP_SPINCOUNT={SPIN_COUNT} (the shim adjusts waiting)"));
@@ -139,7 +166,7 @@ mod tests {
             Path::new("/run/attach"),
             "0-3",
             Some(Path::new("/s.so")),
-            &Told { class: Some("fold"), fold: Some("kernel") },
+            &Told { class: Some("fold"), fold: Some("kernel"), pool: Some(Pool::Whole(4)) },
         );
         assert_eq!(
             shown(&it),
@@ -152,6 +179,7 @@ mod tests {
                 "NUMAESTRO_ATTACH=/run/attach",
                 "NUMAESTRO_CLASS=fold",
                 "NUMAESTRO_FOLD=kernel",
+                "NUMAESTRO_POOL=whole:4",
                 "GOMP_SPINCOUNT=300089"
             ]
         );
@@ -171,8 +199,10 @@ mod tests {
         let mut it = environment(&["NUMAESTRO_FOLD=kernel", "GOMP_SPINCOUNT=7"]);
         it.prepare(Path::new("/a"), "0", None, &Told::default());
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("kernel".into()));
-        it.prepare(Path::new("/a"), "0", None, &Told { class: None, fold: Some("user") });
+        it.prepare(Path::new("/a"), "0", None, &Told { fold: Some("user"), pool: Some(Pool::Now), ..Told::default() });
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("user".into()));
+        it.prepare(Path::new("/a"), "0", None, &Told::default());
+        assert_eq!(it.get(POOL), Some("now".into()));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! A file that cannot be read never keeps a program from running.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, ProfileCommand, WishArgs};
+use crate::cli::{FoldArg, PoolArg, ProfileCommand, WishArgs};
 use crate::say;
 use anyhow::Context;
 use clap::ValueEnum;
@@ -33,6 +33,9 @@ pub struct Profile {
     /// processors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fold: Option<String>,
+    /// `whole` or `now`: what pools that are sized once are sized for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
 }
 
 impl Profile {
@@ -49,6 +52,11 @@ impl Profile {
     pub fn folding(&self) -> Option<FoldArg> {
         self.fold.as_deref().and_then(|name| FoldArg::from_str(name, false).ok())
     }
+
+    /// What pools are sized for, if a word that is known stands there.
+    pub fn pool(&self) -> Option<PoolArg> {
+        self.pool.as_deref().and_then(|name| PoolArg::from_str(name, false).ok())
+    }
 }
 
 impl fmt::Display for Profile {
@@ -58,7 +66,8 @@ impl fmt::Display for Profile {
         let weight = self.weight.iter().map(|w| format!("weight {w}"));
         let btr = self.btr.iter().map(|rate| format!("btr {rate}"));
         let fold = self.fold.iter().map(|word| format!("fold {word}"));
-        f.write_str(&class.chain(max).chain(weight).chain(btr).chain(fold).collect::<Vec<_>>().join(", "))
+        let pool = self.pool.iter().map(|word| format!("pool {word}"));
+        f.write_str(&class.chain(max).chain(weight).chain(btr).chain(fold).chain(pool).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -88,15 +97,16 @@ pub fn command(what: ProfileCommand) -> anyhow::Result<u8> {
     let mut all = read(&file)?;
     match what {
         ProfileCommand::List { json } => list(&file, &all, json)?,
-        ProfileCommand::Add { class, max, weight, btr, fold, program } => {
+        ProfileCommand::Add { class, max, weight, btr, fold, pool, program } => {
             let class = class.and_then(|c| c.to_possible_value()).map(|v| v.get_name().to_owned());
             let fold = fold.map(|fold| fold.word().to_owned());
-            let profile = Profile { class, max, weight, btr, fold };
+            let pool = pool.map(|pool| pool.word().to_owned());
+            let profile = Profile { class, max, weight, btr, fold, pool };
             if profile == Profile::default() {
                 return Err(say::Failure::error(
                     say::USAGE,
                     "nothing to remember",
-                    "give --class, --max, --weight, --btr or --fold",
+                    "give --class, --max, --weight, --btr, --fold or --pool",
                 ));
             }
             let key = key(&program)?;
@@ -178,10 +188,13 @@ mod tests {
             weight: Some(2.0),
             btr: Some(11_000),
             fold: Some("kernel".into()),
+            pool: Some("now".into()),
         };
         assert_eq!(profile.folding(), Some(FoldArg::Kernel));
         assert_eq!(Profile { fold: Some("nobody".into()), ..Profile::default() }.folding(), None);
-        assert_eq!(profile.to_string(), "class malleable, max 4, weight 2, btr 11000, fold kernel");
+        assert_eq!(profile.pool(), Some(PoolArg::Now));
+        assert_eq!(Profile { pool: Some("half".into()), ..Profile::default() }.pool(), None);
+        assert_eq!(profile.to_string(), "class malleable, max 4, weight 2, btr 11000, fold kernel, pool now");
         let mut wish = WishArgs { class: Some(ClassArg::Fold), ..WishArgs::default() };
         profile.complete(&mut wish);
         assert_eq!((wish.class, wish.max, wish.weight), (Some(ClassArg::Fold), Some(4), Some(2.0)));
@@ -196,7 +209,9 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a/profiles.toml");
         assert_eq!(read(&file).expect("none is fine"), Profiles::new());
-        let one = Profile { class: None, max: Some(3), weight: Some(0.5), btr: Some(9), fold: Some("user".into()) };
+        let (max, weight, btr) = (Some(3), Some(0.5), Some(9));
+        let (fold, pool) = (Some("user".into()), Some("whole".into()));
+        let one = Profile { class: None, max, weight, btr, fold, pool };
         let all = Profiles::from([("/bin/a b".to_owned(), one.clone()), ("x.y".to_owned(), one)]);
         write(&file, &all).expect("writable");
         assert_eq!(read(&file).expect("readable"), all);

@@ -4,8 +4,8 @@
 //! would have run without us.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, JobserverArg, RunArgs, WishArgs};
-use crate::environment::{Environment, Told};
+use crate::cli::{FoldArg, JobserverArg, PoolArg, RunArgs, WishArgs};
+use crate::environment::{CPUS_ALL, Environment, POOL, Pool, Told};
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
@@ -39,6 +39,8 @@ pub struct Plan {
     pub class: Option<&'static str>,
     /// The party that switches between threads, where the user or a profile named one.
     pub fold: Option<FoldArg>,
+    /// What pools are sized for, where the user or a profile said so.
+    pub pool: Option<PoolArg>,
     /// Whether builds follow their processors, where the user said so.
     pub jobserver: Option<JobserverArg>,
     /// Further entries of the environment.
@@ -55,6 +57,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     let path = target::find(&args.command[0], std::env::var_os("PATH"))?;
     let mut plan = Plan::new(args.command.clone(), &path, &args.wish, args.fold.fold, wait)?;
     plan.options.estimate_ns = args.time;
+    plan.pool = args.pool.pool.or(plan.pool);
     plan.jobserver = args.jobserver.jobserver;
     if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
@@ -74,13 +77,14 @@ impl Plan {
             tracing::info!("profile `{key}`: {own}");
             own.complete(&mut wish);
         }
-        let fold = fold.or_else(|| own.and_then(|(_, own)| own.folding()));
+        let fold = fold.or_else(|| own.as_ref().and_then(|(_, own)| own.folding()));
+        let pool = own.as_ref().and_then(|(_, own)| own.pool());
         let mut options = options(&wish)?;
         options.wait = wait;
         if options.name.is_empty() {
             options.name = command.first().map(|c| base_name(c)).unwrap_or_default();
         }
-        Ok(Self { command, class: wish.class.map(class_name), fold, options, jobserver: None, extra: Vec::new() })
+        Ok(Self { command, class: wish.class.map(class_name), fold, pool, options, jobserver: None, extra: Vec::new() })
     }
 }
 
@@ -140,7 +144,7 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         // newer decision.
         Ok((dir, start)) => {
             place_memory(start.memory.as_deref());
-            let mut changes = manage(&mut environment, &dir, &all, path, plan);
+            let mut changes = manage(&mut environment, &dir, &all, path, plan, start.most);
             jobserver::forget(&mut environment);
             if let Some(pipe) = pipe.as_ref().filter(|_| start.jobserver) {
                 changes.extend(pipe.announce(&mut environment, &all));
@@ -212,6 +216,8 @@ fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
 
 /// The manager's word on a program that may start.
 struct Start {
+    /// The most processors that it can ever have, if the manager says so.
+    most: Option<u32>,
     /// Its memory policy.
     memory: Option<String>,
     /// The manager supplies its jobserver.
@@ -237,13 +243,13 @@ fn asked(manager: &mut Manager, plan: &Plan, options: &Options, waited: bool) ->
     let mut shown = false;
     loop {
         match reply {
-            Reply::Run { app, cpus, count, memory, jobserver } => {
+            Reply::Run { app, cpus, count, most, memory, jobserver } => {
                 if shown {
                     eprint!("\r\x1b[K");
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
                 manager.permit_to_stop();
-                return Ok(Answer::Start(Start { memory, jobserver }));
+                return Ok(Answer::Start(Start { most, memory, jobserver }));
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -298,7 +304,14 @@ fn restore(all: &str) {
 }
 
 /// Everything that the environment needs; a sentence for each change.
-fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, plan: &Plan) -> Vec<String> {
+fn manage(
+    environment: &mut Environment,
+    dir: &Path,
+    all: &str,
+    path: &Path,
+    plan: &Plan,
+    most: Option<u32>,
+) -> Vec<String> {
     let shim = match target::takes_preload(path) {
         Ok(()) => shim::locate(dir)
             .inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}")))
@@ -308,7 +321,8 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
             None
         }
     };
-    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told(plan));
+    let told = told(plan, environment, all, most);
+    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told);
     for (name, value) in &plan.extra {
         environment.set(name, value);
     }
@@ -316,8 +330,22 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
 }
 
 /// The user's wishes to the shim in the program.
-fn told(plan: &Plan) -> Told {
-    Told { class: plan.class, fold: plan.fold.map(FoldArg::word) }
+fn told(plan: &Plan, environment: &Environment, all: &str, most: Option<u32>) -> Told {
+    Told { class: plan.class, fold: plan.fold.map(FoldArg::word), pool: pool(plan.pool, environment, all, most) }
+}
+
+/// What pools are sized for: the user's word, an outer `run`'s, or all that the program may ever
+/// have. That is what the manager can give it (`most`), among the processors that the user gave.
+fn pool(wish: Option<PoolArg>, environment: &Environment, all: &str, most: Option<u32>) -> Option<Pool> {
+    let outer_says_now = environment.get(POOL).is_some_and(|outer| outer == "now");
+    if wish == Some(PoolArg::Now) || (wish.is_none() && outer_says_now) {
+        return Some(Pool::Now);
+    }
+    // Below another `run` the present affinity is only that one's share.
+    let given = environment.get(CPUS_ALL).and_then(|list| list.into_string().ok());
+    let processors = given.as_deref().unwrap_or(all).parse::<CpuSet>().ok()?.len();
+    let most = most.map_or(usize::MAX, |most| most as usize);
+    (processors > 0).then(|| Pool::Whole(processors.min(most).max(1)))
 }
 
 /// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.
@@ -349,11 +377,12 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
     let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
     let class = plan.class.unwrap_or("auto");
     let fold = plan.fold.map(|fold| format!(", fold {}", fold.word())).unwrap_or_default();
+    let pool = plan.pool.map(|pool| format!(", pool {}", pool.word())).unwrap_or_default();
     let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
     let time = wish.estimate_ns.map(|ns| format!(", time {:?}", Duration::from_nanos(ns))).unwrap_or_default();
     writeln!(
         text,
-        "wishes       min {}, max {}, weight {weight}, class {class}{fold}{time}",
+        "wishes       min {}, max {}, weight {weight}, class {class}{fold}{pool}{time}",
         or(wish.min, "1"),
         or(wish.max, "all")
     )?;
@@ -382,7 +411,9 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
             };
             writeln!(text, "manager      {manager}")?;
             let mut environment = Environment::new(exec::environment());
-            for change in environment.prepare(&dir.join("attach"), &affinity(), None, &told(plan)) {
+            let all = affinity();
+            let told = told(plan, &environment, &all, plan.options.max);
+            for change in environment.prepare(&dir.join("attach"), &all, None, &told) {
                 writeln!(text, "environment  {change}")?;
             }
         }

@@ -1,7 +1,7 @@
 //! The words of `numaestro profile`.
 
-use super::FoldArg;
 use super::values::parse_weight;
+use super::{FoldArg, PoolArg};
 use crate::class::ClassArg;
 use clap::Subcommand;
 
@@ -16,7 +16,7 @@ pub enum ProfileCommand {
     },
     /// Add or replace one.
     #[command(
-        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh\n          numaestro profile add --fold kernel ./app"
+        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh\n          numaestro profile add --fold kernel ./app\n          numaestro profile add --pool now ./app"
     )]
     Add {
         /// How the program may be steered.
@@ -34,6 +34,9 @@ pub enum ProfileCommand {
         /// Party that switches between threads while they are more than the processors.
         #[arg(long, value_enum, value_name = "WHO")]
         fold: Option<FoldArg>,
+        /// What pools of threads that are sized once are sized for.
+        #[arg(long, value_enum, value_name = "SIZE")]
+        pool: Option<PoolArg>,
         /// Path of the program, or its name without a slash.
         program: String,
     },
