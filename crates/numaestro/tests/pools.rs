@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use support::ended::{self, Running};
 use support::manager::{Manager, alone};
-use support::programs::{any, builds, program, python};
+use support::programs::{any, builds, program, python, source};
 use support::{eventually, has, processors, turn};
 
 /// Longest time that a thread may be outside of the allocation, on a machine that others use too.
@@ -173,10 +173,16 @@ fn what_is_bound_by_taskset_is_told_so() {
         told(&manager, &[], &["sh", "-c", &format!("taskset -c {first} sh -c nproc; nproc")]),
         [1, processors()]
     );
-    if has("numactl") {
-        assert_eq!(told(&manager, &[], &["numactl", "-C", &first, "nproc"]), [1]);
+    // As numactl does it.
+    let by_number = format!(
+        "import ctypes, os; number = {{'x86_64': 203, 'aarch64': 122}}[os.uname().machine]; \
+         mask = (1 << {first}).to_bytes(128, 'little'); \
+         assert ctypes.CDLL(None).syscall(number, 0, len(mask), mask) == 0; os.execvp('nproc', ['nproc'])"
+    );
+    if has("python3") {
+        assert_eq!(told(&manager, &[], &["python3", "-c", &by_number]), [1]);
     } else {
-        part("numactl is not here");
+        part("python3 is not here");
     }
     // An inner run may say otherwise, and keeps what the outer one has said.
     let numaestro = support::manager::NUMAESTRO;
@@ -267,6 +273,43 @@ fn a_pool_that_began_beside_another_program_has_every_processor_afterwards() {
     assert!(eventually(|| busy(pid, Duration::from_millis(500)) == processors()), "its pool does not use them");
     whole.signal(Signal::KILL);
     whole.end();
+}
+
+/// Go asks the kernel itself, so it begins with what it has; from Go 1.25 on it looks again.
+#[test]
+fn go_follows_by_itself() {
+    let _turn = turn();
+    if processors() < 2 {
+        skip!("one processor only");
+    }
+    let Some(version) = go_version() else { skip!("go is not here") };
+    if version < 25 {
+        skip!("go 1.{version} asks once only");
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let program = place.path().join("follows");
+    let mut build = Command::new("go");
+    build.args(["build", "-o"]).arg(&program).arg(source("follows.go")).env("GO111MODULE", "off");
+    let built = build.output().expect("go runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let manager = Manager::started();
+    let neighbour = Neighbour::start(&manager);
+    let running = ended::start(&mut manager.run_command([&program]));
+    let has_started =
+        || cpus_of(&manager, running.pid()).is_some() && busy(running.pid(), Duration::from_millis(100)) > 0;
+    assert!(eventually(has_started), "it does not run");
+    neighbour.end();
+    let ended = running.end();
+    let said: Vec<usize> = ended.stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(said.len() == 2 && said[0] < said[1] && said[1] <= processors(), "{}{}", ended.stdout, ended.stderr);
+}
+
+/// The second number of Go's version.
+fn go_version() -> Option<u32> {
+    let output = Command::new("go").arg("version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let rest = text.split("go1.").nth(1)?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Threads that use processor time within this time.
