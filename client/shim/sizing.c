@@ -135,10 +135,12 @@ void nm_sizing_answer(const void *caller, pid_t tid, size_t bytes, void *mask)
     memcpy(mask, set.words, bytes < sizeof set.words ? bytes : sizeof set.words);
 }
 
-/* Programs that this one starts from now on are told the truth, or what they were told before. */
+/* Programs that this one starts from now on are told the truth, or what they were told before. A
+ * program that writes its title over its first environment has another one by then. */
 static void say_to_children(bool truth)
 {
-    if (word && &binding == of_first && getpid() == process)
+    bool first = &binding == of_first && getpid() == process;
+    if (first && strcmp(word, truth ? word_before : "now") == 0)
         strcpy(word, truth ? "now" : word_before);
 }
 

@@ -26,7 +26,7 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::parse_time;
-pub use values::{parse_most, parse_weight};
+pub use values::{milli, parse_most, parse_weight};
 pub use wish::WishArgs;
 
 const AFTER_HELP: &str = "\

@@ -2,6 +2,8 @@
 //!
 //! It works on the raw entries, so that entries that are not ours stay byte for byte.
 
+use crate::cli::PoolArg;
+use crate::pool::Pool;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -9,10 +11,9 @@ use std::path::Path;
 /// Has the effect of libgomp's default and is found again by the shim in libgomp's data.
 pub const SPIN_COUNT: &str = "300089";
 /// The affinity that the user gave.
-pub const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
-/// What the shim tells programs that size pools: `whole:N` or `now`. An outer `run` may have said
-/// `now`.
-pub const POOL: &str = "NUMAESTRO_POOL";
+const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// What pools that are sized once are sized for.
+const POOL: &str = "NUMAESTRO_POOL";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
@@ -25,25 +26,9 @@ pub struct Told {
     /// `user` or `kernel`: the party that switches between threads.
     pub fold: Option<&'static str>,
     /// What pools are sized for.
-    pub pool: Option<Pool>,
-}
-
-/// What pools that are sized once are sized for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pool {
-    /// So many processors, which is all that the program may ever have.
-    Whole(usize),
-    /// The processors that the program has when it asks.
-    Now,
-}
-
-impl Pool {
-    fn text(self) -> String {
-        match self {
-            Self::Whole(processors) => format!("whole:{processors}"),
-            Self::Now => "now".to_owned(),
-        }
-    }
+    pub pool: Option<PoolArg>,
+    /// The most processors that the program can ever have, where the manager says so.
+    pub most: Option<u32>,
 }
 
 /// Entries in order, as `execve` takes them.
@@ -108,7 +93,10 @@ impl Environment {
                 changes.push(format!("{name}={value}"));
             }
         }
-        if let Some(pool) = told.pool.map(Pool::text) {
+        // The variable holds the user's own processors by now.
+        let given = self.get(CPUS_ALL).and_then(|list| list.into_string().ok()).unwrap_or_default();
+        let pool = Pool::of(told.pool, self.get(POOL).as_deref(), &given, told.most);
+        if let Some(pool) = pool.map(|pool| pool.to_string()) {
             self.set(POOL, OsStr::new(&pool));
             changes.push(format!("{POOL}={pool}"));
         }
@@ -166,7 +154,7 @@ mod tests {
             Path::new("/run/attach"),
             "0-3",
             Some(Path::new("/s.so")),
-            &Told { class: Some("fold"), fold: Some("kernel"), pool: Some(Pool::Whole(4)) },
+            &Told { class: Some("fold"), fold: Some("kernel"), ..Told::default() },
         );
         assert_eq!(
             shown(&it),
@@ -190,7 +178,7 @@ mod tests {
         for own in ["GOMP_SPINCOUNT=7", "OMP_WAIT_POLICY=passive"] {
             let mut it = environment(&[own]);
             it.prepare(Path::new("/a"), "0", None, &Told::default());
-            assert_eq!(shown(&it), [own, "NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a"]);
+            assert_eq!(shown(&it), [own, "NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a", "NUMAESTRO_POOL=whole:1"]);
         }
     }
 
@@ -199,7 +187,12 @@ mod tests {
         let mut it = environment(&["NUMAESTRO_FOLD=kernel", "GOMP_SPINCOUNT=7"]);
         it.prepare(Path::new("/a"), "0", None, &Told::default());
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("kernel".into()));
-        it.prepare(Path::new("/a"), "0", None, &Told { fold: Some("user"), pool: Some(Pool::Now), ..Told::default() });
+        it.prepare(
+            Path::new("/a"),
+            "0",
+            None,
+            &Told { fold: Some("user"), pool: Some(PoolArg::Now), ..Told::default() },
+        );
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("user".into()));
         it.prepare(Path::new("/a"), "0", None, &Told::default());
         assert_eq!(it.get(POOL), Some("now".into()));

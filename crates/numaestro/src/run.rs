@@ -4,8 +4,8 @@
 //! would have run without us.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, JobserverArg, PoolArg, RunArgs, WishArgs};
-use crate::environment::{CPUS_ALL, Environment, POOL, Pool, Told};
+use crate::cli::{FoldArg, JobserverArg, PoolArg, RunArgs, WishArgs, milli};
+use crate::environment::{Environment, Told};
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
 use crate::{profile, say, shim, target};
@@ -84,7 +84,15 @@ impl Plan {
         if options.name.is_empty() {
             options.name = command.first().map(|c| base_name(c)).unwrap_or_default();
         }
-        Ok(Self { command, class: wish.class.map(class_name), fold, pool, options, jobserver: None, extra: Vec::new() })
+        Ok(Self {
+            command,
+            class: wish.class.map(ClassArg::word),
+            fold,
+            pool,
+            options,
+            jobserver: None,
+            extra: Vec::new(),
+        })
     }
 }
 
@@ -108,22 +116,6 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
         btr: wish.btr,
         jobserver: None,
     })
-}
-
-/// A weight in thousandths.
-#[allow(clippy::cast_sign_loss)]
-pub fn milli(weight: f64) -> u32 {
-    // The parser admits 0.001 to 1000 only.
-    (weight * 1000.0).round() as u32
-}
-
-fn class_name(class: ClassArg) -> &'static str {
-    match class {
-        ClassArg::Auto => "auto",
-        ClassArg::Malleable => "malleable",
-        ClassArg::Setter => "setter",
-        ClassArg::Fold => "fold",
-    }
 }
 
 fn base_name(command: &OsStr) -> String {
@@ -321,8 +313,7 @@ fn manage(
             None
         }
     };
-    let told = told(plan, environment, all, most);
-    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told);
+    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told(plan, most));
     for (name, value) in &plan.extra {
         environment.set(name, value);
     }
@@ -330,22 +321,8 @@ fn manage(
 }
 
 /// The user's wishes to the shim in the program.
-fn told(plan: &Plan, environment: &Environment, all: &str, most: Option<u32>) -> Told {
-    Told { class: plan.class, fold: plan.fold.map(FoldArg::word), pool: pool(plan.pool, environment, all, most) }
-}
-
-/// What pools are sized for: the user's word, an outer `run`'s, or all that the program may ever
-/// have. That is what the manager can give it (`most`), among the processors that the user gave.
-fn pool(wish: Option<PoolArg>, environment: &Environment, all: &str, most: Option<u32>) -> Option<Pool> {
-    let outer_says_now = environment.get(POOL).is_some_and(|outer| outer == "now");
-    if wish == Some(PoolArg::Now) || (wish.is_none() && outer_says_now) {
-        return Some(Pool::Now);
-    }
-    // Below another `run` the present affinity is only that one's share.
-    let given = environment.get(CPUS_ALL).and_then(|list| list.into_string().ok());
-    let processors = given.as_deref().unwrap_or(all).parse::<CpuSet>().ok()?.len();
-    let most = most.map_or(usize::MAX, |most| most as usize);
-    (processors > 0).then(|| Pool::Whole(processors.min(most).max(1)))
+fn told(plan: &Plan, most: Option<u32>) -> Told {
+    Told { class: plan.class, fold: plan.fold.map(FoldArg::word), pool: plan.pool, most }
 }
 
 /// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.
@@ -411,9 +388,8 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
             };
             writeln!(text, "manager      {manager}")?;
             let mut environment = Environment::new(exec::environment());
-            let all = affinity();
-            let told = told(plan, &environment, &all, plan.options.max);
-            for change in environment.prepare(&dir.join("attach"), &all, None, &told) {
+            let told = told(plan, plan.options.max);
+            for change in environment.prepare(&dir.join("attach"), &affinity(), None, &told) {
                 writeln!(text, "environment  {change}")?;
             }
         }
