@@ -33,10 +33,10 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def programs():
     """Name, command without the number of repetitions, repetitions for about a second on one processor."""
-    yield "rayon", [ROOT / "target/release/examples/load-rayon", "--reps"], 2400
-    yield "polars", [PYTHON, ROOT / "bench/programs/library.py", "polars", "--reps"], 25
+    yield "rayon", [ROOT / "target/release/examples/load-rayon", "--length", "1048576", "--reps"], 200
+    yield "polars", [PYTHON, ROOT / "bench/programs/frames.py", "--reps"], 10
     if shutil.which("java"):
-        yield "Java", ["java", ROOT / "bench/programs/Pool.java", "--reps"], 3000
+        yield "Java", ["java", ROOT / "bench/programs/Pool.java", "--reps"], 200
 
 
 class Manager:
