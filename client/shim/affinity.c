@@ -1,9 +1,10 @@
-/* affinity.c - tells the runtimes about the machine when they start.
+/* affinity.c - answers the questions for the mask of the process.
  *
  * `numaestro run` starts a program on its present allocation. A runtime that sizes itself once, at
  * start, would never grow beyond it. So libgomp and its kind get the user's own mask
- * (NUMAESTRO_CPUS_ALL) as the answer. All other callers get the kernel's answer; OpenBLAS too,
- * because its threads spin for 30 ms when they are made, and because it can grow later (setter.c).
+ * (NUMAESTRO_CPUS_ALL) as the answer, and other pools what sizing.c says. Libraries whose waiting
+ * threads spin get the kernel's answer: OpenBLAS, whose threads spin for 30 ms when they are made,
+ * and which can grow later (setter.c), and ONNX Runtime.
  */
 #include "shim.h"
 
@@ -54,6 +55,31 @@ static bool sizes_itself(const void *caller)
     return is_in(caller, names, sizeof names / sizeof *names);
 }
 
+static bool spins(const void *caller)
+{
+    static const char *const names[] = {"openblas", "libblas", "onnxruntime"};
+    return is_in(caller, names, sizeof names / sizeof *names);
+}
+
+/* First byte of this library, and the one after its last, from the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char end[] __attribute__((visibility("hidden")));
+
+/* The code there may be a pool of threads that do not spin while they wait. */
+bool nm_is_pool(const void *caller)
+{
+    const char *at = caller;
+    return !(at >= __ehdr_start && at < end) && !sizes_itself(caller) && !spins(caller);
+}
+
+/* It sizes pools by the processors that are online: std::thread::hardware_concurrency() and
+ * os.cpu_count(). */
+bool nm_sizes_by_machine(const void *caller)
+{
+    static const char *const names[] = {"libstdc++", "libc++.so", "python"};
+    return is_in(caller, names, sizeof names / sizeof *names);
+}
+
 bool nm_is_libomp(const void *caller)
 {
     static const char *const names[] = {"libomp", "libiomp5"};
@@ -66,8 +92,8 @@ static void fill_whole(size_t bytes, void *mask)
     memcpy(mask, whole.words, bytes < sizeof whole.words ? bytes : sizeof whole.words);
 }
 
-/* The kernel's answer (bytes written), or the user's mask for a runtime that sizes itself. -1 and
- * errno on failure. */
+/* The kernel's answer (bytes written), or a wider one for whoever sizes a pool. -1 and errno on
+ * failure. */
 static long affinity_for(const void *caller, pid_t tid, size_t bytes, void *mask)
 {
     long got = syscall(SYS_sched_getaffinity, tid, bytes, mask);
@@ -76,6 +102,8 @@ static long affinity_for(const void *caller, pid_t tid, size_t bytes, void *mask
     memset((char *)mask + got, 0, bytes - (size_t)got);
     if (load_whole() && sizes_itself(caller))
         fill_whole(bytes, mask);
+    else
+        nm_sizing_answer(caller, tid, bytes, mask);
     return got;
 }
 

@@ -51,9 +51,14 @@ ABOUT_THREAD(int, sigwait, (const sigset_t *set, int *number), (set, number))
 ABOUT_THREAD(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
 ABOUT_THREAD(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *most), (set, info, most))
 ABOUT_THREAD(int, raise, (int number), (number))
-ABOUT_THREAD(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *set), (pid, bytes, set))
 ABOUT_THREAD(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *param), (pid, policy, param))
 ABOUT_THREAD(int, sched_setparam, (pid_t pid, const struct sched_param *param), (pid, param))
+
+SHIM_EXPORT int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
+{
+    own_thread();
+    return nm_sizing_bind(__builtin_return_address(0), pid, bytes, set);
+}
 
 /* A jump out of a signal handler puts back a mask, too. It needs no wrapper: a thread that has set
  * a mask is on its own kernel thread already. */
@@ -78,9 +83,14 @@ static void send_home(pthread_t thread)
 
 ABOUT_ANOTHER(int, pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value))
 ABOUT_ANOTHER(int, pthread_cancel, (pthread_t thread), (thread))
-ABOUT_ANOTHER(int, pthread_setaffinity_np, (pthread_t thread, size_t bytes, const cpu_set_t *set), (thread, bytes, set))
 ABOUT_ANOTHER(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
               (thread, policy, param))
+
+SHIM_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *set)
+{
+    send_home(thread);
+    return nm_sizing_bind_thread(__builtin_return_address(0), thread, bytes, set);
+}
 
 SHIM_EXPORT int pthread_kill(pthread_t thread, int number)
 {

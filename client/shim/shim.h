@@ -246,6 +246,15 @@ bool nm_is_libomp(const void *caller); /* the code there is libomp's, and the us
 bool nm_is_whole(size_t bytes, const void *mask);
 long nm_affinity_whole(size_t bytes, void *mask);
 
+bool nm_is_pool(const void *caller);
+bool nm_sizes_by_machine(const void *caller);
+
+/* sizing.c */
+void nm_sizing_answer(const void *caller, pid_t tid, size_t bytes, void *mask);
+void nm_sizing_bound(pid_t tid, size_t bytes, const void *mask);
+int nm_sizing_bind(const void *caller, pid_t tid, size_t bytes, const void *mask); /* sched_setaffinity */
+int nm_sizing_bind_thread(const void *caller, pthread_t thread, size_t bytes, const void *mask);
+
 /* spin.c */
 void nm_spin_find(struct nm_runtime *runtime);
 void nm_spin_for(struct nm_runtime *runtime, bool waiting_hurts);

@@ -75,7 +75,11 @@ long nm_syscall_of_masks(long number, pid_t tid, size_t bytes, void *mask, const
         return nm_affinity_whole(bytes, mask);
     if (own && !nm_starting() && nm_is_whole(bytes, mask))
         return put_back(bytes, mask);
-    return nm_real_syscall(number, tid, bytes, mask);
+    long result = nm_real_syscall(number, tid, bytes, mask);
+    /* numactl, for one, binds itself by this way, and then becomes the program. */
+    if (result == 0 && number == SYS_sched_setaffinity && nm_is_pool(caller))
+        nm_sizing_bound(tid, bytes, mask);
+    return result;
 }
 
 #define NM_STRING(x) #x

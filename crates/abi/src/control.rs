@@ -133,6 +133,10 @@ pub enum Reply {
         cpus: String,
         /// Number of processors.
         count: u32,
+        /// The most processors that it can ever have, by its user's limit, its cgroup, and what the
+        /// manager gives out. Absent: the manager does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        most: Option<u32>,
         /// The memory policy for its new pages, as the kernel writes it: `default`,
         /// `prefer=static:1`, `interleave=static:0-1`. Absent: the manager asks for none.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -38,6 +38,12 @@ impl Site {
     pub(crate) fn processors(&self) -> u32 {
         (self.usable.len() as u32).max(1)
     }
+
+    /// The most processors that one application can ever have: those that are not reserved.
+    pub(crate) fn to_give(&self, config: &Config) -> u32 {
+        let reserved: CpuSet = config.reserved.parse().unwrap_or_default();
+        (self.usable.difference(&reserved).len() as u32).max(1)
+    }
 }
 
 /// The processors that may be given out: the manager's own, which its cpuset bounds, among the

@@ -6,23 +6,25 @@
 #[path = "load/program.rs"]
 mod program;
 
-use program::{repetitions, report, step};
+use program::{option, repetitions, report, step};
 use rayon::prelude::*;
 use std::time::Instant;
 
-/// Numbers in the array, and in one part of it.
-const LENGTH: usize = 1 << 16;
+/// Numbers in the array without `--length N`, and in one part of it.
+const LENGTH: u64 = 1 << 16;
 const PART: usize = 1 << 11;
 
 fn main() -> std::process::ExitCode {
     let reps = repetitions(std::env::args(), 150);
-    let mut numbers: Vec<u64> = (0..LENGTH as u64).collect();
+    let length = option("--length", std::env::args(), LENGTH);
+    let mut numbers: Vec<u64> = (0..length).collect();
     let begin = Instant::now();
     for _ in 0..reps {
         numbers.par_chunks_mut(PART).for_each(|part| part.iter_mut().for_each(|x| *x = step(*x)));
     }
     let wall_s = begin.elapsed().as_secs_f64();
     // Every hundredth number is computed again, alone.
-    let right = (0..LENGTH).step_by(100).all(|i| numbers[i] == (0..reps).fold(i as u64, |x, _| step(x)));
-    report("rayon", LENGTH, reps, wall_s, right)
+    let mut alone = (0..length).zip(&numbers).step_by(100);
+    let right = alone.all(|(i, number)| *number == (0..reps).fold(i, |x, _| step(x)));
+    report("rayon", numbers.len(), reps, wall_s, right)
 }

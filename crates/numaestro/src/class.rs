@@ -18,6 +18,16 @@ pub enum ClassArg {
 }
 
 impl ClassArg {
+    /// As it stands in the program's environment.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Malleable => "malleable",
+            Self::Setter => "setter",
+            Self::Fold => "fold",
+        }
+    }
+
     /// The class as the manager takes it.
     pub fn class(self) -> Class {
         match self {

@@ -8,6 +8,7 @@ mod advise;
 mod fold;
 mod jobserver;
 mod library;
+mod pool;
 mod profile;
 mod reload;
 mod steering;
@@ -18,6 +19,7 @@ pub use advise::AdviseArgs;
 pub use fold::{FoldArg, FoldArgs};
 pub use jobserver::{JobserverArg, JobserverArgs};
 pub use library::LibraryRule;
+pub use pool::{PoolArg, PoolArgs};
 pub use profile::ProfileCommand;
 pub use reload::ReloadArgs;
 pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
@@ -26,7 +28,7 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use values::parse_time;
-pub use values::{parse_most, parse_weight};
+pub use values::{milli, parse_most, parse_weight};
 pub use wish::WishArgs;
 
 const AFTER_HELP: &str = "\
@@ -66,6 +68,7 @@ Examples:
   numaestro run --weight 2 -- ./app         twice the share of the others
   numaestro run --class malleable -- ./app  teams follow, as OMP_DYNAMIC=true lets them
   numaestro run --fold kernel -- ./app      for debuggers: no switching in user space
+  numaestro run --pool now -- ./app         pools of threads as small as its present share
   numaestro run --mem 12G -- ./app          it is going to need so much memory
   numaestro run --jobserver -- make         as many jobs as processors, always up to date
   numaestro run --wait -- ./batch           wait in the queue until processors are free
@@ -74,8 +77,12 @@ Examples:
 What is changed for the program:
   affinity             the processors it is given
   LD_PRELOAD           begins with the shim, for dynamically linked glibc programs
-  NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_FOLD, NUMAESTRO_LIBRARIES, NUMAESTRO_CPUS_ALL
+  NUMAESTRO_ATTACH, NUMAESTRO_CLASS, NUMAESTRO_FOLD, NUMAESTRO_LIBRARIES, NUMAESTRO_POOL,
+  NUMAESTRO_CPUS_ALL
                        how the shim finds the manager, and what it is to know
+  number of processors what it is told when it asks the C library: all that it may ever
+                       have, so that a pool that is sized once is not small for life
+                       (`--pool now`: those that it has); the kernel's own answer stays true
   memory policy        set where the policy places pages, unless it has one already
   GOMP_SPINCOUNT       set, unless GOMP_SPINCOUNT or OMP_WAIT_POLICY is
   OMP_PROC_BIND, OMP_PLACES, GOMP_CPU_AFFINITY, KMP_AFFINITY
@@ -90,7 +97,7 @@ other, because only its user knows whether the Makefile may be run otherwise: --
 A number of jobs that you give (-j8, CARGO_BUILD_JOBS) is left alone, and `status` says so.
 `--jobserver off` leaves all of them alone.
 
-A profile (`numaestro profile`) supplies class, max, weight, btr and fold where no option does,
+A profile (`numaestro profile`) supplies class, max, weight, btr, fold and pool where no option does,
 and says how single libraries in the program are steered.
 
 Exit codes: the program's own; 125 numaestro refused to start it, 126 it cannot be
@@ -206,6 +213,9 @@ pub struct RunArgs {
     /// More threads than processors.
     #[command(flatten)]
     pub fold: FoldArgs,
+    /// Pools that are sized once.
+    #[command(flatten)]
+    pub pool: PoolArgs,
     /// The jobs of builds.
     #[command(flatten)]
     pub jobserver: JobserverArgs,
@@ -238,6 +248,9 @@ pub struct ShellArgs {
     /// More threads than processors, for everything in this shell.
     #[command(flatten)]
     pub fold: FoldArgs,
+    /// Pools that are sized once, for everything in this shell.
+    #[command(flatten)]
+    pub pool: PoolArgs,
     /// The jobs of builds, for everything in this shell.
     #[command(flatten)]
     pub jobserver: JobserverArgs,

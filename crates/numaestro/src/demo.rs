@@ -103,9 +103,18 @@ fn kernels(given: Option<&Path>) -> anyhow::Result<PathBuf> {
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
-        if ["OMP_", "GOMP_", "KMP_", "LD_PRELOAD", "NUMAESTRO_ATTACH", "NUMAESTRO_CLASS", "NUMAESTRO_CPUS"]
-            .iter()
-            .any(|p| name.to_string_lossy().starts_with(p))
+        if [
+            "OMP_",
+            "GOMP_",
+            "KMP_",
+            "LD_PRELOAD",
+            "NUMAESTRO_ATTACH",
+            "NUMAESTRO_CLASS",
+            "NUMAESTRO_CPUS",
+            "NUMAESTRO_POOL",
+        ]
+        .iter()
+        .any(|p| name.to_string_lossy().starts_with(p))
         {
             command.env_remove(name);
         }

@@ -2,6 +2,8 @@
 //!
 //! It works on the raw entries, so that entries that are not ours stay byte for byte.
 
+use crate::cli::PoolArg;
+use crate::pool::Pool;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -10,6 +12,8 @@ use std::path::Path;
 pub const SPIN_COUNT: &str = "300089";
 /// The affinity that the user gave.
 const CPUS_ALL: &str = "NUMAESTRO_CPUS_ALL";
+/// What pools that are sized once are sized for.
+const POOL: &str = "NUMAESTRO_POOL";
 /// Bind threads outside the processors given when they are created later.
 const BINDING: [&str; 4] = ["OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"];
 
@@ -23,6 +27,10 @@ pub struct Told {
     pub fold: Option<&'static str>,
     /// Rules for libraries in the program.
     pub libraries: Option<String>,
+    /// What pools are sized for.
+    pub pool: Option<PoolArg>,
+    /// The most processors that the program can ever have, where the manager says so.
+    pub most: Option<u32>,
 }
 
 /// Entries in order, as `execve` takes them.
@@ -92,6 +100,13 @@ impl Environment {
                 changes.push(format!("{name}={value}"));
             }
         }
+        // The variable holds the user's own processors by now.
+        let given = self.get(CPUS_ALL).and_then(|list| list.into_string().ok()).unwrap_or_default();
+        let pool = Pool::of(told.pool, self.get(POOL).as_deref(), &given, told.most);
+        if let Some(pool) = pool.map(|pool| pool.to_string()) {
+            self.set(POOL, OsStr::new(&pool));
+            changes.push(format!("{POOL}={pool}"));
+        }
         if self.get("GOMP_SPINCOUNT").is_none() && self.get("OMP_WAIT_POLICY").is_none() {
             self.set("GOMP_SPINCOUNT", OsStr::new(SPIN_COUNT));
             changes.push(format!("GOMP_SPINCOUNT={SPIN_COUNT} (the shim adjusts waiting)"));
@@ -146,7 +161,12 @@ mod tests {
             Path::new("/run/attach"),
             "0-3",
             Some(Path::new("/s.so")),
-            &Told { class: Some("fold"), fold: Some("kernel"), libraries: Some("libx*=leave".into()) },
+            &Told {
+                class: Some("fold"),
+                fold: Some("kernel"),
+                libraries: Some("libx*=leave".into()),
+                ..Told::default()
+            },
         );
         assert_eq!(
             shown(&it),
@@ -160,6 +180,7 @@ mod tests {
                 "NUMAESTRO_CLASS=fold",
                 "NUMAESTRO_FOLD=kernel",
                 "NUMAESTRO_LIBRARIES=libx*=leave",
+                "NUMAESTRO_POOL=whole:4",
                 "GOMP_SPINCOUNT=300089"
             ]
         );
@@ -170,7 +191,7 @@ mod tests {
         for own in ["GOMP_SPINCOUNT=7", "OMP_WAIT_POLICY=passive"] {
             let mut it = environment(&[own]);
             it.prepare(Path::new("/a"), "0", None, &Told::default());
-            assert_eq!(shown(&it), [own, "NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a"]);
+            assert_eq!(shown(&it), [own, "NUMAESTRO_CPUS_ALL=0", "NUMAESTRO_ATTACH=/a", "NUMAESTRO_POOL=whole:1"]);
         }
     }
 
@@ -179,8 +200,15 @@ mod tests {
         let mut it = environment(&["NUMAESTRO_FOLD=kernel", "GOMP_SPINCOUNT=7"]);
         it.prepare(Path::new("/a"), "0", None, &Told::default());
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("kernel".into()));
-        it.prepare(Path::new("/a"), "0", None, &Told { fold: Some("user"), ..Told::default() });
+        it.prepare(
+            Path::new("/a"),
+            "0",
+            None,
+            &Told { fold: Some("user"), pool: Some(PoolArg::Now), ..Told::default() },
+        );
         assert_eq!(it.get("NUMAESTRO_FOLD"), Some("user".into()));
+        it.prepare(Path::new("/a"), "0", None, &Told::default());
+        assert_eq!(it.get(POOL), Some("now".into()));
     }
 
     #[test]

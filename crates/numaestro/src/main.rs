@@ -27,6 +27,7 @@ mod manager;
 mod occupancy;
 mod pages;
 mod policy;
+mod pool;
 mod profile;
 mod reload;
 mod repro;

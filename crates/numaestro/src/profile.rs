@@ -4,7 +4,7 @@
 //! A file that cannot be read never keeps a program from running.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, LibraryRule, ProfileCommand, WishArgs};
+use crate::cli::{FoldArg, LibraryRule, PoolArg, ProfileCommand, WishArgs};
 use crate::say;
 use anyhow::Context;
 use clap::ValueEnum;
@@ -36,6 +36,9 @@ pub struct Profile {
     /// Names of libraries in it, with `*` and `?`: `set`, `answer` or `leave`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub libraries: BTreeMap<String, String>,
+    /// `whole` or `now`: what pools that are sized once are sized for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
 }
 
 impl Profile {
@@ -52,9 +55,12 @@ impl Profile {
     pub fn folding(&self) -> Option<FoldArg> {
         self.fold.as_deref().and_then(|name| FoldArg::from_str(name, false).ok())
     }
-}
 
-impl Profile {
+    /// What pools are sized for, if a word that is known stands there.
+    pub fn pool(&self) -> Option<PoolArg> {
+        self.pool.as_deref().and_then(|name| PoolArg::from_str(name, false).ok())
+    }
+
     /// The rules for libraries, of those that are as they should be.
     pub fn rules(&self) -> Vec<LibraryRule> {
         let rule = |(name, verb): (&String, &String)| format!("{name}={verb}").parse().ok();
@@ -70,9 +76,9 @@ impl fmt::Display for Profile {
         let btr = self.btr.iter().map(|rate| format!("btr {rate}"));
         let fold = self.fold.iter().map(|word| format!("fold {word}"));
         let libraries = self.libraries.iter().map(|(name, verb)| format!("library {name}={verb}"));
-        f.write_str(
-            &class.chain(max).chain(weight).chain(btr).chain(fold).chain(libraries).collect::<Vec<_>>().join(", "),
-        )
+        let pool = self.pool.iter().map(|word| format!("pool {word}"));
+        let parts = class.chain(max).chain(weight).chain(btr).chain(fold).chain(pool).chain(libraries);
+        f.write_str(&parts.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -102,16 +108,17 @@ pub fn command(what: ProfileCommand) -> anyhow::Result<u8> {
     let mut all = read(&file)?;
     match what {
         ProfileCommand::List { json } => list(&file, &all, json)?,
-        ProfileCommand::Add { class, max, weight, btr, fold, library, program } => {
+        ProfileCommand::Add { class, max, weight, btr, fold, library, pool, program } => {
             let class = class.and_then(|c| c.to_possible_value()).map(|v| v.get_name().to_owned());
             let fold = fold.map(|fold| fold.word().to_owned());
             let libraries = library.iter().map(LibraryRule::entry).collect();
-            let profile = Profile { class, max, weight, btr, fold, libraries };
+            let pool = pool.map(|pool| pool.word().to_owned());
+            let profile = Profile { class, max, weight, btr, fold, libraries, pool };
             if profile == Profile::default() {
                 return Err(say::Failure::error(
                     say::USAGE,
                     "nothing to remember",
-                    "give --class, --max, --weight, --btr, --fold or --library",
+                    "give --class, --max, --weight, --btr, --fold, --pool or --library",
                 ));
             }
             let key = key(&program)?;
@@ -194,13 +201,16 @@ mod tests {
             btr: Some(11_000),
             fold: Some("kernel".into()),
             libraries: [("libtbb".into(), "leave".into()), ("liby".into(), "eat".into())].into(),
+            pool: Some("now".into()),
         };
         assert_eq!(profile.rules(), ["libtbb=leave".parse().expect("a rule")], "the other one is no verb");
         assert_eq!(profile.folding(), Some(FoldArg::Kernel));
         assert_eq!(Profile { fold: Some("nobody".into()), ..Profile::default() }.folding(), None);
+        assert_eq!(profile.pool(), Some(PoolArg::Now));
+        assert_eq!(Profile { pool: Some("half".into()), ..Profile::default() }.pool(), None);
         assert_eq!(
             profile.to_string(),
-            "class malleable, max 4, weight 2, btr 11000, fold kernel, library libtbb=leave, library liby=eat"
+            "class malleable, max 4, weight 2, btr 11000, fold kernel, pool now, library libtbb=leave, library liby=eat"
         );
         let mut wish = WishArgs { class: Some(ClassArg::Fold), ..WishArgs::default() };
         profile.complete(&mut wish);
@@ -216,14 +226,10 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let file = directory.path().join("a/profiles.toml");
         assert_eq!(read(&file).expect("none is fine"), Profiles::new());
-        let one = Profile {
-            class: None,
-            max: Some(3),
-            weight: Some(0.5),
-            btr: Some(9),
-            fold: Some("user".into()),
-            libraries: [("lib*.x".into(), "leave".into())].into(),
-        };
+        let (max, weight, btr) = (Some(3), Some(0.5), Some(9));
+        let (fold, pool) = (Some("user".into()), Some("whole".into()));
+        let libraries = [("lib*.x".into(), "leave".into())].into();
+        let one = Profile { class: None, max, weight, btr, fold, libraries, pool };
         let all = Profiles::from([("/bin/a b".to_owned(), one.clone()), ("x.y".to_owned(), one)]);
         write(&file, &all).expect("writable");
         assert_eq!(read(&file).expect("readable"), all);

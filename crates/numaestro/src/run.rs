@@ -4,7 +4,7 @@
 //! would have run without us.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, JobserverArg, LibraryRule, RunArgs, WishArgs};
+use crate::cli::{FoldArg, JobserverArg, LibraryRule, PoolArg, RunArgs, WishArgs, milli};
 use crate::environment::{Environment, Told};
 use crate::jobserver::{self, Offer};
 use crate::manager::{self, Manager};
@@ -41,6 +41,8 @@ pub struct Plan {
     pub fold: Option<FoldArg>,
     /// Rules for libraries in the program, from its profile.
     pub libraries: Vec<LibraryRule>,
+    /// What pools are sized for, where the user or a profile said so.
+    pub pool: Option<PoolArg>,
     /// Whether builds follow their processors, where the user said so.
     pub jobserver: Option<JobserverArg>,
     /// Further entries of the environment.
@@ -57,6 +59,7 @@ pub fn run(dir: Option<PathBuf>, args: &RunArgs) -> anyhow::Result<u8> {
     let path = target::find(&args.command[0], std::env::var_os("PATH"))?;
     let mut plan = Plan::new(args.command.clone(), &path, &args.wish, args.fold.fold, wait)?;
     plan.options.estimate_ns = args.time;
+    plan.pool = args.pool.pool.or(plan.pool);
     plan.jobserver = args.jobserver.jobserver;
     if args.dry_run { explain(dir, &path, &plan) } else { start(dir, &path, &plan) }
 }
@@ -77,14 +80,14 @@ impl Plan {
             own.complete(&mut wish);
         }
         let own = own.map(|(_, own)| own).unwrap_or_default();
-        let (fold, libraries) = (fold.or_else(|| own.folding()), own.rules());
+        let (fold, libraries, pool) = (fold.or_else(|| own.folding()), own.rules(), own.pool());
         let mut options = options(&wish)?;
         options.wait = wait;
         if options.name.is_empty() {
             options.name = command.first().map(|c| base_name(c)).unwrap_or_default();
         }
-        let class = wish.class.map(class_name);
-        Ok(Self { command, class, fold, libraries, options, jobserver: None, extra: Vec::new() })
+        let class = wish.class.map(ClassArg::word);
+        Ok(Self { command, class, fold, libraries, pool, options, jobserver: None, extra: Vec::new() })
     }
 }
 
@@ -110,22 +113,6 @@ pub fn options(wish: &WishArgs) -> anyhow::Result<Options> {
     })
 }
 
-/// A weight in thousandths.
-#[allow(clippy::cast_sign_loss)]
-pub fn milli(weight: f64) -> u32 {
-    // The parser admits 0.001 to 1000 only.
-    (weight * 1000.0).round() as u32
-}
-
-fn class_name(class: ClassArg) -> &'static str {
-    match class {
-        ClassArg::Auto => "auto",
-        ClassArg::Malleable => "malleable",
-        ClassArg::Setter => "setter",
-        ClassArg::Fold => "fold",
-    }
-}
-
 fn base_name(command: &OsStr) -> String {
     Path::new(command).file_name().unwrap_or(command).to_string_lossy().into_owned()
 }
@@ -144,7 +131,7 @@ pub fn start(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u
         // newer decision.
         Ok((dir, start)) => {
             place_memory(start.memory.as_deref());
-            let mut changes = manage(&mut environment, &dir, &all, path, plan);
+            let mut changes = manage(&mut environment, &dir, &all, path, plan, start.most);
             jobserver::forget(&mut environment);
             if let Some(pipe) = pipe.as_ref().filter(|_| start.jobserver) {
                 changes.extend(pipe.announce(&mut environment, &all));
@@ -216,6 +203,8 @@ fn next_manager(dir: &Path) -> anyhow::Result<Manager> {
 
 /// The manager's word on a program that may start.
 struct Start {
+    /// The most processors that it can ever have, if the manager says so.
+    most: Option<u32>,
     /// Its memory policy.
     memory: Option<String>,
     /// The manager supplies its jobserver.
@@ -241,13 +230,13 @@ fn asked(manager: &mut Manager, plan: &Plan, options: &Options, waited: bool) ->
     let mut shown = false;
     loop {
         match reply {
-            Reply::Run { app, cpus, count, memory, jobserver } => {
+            Reply::Run { app, cpus, count, most, memory, jobserver } => {
                 if shown {
                     eprint!("\r\x1b[K");
                 }
                 tracing::info!("application {app}: {count} processor(s), {cpus}");
                 manager.permit_to_stop();
-                return Ok(Answer::Start(Start { memory, jobserver }));
+                return Ok(Answer::Start(Start { most, memory, jobserver }));
             }
             Reply::Waiting { app, position } => {
                 tracing::info!("application {app} waits, position {position}");
@@ -302,7 +291,14 @@ fn restore(all: &str) {
 }
 
 /// Everything that the environment needs; a sentence for each change.
-fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, plan: &Plan) -> Vec<String> {
+fn manage(
+    environment: &mut Environment,
+    dir: &Path,
+    all: &str,
+    path: &Path,
+    plan: &Plan,
+    most: Option<u32>,
+) -> Vec<String> {
     let shim = match target::takes_preload(path) {
         Ok(()) => shim::locate(dir)
             .inspect_err(|error| say::warn(&format!("without the shim, thread counts stay as they are: {error:#}")))
@@ -312,7 +308,7 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
             None
         }
     };
-    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told(plan));
+    let changes = environment.prepare(&dir.join("attach"), all, shim.as_deref(), &told(plan, most));
     for (name, value) in &plan.extra {
         environment.set(name, value);
     }
@@ -320,8 +316,9 @@ fn manage(environment: &mut Environment, dir: &Path, all: &str, path: &Path, pla
 }
 
 /// The user's wishes to the shim in the program.
-fn told(plan: &Plan) -> Told {
-    Told { class: plan.class, fold: plan.fold.map(FoldArg::word), libraries: LibraryRule::list(&plan.libraries) }
+fn told(plan: &Plan, most: Option<u32>) -> Told {
+    let (fold, libraries) = (plan.fold.map(FoldArg::word), LibraryRule::list(&plan.libraries));
+    Told { class: plan.class, fold, libraries, pool: plan.pool, most }
 }
 
 /// `execve`, with `execvp`'s rule that a file the kernel does not know is a script for `/bin/sh`.
@@ -353,11 +350,12 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
     let or = |value: Option<u32>, other: &str| value.map_or_else(|| other.to_owned(), |v| v.to_string());
     let class = plan.class.unwrap_or("auto");
     let fold = plan.fold.map(|fold| format!(", fold {}", fold.word())).unwrap_or_default();
+    let pool = plan.pool.map(|pool| format!(", pool {}", pool.word())).unwrap_or_default();
     let weight = f64::from(wish.weight_milli.unwrap_or(1000)) / 1000.0;
     let time = wish.estimate_ns.map(|ns| format!(", time {:?}", Duration::from_nanos(ns))).unwrap_or_default();
     writeln!(
         text,
-        "wishes       min {}, max {}, weight {weight}, class {class}{fold}{time}",
+        "wishes       min {}, max {}, weight {weight}, class {class}{fold}{pool}{time}",
         or(wish.min, "1"),
         or(wish.max, "all")
     )?;
@@ -386,7 +384,8 @@ fn explain(dir: Option<PathBuf>, path: &Path, plan: &Plan) -> anyhow::Result<u8>
             };
             writeln!(text, "manager      {manager}")?;
             let mut environment = Environment::new(exec::environment());
-            for change in environment.prepare(&dir.join("attach"), &affinity(), None, &told(plan)) {
+            let told = told(plan, plan.options.max);
+            for change in environment.prepare(&dir.join("attach"), &affinity(), None, &told) {
                 writeln!(text, "environment  {change}")?;
             }
         }

@@ -1,10 +1,10 @@
 //! `numaestro set`: changes the wishes for an application that runs, and says which ones hold then.
 
 use crate::class::ClassArg;
-use crate::cli::SetArgs;
+use crate::cli::{SetArgs, milli};
 use crate::manager::Manager;
+use crate::say;
 use crate::status::{class_word, clean};
-use crate::{run, say};
 use numaestro_abi::control::{AppName, AppWishes, NewWishes};
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub fn set(dir: Option<PathBuf>, args: &SetArgs) -> anyhow::Result<u8> {
     let wishes = NewWishes {
         min: changes.min,
         max: changes.max,
-        weight_milli: changes.weight.map(run::milli),
+        weight_milli: changes.weight.map(milli),
         class: changes.class.map(ClassArg::class),
     };
     let apps = Manager::required(dir)?.set(AppName::Word(args.app.clone()), wishes)?;

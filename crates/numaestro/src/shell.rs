@@ -26,6 +26,7 @@ pub fn shell(dir: Option<PathBuf>, args: &ShellArgs) -> anyhow::Result<u8> {
     let path = target::find(&command[0], std::env::var_os("PATH"))?;
     // A shell that had to wait for its turn would be of no use.
     let mut plan = Plan::new(command, &path, &args.wish, args.fold.fold, Some(false))?;
+    plan.pool = args.pool.pool.or(plan.pool);
     plan.jobserver = args.jobserver.jobserver;
     if interactive {
         if std::env::var_os("NUMAESTRO_SHELL").is_some() {

@@ -165,6 +165,27 @@ fn the_choice_of_folding_reaches_the_program() {
 }
 
 #[test]
+fn the_choice_for_pools_reaches_the_program() {
+    let user = User::new();
+    let said = |words: &[&str]| {
+        let output = user.output(words.iter().chain(&["sh", "-c", "echo $NUMAESTRO_POOL"]));
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
+        text(&output.stdout).trim().to_owned()
+    };
+    let whole = said(&["run", "--"]);
+    assert!(whole.strip_prefix("whole:").is_some_and(|count| count.parse::<u32>().is_ok_and(|n| n > 0)), "{whole}");
+    assert_eq!(said(&["run", "--max", "1", "--"]), "whole:1");
+    assert_eq!(said(&["run", "--pool", "now", "--"]), "now");
+    assert_eq!(said(&["shell", "--pool", "now", "--"]), "now");
+    assert_eq!(user.output(["profile", "add", "--pool", "now", "sh"]).status.code(), Some(0));
+    assert_eq!(json(&user.output(["profile", "list", "--json"])), serde_json::json!({ "sh": { "pool": "now" } }));
+    assert_eq!(said(&["run", "--"]), "now");
+    assert_eq!(said(&["run", "--pool", "whole", "--"]), whole, "the command line wins");
+    let explained = text(&user.output(["run", "--dry-run", "--", "sh"]).stdout);
+    assert!(explained.contains("pool now") && explained.contains("NUMAESTRO_POOL=now"), "{explained}");
+}
+
+#[test]
 fn doctor_and_topo_speak_of_this_machine() {
     let user = User::new();
     let output = user.output(["doctor", "--json"]);

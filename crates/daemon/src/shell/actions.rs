@@ -104,7 +104,9 @@ impl Shell {
         let (Some(connection), Some(target)) = (entry.asker, entry.allocation.target()) else { return };
         let memory = self.actuators.pages.told(app).map(ToString::to_string);
         let jobserver = self.actuators.jobservers.serves(app);
-        let reply = Reply::Run { app, cpus: target.cpus.to_string(), count: target.count, memory, jobserver };
+        let most =
+            Some(self.sensors.quotas.of(app).within(entry.wants.wish()).clamp(1, self.site.to_give(&self.config)));
+        let reply = Reply::Run { app, cpus: target.cpus.to_string(), count: target.count, most, memory, jobserver };
         entry.asker = None;
         self.outcome.replies.push((connection, reply));
         self.actuators.cpusets.arrived(app, &mut self.wakeups);

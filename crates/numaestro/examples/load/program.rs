@@ -12,8 +12,13 @@ pub fn step(mut x: u64) -> u64 {
 }
 
 /// The value of `--reps N`; `default` without it.
-pub fn repetitions(mut arguments: impl Iterator<Item = String>, default: u64) -> u64 {
-    arguments.by_ref().find(|argument| argument == "--reps");
+pub fn repetitions(arguments: impl Iterator<Item = String>, default: u64) -> u64 {
+    option("--reps", arguments, default)
+}
+
+/// The value of an option; `default` without it.
+pub fn option(name: &str, mut arguments: impl Iterator<Item = String>, default: u64) -> u64 {
+    arguments.by_ref().find(|argument| argument == name);
     arguments.next().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 

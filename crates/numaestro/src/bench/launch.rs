@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Variables of the caller that no program under measurement may see, by their beginning.
-const FOREIGN: [&str; 12] = [
+const FOREIGN: [&str; 13] = [
     "OMP_",
     "GOMP_",
     "KMP_",
@@ -30,6 +30,7 @@ const FOREIGN: [&str; 12] = [
     "NUMAESTRO_ATTACH",
     "NUMAESTRO_CLASS",
     "NUMAESTRO_DIR",
+    "NUMAESTRO_POOL",
 ];
 
 /// A running program.

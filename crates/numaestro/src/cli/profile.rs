@@ -1,7 +1,7 @@
 //! The words of `numaestro profile`.
 
 use super::values::parse_weight;
-use super::{FoldArg, LibraryRule};
+use super::{FoldArg, LibraryRule, PoolArg};
 use crate::class::ClassArg;
 use clap::Subcommand;
 
@@ -16,7 +16,7 @@ pub enum ProfileCommand {
     },
     /// Add or replace one.
     #[command(
-        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh\n          numaestro profile add --fold kernel ./app\n          numaestro profile add --library 'libscipy_openblas*=leave' python3"
+        after_help = "Examples: numaestro profile add --class malleable ./lulesh\n          numaestro profile add --max 4 lulesh\n          numaestro profile add --fold kernel ./app\n          numaestro profile add --library 'libscipy_openblas*=leave' python3\n          numaestro profile add --pool now ./app"
     )]
     Add {
         /// How the program may be steered.
@@ -39,6 +39,9 @@ pub enum ProfileCommand {
         /// file; * and ? stand for other characters. May be given several times.
         #[arg(long, value_name = "NAME=VERB")]
         library: Vec<LibraryRule>,
+        /// What pools of threads that are sized once are sized for.
+        #[arg(long, value_enum, value_name = "SIZE")]
+        pool: Option<PoolArg>,
         /// Path of the program, or its name without a slash.
         program: String,
     },

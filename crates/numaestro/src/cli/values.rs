@@ -11,6 +11,13 @@ pub fn parse_weight(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A weight in thousandths.
+#[allow(clippy::cast_sign_loss)]
+pub fn milli(weight: f64) -> u32 {
+    // The parser admits 0.001 to 1000 only.
+    (weight * 1000.0).round() as u32
+}
+
 /// The most processors: a number, or `none`.
 pub fn parse_most(text: &str) -> Result<Most, String> {
     match text.parse() {

@@ -1,8 +1,7 @@
 //! The line in which a person types a value: a limit, a weight, a filter, or the answer to a
 //! question.
 
-use crate::cli::{parse_most, parse_weight};
-use crate::run::milli;
+use crate::cli::{milli, parse_most, parse_weight};
 use crossterm::event::KeyCode;
 use numaestro_abi::control::NewWishes;
 

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// The command under test.
 pub const NUMAESTRO: &str = env!("CARGO_BIN_EXE_numaestro");
 /// What would change the programs' team sizes behind the test's back.
-const QUIET: [&str; 12] = [
+const QUIET: [&str; 13] = [
     "OMP_NUM_THREADS",
     "OMP_DYNAMIC",
     "OMP_PROC_BIND",
@@ -27,6 +27,7 @@ const QUIET: [&str; 12] = [
     "LD_PRELOAD",
     "NUMAESTRO_ATTACH",
     "NUMAESTRO_CLASS",
+    "NUMAESTRO_POOL",
 ];
 
 /// The settings of every manager here: it does not give way to what else runs on the machine, which
