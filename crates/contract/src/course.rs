@@ -43,7 +43,7 @@ impl Course {
                 let progress = self.apps.enter(app);
                 progress.is_watched = true;
                 let Some(phase) = progress.phases.look(look, at, || cpu_ns) else { return false };
-                if phase != Phase::Parallel && !of_use {
+                if phase > progress.phases.told() && !of_use {
                     return false;
                 }
                 let event = progress.phases.tell(app, phase);
@@ -132,10 +132,16 @@ impl Course {
         self.apps.get(app).is_some_and(|progress| progress.phases.needs_cpu_time(look, now))
     }
 
-    /// Whether it matters if an application is ready to run, which by `now` has used so much
-    /// processor time (nanoseconds).
-    pub fn is_idle(&self, app: AppId, now: Nanos, cpu_ns: Nanos) -> bool {
-        self.apps.get(app).is_some_and(|progress| progress.phases.is_idle(now, cpu_ns))
+    /// Whether it matters at this look how many threads of an application are ready, which by `now`
+    /// has used so much processor time (nanoseconds).
+    pub fn counts_ready(&self, app: AppId, look: Look, now: Nanos, cpu_ns: Nanos) -> bool {
+        self.apps.get(app).is_some_and(|progress| progress.phases.counts_ready(look, now, cpu_ns))
+    }
+
+    /// One look more at an application, with several processors or one, may show another phase
+    /// than the engine knows.
+    pub fn wavers(&self, app: AppId, several: bool) -> bool {
+        self.apps.get(app).is_some_and(|progress| progress.phases.wavers(several))
     }
 
     /// The phase of an application that the engine knows.
@@ -185,7 +191,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn look(of_use: bool, regions: u64) -> Observation {
-        let look = Look { regions, in_region: false, several: true, ready: false };
+        let look = Look { regions, in_region: false, several: true, ready: Some(0) };
         Observation::Look { app: APP, look, cpu_ns: Some(0), of_use }
     }
 

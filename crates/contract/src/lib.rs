@@ -41,5 +41,5 @@ pub use duties::{Breach, Duties};
 pub use feed::Next;
 pub use looks::{Holding, Looks, Subject};
 pub use observation::Observation;
-pub use phase::{Look, Phase, SAID_MIN_NS};
+pub use phase::{Look, Phase, READY_MOST, SAID_MIN_NS};
 pub use player::{Alone, Difference, Outcome, Shell, play};

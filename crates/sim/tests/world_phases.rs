@@ -129,7 +129,7 @@ fn a_program_on_its_only_processor_shows_no_serial_work() {
 }
 
 #[test]
-fn a_pause_before_the_first_region_is_found_and_serial_work_there_is_not() {
+fn a_pause_before_the_first_region_is_found_and_serial_work_there_is_too() {
     let pause = || Phase::Pause { time: Dist::Constant(60.0 * MS as f64) };
     let of = |source| Program { asks: Asks::Once(source), ..program(2, vec![pause(), team(40)]) };
     let [said, found, _] = SOURCES.map(|source| run("equi", vec![of(source), busy()]).0);
@@ -138,13 +138,28 @@ fn a_pause_before_the_first_region_is_found_and_serial_work_there_is_not() {
     assert!((5 * MS..=8 * MS).contains(&begin) && end == 60 * MS, "{begin} {end}");
     let serial = || Phase::Serial { work: Dist::Constant(60.0 * MS as f64), refs: Vec::new() };
     let wide = |program: Program| Program { processors: 4, ..program };
-    let programs = || {
-        let first = Program { asks: Asks::Once(PhaseSource::Manager), ..program(2, vec![serial(), team(40)]) };
-        vec![(0, wide(first)), (0, wide(busy()))]
-    };
+    let first = Program { asks: Asks::Once(PhaseSource::Manager), ..program(2, vec![serial(), team(40)]) };
     let mut journal = Journal::default();
-    run_with(setup(machine(4, System::RoundRobin, 3 * MS), "equi", 1), programs(), &mut journal);
-    assert_eq!(journal.phases(), [], "its time would not show that it is parallel again");
+    let programs = vec![(0, wide(first)), (0, wide(busy()))];
+    run_with(setup(machine(4, System::RoundRobin, 3 * MS), "equi", 1), programs, &mut journal);
+    let [("sequential", begin), ("parallel", end)] = journal.phases()[..] else { panic!("{:?}", journal.phases()) };
+    assert!((5 * MS..=10 * MS).contains(&begin) && end == 60 * MS, "{begin} {end}");
+}
+
+#[test]
+fn phases_of_a_program_without_regions_are_found_by_its_threads() {
+    let serial = || Phase::Serial { work: Dist::Constant(60.0 * MS as f64), refs: Vec::new() };
+    let pause = || Phase::Pause { time: Dist::Constant(60.0 * MS as f64) };
+    for (between, expected) in [(serial(), "sequential"), (pause(), "blocked")] {
+        let wide = |program: Program| Program { processors: 4, ..program };
+        let mut journal = Journal::default();
+        let programs = vec![(0, wide(with(between, PhaseSource::Threads))), (0, wide(busy()))];
+        run_with(setup(machine(4, System::RoundRobin, 3 * MS), "equi", 1), programs, &mut journal);
+        let [(found, begin), ("parallel", end)] = journal.phases()[..] else { panic!("{:?}", journal.phases()) };
+        assert_eq!(found, expected);
+        // Two looks at 2 ms each, at the beginning and at the end.
+        assert!((42 * MS..=46 * MS).contains(&begin) && (102 * MS..=106 * MS).contains(&end), "{begin} {end}");
+    }
 }
 
 #[test]

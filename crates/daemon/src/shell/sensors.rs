@@ -48,6 +48,7 @@ impl Sensors {
 
     /// An application has gone.
     pub(super) fn forget(&mut self, app: u64, wakeups: &mut Wakeups) {
+        self.phases.forget(app);
         self.demands.forget(app, wakeups);
         self.bandwidth.forget(app);
         self.quotas.forget(app);

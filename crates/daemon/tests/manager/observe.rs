@@ -72,8 +72,31 @@ fn a_program_without_regions_lends_while_it_sleeps() {
     pool.say("childless");
     stage.wait_app(app, "their end", |seen| seen.state == "blocked");
     pool.say("spin");
+    pool.say("spin");
     stage.wait_app(app, "its work", |seen| seen.state == "running");
     wait_for("its part again", || (other.page()[1] < all).then_some(()));
+}
+
+#[test]
+fn a_pool_lends_while_one_of_its_threads_works_and_is_whole_when_two_do() {
+    let stage = Stage::new("unmanaged = false\n");
+    let all = stage.processors();
+    if all < 2 {
+        skip!("one processor only");
+    }
+    // It has all processors for itself, and the other one is a guest.
+    let (mut pool, mut other) = (stage.client(), stage.busy());
+    pool.say("spin");
+    let app = adopt(&stage, pool.pid(), Options { min: Some(all), ..Options::default() });
+    let guest = other.hello(all);
+    stage.wait_app(app, "the look at its threads", |seen| seen.state == "sequential");
+    stage.wait_app(guest, "what it lends", |seen| seen.count == all - 1);
+    let lent = numaestro_host::affinity::get(pool.pid()).unwrap();
+    assert_eq!(lent.len(), 1);
+    pool.say("spin");
+    stage.wait_app(app, "the look at two threads", |seen| seen.state == "running" && seen.count == all);
+    let back = numaestro_host::affinity::get(pool.pid()).unwrap();
+    assert_eq!(back.len(), all as usize, "the other one has left, or was moved");
 }
 
 #[test]
