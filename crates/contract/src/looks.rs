@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_lender_is_looked_at_soon_and_as_long_as_it_lends() {
         let ([first, second], mut course) = (two(), Course::default());
-        for at in [0, 4, 6] {
+        for at in [4, 6] {
             let look = Look { ready: Some(0), ..first.look(5, false) };
             course.observe(LATE + at * MS, Observation::Look { app: AppId(1), look, cpu_ns: Some(0), of_use: true });
         }

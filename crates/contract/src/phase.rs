@@ -3,9 +3,9 @@
 //! A program that says so is believed. Of one that does not (an unmodified OpenMP program) the
 //! shell reads how many parallel regions it has opened, and how much processor time it uses. A
 //! program without a region for [`QUIET_NS`] is in a sequential phase, unless it computes by other
-//! means. A program that uses hardly any time, and has no thread that is ready to run, waits for
-//! something outside: it is blocked, and needs no processor at all. One that is ready and uses no
-//! time is kept from running by others.
+//! means. A program that uses hardly any time for 2 ms, and has no thread that is ready to run,
+//! waits for something outside: it is blocked, and needs no processor at all. One that is ready and
+//! uses no time is kept from running by others.
 //!
 //! A program that never opened a region, such as one with a pool of threads, is judged by the states
 //! of its threads: it is sequential while at most one of them runs or is ready to. On the one
@@ -139,18 +139,17 @@ impl PhaseWatch {
     /// where it matters. Gives the program's phase, if it is another one than the engine knows.
     pub fn look(&mut self, look: Look, now: Nanos, cpu_ns: impl FnOnce() -> Option<Nanos>) -> Option<Phase> {
         let told = self.told.phase();
+        let present = if self.needs_cpu_time(look) { cpu_ns().map(|time| (now, time)) } else { None };
+        let before = std::mem::replace(&mut self.cpu, present);
         if look.in_region || self.regions != Some(look.regions) {
             self.quiet_since_ns = now;
-            (self.cpu, self.idle_since_ns, self.alone_since_ns) = (None, None, None);
+            (self.idle_since_ns, self.alone_since_ns) = (None, None);
             // One look more is needed to know that no region begins and ends between looks.
             self.regions = (!look.in_region).then_some(look.regions);
             return (told != Phase::Parallel).then_some(Phase::Parallel);
         }
-        if !self.needs_cpu_time(look, now) {
-            return None;
-        }
-        let before = std::mem::replace(&mut self.cpu, cpu_ns().map(|time| (now, time)))?;
-        let used = Used::between(before, self.cpu?);
+        let before = before?;
+        let used = Used::between(before, present?);
         let was_ready = self.ready;
         self.ready = look.ready.unwrap_or(was_ready);
         self.note(look, (before.0, now), used);
@@ -158,10 +157,15 @@ impl PhaseWatch {
         if phase > told {
             self.seen_ns = Some(now);
         } else {
-            let short = self.seen_ns.is_some_and(|seen| now.saturating_sub(seen) < SHORT_NS);
-            self.patience_ns = if short { (self.patience_ns * 2).min(PATIENCE_NS_MAX) } else { PATIENCE_NS_MIN };
+            self.end(now);
         }
         Some(phase)
+    }
+
+    /// A phase in which it lent processors has ended.
+    fn end(&mut self, now: Nanos) {
+        let short = self.seen_ns.is_some_and(|seen| now.saturating_sub(seen) < SHORT_NS);
+        self.patience_ns = if short { (self.patience_ns * 2).min(PATIENCE_NS_MAX) } else { PATIENCE_NS_MIN };
     }
 
     /// Since when it has been idle, and alone. Its time shows the whole of the time between two
@@ -185,25 +189,23 @@ impl PhaseWatch {
                 Some(if look.ready == Some(1) { Phase::Sequential } else { Phase::Parallel })
             }
             Phase::Blocked => None,
-            _ if waits && (look.regions != 0 || has_lasted(self.idle_since_ns)) => Some(Phase::Blocked),
+            _ if waits && has_lasted(self.idle_since_ns) => Some(Phase::Blocked),
             Phase::Sequential => {
                 let several = ready(READY_MOST) && was_ready >= READY_MOST;
                 (several || used.is_parallel()).then_some(Phase::Parallel)
             }
             Phase::Parallel if !look.several => None,
-            // It has been outside of regions for a while already.
-            Phase::Parallel if look.regions != 0 && self.patience_ns == PATIENCE_NS_MIN => {
-                (used.permille() < PARALLEL_PERMILLE && !ready(READY_MOST)).then_some(Phase::Sequential)
+            Phase::Parallel if look.regions != 0 => {
+                let quiet = now.saturating_sub(self.quiet_since_ns) >= QUIET_NS.max(self.patience_ns);
+                (quiet && used.permille() < PARALLEL_PERMILLE && !ready(READY_MOST)).then_some(Phase::Sequential)
             }
             Phase::Parallel => (look.ready.is_some() && has_lasted(self.alone_since_ns)).then_some(Phase::Sequential),
         }
     }
 
-    /// Whether this look says something only together with the program's processor time: the
-    /// program has been outside of any region for [`QUIET_NS`].
-    pub fn needs_cpu_time(&self, look: Look, now: Nanos) -> bool {
-        let quiet = !look.in_region && self.regions == Some(look.regions);
-        quiet && now.saturating_sub(self.quiet_since_ns) >= QUIET_NS
+    /// Whether the program's processor time matters at this look.
+    pub fn needs_cpu_time(&self, look: Look) -> bool {
+        !look.in_region
     }
 
     /// Whether it matters at a look with this processor time how many threads are ready. Of a
@@ -236,6 +238,11 @@ impl PhaseWatch {
 
     /// The program says its phase. The event, if the engine does not know.
     pub fn says(&mut self, app: AppId, phase: Phase) -> Option<Event> {
+        if let Some((looked, _)) = self.cpu
+            && phase < self.told()
+        {
+            self.end(looked);
+        }
         self.regions = None;
         self.told.change(app, phase)
     }
@@ -301,12 +308,12 @@ mod tests {
         let mut look = |regions, in_region, now| seen(&mut watch, at(regions, in_region), now, now);
         assert_eq!(look(5, true, MS), None);
         assert_eq!(look(5, false, 3 * MS), None);
-        assert_eq!(look(5, false, 6 * MS), None, "one look more shows what it does");
-        assert_eq!(look(5, false, 8 * MS), Some(Phase::Sequential));
+        assert_eq!(look(5, false, 5 * MS), None);
+        assert_eq!(look(5, false, 6 * MS), Some(Phase::Sequential));
         assert_eq!(look(5, false, 60 * MS), None);
         assert_eq!(look(6, false, 62 * MS), Some(Phase::Parallel));
-        assert_eq!(look(6, false, 66 * MS), None);
-        assert_eq!(look(6, false, 68 * MS), Some(Phase::Sequential));
+        assert_eq!(look(6, false, 64 * MS), None);
+        assert_eq!(look(6, false, 66 * MS), Some(Phase::Sequential));
     }
 
     #[test]
@@ -324,14 +331,14 @@ mod tests {
     fn a_program_that_uses_no_time_is_blocked_until_it_uses_some() {
         let mut watch = PhaseWatch::default();
         let mut look = |regions, now, cpu| seen(&mut watch, Look { several: false, ..at(regions, false) }, now, cpu);
-        assert_eq!(look(5, MS, 7), None);
         assert_eq!(look(5, 4 * MS, 7), None, "one look more tells whether time passes");
         assert_eq!(look(5, 6 * MS, 7), Some(Phase::Blocked));
         assert_eq!(look(5, 8 * MS, 7), None);
         assert_eq!(look(5, 10 * MS, 2 * MS), Some(Phase::Parallel), "it works again, without regions");
         assert_eq!(look(5, 12 * MS, 4 * MS), None);
-        assert_eq!(look(5, 14 * MS, 4 * MS), Some(Phase::Blocked));
-        assert_eq!(look(6, 16 * MS, 4 * MS), Some(Phase::Parallel));
+        assert_eq!(look(5, 14 * MS, 4 * MS), None, "its latest wait was a short one");
+        assert_eq!(look(5, 16 * MS, 4 * MS), Some(Phase::Blocked));
+        assert_eq!(look(6, 18 * MS, 4 * MS), Some(Phase::Parallel));
     }
 
     #[test]
@@ -359,7 +366,7 @@ mod tests {
     #[test]
     fn a_pool_of_which_one_thread_works_is_sequential_until_two_are_ready() {
         let mut watch = PhaseWatch::default();
-        assert_eq!(until_seen(&mut watch, 0, 1), (8, Phase::Sequential), "one look with a rate, one more after 2 ms");
+        assert_eq!(until_seen(&mut watch, 0, 1), (4, Phase::Sequential), "one look with a rate, one more after 2 ms");
         let look = |watch: &mut PhaseWatch, ready, at| seen(watch, pool(ready), at * MS, at * MS);
         assert_eq!(look(&mut watch, 1, 30), None);
         assert_eq!(look(&mut watch, 2, 32), None, "one thread may have woken another and sleep soon");
@@ -381,12 +388,12 @@ mod tests {
         let mut watch = PhaseWatch::default();
         assert_eq!(until_seen(&mut watch, 0, 1).1, Phase::Sequential);
         let at = |watch: &mut PhaseWatch, ready, now, cpu| seen(watch, pool(ready), now * MS, cpu * MS);
-        assert_eq!(at(&mut watch, 0, 10, 9), None, "it has worked until a moment ago");
-        assert_eq!(at(&mut watch, 0, 12, 9), Some(Phase::Blocked));
-        assert_eq!(at(&mut watch, 1, 50, 9), None);
-        assert_eq!(at(&mut watch, 1, 52, 10), Some(Phase::Sequential), "not parallel: one thread is ready");
-        assert_eq!(at(&mut watch, 0, 54, 10), Some(Phase::Blocked));
-        assert_eq!(at(&mut watch, 2, 56, 12), Some(Phase::Parallel));
+        assert_eq!(at(&mut watch, 0, 10, 5), None, "it has worked until a moment ago");
+        assert_eq!(at(&mut watch, 0, 12, 5), Some(Phase::Blocked));
+        assert_eq!(at(&mut watch, 1, 50, 6), None);
+        assert_eq!(at(&mut watch, 1, 52, 8), Some(Phase::Sequential), "not parallel: one thread is ready");
+        assert_eq!(at(&mut watch, 0, 54, 8), Some(Phase::Blocked));
+        assert_eq!(at(&mut watch, 2, 56, 10), Some(Phase::Parallel));
     }
 
     #[test]
@@ -402,7 +409,7 @@ mod tests {
             }
             at = found + length + 2;
         }
-        assert_eq!(waited, [8, 4, 8, 16, 2, 4, 8, 16, 32, 64, 64, 64]);
+        assert_eq!(waited, [4, 4, 8, 16, 2, 4, 8, 16, 32, 64, 64, 64]);
     }
 
     #[test]
@@ -413,8 +420,8 @@ mod tests {
         assert_eq!(phases.iter().flatten().collect::<Vec<_>>(), [&Phase::Sequential]);
         // Of a parallel program nobody counts threads.
         let mut watch = PhaseWatch::default();
-        seen(&mut watch, pool(0), 0, 0);
-        seen(&mut watch, pool(0), 16 * MS, 0);
+        seen(&mut watch, pool(2), 0, 0);
+        seen(&mut watch, pool(2), 16 * MS, 0);
         assert!(watch.counts_ready(pool(0), 32 * MS, 16 * MS));
         assert!(!watch.counts_ready(pool(0), 32 * MS, 40 * MS));
         assert!(!watch.counts_ready(Look { several: false, ..pool(0) }, 32 * MS, 16 * MS), "it lends nothing");
@@ -425,7 +432,6 @@ mod tests {
     fn a_pool_that_sleeps_is_blocked_until_it_works() {
         let mut watch = PhaseWatch::default();
         let mut look = |now, cpu, ready| seen(&mut watch, pool(ready), now, cpu);
-        assert_eq!(look(MS, 7, 0), None);
         assert_eq!(look(4 * MS, 7, 0), None);
         assert_eq!(look(6 * MS, 7, 0), Some(Phase::Blocked));
         assert_eq!(look(8 * MS, MS, 0), None, "a little work");
@@ -443,7 +449,7 @@ mod tests {
             }
         }
         let mut watch = PhaseWatch::default();
-        for (now, expected) in [(1, None), (5, None), (7, Some(Phase::Blocked))] {
+        for (now, expected) in [(5, None), (7, Some(Phase::Blocked))] {
             assert_eq!(seen(&mut watch, at(0, false), now * MS, 0), expected);
         }
         assert!(!watch.counts_ready(pool(0), 8 * MS, 0), "it has done nothing since: it still waits");
@@ -467,7 +473,7 @@ mod tests {
     #[test]
     fn what_nobody_was_told_is_seen_again() {
         let mut watch = PhaseWatch::default();
-        for (now, expected) in [(1, None), (5, None), (7, Some(Phase::Sequential)), (9, Some(Phase::Sequential))] {
+        for (now, expected) in [(4, None), (7, Some(Phase::Sequential)), (9, Some(Phase::Sequential))] {
             assert_eq!(watch.look(at(5, false), now * MS, || Some(now * MS)), expected);
         }
         assert_eq!(watch.says(APP, Phase::Parallel), None, "the engine takes it to be parallel");
