@@ -5,9 +5,11 @@
 //! latest target, and the one that was adopted last.
 
 use crate::feed::{Feed, Next};
+use crate::look::Look;
 use crate::observation::Observation;
-use crate::phase::{Look, Phase, PhaseWatch};
+use crate::phase::Phase;
 use crate::table::AppTable;
+use crate::watch::PhaseWatch;
 use numaestro_engine::{Action, AppId, Engine, Event, Nanos};
 
 /// The state of one application.

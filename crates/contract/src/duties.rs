@@ -1,8 +1,9 @@
 //! The duties of a shell that can be seen from outside. A test gives [`Duties`] the events that a
 //! shell told the engine and the actions that followed, live or from a journal.
 
+use crate::look::READY_MOST;
 use crate::observation::Observation;
-use crate::phase::{Phase, PhaseTold, READY_MOST};
+use crate::phase::{Phase, PhaseTold};
 use numaestro_engine::{Action, AppId, Event, Nanos};
 use numaestro_topology::PuSet;
 use std::collections::BTreeMap;
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_lender_with_ready_threads_has_its_processors_back() {
-        use crate::phase::Look;
+        use crate::look::Look;
         for (told, breaches) in [(true, 0), (false, 1)] {
             let (mut engine, mut duties) = story();
             let app = AppId(1);

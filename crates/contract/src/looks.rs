@@ -3,14 +3,15 @@
 //! A look costs the shell time, and helps only while an application lacks processors that another
 //! one could lend, or while one lends: not every program says that it works again. So there is a
 //! next look only then, and soon only while phases are likely: in young programs, for a second
-//! after a phase was found, and where one look more decides. Else the time between two looks doubles up to [`INTERVAL_NS_MAX`], or
-//! [`INTERVAL_NS_LENT`].
+//! after a phase was found, and where one look more decides. Else the time between two looks
+//! doubles up to [`INTERVAL_NS_MAX`], or [`INTERVAL_NS_LENT`].
 //!
 //! The shell gives values of its applications ([`Subject`]), and reads what a look needs. The
 //! findings go to the [`Course`], which makes phases of them.
 
 use crate::course::Course;
-use crate::phase::{Look, Phase};
+use crate::look::Look;
+use crate::phase::Phase;
 use numaestro_engine::{AppId, Nanos};
 
 /// Time between two looks while phases are likely.

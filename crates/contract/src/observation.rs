@@ -7,7 +7,8 @@
 //! {"at":2000,"saw":{"look":{"app":2,"look":{"regions":5,"in_region":false,"several":true},"cpu_ns":7,"of_use":true}}}
 //! ```
 
-use crate::phase::{Look, Phase};
+use crate::look::Look;
+use crate::phase::Phase;
 use numaestro_engine::journal::JournalError;
 use numaestro_engine::{AppId, Event, Nanos};
 use serde::{Deserialize, Serialize};

@@ -5,8 +5,8 @@
 //! that shell, and the fault's story has to find it.
 
 use crate::feed::Next;
+use crate::look::Look;
 use crate::observation::Observation;
-use crate::phase::Look;
 use crate::player::{Outcome, Shell, play};
 use numaestro_engine::{Action, AppId, Engine, Event, Nanos};
 

@@ -71,8 +71,8 @@ impl Demands {
         self.by_app.get(&app).is_some_and(|activity| activity.alone)
     }
 
-    /// Sets the time of the next look, if there is to be one, after one that found `active` threads.
-    /// An application that is alone has all that it could want; the arrival of another one begins a
+    /// Sets the time of the next look, if there is to be one; the latest found `active` threads. An
+    /// application that is alone has all that it could want; the arrival of another one begins a
     /// new row. `below_wish`: the engine was asked for fewer processors than it wishes, and it has
     /// fewer.
     pub(crate) fn go_on(
