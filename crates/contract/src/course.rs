@@ -135,9 +135,10 @@ impl Course {
     }
 
     /// Whether it matters at this look how many threads of an application are ready, which by `now`
-    /// has used so much processor time (nanoseconds).
-    pub fn counts_ready(&self, app: AppId, look: Look, now: Nanos, cpu_ns: Nanos) -> bool {
-        self.apps.get(app).is_some_and(|progress| progress.phases.counts_ready(look, now, cpu_ns))
+    /// has used so much processor time (nanoseconds). `of_use`: as of [`Observation::Look`].
+    pub fn counts_ready(&self, app: AppId, look: Look, (now, of_use): (Nanos, bool), cpu_ns: Nanos) -> bool {
+        let of_use = of_use || self.phase(app) != Phase::Parallel;
+        of_use && self.apps.get(app).is_some_and(|progress| progress.phases.counts_ready(look, now, cpu_ns))
     }
 
     /// One look more at an application, with several processors or one, may show another phase

@@ -62,7 +62,7 @@ impl Phases {
             let mut look = subject.look(regions, in_region);
             let asks = course.needs_cpu_time(app, look);
             let cpu_ns = asks.then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
-            if cpu_ns.is_some_and(|cpu_ns| course.counts_ready(app, look, now, cpu_ns)) {
+            if cpu_ns.is_some_and(|cpu_ns| course.counts_ready(app, look, (now, of_use), cpu_ns)) {
                 look.ready = Some(self.count(course.phase(app), app, *pid, regions));
             }
             seen(course, Observation::Look { app, look, cpu_ns, of_use });

@@ -2,7 +2,7 @@
 //! one waits as for a device, again and again; checked, with one line of JSON. It has no parallel
 //! regions that anybody could count.
 //!
-//! It takes as many threads as it may use processors, once, at its start. With `--late` it begins
+//! It takes as many threads as the machine has processors, as pools do that ask the C library. With `--late` it begins
 //! with the wait, so that two of them can take turns.
 
 #[path = "load/program.rs"]
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const LENGTH: usize = 1 << 16;
 /// Meetings of the threads in a phase, and steps of each number between two.
 const MEETINGS: u64 = 20;
-const STEPS: u64 = 5;
+const STEPS: u64 = 15;
 const WAIT: Duration = Duration::from_millis(60);
 
 /// Every number takes so many steps, and all threads meet, again and again.
@@ -38,11 +38,17 @@ fn wait(first: bool, barrier: &Barrier) {
     barrier.wait();
 }
 
+/// Processors of the machine, whatever this program's affinity.
+fn processors() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    Some(text.lines().filter(|line| line.starts_with("processor")).count())
+}
+
 fn main() -> std::process::ExitCode {
     let late = std::env::args().any(|argument| argument == "--late");
     let reps = repetitions(std::env::args(), 4);
     let asked = std::env::var("RAYON_NUM_THREADS").ok().and_then(|text| text.parse().ok());
-    let threads = asked.or_else(|| thread::available_parallelism().ok().map(Into::into)).unwrap_or(1).max(1);
+    let threads = asked.or_else(processors).unwrap_or(1).max(1);
     let mut numbers: Vec<u64> = (0..LENGTH as u64).collect();
     let parts = numbers.chunks_mut(LENGTH.div_ceil(threads));
     let barrier = Barrier::new(parts.len());
