@@ -2,8 +2,8 @@
 //! one waits as for a device, again and again; checked, with one line of JSON. It has no parallel
 //! regions that anybody could count.
 //!
-//! It takes as many threads as the machine has processors, as pools do that ask the C library. With `--late` it begins
-//! with the wait, so that two of them can take turns.
+//! It takes as many threads as the machine has processors, as pools do that ask the C library. With
+//! `--late` it begins with the wait, so that two of them can take turns.
 
 #[path = "load/program.rs"]
 mod program;
