@@ -34,17 +34,20 @@ double kernel_now(void)
 static void usage(FILE *out)
 {
     fprintf(out,
-            "Usage: %s [--size N] [--reps N | --seconds S] [--threads N]%s [--json]\n"
+            "Usage: %s [--size N] [--reps N | --seconds S] [--threads N]%s%s [--json]\n"
             "%s\n\n"
             "  --size N      %s (default %ld, %ld to %ld)\n"
             "  --reps N      %s (default %ld)\n"
             "  --seconds S   repeat for at least S seconds instead\n"
             "  --threads N   fix the number of threads; without it the runtime decides\n",
-            about->name, about->may_be_explicit ? " [--explicit]" : "", about->what,
+            about->name, about->may_be_explicit ? " [--explicit]" : "",
+            about->may_be_late ? " [--late]" : "", about->what,
             about->size_unit, about->size, about->size_min, about->size_max,
             about->reps_unit, about->reps);
     if (about->may_be_explicit)
         fputs("  --explicit    ask for each team with a num_threads clause\n", out);
+    if (about->may_be_late)
+        fputs("  --late        begin with the wait, so that two of them can take turns\n", out);
     fputs("  --json        print the report as one line of JSON\n"
           "  --help        print this\n\n"
           "The exit code is 0 if the result was verified, else 1.\n", out);
@@ -81,7 +84,8 @@ struct kernel_args kernel_open(const struct kernel_about *of, int argc, char **a
         {"size", required_argument, NULL, 's'},  {"reps", required_argument, NULL, 'r'},
         {"seconds", required_argument, NULL, 'S'}, {"threads", required_argument, NULL, 't'},
         {"json", no_argument, NULL, 'j'},        {"help", no_argument, NULL, 'h'},
-        {"explicit", no_argument, NULL, 'e'},    {NULL, 0, NULL, 0},
+        {"explicit", no_argument, NULL, 'e'},    {"late", no_argument, NULL, 'l'},
+        {NULL, 0, NULL, 0},
     };
     about = of;
     args = (struct kernel_args){.size = of->size, .reps = of->reps};
@@ -101,6 +105,11 @@ struct kernel_args kernel_open(const struct kernel_about *of, int argc, char **a
             if (!of->may_be_explicit)
                 refuse("explicit", "(this program has no such form)");
             args.explicit_teams = true;
+            break;
+        case 'l':
+            if (!of->may_be_late)
+                refuse("late", "(this program has one phase)");
+            args.late = true;
             break;
         default: usage(stderr); exit(EXIT_FAILURE);
         }

@@ -27,6 +27,7 @@ struct kernel_about {
     const char *reps_unit; /* the unit of --reps */
     long reps;
     bool may_be_explicit;  /* has a form with the num_threads clause */
+    bool may_be_late;      /* can begin with its second phase */
 };
 
 /* The options that the user gave. */
@@ -36,6 +37,7 @@ struct kernel_args {
     double seconds;      /* 0: run `reps` repetitions */
     int threads;         /* 0: not given */
     bool explicit_teams;
+    bool late;             /* begin with the second phase */
 };
 
 /* The team sizes of regions; the one thread that runs a region's first

@@ -5,9 +5,11 @@
 //! latest target, and the one that was adopted last.
 
 use crate::feed::{Feed, Next};
+use crate::look::Look;
 use crate::observation::Observation;
-use crate::phase::{Look, Phase, PhaseWatch};
+use crate::phase::Phase;
 use crate::table::AppTable;
+use crate::watch::PhaseWatch;
 use numaestro_engine::{Action, AppId, Engine, Event, Nanos};
 
 /// The state of one application.
@@ -43,7 +45,7 @@ impl Course {
                 let progress = self.apps.enter(app);
                 progress.is_watched = true;
                 let Some(phase) = progress.phases.look(look, at, || cpu_ns) else { return false };
-                if phase != Phase::Parallel && !of_use {
+                if phase > progress.phases.told() && !of_use {
                     return false;
                 }
                 let event = progress.phases.tell(app, phase);
@@ -127,15 +129,22 @@ impl Course {
         }
     }
 
-    /// Whether a look at `now` says something only together with the program's processor time.
-    pub fn needs_cpu_time(&self, app: AppId, look: Look, now: Nanos) -> bool {
-        self.apps.get(app).is_some_and(|progress| progress.phases.needs_cpu_time(look, now))
+    /// Whether the processor time of an application matters at this look.
+    pub fn needs_cpu_time(&self, app: AppId, look: Look) -> bool {
+        self.apps.get(app).is_none_or(|progress| progress.phases.needs_cpu_time(look))
     }
 
-    /// Whether it matters if an application is ready to run, which by `now` has used so much
-    /// processor time (nanoseconds).
-    pub fn is_idle(&self, app: AppId, now: Nanos, cpu_ns: Nanos) -> bool {
-        self.apps.get(app).is_some_and(|progress| progress.phases.is_idle(now, cpu_ns))
+    /// Whether it matters at this look how many threads of an application are ready, which by `now`
+    /// has used so much processor time (nanoseconds). `of_use`: as of [`Observation::Look`].
+    pub fn counts_ready(&self, app: AppId, look: Look, (now, of_use): (Nanos, bool), cpu_ns: Nanos) -> bool {
+        let of_use = of_use || self.phase(app) != Phase::Parallel;
+        of_use && self.apps.get(app).is_some_and(|progress| progress.phases.counts_ready(look, now, cpu_ns))
+    }
+
+    /// One look more at an application, with several processors or one, may show another phase
+    /// than the engine knows.
+    pub fn wavers(&self, app: AppId, several: bool) -> bool {
+        self.apps.get(app).is_some_and(|progress| progress.phases.wavers(several))
     }
 
     /// The phase of an application that the engine knows.
@@ -185,7 +194,7 @@ mod tests {
     const APP: AppId = AppId(1);
 
     fn look(of_use: bool, regions: u64) -> Observation {
-        let look = Look { regions, in_region: false, several: true, ready: false };
+        let look = Look { regions, in_region: false, several: true, ready: Some(0) };
         Observation::Look { app: APP, look, cpu_ns: Some(0), of_use }
     }
 
@@ -197,8 +206,8 @@ mod tests {
     fn lender() -> Course {
         let mut course = Course::default();
         course.decided(&[target(1, true)]);
-        let told: Vec<_> = [1, 5, 7].map(|at| course.observe(at * MS, look(true, 5))).into();
-        assert_eq!(told, [false, false, true]);
+        let told: Vec<_> = [5, 7].map(|at| course.observe(at * MS, look(true, 5))).into();
+        assert_eq!(told, [false, true]);
         assert_eq!(course.next(7 * MS, None), Some(Next::Step { at: 7 * MS, event: Event::Blocked { app: APP } }));
         course
     }

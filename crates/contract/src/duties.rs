@@ -1,6 +1,8 @@
 //! The duties of a shell that can be seen from outside. A test gives [`Duties`] the events that a
 //! shell told the engine and the actions that followed, live or from a journal.
 
+use crate::look::READY_MOST;
+use crate::observation::Observation;
 use crate::phase::{Phase, PhaseTold};
 use numaestro_engine::{Action, AppId, Event, Nanos};
 use numaestro_topology::PuSet;
@@ -40,6 +42,9 @@ struct Known {
     pus: PuSet,
     /// Processors of every target since the one that it adopted last: it may still be there.
     reach: PuSet,
+    /// Looks in a row, up to the latest at which its threads were counted, that found several of
+    /// them ready while it lends.
+    crowded: u32,
 }
 
 /// Reads a run and collects what was not done.
@@ -70,6 +75,24 @@ impl Duties {
             self.see(action);
         }
         self.check_forced();
+    }
+
+    /// The shell has observed something at `at`. Whoever has several threads ready at two looks
+    /// lends no more.
+    pub fn saw(&mut self, at: Nanos, what: &Observation) {
+        let Observation::Look { app, look, .. } = what else { return };
+        let (Some(known), Some(ready)) = (self.known.get_mut(app), look.ready) else { return };
+        let lends = known.phase.phase() != Phase::Parallel;
+        let before = if lends { known.crowded } else { 0 };
+        known.crowded = if lends && ready >= READY_MOST { before + 1 } else { 0 };
+        let is_late = before == 2;
+        if is_late {
+            self.breaches.push(Breach {
+                at,
+                app: Some(*app),
+                problem: "several of its threads were ready at two looks, and it still lends".to_owned(),
+            });
+        }
     }
 
     /// Everything that was not done.
@@ -280,6 +303,26 @@ mod tests {
         play(&mut engine, &mut duties, 6, &Event::Demand { app: AppId(1), processors: 2, idle });
         let said: String = duties.breaches().iter().map(ToString::to_string).collect();
         assert!(said.contains("it has left them"), "{said:?}");
+    }
+
+    #[test]
+    fn a_lender_with_ready_threads_has_its_processors_back() {
+        use crate::look::Look;
+        for (told, breaches) in [(true, 0), (false, 1)] {
+            let (mut engine, mut duties) = story();
+            let app = AppId(1);
+            play(&mut engine, &mut duties, 5, &Event::Sequential { app });
+            for (number, ready) in [Some(2), Some(1), Some(2), None, Some(2), Some(2), Some(2)].into_iter().enumerate()
+            {
+                let look = Look { regions: 0, in_region: false, several: false, ready };
+                duties.saw(6 + number as Nanos, &Observation::Look { app, look, cpu_ns: Some(0), of_use: true });
+                if told && number == 4 {
+                    play(&mut engine, &mut duties, 10, &Event::Parallel { app });
+                }
+            }
+            let said: String = duties.breaches().iter().map(ToString::to_string).collect();
+            assert_eq!((duties.breaches().len(), said.contains("still lends")), (breaches, breaches == 1), "{said}");
+        }
     }
 
     #[test]

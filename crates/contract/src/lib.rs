@@ -4,7 +4,7 @@
 //!
 //! * [`Course`] turns each [`Observation`] of a shell into the events that the engine hears: in
 //!   which order and with which time (`feed`), when a program counts as sequential, blocked and
-//!   parallel (`phase`), and which target it has adopted.
+//!   parallel (`watch`), and which target it has adopted.
 //! * [`Looks`] decides when a shell looks at programs that do not say their phases, and at which.
 //! * [`Duties`]: a check. It reads the events and actions of any shell, live or from a journal, and
 //!   names each broken duty.
@@ -15,7 +15,8 @@
 //! |---|---|---|
 //! | order | rates of a turn come before the event that ends it; else events keep their order | `feed` |
 //! | time of a rate | before the end of its turn | `feed` |
-//! | phase | a program that says its phases is believed; others are watched | `phase` |
+//! | phase | a program that says its phases is believed; others are watched | `watch` |
+//! | back | a lender of which several threads were ready at two looks lends no more | `watch`, [`Duties`] |
 //! | lender | the engine hears when it is to count on a watched program no more | [`Course`] |
 //! | news | the engine is told a phase once | [`Course`], [`Duties`] |
 //! | adopted | epochs never go back, and none is adopted before it was told | [`Course`], [`Duties`] |
@@ -29,17 +30,20 @@
 mod course;
 mod duties;
 mod feed;
+mod look;
 mod looks;
 mod observation;
 mod phase;
 mod player;
 pub mod stories;
 mod table;
+mod watch;
 
 pub use course::{Course, measures_until};
 pub use duties::{Breach, Duties};
 pub use feed::Next;
+pub use look::{Look, READY_MOST};
 pub use looks::{Holding, Looks, Subject};
 pub use observation::Observation;
-pub use phase::{Look, Phase, SAID_MIN_NS};
+pub use phase::{Phase, SAID_MIN_NS};
 pub use player::{Alone, Difference, Outcome, Shell, play};

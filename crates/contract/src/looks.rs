@@ -2,15 +2,16 @@
 //!
 //! A look costs the shell time, and helps only while an application lacks processors that another
 //! one could lend, or while one lends: not every program says that it works again. So there is a
-//! next look only then, and soon only while phases are likely: in young programs, and for a second
-//! after a phase was found. Else the time between two looks doubles up to [`INTERVAL_NS_MAX`], or
-//! [`INTERVAL_NS_LENT`].
+//! next look only then, and soon only while phases are likely: in young programs, for a second
+//! after a phase was found, and where one look more decides. Else the time between two looks
+//! doubles up to [`INTERVAL_NS_MAX`], or [`INTERVAL_NS_LENT`].
 //!
 //! The shell gives values of its applications ([`Subject`]), and reads what a look needs. The
 //! findings go to the [`Course`], which makes phases of them.
 
 use crate::course::Course;
-use crate::phase::{Look, Phase};
+use crate::look::Look;
+use crate::phase::Phase;
 use numaestro_engine::{AppId, Nanos};
 
 /// Time between two looks while phases are likely.
@@ -64,8 +65,11 @@ impl Subject {
 
     /// The findings of a look at it: it has opened so many regions, and is inside of one or not.
     pub fn look(&self, regions: u64, in_region: bool) -> Look {
-        let several = matches!(self.holding, Holding::Own(2..) | Holding::Shared(2..));
-        Look { regions, in_region, several, ready: false }
+        Look { regions, in_region, several: self.has_several(), ready: None }
+    }
+
+    fn has_several(&self) -> bool {
+        matches!(self.holding, Holding::Own(2..) | Holding::Shared(2..))
     }
 }
 
@@ -91,7 +95,9 @@ fn is_of_use(course: &Course, subjects: impl Iterator<Item = Subject> + Clone) -
 fn are_likely(course: &Course, mut subjects: impl Iterator<Item = Subject>, now: Nanos) -> bool {
     let is_young = |subject: &Subject| now.saturating_sub(subject.arrived_ns) < LIKELY_NS;
     let seen = |app| was_seen_within(course, app, now, LIKELY_NS);
-    subjects.any(|subject| subject.could_lend(course) && (is_young(&subject) || seen(subject.app)))
+    let wavers = |subject: &Subject| course.wavers(subject.app, subject.has_several());
+    let likely = |subject: &Subject| is_young(subject) || seen(subject.app) || wavers(subject);
+    subjects.any(|subject| subject.could_lend(course) && likely(&subject))
 }
 
 /// An application lends processors. Not every one says that it works again: it may have no regions,
@@ -252,8 +258,8 @@ mod tests {
     #[test]
     fn a_lender_is_looked_at_soon_and_as_long_as_it_lends() {
         let ([first, second], mut course) = (two(), Course::default());
-        for at in [0, 4, 6] {
-            let look = first.look(5, false);
+        for at in [4, 6] {
+            let look = Look { ready: Some(0), ..first.look(5, false) };
             course.observe(LATE + at * MS, Observation::Look { app: AppId(1), look, cpu_ns: Some(0), of_use: true });
         }
         assert_eq!(course.phase(AppId(1)), Phase::Blocked);

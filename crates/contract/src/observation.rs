@@ -7,7 +7,8 @@
 //! {"at":2000,"saw":{"look":{"app":2,"look":{"regions":5,"in_region":false,"several":true},"cpu_ns":7,"of_use":true}}}
 //! ```
 
-use crate::phase::{Look, Phase};
+use crate::look::Look;
+use crate::phase::Phase;
 use numaestro_engine::journal::JournalError;
 use numaestro_engine::{AppId, Event, Nanos};
 use serde::{Deserialize, Serialize};
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_observation_comes_back_from_its_line() {
-        let (app, look) = (AppId(3), Look { regions: 5, in_region: false, several: true, ready: false });
+        let (app, look) = (AppId(3), Look { regions: 5, in_region: false, several: true, ready: None });
         for what in [
             Observation::Fact(Event::Policy { policy: "share=equi".to_owned() }),
             Observation::Rates(vec![Event::Bandwidth { app, rates: vec![Some(7), None] }]),

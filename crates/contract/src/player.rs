@@ -107,6 +107,7 @@ pub fn play<S: Shell>(record: &str, shell: impl FnOnce(Engine) -> S) -> Result<O
                     other => return Err(differs(format!("rates are measured here, and not: {other:?}"))),
                 }
             }
+            duties.saw(now, &what);
             shell.observe(now, &what);
         } else {
             let (now, ..) = journal::decode(line).map_err(at(number))?;

@@ -5,14 +5,16 @@
 //! that shell, and the fault's story has to find it.
 
 use crate::feed::Next;
+use crate::look::Look;
 use crate::observation::Observation;
 use crate::player::{Outcome, Shell, play};
 use numaestro_engine::{Action, AppId, Engine, Event, Nanos};
 
 /// Name and record of each story.
-pub const STORIES: [(&str, &str); 12] = [
+pub const STORIES: [(&str, &str); 13] = [
     ("arrive-adopt-depart", include_str!("../stories/arrive-adopt-depart.journal")),
     ("sequential-phase", include_str!("../stories/sequential-phase.journal")),
+    ("pool-alone", include_str!("../stories/pool-alone.journal")),
     ("blocked", include_str!("../stories/blocked.journal")),
     ("phases-said", include_str!("../stories/phases-said.journal")),
     ("grace-over", include_str!("../stories/grace-over.journal")),
@@ -38,16 +40,22 @@ pub enum Fault {
     LateRates,
     /// It tells something of an application that has departed.
     Departed,
+    /// It does not count threads that are ready.
+    Uncounted,
+    /// It counts no thread beyond the first one that is ready.
+    OneOnly,
 }
 
 /// Each fault, and the story that has to find it.
-const FAULTS: [(Fault, &str); 6] = [
+const FAULTS: [(Fault, &str); 8] = [
     (Fault::WrongEpoch, "arrive-adopt-depart"),
     (Fault::Silence, "grace-over"),
     (Fault::PhaseTwice, "sequential-phase"),
     (Fault::PhaseTwice, "phases-said"),
     (Fault::LateRates, "turns-with-rates"),
     (Fault::Departed, "death-in-adoption"),
+    (Fault::Uncounted, "pool-alone"),
+    (Fault::OneOnly, "pool-alone"),
 ];
 
 /// A shell with a fault.
@@ -76,6 +84,11 @@ impl<S: Shell> Shell for Faulty<S> {
             (Fault::Departed, Observation::Fact(Event::Depart { app })) => {
                 self.shell.observe(at, what);
                 self.shell.observe(at, &Observation::Fact(Event::Request { app: *app, processors: 1 }));
+            }
+            (Fault::Uncounted | Fault::OneOnly, Observation::Look { app, look, cpu_ns, of_use }) => {
+                let ready = look.ready.map(|ready| ready.min(1)).filter(|_| self.fault == Fault::OneOnly);
+                let (app, look) = (*app, Look { ready, ..*look });
+                self.shell.observe(at, &Observation::Look { app, look, cpu_ns: *cpu_ns, of_use: *of_use });
             }
             _ => self.shell.observe(at, what),
         }

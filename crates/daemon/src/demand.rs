@@ -11,6 +11,8 @@ use crate::wakeups::{Due, Wakeups};
 const LOOKS_NS: [u64; 4] = [20_000_000, 80_000_000, 300_000_000, 1_200_000_000];
 /// While an application is held below its wish.
 const LOOK_AGAIN_NS: u64 = 3_200_000_000;
+/// While it has fewer processors than it wishes, and one of its threads works at most.
+const LOOK_ALONE_NS: u64 = 800_000_000;
 /// A thread that has used a hundredth of the time counts, even if it sleeps at the moment of the
 /// look.
 const ACTIVE_DIVISOR: u64 = 100;
@@ -26,6 +28,8 @@ struct Activity {
     looks: usize,
     /// It was stopped when it was to be looked at.
     missed: bool,
+    /// One of its threads worked at most at the latest look.
+    alone: bool,
 }
 
 /// See the file's header.
@@ -62,13 +66,29 @@ impl Demands {
         active
     }
 
-    /// Sets the time of the next look, if there is to be one. An application that is alone has all
-    /// that it could want; the arrival of another one begins a new row.
-    pub(crate) fn go_on(&mut self, app: u64, contended: bool, held_below_wish: bool, wakeups: &mut Wakeups) {
+    /// At the latest look it could not have used a second processor.
+    pub(crate) fn is_alone(&self, app: u64) -> bool {
+        self.by_app.get(&app).is_some_and(|activity| activity.alone)
+    }
+
+    /// Sets the time of the next look, if there is to be one; the latest found `active` threads. An
+    /// application that is alone has all that it could want; the arrival of another one begins a
+    /// new row. `below_wish`: the engine was asked for fewer processors than it wishes, and it has
+    /// fewer.
+    pub(crate) fn go_on(
+        &mut self,
+        (app, active): (u64, u32),
+        contended: bool,
+        (asked_below_wish, below_wish): (bool, bool),
+        wakeups: &mut Wakeups,
+    ) {
         let activity = self.by_app.entry(app).or_default();
         activity.looks += 1;
-        let delay = LOOKS_NS.get(activity.looks).copied().or(held_below_wish.then_some(LOOK_AGAIN_NS));
-        if let Some(delay) = delay.filter(|_| contended) {
+        activity.alone = active <= 1;
+        let row = LOOKS_NS.get(activity.looks).copied().filter(|_| contended);
+        let alone = (activity.alone && below_wish).then_some(LOOK_ALONE_NS);
+        let held = (asked_below_wish && contended).then_some(LOOK_AGAIN_NS);
+        if let Some(delay) = row.or(alone).or(held) {
             wakeups.set(Due::Demand(app), monotonic_ns() + delay);
         }
     }
@@ -86,13 +106,13 @@ impl Demands {
     }
 
     /// The program says by itself how many processors it can use.
-    pub(crate) fn end(app: u64, wakeups: &mut Wakeups) {
+    pub(crate) fn end(&mut self, app: u64, wakeups: &mut Wakeups) {
+        self.by_app.remove(&app);
         wakeups.clear(Due::Demand(app));
     }
 
     /// An application has gone.
     pub(crate) fn forget(&mut self, app: u64, wakeups: &mut Wakeups) {
-        self.by_app.remove(&app);
-        Self::end(app, wakeups);
+        self.end(app, wakeups);
     }
 }

@@ -6,8 +6,10 @@ use numaestro_topology::{CpuSet, Machine, PuSet};
 
 /// Processors to ask for on behalf of a program without a page. A program that is alone would be
 /// held to its few active threads at its start, so its activity counts only while others contend.
-pub(crate) fn request_from_activity(active: u32, wish: u32, contended: bool) -> u32 {
-    if contended { active.clamp(1, wish) } else { wish }
+/// One process with one active thread is in a sequential phase: the sensor of phases finds that,
+/// and its end, much faster.
+pub(crate) fn request_from_activity(active: u32, wish: u32, contended: bool, one_process: bool) -> u32 {
+    if contended && !(one_process && active <= 1) { active.clamp(1, wish) } else { wish }
 }
 
 /// The number of processors that an application could use, and the number that the engine was asked
@@ -185,10 +187,11 @@ mod tests {
 
     #[test]
     fn activity_counts_only_while_others_contend() {
-        assert_eq!(request_from_activity(3, 8, false), 8);
-        assert_eq!(request_from_activity(3, 8, true), 3);
-        assert_eq!(request_from_activity(0, 8, true), 1);
-        assert_eq!(request_from_activity(20, 8, true), 8);
+        assert_eq!(request_from_activity(3, 8, false, false), 8);
+        assert_eq!(request_from_activity(3, 8, true, true), 3);
+        assert_eq!(request_from_activity(0, 8, true, false), 1);
+        assert_eq!(request_from_activity(20, 8, true, false), 8);
+        assert_eq!(request_from_activity(1, 8, true, true), 8, "a sequential phase");
     }
 
     #[test]

@@ -2,9 +2,12 @@
 //! some, it reads the pages of applications that could lend theirs; otherwise nothing wakes up. The
 //! contract ([`Looks`]) decides about the times and the applications.
 
-use numaestro_contract::{Course, Looks, Observation, Subject};
+use std::collections::BTreeMap;
+
+use numaestro_contract::{Course, Looks, Observation, Phase, READY_MOST, Subject};
 use numaestro_host::memory::SharedPage;
-use numaestro_host::{monotonic_ns, procfs};
+use numaestro_host::procfs::{self, ReadyThreads};
+use numaestro_host::{monotonic_ns, thread_time_ns};
 use numaestro_policy::AppId;
 
 use crate::wakeups::{Due, Wakeups};
@@ -21,7 +24,12 @@ pub(crate) struct Candidate<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Phases {
     looks: Looks,
+    /// The counts of ready threads of applications.
+    ready: BTreeMap<AppId, ReadyThreads>,
 }
+
+/// Looks may use this part of one processor at most: the states of many threads are expensive.
+const SHARE: u64 = 33;
 
 fn subjects(candidates: &[Candidate<'_>]) -> impl Iterator<Item = Subject> + Clone {
     candidates.iter().map(|candidate| candidate.subject)
@@ -32,7 +40,7 @@ impl Phases {
     pub(crate) fn watch(&mut self, course: &Course, candidates: &[Candidate<'_>], wakeups: &mut Wakeups) {
         let before = self.looks.next();
         self.looks.decided(course, subjects(candidates), monotonic_ns());
-        self.wake_if_other(before, wakeups);
+        self.wake_if_other(before, 0, wakeups);
     }
 
     /// Looks at `now` at every application that could lend, and gives `seen` what it observes.
@@ -43,6 +51,7 @@ impl Phases {
         mut seen: impl FnMut(&mut Course, Observation),
         wakeups: &mut Wakeups,
     ) {
+        let began = thread_time_ns();
         let of_use = self.looks.begin(course, subjects(candidates));
         for Candidate { subject, pid, page } in candidates {
             if !subject.could_lend(course) {
@@ -51,30 +60,45 @@ impl Phases {
             let (app, report) = (subject.app, page.map(SharedPage::report));
             let (regions, in_region) = report.map_or((0, false), |report| (report.regions, report.in_region));
             let mut look = subject.look(regions, in_region);
-            let asks = course.needs_cpu_time(app, look, now);
+            let asks = course.needs_cpu_time(app, look);
             let cpu_ns = asks.then(|| procfs::cpu_time_ns(*pid).ok()).flatten();
-            let is_idle = cpu_ns.is_some_and(|cpu_ns| course.is_idle(app, now, cpu_ns));
-            // A program without regions may leave its work to processes of its own; one with
-            // regions does that seldom.
-            look.ready = is_idle && ((regions == 0 && procfs::has_children(*pid)) || procfs::is_ready(*pid));
+            if cpu_ns.is_some_and(|cpu_ns| course.counts_ready(app, look, (now, of_use), cpu_ns)) {
+                look.ready = Some(self.count(course.phase(app), app, *pid, regions));
+            }
             seen(course, Observation::Look { app, look, cpu_ns, of_use });
         }
         self.looks.end(course, subjects(candidates), (now, of_use));
-        self.wake_if_other(None, wakeups);
+        self.wake_if_other(None, now + (thread_time_ns() - began) * SHARE, wakeups);
+    }
+
+    /// An application has gone.
+    pub(crate) fn forget(&mut self, app: u64) {
+        self.ready.remove(&AppId(app));
+    }
+
+    /// The threads of an application that are ready, as far as it matters.
+    fn count(&mut self, told: Phase, app: AppId, pid: u32, regions: u64) -> u32 {
+        // On the one processor of a sequential program, all that were woken are ready for long.
+        let all = told != Phase::Sequential;
+        let threads = self.ready.entry(app).or_default();
+        let ready = threads.count(pid, READY_MOST as usize, all);
+        // A program without regions may leave its work to processes of its own; one with regions
+        // does that seldom.
+        if ready < READY_MOST && regions == 0 && threads.has_children(pid) { READY_MOST } else { ready }
     }
 
     /// The page of an application has a new target that lends some of its processors.
     pub(crate) fn lent(&mut self, course: &Course, app: u64, wakeups: &mut Wakeups) {
         let before = self.looks.next();
         self.looks.lent(course, AppId(app), monotonic_ns());
-        self.wake_if_other(before, wakeups);
+        self.wake_if_other(before, 0, wakeups);
     }
 
-    /// The next look wakes the manager, at another time than before.
-    fn wake_if_other(&self, before: Option<u64>, wakeups: &mut Wakeups) {
+    /// The next look wakes the manager, at another time than before, but not earlier than this one.
+    fn wake_if_other(&self, before: Option<u64>, earliest: u64, wakeups: &mut Wakeups) {
         match self.looks.next() {
             next if next == before => {}
-            Some(next) => wakeups.set(Due::Phases, next),
+            Some(next) => wakeups.set(Due::Phases, next.max(earliest)),
             None => wakeups.clear(Due::Phases),
         }
     }

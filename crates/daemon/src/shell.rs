@@ -293,7 +293,7 @@ impl Shell {
 
     /// The sensors and actuators that depend on the latest decisions begin or end to watch.
     fn watch(&mut self) {
-        let candidates = sensors::phase_candidates(&self.programs, &self.actuators);
+        let candidates = sensors::phase_candidates(&self.programs, &self.actuators, &self.sensors.demands);
         self.sensors.phases.watch(&self.course, &candidates, &mut self.wakeups);
         let needs = self.engine.needs();
         let measured = self.sensors.bandwidth.watch(needs.bandwidth, &self.config, &self.site);

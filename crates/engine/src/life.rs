@@ -82,7 +82,7 @@ pub(crate) fn set_sequential(site: &mut Site, admission: &mut Admission, slot: S
         site.ledger.mark_hosts(slot);
     }
     let decides = (changed || was_blocked) && phase == Phase::Running;
-    let reclaims = decides && !sequential;
+    let reclaims = decides && (!sequential || was_blocked);
     Changes { reclaims, regrouped: was_blocked, ..Changes::division_if(decides) }
 }
 

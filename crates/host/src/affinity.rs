@@ -80,23 +80,45 @@ pub fn set(tid: u32, cpus: &CpuSet) -> Result<(), HostError> {
 /// New threads take their creator's mask, so the list is read again until it holds no thread that
 /// was not seen before: then every creator has been moved. Threads that end meanwhile are no error;
 /// a process that is gone is.
+///
+/// Where threads get more processors than they had, those that are ready part at once.
 pub fn set_process(pid: u32, cpus: &CpuSet) -> Result<Moved, HostError> {
     let mut moved = Moved::default();
     let mut seen = BTreeSet::new();
+    let mut has_grown = false;
     for _ in 0..PASSES_MAX {
         let mut fresh = false;
         for tid in procfs::threads(pid)? {
             if seen.insert(tid) {
                 fresh = true;
                 moved.threads += 1;
-                moved.changed += u32::from(set_thread(tid, cpus)?);
+                let before = set_thread(tid, cpus)?;
+                moved.changed += u32::from(before.is_some());
+                has_grown |= before.is_some_and(|before| before.len() < cpus.len() && before.is_subset(cpus));
             }
         }
         if !fresh {
             break;
         }
     }
+    if has_grown {
+        part(procfs::ready_places(pid), cpus);
+    }
     Ok(moved)
+}
+
+/// Threads that are ready, each with its processor: of several on one processor, all but one go to
+/// processors of `cpus` that have none of them. The kernel would balance them some milliseconds
+/// later. One that cannot be moved stays where it is.
+fn part(ready: Vec<(u32, u32)>, cpus: &CpuSet) {
+    let taken: CpuSet = ready.iter().map(|(_, place)| *place).collect();
+    let mut free = cpus.iter().filter(|cpu| !taken.contains(*cpu));
+    let mut first = BTreeSet::new();
+    for (tid, _) in ready.into_iter().filter(|(_, place)| !first.insert(*place)) {
+        let Some(place) = free.next() else { return };
+        let _ = set(tid, &std::iter::once(place).collect());
+        let _ = set(tid, cpus);
+    }
 }
 
 /// As [`set_process`], but threads that may run on some of `cpus` and nothing else are left as they
@@ -159,12 +181,12 @@ fn possible(pid: u32, whole: &CpuSet) -> Result<CpuSet, HostError> {
     Ok(possible)
 }
 
-/// It is set even where it seems to be so already: the kernel leaves offline processors out of its
-/// answer, and keeps them in the mask.
-fn set_thread(tid: u32, cpus: &CpuSet) -> Result<bool, HostError> {
-    let outcome = get(tid).and_then(|present| set(tid, cpus).map(|()| present != *cpus));
+/// Gives the thread's former mask, if that was another one. It is set even where it seems to be so
+/// already: the kernel leaves offline processors out of its answer, and keeps them in the mask.
+fn set_thread(tid: u32, cpus: &CpuSet) -> Result<Option<CpuSet>, HostError> {
+    let outcome = get(tid).and_then(|present| set(tid, cpus).map(|()| (present != *cpus).then_some(present)));
     match outcome {
-        Err(cause) if cause.is_gone() => Ok(false),
+        Err(cause) if cause.is_gone() => Ok(None),
         other => other,
     }
 }
@@ -247,6 +269,43 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(restore_process(child.id(), &all).unwrap_err().is_gone());
+    }
+
+    #[test]
+    fn ready_threads_part_at_once() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let all = get(0).unwrap();
+        if all.len() < 2 {
+            numaestro_skip::skip!("one processor only");
+        }
+        let ends = AtomicBool::new(false);
+        let spin = || {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+            set(tid, &all.iter().take(1).collect()).unwrap();
+            while !ends.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(spin);
+            scope.spawn(spin);
+            let both = || procfs::ready_places(std::process::id()).into_iter().map(|(_, place)| place);
+            let one = all.first().unwrap();
+            while both().filter(|place| *place == one).count() < 2 {
+                std::thread::yield_now();
+            }
+            let pairs: Vec<_> =
+                procfs::ready_places(std::process::id()).into_iter().filter(|(_, at)| *at == one).collect();
+            for (tid, _) in &pairs {
+                set(*tid, &all).unwrap();
+            }
+            part(pairs.clone(), &all);
+            let places: Vec<_> = procfs::ready_places(std::process::id());
+            ends.store(true, Ordering::Relaxed);
+            let second = places.iter().find(|(tid, _)| *tid == pairs[1].0);
+            assert!(second.is_some_and(|(_, place)| *place != one), "{pairs:?} {places:?}");
+            assert_eq!(get(pairs[1].0).map(|mask| mask == all).unwrap_or(true), true, "it is kept nowhere");
+        });
     }
 
     #[test]

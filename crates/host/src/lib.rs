@@ -49,7 +49,7 @@ mod tree;
 pub mod uevent;
 pub mod watch;
 
-pub use clock::monotonic_ns;
+pub use clock::{monotonic_ns, thread_time_ns};
 pub use error::HostError;
 pub use pidfd::PidFd;
 pub use tree::DirTree;

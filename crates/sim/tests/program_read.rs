@@ -250,9 +250,9 @@ fn phases_are_said_or_looked_for_or_not_known() {
             "[[program]]\nname = \"p\"\nprocessors = 4\nphase_source = \"{word}\"\nphases = [{{ do = \"parallel\", work = 9 }}]\n"
         )
     };
-    let sources = ["program", "manager", "nobody"].map(|word| read(&text(word))[0].asks);
+    let sources = ["program", "manager", "threads", "nobody"].map(|word| read(&text(word))[0].asks);
     assert_eq!(sources, PhaseSource::ALL.map(Asks::Once));
-    assert_eq!(PhaseSource::ALL.map(PhaseSource::word), ["program", "manager", "nobody"]);
+    assert_eq!(PhaseSource::ALL.map(PhaseSource::word), ["program", "manager", "threads", "nobody"]);
 }
 
 #[test]

@@ -18,7 +18,6 @@ use numaestro_topology::CpuSet;
 use tracing::warn;
 
 use super::{Newcomer, Shell};
-use crate::demand::Demands;
 
 /// Speedup that a processor can bring at most, thousandths: a higher value is no measurement.
 const SPEEDUP_MILLI_MAX: u64 = 1_000_000;
@@ -31,7 +30,7 @@ fn class_of(runtimes: u32) -> Class {
 impl Shell {
     /// A program has been given a page, which says its latest decision.
     pub(super) fn open_page(&mut self, app: u64) -> Result<(), HostError> {
-        Demands::end(app, &mut self.wakeups);
+        self.sensors.demands.end(app, &mut self.wakeups);
         let Some(entry) = self.programs.get(app) else { return Ok(()) };
         self.actuators.open_page(entry, self.config.grace_ms * 1000)?;
         self.observe(Observation::Page { app: AppId(app) });
@@ -208,7 +207,7 @@ impl Shell {
         let Some(entry) = self.programs.get_mut(wrapper) else { return };
         entry.wrapped += 1;
         if entry.wrapped == 1 {
-            Demands::end(wrapper, &mut self.wakeups);
+            self.sensors.demands.end(wrapper, &mut self.wakeups);
             self.actuators.pages.overlook(wrapper);
             self.widen(wrapper);
             self.supply_tokens(wrapper);

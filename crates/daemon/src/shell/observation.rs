@@ -110,19 +110,21 @@ impl Shell {
             // processors it could use.
             active = entry.wants.wish();
         }
-        let candidates = sensors::phase_candidates(&self.programs, &self.actuators);
+        let candidates = sensors::phase_candidates(&self.programs, &self.actuators, &self.sensors.demands);
         let mut subjects = candidates.iter().map(|candidate| candidate.subject).filter(|other| other.app.0 != app);
         let mut contended = subjects.any(|other| other.wants_more(&self.course));
         let wish = entry.wants.wish();
+        let mut below_wish = true;
         if let Some(target) = entry.allocation.target() {
+            below_wish = target.shared || target.count < wish;
             contended |= target.shared;
             self.actuators.cpusets.place_strays(app, &pids, &target.cpus);
         }
         // Processes that have come since, and a command that set its own affinity after it was told
         // an older one.
         self.place(app);
-        let request = obligations::request_from_activity(active, wish, contended);
-        self.sensors.demands.go_on(app, contended, request < wish, &mut self.wakeups);
+        let request = obligations::request_from_activity(active, wish, contended, pids.len() == 1);
+        self.sensors.demands.go_on((app, active), contended, (request < wish, below_wish), &mut self.wakeups);
         self.request(app, request);
     }
 
@@ -139,7 +141,7 @@ impl Shell {
 
     fn observe_phases(&mut self) {
         let Self { programs, actuators, sensors, engine, course, wakeups, .. } = self;
-        let candidates = sensors::phase_candidates(programs, actuators);
+        let candidates = sensors::phase_candidates(programs, actuators, &sensors.demands);
         let now = monotonic_ns();
         let seen = |course: &mut Course, what: Observation| {
             engine.observed(now, &what);

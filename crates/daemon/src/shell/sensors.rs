@@ -48,6 +48,7 @@ impl Sensors {
 
     /// An application has gone.
     pub(super) fn forget(&mut self, app: u64, wakeups: &mut Wakeups) {
+        self.phases.forget(app);
         self.demands.forget(app, wakeups);
         self.bandwidth.forget(app);
         self.quotas.forget(app);
@@ -55,11 +56,15 @@ impl Sensors {
 }
 
 /// Every application, as far as phases are concerned.
-pub(super) fn phase_candidates<'a>(programs: &'a Programs, actuators: &'a Actuators) -> Vec<Candidate<'a>> {
-    programs.iter().map(|app| phase_candidate(app, actuators)).collect()
+pub(super) fn phase_candidates<'a>(
+    programs: &'a Programs,
+    actuators: &'a Actuators,
+    demands: &Demands,
+) -> Vec<Candidate<'a>> {
+    programs.iter().map(|app| phase_candidate(app, actuators, demands)).collect()
 }
 
-fn phase_candidate<'a>(app: &App, actuators: &'a Actuators) -> Candidate<'a> {
+fn phase_candidate<'a>(app: &App, actuators: &'a Actuators, demands: &Demands) -> Candidate<'a> {
     let target = app.allocation.target();
     let has_enough = target.is_some_and(|target| !target.shared && target.count >= app.wants.request());
     let page = actuators.shared_pages.get(app.number);
@@ -74,7 +79,7 @@ fn phase_candidate<'a>(app: &App, actuators: &'a Actuators) -> Candidate<'a> {
             Some(target) if target.shared => Holding::Shared(target.pus.len()),
             Some(target) => Holding::Own(target.pus.len()),
         },
-        lacks: app.waiting.is_some() || !has_enough,
+        lacks: app.waiting.is_some() || !(has_enough || demands.is_alone(app.number)),
     };
     Candidate { subject, pid: app.pid(), page }
 }

@@ -45,11 +45,11 @@ fn a_sequential_program_does_not_hold_what_another_wants() {
     let mut wants = stage.busy();
     wants.hello(64);
     wants.say("adopted");
-    let beside = stage.wait_app(app, "the look at its threads", |seen| seen.request == 1);
-    assert_eq!(beside.count, 1);
+    let beside = stage.wait_app(app, "the look at its threads", |seen| seen.count == 1);
+    assert_eq!(beside.request, all, "it may have a pool that sleeps");
     wait_for("the other one's part", || (wants.page()[1] == all - 1).then_some(()));
     wants.kill();
-    stage.wait_app(app, "everything back", |seen| seen.count == all || seen.request == 1);
+    stage.wait_app(app, "everything back", |seen| seen.count == all);
 }
 
 #[test]
@@ -72,8 +72,30 @@ fn a_program_without_regions_lends_while_it_sleeps() {
     pool.say("childless");
     stage.wait_app(app, "their end", |seen| seen.state == "blocked");
     pool.say("spin");
+    pool.say("spin");
     stage.wait_app(app, "its work", |seen| seen.state == "running");
     wait_for("its part again", || (other.page()[1] < all).then_some(()));
+}
+
+#[test]
+fn a_pool_lends_while_one_of_its_threads_works_and_is_whole_when_two_do() {
+    let stage = Stage::new("unmanaged = false\n");
+    let all = stage.processors();
+    if all < 4 {
+        skip!("fewer than four processors: half of them is one");
+    }
+    let (mut pool, mut other) = (stage.client(), stage.busy());
+    pool.say("spin");
+    let app = adopt(&stage, pool.pid(), Options::default());
+    let borrower = other.hello(all);
+    stage.wait_app(app, "the look at its threads", |seen| seen.state == "sequential");
+    stage.wait_app(borrower, "what it lends", |seen| seen.count == all - 1);
+    let lent = numaestro_host::affinity::get(pool.pid()).unwrap();
+    assert_eq!(lent.len(), 1);
+    pool.say("spin");
+    stage.wait_app(app, "the look at two threads", |seen| seen.state == "running" && seen.count >= 2);
+    let back = numaestro_host::affinity::get(pool.pid()).unwrap();
+    assert!(back.len() >= 2, "the other one has left, or was moved");
 }
 
 #[test]

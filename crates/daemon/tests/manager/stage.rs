@@ -147,9 +147,11 @@ impl Stage {
         Client::under(&mut Command::new(example("client")), &self.dir())
     }
 
-    /// A program that works from its start: one that sleeps lends its processors.
+    /// A program that works with two threads from its start: one that sleeps, or works with one,
+    /// lends processors.
     pub fn busy(&self) -> Client {
         let mut client = self.client();
+        client.say("spin");
         client.say("spin");
         client
     }

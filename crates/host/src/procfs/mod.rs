@@ -3,6 +3,7 @@
 
 mod busy;
 mod identity;
+mod ready;
 mod stat;
 mod table;
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 pub use busy::{Busy, busy_of_all_processors};
 pub use identity::{Identity, cgroup, identity, program, variables};
+pub use ready::ReadyThreads;
 pub use stat::{Stat, parse_stat};
 pub use table::{ProcessTable, ancestors};
 
@@ -75,12 +77,6 @@ pub fn thread_times(pid: u32) -> Result<Vec<(u32, u64, bool)>, HostError> {
     Ok(times)
 }
 
-/// Whether a thread of `pid` runs or is ready to.
-pub fn is_ready(pid: u32) -> bool {
-    let stat = |tid: u32| read_stat(path_of(pid, "task").join(tid.to_string()).join("stat")).ok();
-    threads(pid).is_ok_and(|threads| threads.into_iter().filter_map(stat).any(|stat| stat.state == 'R'))
-}
-
 /// OS index of the processor that every thread of `pid` runs on, or ran on last.
 pub fn thread_processors(pid: u32) -> Result<Vec<u32>, HostError> {
     let mut processors = Vec::new();
@@ -89,6 +85,14 @@ pub fn thread_processors(pid: u32) -> Result<Vec<u32>, HostError> {
         processors.push(stat.processor);
     }
     Ok(processors)
+}
+
+/// Threads of `pid` that run or are ready to, each with the OS index of its processor.
+pub fn ready_places(pid: u32) -> Vec<(u32, u32)> {
+    let tids = threads(pid).unwrap_or_default();
+    let stats =
+        tids.into_iter().filter_map(|tid| read_stat(path_of(pid, "task").join(tid.to_string()).join("stat")).ok());
+    stats.filter(|stat| stat.state == 'R').map(|stat| (stat.pid, stat.processor)).collect()
 }
 
 /// Processor time of every thread of `pid` in nanoseconds, where the kernel keeps it precisely
@@ -110,20 +114,18 @@ pub fn run_times(pid: u32) -> Result<Vec<(u32, u64)>, HostError> {
 fn children(pid: u32) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     for tid in threads(pid).ok()? {
-        let path = path_of(pid, "task").join(tid.to_string()).join("children");
-        match fs::read_to_string(path) {
-            Ok(text) => found.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<u32>().ok())),
-            // A thread that has ended has handed its children to another one of its process.
-            Err(_) if path_of(tid, "stat").exists() => return None,
-            Err(_) => {}
-        }
+        found.extend(children_of_thread(pid, tid)?);
     }
     Some(found)
 }
 
-/// Whether it has children, as far as the kernel says; where it keeps no list, it may have some.
-pub fn has_children(pid: u32) -> bool {
-    children(pid).is_none_or(|children| !children.is_empty())
+/// The same of one of its threads.
+fn children_of_thread(pid: u32, tid: u32) -> Option<Vec<u32>> {
+    match fs::read_to_string(path_of(pid, "task").join(tid.to_string()).join("children")) {
+        Ok(text) => Some(text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect()),
+        // A thread that has ended has handed its children to another one of its process.
+        Err(_) => (!path_of(tid, "stat").exists()).then(Vec::new),
+    }
 }
 
 /// `root` and everything that descends from it, without the subtrees whose roots are in `except`.

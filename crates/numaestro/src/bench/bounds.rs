@@ -105,7 +105,7 @@ const fn not_above(what: &'static str, mixes: &'static [&'static str], rival: Se
 }
 
 /// Every promise about programs side by side.
-pub const BOUNDS: [Bound; 25] = [
+pub const BOUNDS: [Bound; 28] = [
     of_ideal("libgomp SOR, CG, FT pairs / ideal", &["pair/gcc/sor", "pair/gcc/cg", "pair/gcc/ft"], 1.05),
     against(
         "plain / numaestro, libgomp SOR and CG pairs",
@@ -127,6 +127,9 @@ pub const BOUNDS: [Bound; 25] = [
     },
     not_above("one ends early / static split (libgomp)", &["early/gcc/*"], Setup::Static, 0.80),
     not_above("evolving / plain (libgomp)", &["evolving/gcc/*"], Setup::Plain, 0.80),
+    not_above("one waits while the other computes / static split", &["turns/*"], Setup::Static, 0.80),
+    not_above("one waits while the other computes / plain", &["turns/*"], Setup::Plain, 1.03),
+    not_above("DuckDB pair / plain", &["pair/library/duckdb"], Setup::Plain, 1.03),
     not_above("one ends early / OMP_DYNAMIC", &["early/*"], Setup::Dynamic, 1.0),
     not_above("evolving / OMP_DYNAMIC", &["evolving/*"], Setup::Dynamic, 1.0),
     of_ideal("beside an unmanaged hog / on the processors left", &["hog/*"], 1.10),

@@ -123,6 +123,7 @@ pub fn all() -> Vec<Mix> {
     ] {
         mixes.push(equal(kind, runtime, name, copies));
     }
+    mixes.push(turns(Runtime::Rust));
     mixes.extend(LIBRARIES.map(|library| equal("pair", Runtime::Library, library, 2)));
     mixes.extend(LIBRARIES.map(|library| equal("quad", Runtime::Library, library, 4)));
     for (runtime, name) in
@@ -159,7 +160,13 @@ fn openmp(mixes: &mut Vec<Mix>, runtime: Runtime) {
         vec![member(runtime, "ltomcatv", 1.0), member(runtime, "sor", 1.0)],
         &Setup::CHANGING,
     ));
+    mixes.push(turns(runtime));
     mixes.extend(KERNELS.map(|kernel| alone(runtime, kernel)));
+}
+
+/// Two programs of which one waits while the other is parallel, and the other way round.
+fn turns(runtime: Runtime) -> Mix {
+    mix("turns", runtime, vec![member(runtime, "phases", 1.0), member(runtime, "phases-late", 1.0)], &Setup::CHANGING)
 }
 
 fn equal(kind: &str, runtime: Runtime, name: &str, copies: usize) -> Mix {
@@ -213,7 +220,7 @@ mod tests {
     fn every_kind_of_the_matrix_is_there_for_both_runtimes() {
         let mixes = all();
         for runtime in ["gcc", "clang"] {
-            for kind in ["pair", "quad", "unequal", "threads", "early", "evolving", "hog", "alone"] {
+            for kind in ["pair", "quad", "unequal", "threads", "early", "evolving", "turns", "hog", "alone"] {
                 assert!(mixes.iter().any(|mix| matches(&format!("{kind}/{runtime}/*"), &mix.name)), "{kind}/{runtime}");
             }
         }

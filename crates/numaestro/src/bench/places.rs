@@ -63,6 +63,11 @@ impl Places {
     /// The command line of `program`, or one sentence with the reason why it cannot be run here,
     /// and the remedy.
     pub fn command(&self, program: &Program) -> Result<CommandLine, String> {
+        if let Some(name) = program.name.strip_suffix(LATE) {
+            let mut line = self.command(&Program { name: name.to_owned(), ..program.clone() })?;
+            line.arguments.push("--late".to_owned());
+            return Ok(line);
+        }
         match program.runtime {
             Runtime::Gcc | Runtime::Clang => {
                 let kernels =
@@ -108,6 +113,9 @@ impl Places {
         (found, missing)
     }
 }
+
+/// The end of the name of a program that begins with its second phase.
+const LATE: &str = "-late";
 
 /// The modules that a workload of `library.py` needs.
 fn modules_of(workload: &str) -> &'static str {

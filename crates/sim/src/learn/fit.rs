@@ -150,11 +150,12 @@ fn stretches(shape: &Measured, program: &LearnedProgram, work: f64) -> Vec<Stret
     found
 }
 
-/// A manager looks at the page of a program with regions. Of a program whose regions nobody
-/// counted, the phases that the engine has learned show that there is a page.
+/// A manager looks at the page of a program with regions, and at the threads of one without. Of a
+/// program whose regions nobody counted, the phases that the engine has learned show that there is
+/// a page.
 fn phase_source(runs: &[&Measured]) -> PhaseSource {
-    let is_looked_at = runs.iter().any(|run| run.regions > 0 || run.has_told_phases);
-    if is_looked_at { PhaseSource::Manager } else { PhaseSource::Nobody }
+    let has_page = runs.iter().any(|run| run.regions > 0 || run.has_told_phases);
+    if has_page { PhaseSource::Manager } else { PhaseSource::Threads }
 }
 
 /// The first report of its speedup, after the beginning of its parallel work.
@@ -252,7 +253,7 @@ mod tests {
     fn phases_are_looked_for_where_a_manager_could_see_them() {
         let of = |run: Measured| fit("p", &[Measured::busy(1, 1600 * MS), run]).expect("a program").phase_source;
         let run = || Measured::busy(2, 800 * MS);
-        assert_eq!(of(run()), PhaseSource::Nobody);
+        assert_eq!(of(run()), PhaseSource::Threads);
         assert_eq!(of(Measured { regions: 1, ..run() }), PhaseSource::Manager);
         assert_eq!(of(Measured { has_told_phases: true, ..run() }), PhaseSource::Manager);
     }

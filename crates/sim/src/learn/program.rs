@@ -105,7 +105,7 @@ mod tests {
             curve: vec![(1, 1.0), (2, 1.6)],
             assumed: Vec::new(),
             regions: 0,
-            phase_source: PhaseSource::Nobody,
+            phase_source: PhaseSource::Threads,
             analysis: None,
             residual: 0.0,
         };

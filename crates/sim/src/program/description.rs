@@ -36,19 +36,23 @@ pub enum PhaseSource {
     /// The manager looks for them while another program lacks processors, as in an unmodified
     /// OpenMP program.
     Manager,
-    /// Nobody: the program has no regions that the manager could count.
+    /// The manager looks for them in the same way by the states of its threads, as in a program
+    /// that has no regions.
+    Threads,
+    /// Nobody.
     Nobody,
 }
 
 impl PhaseSource {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Program, Self::Manager, Self::Nobody];
+    pub const ALL: [Self; 4] = [Self::Program, Self::Manager, Self::Threads, Self::Nobody];
 
     /// Its word in files.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Program => "program",
             Self::Manager => "manager",
+            Self::Threads => "threads",
             Self::Nobody => "nobody",
         }
     }

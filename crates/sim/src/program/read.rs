@@ -9,7 +9,7 @@
 //! weight = 1.0
 //! class = "malleable"                           # or "setter", "fold"
 //! asks = "once"                                 # or "runnable", "creation"
-//! phase_source = "program"                      # says its phases; or "manager" (which looks for them), "nobody" (knows them)
+//! phase_source = "program"                      # says its phases; or "manager", "threads" (the manager looks), "nobody"
 //! vacates = "region"                            # or "task", "at-once"
 //! creation = 0                                  # time for each thread created; times: "20 us", "2 ms", "1.5 s", or nanoseconds
 //! footprint = 0                                 # lines of a thread's working set

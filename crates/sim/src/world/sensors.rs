@@ -11,7 +11,7 @@ use super::counters::Counters;
 use super::host::Host;
 use super::os::Os;
 use crate::Nanos;
-use numaestro_contract::{Holding, Looks, Observation, Subject};
+use numaestro_contract::{Holding, Looks, Observation, READY_MOST, Subject};
 use numaestro_engine::Action;
 
 /// See the file's header.
@@ -68,13 +68,22 @@ impl Sensors {
 
 /// A look at one application.
 fn look(app: &App, subject: Subject, host: &Host, (now, of_use): (Nanos, bool)) -> Observation {
-    let in_region = app.activity.is_parallel() || app.activity == Activity::Forking;
-    let mut look = subject.look(app.notices.phases().regions(), in_region);
+    let (phases, activity) = (app.notices.phases(), app.activity);
+    let in_region = phases.shows_regions() && (activity.is_parallel() || activity == Activity::Forking);
+    let mut look = subject.look(phases.regions(), in_region);
     let course = host.outbox.course();
-    let cpu_ns = course.needs_cpu_time(subject.app, look, now).then(|| host.os.cpu_time(app.slot, &app.team));
-    let is_idle = cpu_ns.is_some_and(|cpu_ns| course.is_idle(subject.app, now, cpu_ns));
-    look.ready = is_idle && host.os.is_ready(&app.team);
+    let cpu_ns = course.needs_cpu_time(subject.app, look).then(|| host.os.cpu_time(app.slot, &app.team));
+    let counts = cpu_ns.is_some_and(|cpu_ns| course.counts_ready(subject.app, look, (now, of_use), cpu_ns));
+    look.ready = counts.then(|| ready(app, host).min(READY_MOST));
     Observation::Look { app: subject.app, look, cpu_ns, of_use }
+}
+
+/// Threads of an application that are ready. A region has as many as its processors here; those
+/// that a live program without regions would have beside them are ready for as long as it lasts.
+fn ready(app: &App, host: &Host) -> u32 {
+    let is_pool = !app.notices.phases().shows_regions() && app.activity.is_parallel();
+    let lacking = if is_pool { app.region.width().saturating_sub(app.region.size()) } else { 0 };
+    host.os.ready_threads(&app.team) + lacking
 }
 
 /// All applications, as far as looks are concerned; `usable`: processors that can be given out.

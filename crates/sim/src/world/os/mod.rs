@@ -88,9 +88,10 @@ impl Os {
         self.cpus.tenant(app).usage.cpu_ns + since_seated
     }
 
-    /// Whether a thread of this team runs or wants to.
-    pub fn is_ready(&self, team: &[u32]) -> bool {
-        team.iter().any(|&id| matches!(self.thread(id).state, State::Running | State::Ready | State::Held))
+    /// Number of threads of this team that run or want to.
+    pub fn ready_threads(&self, team: &[u32]) -> u32 {
+        let wants = |id: &&u32| matches!(self.thread(**id).state, State::Running | State::Ready | State::Held);
+        team.iter().filter(wants).count() as u32
     }
 
     /// Processors, to be told of phases, curves and counters.

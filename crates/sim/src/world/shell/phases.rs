@@ -3,7 +3,7 @@
 //! A program that says its phases says each one when it begins. Of one that is looked for, a shell
 //! can read how many regions it has opened; the program itself says only that it is parallel again,
 //! at its next region, if it was told that processors of it are lent (as the client does, see
-//! `docs/ABI.md`).
+//! `docs/ABI.md`). One that is looked for by its threads shows no regions, and says nothing.
 
 use super::outbox::Outbox;
 use crate::Nanos;
@@ -30,12 +30,17 @@ impl Phases {
 
     /// Whether the shell looks for them.
     pub fn are_looked_for(&self) -> bool {
-        self.source == PhaseSource::Manager
+        matches!(self.source, PhaseSource::Manager | PhaseSource::Threads)
     }
 
-    /// Parallel regions that it has opened.
+    /// Parallel regions that it has opened, as a shell can read them.
     pub fn regions(&self) -> u64 {
-        self.regions
+        if self.shows_regions() { self.regions } else { 0 }
+    }
+
+    /// Whether a shell can read that it is in a region.
+    pub fn shows_regions(&self) -> bool {
+        self.source == PhaseSource::Manager
     }
 
     /// It is told a target, which lends processors of it or does not.
@@ -69,7 +74,7 @@ impl Phases {
                 // It goes on with the processors that it has.
                 false
             }
-            PhaseSource::Nobody => false,
+            PhaseSource::Threads | PhaseSource::Nobody => false,
         }
     }
 }
