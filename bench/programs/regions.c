@@ -1,8 +1,8 @@
 /* regions.c - parallel regions that do next to nothing, to measure what happens around them.
  *
  *   regions empty BLOCKS REGIONS empty regions; prints the nanoseconds per region of each block
- *   regions watch SECONDS WORK_US regions of WORK_US microseconds; prints for each new allocation its
- *                                   processors, how long after the manager's decision it was
+ *   regions watch SECONDS WORK_US regions of WORK_US microseconds; prints for each new allocation
+ *                                   its processors, how long after the manager's decision it was
  *                                   adopted, and when (nanoseconds of CLOCK_MONOTONIC), as noted in
  *                                   the shared page of this program; SIGTERM ends it early
  *   regions stay THREADS one region of THREADS threads that never ends and never looks at anything

@@ -60,7 +60,7 @@ fn options_of_every_command_stand_apart_in_every_help_page() {
     let names =
         ["run", "shell", "adopt", "set", "release", "advise", "status", "top", "doctor", "demo", "topo", "daemon"];
     let below = [["policy", "set"], ["profile", "add"], ["sim", "run"], ["bench", "coexec"], ["trace", "show"]];
-    for words in names.iter().map(std::slice::from_ref).chain(below.iter().map(|words| words.as_slice())) {
+    for words in names.iter().map(std::slice::from_ref).chain(below.iter().map(<[&str; 2]>::as_slice)) {
         let help = text(&user.output(words.iter().chain(&["--help"])).stdout);
         let (own, everywhere) =
             help.split_once("Options of every command:").unwrap_or_else(|| panic!("{words:?}: {help}"));

@@ -94,14 +94,18 @@ fn by_processor(timeline: &Timeline, from: Nanos, to: Nanos, width: usize) -> St
         }
     }
     let has = |sign: char| rows.iter().any(|row| row.cells.contains(sign));
-    let signs: String = [(UNMANAGED, "unmanaged load"), (SEVERAL, "several guests")]
+    let signs: Vec<String> = [(UNMANAGED, "unmanaged load"), (SEVERAL, "several guests")]
         .into_iter()
         .filter(|(sign, _)| has(*sign))
         .map(|(sign, meaning)| format!("{sign} {meaning}  "))
         .collect();
     let names: Vec<(usize, String)> =
         timeline.apps.keys().enumerate().map(|(place, &app)| (place, timeline.name(Some(app)))).collect();
-    format!("{}{}", head(timeline), chart::framed(&rows, (from, to), &chart::legend(names.into_iter(), &signs)))
+    format!(
+        "{}{}",
+        head(timeline),
+        chart::framed(&rows, (from, to), &chart::legend(names.into_iter(), &signs.concat()))
+    )
 }
 
 /// The letter of each application, the same in every chart.

@@ -225,7 +225,7 @@ impl Site {
         let mut command = self.bench.command(None, &PROGRAM, &[])?;
         command.env("OMP_NUM_THREADS", choice.program.len().to_string());
         started.push(launch::start(&mut command, Some(&on(&choice.program)))?);
-        self.run(launch::wait_all(started, origin, LIMIT)?, &before, 0.0)
+        self.run(&launch::wait_all(started, origin, LIMIT)?, &before, 0.0)
     }
 
     /// One run under the manager; adds for each build how long it had too many jobs at most.
@@ -250,10 +250,10 @@ impl Site {
             }
             ended
         })?;
-        self.run(ended, &before, managed.time())
+        self.run(&ended, &before, managed.time())
     }
 
-    fn run(&self, ended: Vec<Ended>, before: &Reading, manager_s: f64) -> Result<Run> {
+    fn run(&self, ended: &[Ended], before: &Reading, manager_s: f64) -> Result<Run> {
         let after = Reading::take(manager_s);
         if let Some(bad) = ended.iter().find(|end| !end.success) {
             bail!("a program of the benchmark failed: {}", bad.output.trim());
@@ -270,11 +270,14 @@ impl Site {
     fn killed(&self, managed: &Managed) -> Result<f64> {
         managed.settle();
         let dir = tempfile::tempdir().context("cannot make a directory to build in")?;
-        let jobs: String = (0..self.bench.processors.len()).map(|job| format!("build j{job}: sleep\n")).collect();
+        let jobs: Vec<String> = (0..self.bench.processors.len()).map(|job| format!("build j{job}: sleep\n")).collect();
         let ninja = self.ninja.display();
         let outer = format!("rule inner\n  command = exec {ninja} -f inner.ninja\nbuild all: inner\n");
         std::fs::write(dir.path().join("build.ninja"), outer)?;
-        std::fs::write(dir.path().join("inner.ninja"), format!("rule sleep\n  command = exec sleep 600\n{jobs}"))?;
+        std::fs::write(
+            dir.path().join("inner.ninja"),
+            format!("rule sleep\n  command = exec sleep 600\n{}", jobs.concat()),
+        )?;
         let command = managed.run(&[], &self.ninja);
         let outer = launch::start(&mut ninja_in(dir.path(), command), None)?;
         let seconds = self.kill_inner(managed, &outer);

@@ -1,10 +1,10 @@
 //! `numaestro bench set`: measures how long it takes until a limit that a person sets is in force
 //! in a program in regions of 50 µs.
 //!
-//! The time begins when the request is sent, on a connection that is open, and ends when the program
-//! adopts the decision: it writes that time into its page, after it has moved its pool. So nobody
-//! has to look meanwhile, who would take a processor from the program and from the manager. The same
-//! is measured with the whole command `numaestro set`, for comparison.
+//! The time begins when the request is sent, on a connection that is open, and ends when the
+//! program adopts the decision: it writes that time into its page, after it has moved its pool. So
+//! nobody looks meanwhile and takes a processor from the program and the manager. The same is
+//! measured with the whole command `numaestro set`, for comparison.
 
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
