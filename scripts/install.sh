@@ -70,6 +70,23 @@ put_at() {
 }
 put() { put_at "$1" "$2" "$prefix/$3"; }
 
+# The command, without its symbols and lines for debuggers; these are in a file of their own, which debuggers and backtraces find by the number of the
+# build (below /usr by themselves). Without the tools for it the command stays as it is.
+put_command() {
+    local build=
+    if command -v objcopy >/dev/null 2>&1 && command -v readelf >/dev/null 2>&1; then
+        build=$(LC_ALL=C readelf -n "$1" 2>/dev/null | sed -n 's/^ *Build ID: //p')
+    fi
+    if [ -z "$build" ]; then
+        put 755 "$1" bin/numaestro
+        return
+    fi
+    objcopy --only-keep-debug --compress-debug-sections "$1" "$scratch/${build:2}.debug"
+    objcopy --strip-unneeded --add-gnu-debuglink="$scratch/${build:2}.debug" "$1" "$scratch/numaestro"
+    put 755 "$scratch/numaestro" bin/numaestro
+    put 644 "$scratch/${build:2}.debug" "lib/debug/.build-id/${build:0:2}/${build:2}.debug"
+}
+
 # A configuration file is never replaced.
 put_config() {
     make_directory "${2%/*}"
@@ -103,7 +120,7 @@ install_all() {
     # What was made then is still ours.
     [ ! -e "$list" ] || sed -n '/^directory /p' "$list" >>"$scratch/list"
     make_directory "$prefix/lib/numaestro"
-    put 755 "$command" bin/numaestro
+    put_command "$command"
     put 755 build/client/libnumaestro_preload.so lib/numaestro/libnumaestro_preload.so
     put 755 packaging/systemd/after-stop lib/numaestro/after-stop
     put 644 build/client/libnumaestro.so "$libdir/libnumaestro.so.1"

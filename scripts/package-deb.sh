@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes build/numaestro_VERSION_ARCHITECTURE.deb of what `make build` made, with nothing but dpkg-deb. The same input gives the same bytes.
+# Makes build/numaestro_VERSION_ARCHITECTURE.deb of what `make build` made, with nothing but dpkg-deb, and beside it a .ddeb with what debuggers need.
+# The same input gives the same bytes.
 #
 # usage: scripts/package-deb.sh [DIRECTORY]     DIRECTORY: where to put it (default: build)
 set -eu
@@ -14,8 +15,9 @@ for file in "$command" build/client/libnumaestro.so build/client/libnumaestro_pr
 done
 
 root=$(mktemp -d)
-trap 'rm -rf "$root"' EXIT
-chmod 755 "$root"
+debug=$(mktemp -d)
+trap 'rm -rf "$root" "$debug"' EXIT
+chmod 755 "$root" "$debug"
 version=$("$command" --version | cut -d ' ' -f 2)
 architecture=$(dpkg --print-architecture)
 triplet=$(gcc -print-multiarch 2>/dev/null || true)
@@ -43,8 +45,11 @@ mkdir -p "$documents"
 gzip -9n <CHANGELOG.md >"$documents/CHANGELOG.md.gz"
 cp README.md "$documents/README.md"
 find "$root/usr/share/man" -type f -exec gzip -9n {} +
+if [ -d "$root/usr/lib/debug" ]; then
+    mkdir -p "$debug/usr/lib"
+    mv "$root/usr/lib/debug" "$debug/usr/lib"
+fi
 if command -v strip >/dev/null 2>&1; then
-    strip --strip-unneeded "$root/usr/bin/numaestro"
     find "$root/usr/lib" -type f \( -name '*.so' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
 fi
 
@@ -84,4 +89,21 @@ find "$root" -exec touch -h -d "@$time" {} +
 mkdir -p "$out"
 package=$out/numaestro_${version}_$architecture.deb
 dpkg-deb --root-owner-group -Zxz --build "$root" "$package" >/dev/null
+if [ -d "$debug/usr" ]; then
+    mkdir "$debug/DEBIAN"
+    cat >"$debug/DEBIAN/control" <<CONTROL
+Package: numaestro-dbgsym
+Version: $version
+Architecture: $architecture
+Maintainer: The authors of numaestro <numaestro@localhost>
+Installed-Size: $(du -k -s --exclude=DEBIAN "$debug" | cut -f 1)
+Depends: numaestro (= $version)
+Section: debug
+Priority: optional
+Description: lines of the source for debuggers and backtraces of numaestro
+CONTROL
+    find "$debug" -exec touch -h -d "@$time" {} +
+    # It is compressed within already.
+    dpkg-deb --root-owner-group -Zgzip -z1 --build "$debug" "$out/numaestro-dbgsym_${version}_$architecture.ddeb" >/dev/null
+fi
 echo "deb: $package; install it with: sudo apt install $(realpath "$package")"

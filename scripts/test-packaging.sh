@@ -42,11 +42,24 @@ install_and_uninstall() {
     grep -qx 'ExecStart=/usr/local/bin/numaestro daemon --system' "$to/usr/local/lib/systemd/system/numaestro.service"
     ! grep -rn '@BINDIR@\|@LIBDIR@' "$to/usr/local/lib/systemd" || fail "a place was not filled in"
     [ -x "$(sed -n 's|^ExecStopPost=-+||p' "$to/usr/local/lib/systemd/system/numaestro.service" | sed "s|^|$to|")" ]
+    lines_are_apart "$to/usr/local/bin/numaestro" "$to/usr/local/lib/debug"
     # Again, over itself.
     scripts/install.sh install /usr/local "$to"
     scripts/install.sh uninstall /usr/local "$to"
     tree "$to" >"$scratch/after"
     diff "$scratch/before" "$scratch/after"
+}
+
+# lines_are_apart COMMAND DIRECTORY: the command has no lines for debuggers, and the file that it names has them.
+lines_are_apart() {
+    local build file
+    command -v objcopy >/dev/null && command -v readelf >/dev/null || return 0
+    ! readelf -S "$1" | grep -E '\.(debug_|symtab)' || fail "the command is not stripped"
+    build=$(LC_ALL=C readelf -n "$1" | sed -n 's/^ *Build ID: //p')
+    file=$2/.build-id/${build:0:2}/${build:2}.debug
+    [ -n "$build" ] && readelf -S "$file" | grep -q '\.debug_line' || fail "no lines in $file"
+    [ "$(LC_ALL=C readelf -n "$file" | sed -n 's/^ *Build ID: //p')" = "$build" ] || fail "$file is of another build"
+    readelf --string-dump=.gnu_debuglink "$1" | grep -q "${build:2}.debug" || fail "the command does not name its lines"
 }
 
 changed_settings_stay() {
@@ -85,6 +98,7 @@ packages_are_the_same_every_time() {
     sleep 1
     scripts/package-deb.sh "$scratch/b"
     cmp "$scratch"/a/*.deb "$scratch"/b/*.deb
+    ! compgen -G "$scratch/a/*.ddeb" || cmp "$scratch"/a/*.ddeb "$scratch"/b/*.ddeb
 }
 
 the_package_is_in_order() {
@@ -107,6 +121,9 @@ the_package_is_in_order() {
     ! find "$scratch/raw/usr/share/man" -type f ! -name '*.gz' | grep . || fail "a page is not compressed"
     for file in copyright changelog.gz; do [ -s "$scratch/raw/usr/share/doc/numaestro/$file" ] || fail "no $file"; done
     "$scratch/raw/usr/bin/numaestro" --version
+    [ ! -e "$scratch/raw/usr/lib/debug" ] || fail "lines for debuggers are in it"
+    dpkg-deb --raw-extract "$scratch"/a/*.ddeb "$scratch/lines"
+    lines_are_apart "$scratch/raw/usr/bin/numaestro" "$scratch/lines/usr/lib/debug"
 }
 
 dpkg_installs_and_purges_it() {

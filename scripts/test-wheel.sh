@@ -127,6 +127,35 @@ it_needs_no_compiler() {
     [ $code -eq 127 ] && [[ $(<"$scratch/missing") == *"pip install"* ]] || fail "a missing command: $code, $(<"$scratch/missing")"
 }
 
+# it_runs_in_an_empty_container full|bare: a root that holds Python and what it and the command load, and nothing else: no shell, no
+# compiler. Bound, not copied, because a Python may have gigabytes beside it; what was installed beside it is hidden.
+it_runs_in_an_empty_container() {
+    local root=$scratch/root-$1 interpreter stdlib file
+    unshare --map-root-user --mount --pid --fork --kill-child true || skip "no namespaces here"
+    interpreter=$(realpath "$(python3 -c 'import sys; print(sys.executable)')")
+    stdlib=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+    mkdir -p "$root"/{proc,sys,dev,tmp,root,test} "$root$stdlib"
+    touch "$root/dev/null"
+    cp python/tests/empty.py "$scratch"/a/*.whl "$root/test"
+    for file in "$interpreter" $(ldd "$interpreter" "$stdlib"/lib-dynload/*.so "$COMMAND" 2>/dev/null | grep -o ' */[^ ]* (0x' | cut -d '(' -f 1 | sort -u); do
+        mkdir -p "$root${file%/*}"
+        cp -L "$file" "$root$file"
+    done
+    # Debian keeps the wheel of pip apart.
+    for file in /usr/share/python-wheels; do [ ! -d $file ] || { mkdir -p "$root$file" && cp -r $file "$root${file%/*}"; }; done
+    unshare --map-root-user --mount --pid --fork --kill-child bash -e -c '
+        root=$1 stdlib=$2
+        mount -t proc proc "$root/proc" || exit 77
+        mount --bind /dev/null "$root/dev/null"
+        mount --bind "$stdlib" "$root$stdlib"
+        for hidden in site-packages dist-packages; do [ ! -d "$root$stdlib/$hidden" ] || mount -t tmpfs none "$root$stdlib/$hidden"; done
+        mount -o remount,bind,ro "$root$stdlib"
+        [ "$4" = bare ] || { mount --rbind /sys "$root/sys" && mount -o remount,bind,ro "$root/sys"; }
+        cd "$root"
+        exec env -i HOME=/root PATH="$PATH" chroot "$root" "$3" /test/empty.py "/$(echo test/*.whl)" "$4"
+    ' empty "$root" "$stdlib" "$interpreter" "$1" || { [ $? -eq 77 ] && skip "no /proc of its own may be mounted here" || exit 1; }
+}
+
 its_removal_leaves_nothing() {
     local venv=$scratch/removal before after
     python3 -m venv "$venv"
@@ -218,6 +247,8 @@ check it_is_in_order
 check its_platform_is_true
 check its_types_are_strict
 check it_needs_no_compiler
+check it_runs_in_an_empty_container it_runs_in_an_empty_container full
+check it_says_what_an_empty_container_lacks it_runs_in_an_empty_container bare
 check its_removal_leaves_nothing
 for case in the_number_is_that_of_the_affinity changes_of_the_affinity_are_seen an_adopted_program_hears_of_changes following_nothing_is_said \
     importing_does_nothing; do

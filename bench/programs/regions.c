@@ -1,10 +1,10 @@
 /* regions.c - parallel regions that do next to nothing, to measure what happens around them.
  *
  *   regions empty BLOCKS REGIONS empty regions; prints the nanoseconds per region of each block
- *   regions watch SECONDS WORK_US regions of WORK_US microseconds; prints how long after the
- *   manager's decision each
- *                                   new allocation was adopted, as noted in the shared page of this program;
- *                                   SIGTERM ends it early
+ *   regions watch SECONDS WORK_US regions of WORK_US microseconds; prints for each new allocation
+ *                                   its processors, how long after the manager's decision it was
+ *                                   adopted, and when (nanoseconds of CLOCK_MONOTONIC), as noted in
+ *                                   the shared page of this program; SIGTERM ends it early
  *   regions stay THREADS one region of THREADS threads that never ends and never looks at anything
  *
  * The page is found through /proc/self/maps and read at the offsets of docs/ABI.md; this program
@@ -110,6 +110,7 @@ static int watch(double seconds, double work_us)
     enum { MOST = 100000 };
     static double latency_us[MOST];
     static uint32_t count[MOST];
+    static uint64_t at_ns[MOST];
     uint64_t end = now_ns() + (uint64_t)(seconds * 1e9), work_ns = (uint64_t)(work_us * 1e3);
     signal(SIGTERM, end_watch);
     const unsigned char *page = NULL;
@@ -130,12 +131,13 @@ static int watch(double seconds, double work_us)
              * read once. */
             seen = adopted;
             count[samples] = processors;
+            at_ns[samples] = adopted_ns;
             latency_us[samples++] = ((double)adopted_ns - (double)decided_ns) / 1e3;
         }
     }
     printf("{\"name\":\"watch\",\"managed\":%s,\"samples\":[", page ? "true" : "false");
     for (int i = 0; i < samples; i++)
-        printf("%s[%" PRIu32 ",%.2f]", i ? "," : "", count[i], latency_us[i]);
+        printf("%s[%" PRIu32 ",%.2f,%" PRIu64 "]", i ? "," : "", count[i], latency_us[i], at_ns[i]);
     puts("],\"verification\":\"ok\"}");
     return EXIT_SUCCESS;
 }

@@ -2,6 +2,7 @@
 
 use crate::cli::{AdoptArgs, ReleaseArgs};
 use crate::manager::{self, Manager};
+use crate::say::counted;
 use crate::status::clean;
 use crate::{run, say, stop};
 use numaestro_abi::control::{AppName, Reply, Request, Whole};
@@ -22,7 +23,7 @@ pub fn adopt(dir: Option<PathBuf>, args: &AdoptArgs) -> anyhow::Result<u8> {
     let options = run::options(&args.wish)?;
     let text = match manager.ask(&Request::Adopt { pid, options, force: args.force })? {
         Reply::Run { app, cpus, count, .. } => {
-            format!("process {pid} is application {app}: {count} processor(s), {cpus}\n")
+            format!("process {pid} is application {app}: {}, {cpus}\n", counted(count as usize, "processor"))
         }
         Reply::Waiting { app, position } => {
             format!("process {pid} is application {app}, in the queue at position {position}\n")

@@ -31,6 +31,9 @@ use values::parse_time;
 pub use values::{milli, parse_most, parse_weight};
 pub use wish::WishArgs;
 
+/// Options of every subcommand stand apart from its own in the help pages.
+const EVERYWHERE: &str = "Options of every command";
+
 const AFTER_HELP: &str = "\
 Start here:
   numaestro doctor                 what this machine offers, and what is missing
@@ -118,14 +121,14 @@ executed, 127 it was not found.";
 )]
 pub struct Cli {
     /// Say more on stderr: -v what is done, -vv every step.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, help_heading = EVERYWHERE, action = clap::ArgAction::Count)]
     pub verbose: u8,
     /// Runtime directory of the manager, instead of the usual one (see Environment).
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR")]
     pub dir: Option<PathBuf>,
     /// Use a manager of your own, also where the system has one for everybody.
-    #[arg(long, global = true, env = "NUMAESTRO_USER", hide_env = true, conflicts_with = "dir",
-          value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "NUMAESTRO_USER", hide_env = true,
+          conflicts_with = "dir", value_parser = clap::builder::FalseyValueParser::new())]
     pub user: bool,
     /// What to do.
     #[command(subcommand)]

@@ -4,7 +4,7 @@
 //! A file that cannot be read never keeps a program from running.
 
 use crate::class::ClassArg;
-use crate::cli::{FoldArg, LibraryRule, PoolArg, ProfileCommand, WishArgs};
+use crate::cli::{FoldArg, LibraryRule, PoolArg, ProfileCommand, WishArgs, parse_weight};
 use crate::say;
 use anyhow::Context;
 use clap::ValueEnum;
@@ -51,6 +51,28 @@ impl Profile {
         wish.btr = wish.btr.or(self.btr);
     }
 
+    /// A person may have written it with an editor: the values are those of the command line.
+    fn check(&self) -> Result<(), String> {
+        let of = |name: &str, value: &str, expected: &str| Err(format!("{name} = {value}: expected {expected}"));
+        if let Some(class) = self.class.as_deref()
+            && ClassArg::from_str(class, false).is_err()
+        {
+            return of("class", class, &words::<ClassArg>());
+        }
+        if let Some(fold) = self.fold.as_deref()
+            && FoldArg::from_str(fold, false).is_err()
+        {
+            return of("fold", fold, &words::<FoldArg>());
+        }
+        if self.max == Some(0) {
+            return of("max", "0", "a number from 1");
+        }
+        match self.weight.map(|weight| (weight, parse_weight(&weight.to_string()))) {
+            Some((weight, Err(expected))) => of("weight", &weight.to_string(), &expected),
+            _ => Ok(()),
+        }
+    }
+
     /// The party that is to switch between threads, if one that is known stands there.
     pub fn folding(&self) -> Option<FoldArg> {
         self.fold.as_deref().and_then(|name| FoldArg::from_str(name, false).ok())
@@ -80,6 +102,12 @@ impl fmt::Display for Profile {
         let parts = class.chain(max).chain(weight).chain(btr).chain(fold).chain(pool).chain(libraries);
         f.write_str(&parts.collect::<Vec<_>>().join(", "))
     }
+}
+
+/// The words of a choice, for people.
+fn words<T: ValueEnum>() -> String {
+    let words = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    words.map(|word| word.get_name().to_owned()).collect::<Vec<_>>().join(", ")
 }
 
 type Profiles = BTreeMap<String, Profile>;
@@ -175,7 +203,12 @@ fn read(file: &Path) -> anyhow::Result<Profiles> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Profiles::new()),
         Err(error) => return Err(error).with_context(|| file.display().to_string()),
     };
-    toml::from_str(&text).with_context(|| format!("{} is not as it should be", file.display()))
+    let wrong = || format!("{} is not as it should be", file.display());
+    let all: Profiles = toml::from_str(&text).with_context(wrong)?;
+    for (program, profile) in &all {
+        profile.check().map_err(|wrong| anyhow::anyhow!("[{program}] {wrong}")).with_context(wrong)?;
+    }
+    Ok(all)
 }
 
 /// Complete or not at all.
@@ -235,5 +268,23 @@ mod tests {
         assert_eq!(read(&file).expect("readable"), all);
         std::fs::write(&file, "[x]\nclas = \"fold\"\n").expect("writable");
         assert!(format!("{:#}", read(&file).expect_err("a typo")).contains("clas"));
+    }
+
+    #[test]
+    fn values_that_the_command_line_would_refuse_are_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("profiles.toml");
+        for (line, expected) in [
+            ("class = \"maleable\"", "[lulesh] class = maleable: expected auto, malleable"),
+            ("fold = \"me\"", "[lulesh] fold = me: expected user, kernel"),
+            ("max = 0", "[lulesh] max = 0: expected a number from 1"),
+            ("max = -1", "max"),
+            ("weight = 0.0", "[lulesh] weight = 0: expected a number from 0.001 to 1000"),
+            ("weight = nan", "[lulesh] weight = NaN: expected a number from 0.001 to 1000"),
+        ] {
+            std::fs::write(&file, format!("[other]\nmax = 4\n[lulesh]\n{line}\n")).expect("writable");
+            let said = format!("{:#}", read(&file).expect_err(line));
+            assert!(said.contains(expected) && said.contains("profiles.toml"), "{line}: {said}");
+        }
     }
 }

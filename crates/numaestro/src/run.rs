@@ -234,7 +234,7 @@ fn asked(manager: &mut Manager, plan: &Plan, options: &Options, waited: bool) ->
                 if shown {
                     eprint!("\r\x1b[K");
                 }
-                tracing::info!("application {app}: {count} processor(s), {cpus}");
+                tracing::info!("application {app}: {}, {cpus}", say::counted(count as usize, "processor"));
                 manager.permit_to_stop();
                 return Ok(Answer::Start(Start { most, memory, jobserver }));
             }

@@ -179,6 +179,11 @@ fn who_would_wait_is_told_so_and_gets_75() {
     assert!(text(&refused.stderr).contains("60000") && text(&refused.stderr).contains("next:"));
     assert_eq!(user.output(["advise", "--min", "3", "--cpus", "2"]).status.code(), Some(64));
     assert_eq!(user.output(["advise", "--mem", "16"]).status.code(), Some(64));
+    for form in ["--taskset", "--numactl", "--count", "--env", "--json"] {
+        let refused = user.output(["advise", form, "--mem", "900T"]);
+        assert_eq!((refused.status.code(), refused.stdout.is_empty()), (Some(64), true), "{form}");
+        assert!(text(&refused.stderr).contains("this machine has "), "{form}: {}", text(&refused.stderr));
+    }
 }
 
 #[test]

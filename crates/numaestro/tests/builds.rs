@@ -203,6 +203,41 @@ fn a_build_outlives_its_manager_and_the_next_one_knows_it() {
     manager.expect_all_free();
 }
 
+#[test]
+fn what_stands_in_place_of_a_closed_pipe_is_nobodys_jobserver() {
+    let _turn = turn();
+    if !has("bash") {
+        skip!("bash is not here");
+    }
+    let manager = Manager::started();
+    let dir = tempfile::tempdir().expect("a directory");
+    let kept = dir.path().join("kept");
+    std::fs::write(&kept, "text").expect("written");
+    // The program closes the pipe, and opens a file and then another pipe under its numbers.
+    for instead in ["exec 200<>kept 201>&-", "exec 200<> <(:) 201>&-"] {
+        let script = format!("exec 200<&-; {instead}; echo here; read line; cat kept");
+        let mut command = manager.command(["run", "--jobserver", "--name", "build", "--", "bash", "-c", &script]);
+        command.current_dir(dir.path()).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut program = command.spawn().expect("starts");
+        let mut said = std::io::BufReader::new(program.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut said, &mut line).expect("a line");
+        assert_eq!(line, "here\n");
+        // The state file follows in a moment.
+        std::thread::sleep(Duration::from_millis(300));
+        Manager::signal(manager.pid(), Signal::KILL);
+        assert!(manager.run(["true"]).status.success());
+        assert!(eventually(|| app(&manager, "build").is_some()), "{:#?}", manager.status());
+        let jobserver = app(&manager, "build").and_then(|app| app.jobserver);
+        assert!(jobserver.as_ref().is_some_and(|it| it.left.contains("closed it")), "{jobserver:?}");
+        drop(program.stdin.take());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut said, &mut rest).expect("its output");
+        assert_eq!((rest.as_str(), program.wait().expect("ends").success()), ("text", true));
+    }
+    manager.expect_all_free();
+}
+
 /// A Makefile that is right only one job after the other.
 const FRAGILE: &str = "all: one two\none:\n\t@sleep 0.3; echo text > file; echo one\ntwo:\n\t@cat file; echo two\n";
 

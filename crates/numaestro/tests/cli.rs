@@ -55,6 +55,22 @@ fn wrong_usage_is_64_and_says_what_is_right() {
 }
 
 #[test]
+fn options_of_every_command_stand_apart_in_every_help_page() {
+    let user = User::new();
+    let names =
+        ["run", "shell", "adopt", "set", "release", "advise", "status", "top", "doctor", "demo", "topo", "daemon"];
+    let below = [["policy", "set"], ["profile", "add"], ["sim", "run"], ["bench", "coexec"], ["trace", "show"]];
+    for words in names.iter().map(std::slice::from_ref).chain(below.iter().map(<[&str; 2]>::as_slice)) {
+        let help = text(&user.output(words.iter().chain(&["--help"])).stdout);
+        let (own, everywhere) =
+            help.split_once("Options of every command:").unwrap_or_else(|| panic!("{words:?}: {help}"));
+        for option in ["--verbose", "--dir <DIR>", "--user"] {
+            assert!(!own.contains(option) && everywhere.contains(option), "{words:?}: {option} in {help}");
+        }
+    }
+}
+
+#[test]
 fn completions_and_manual_pages_are_made() {
     let user = User::new();
     for shell in ["bash", "zsh", "fish"] {
@@ -134,6 +150,38 @@ fn a_profile_reaches_the_program_and_a_damaged_file_does_not_stop_it() {
     let output = user.shell("echo $NUMAESTRO_CLASS");
     assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("\n", Some(0)));
     assert!(text(&output.stderr).contains("profiles are not used"));
+    std::fs::write(user.path(".config/numaestro/profiles.toml"), "[sh]\nclass = \"fold\"\nmax = 0\n")
+        .expect("writable");
+    let output = user.shell("echo $NUMAESTRO_CLASS");
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("\n", Some(0)));
+    assert!(text(&output.stderr).contains("[sh] max = 0: expected a number from 1"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_limit_above_the_machine_is_none_and_a_minimum_above_it_is_refused() {
+    let user = User::new();
+    let all = text(&user.shell("nproc").stdout);
+    assert_eq!(text(&user.output(["run", "--max", "60000", "--", "nproc"]).stdout), all);
+    assert_eq!(user.output(["profile", "add", "--max", "60000", "nproc"]).status.code(), Some(0));
+    assert_eq!(text(&user.output(["run", "--", "nproc"]).stdout), all);
+    let refused = user.output(["run", "--min", "60000", "--", "echo", "runs"]);
+    assert_eq!((refused.status.code(), text(&refused.stdout).as_str()), (Some(125), ""));
+    assert!(text(&refused.stderr).contains("60000"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_profile_of_a_path_goes_before_one_of_a_name_that_fits_two_programs() {
+    let user = User::new();
+    for place in ["one", "two"] {
+        std::fs::create_dir(user.path(place)).expect("made");
+        std::fs::copy("/bin/sh", user.path(place).join("tool")).expect("copied");
+    }
+    let one = user.path("one/tool").into_os_string().into_string().expect("text");
+    let two = user.path("two/tool").into_os_string().into_string().expect("text");
+    assert_eq!(user.output(["profile", "add", "--class", "fold", "tool"]).status.code(), Some(0));
+    assert_eq!(user.output(["profile", "add", "--class", "malleable", &one]).status.code(), Some(0));
+    let class = |tool: &str| text(&user.run(&[tool, "-c", "echo $NUMAESTRO_CLASS"]).stdout);
+    assert_eq!((class(&one).as_str(), class(&two).as_str()), ("malleable\n", "fold\n"));
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub enum BenchCommand {
     Takeback(ProbeArgs),
     /// Time from `kill -9` of a program until another has its processors.
     Kill(ProbeArgs),
+    /// Two ninja builds beside an OpenMP program: the whole against the best choice by hand, jobs
+    /// against processors, tokens of a killed build.
+    Builds(ProbeArgs),
     /// What it costs that programs take turns: stopping, the manager under a quantum, policies that
     /// follow each other.
     Turns(ProbeArgs),
@@ -106,7 +109,7 @@ pub struct PlaceArgs {
     pub numaestro: Option<PathBuf>,
 }
 
-/// `numaestro bench shim`, `adopt`, `set`, `takeback`, `kill`, `turns`.
+/// `numaestro bench shim`, `adopt`, `set`, `takeback`, `kill`, `builds`, `turns`.
 #[derive(Debug, Clone, Args)]
 pub struct ProbeArgs {
     /// Repetitions [default: as the measurement needs].

@@ -75,6 +75,12 @@ pub const SET_US: f64 = 2000.0;
 pub const TAKEBACK_MS: f64 = 2.0;
 /// Milliseconds from the death of a program until another has its processors.
 pub const KILL_MS: f64 = 5.0;
+/// Time of two ninja builds and an OpenMP program by the one with the best choice by hand.
+pub const BUILDS_RATIO: f64 = 1.05;
+/// Seconds for which a build may have more jobs than processors and one.
+pub const BUILD_JOBS_S: f64 = 1.0;
+/// Seconds until the tokens of a killed build are there again.
+pub const BUILD_TOKENS_S: f64 = 2.0;
 /// Milliseconds to stop and to continue 64 threads.
 pub const STOP_MS: f64 = 1.0;
 /// Percent of one processor that the manager uses under a quantum of 100 ms while nothing changes.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -101,13 +102,18 @@ impl Bench {
 
     /// Starts `job` under `managed` with further options of `run`; without a manager, as it is.
     pub fn start(&self, managed: Option<&Managed>, job: &Job, options: &[&str]) -> Result<Started> {
+        launch::start(&mut self.command(managed, job, options)?, None)
+    }
+
+    /// The command that [`Self::start`] starts.
+    pub fn command(&self, managed: Option<&Managed>, job: &Job, options: &[&str]) -> Result<Command> {
         let line = self.commands.get(&key(job)).context("a program without a command")?;
         let mut command = match managed {
             Some(managed) => managed.run(options, &line.executable),
             None => launch::clean_command(&line.executable),
         };
         command.args(&line.arguments).args(["--json", "--reps", &self.reps(job).to_string()]);
-        launch::start(&mut command, None)
+        Ok(command)
     }
 
     /// Runs all of `jobs` at once, with their options, while `watch` looks on. They arrive in this

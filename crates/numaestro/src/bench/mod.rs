@@ -3,8 +3,8 @@
 //!
 //! `coexec` compares set-ups over mixes of programs: `mix` and `setup` define the runs, `launch`
 //! and `measure` make one run, `load` decides whether the run counts, `campaign` repeats, `stats`,
-//! `bounds` and `report` conclude. The probes `shim`, `adopt`, `set`, `takeback`, `kill` and
-//! `turns` each measure latencies of one kind. `speedup` and `bandwidth` compare policies on
+//! `bounds` and `report` conclude. The probes `shim`, `adopt`, `set`, `takeback`, `kill`, `builds`
+//! and `turns` each measure latencies of one kind. `speedup` and `bandwidth` compare policies on
 //! programs that run (`live`). `claims` measures claims of the papers. No benchmark uses the inside
 //! of numaestro. `sim learn` and `sim validate` start their programs and managers by the public
 //! modules.
@@ -44,6 +44,7 @@ pub fn run(command: &BenchCommand) -> anyhow::Result<ExitCode> {
         BenchCommand::Set(args) => probe::set(args),
         BenchCommand::Takeback(args) => probe::takeback(args),
         BenchCommand::Kill(args) => probe::kill(args),
+        BenchCommand::Builds(args) => probe::builds(args),
         BenchCommand::Turns(args) => probe::turns(args),
         BenchCommand::Speedup(args) => speedup::speedup(args),
         BenchCommand::Bandwidth(args) => bandwidth::bandwidth(args),

@@ -18,6 +18,9 @@ Nothing is started, reserved or changed. With a manager the answer is exact as l
 to keep what it gets, while others come and go, is started with `numaestro run`. Without a manager the answer says what is idle
 now on the processors that this shell may use, and is no promise.
 
+JSON: `count` is the processors of its own, 0 where it would share some (`shared`) or wait; `threads` is the number to use on
+`cpus`, and 0 where it would wait.
+
 Memory: `--numactl` prefers one node, or leaves pages to the nodes of the threads that touch them first. It never binds: a program
 that may not have memory elsewhere is killed when its node is full.
 

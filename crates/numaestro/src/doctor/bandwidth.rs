@@ -37,7 +37,7 @@ fn source(state: &State) -> Check {
             }
             _ => "nothing to do; the next rung is used",
         };
-        return Check::lacking(5, name, Outcome::No, format!("{}; would have {error}", state.lacking), next);
+        return Check::lacking(5, name, Outcome::No, format!("{}; where it works: {error}", state.lacking), next);
     }
     match state.rung {
         Rung::Declared => {

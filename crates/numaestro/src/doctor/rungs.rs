@@ -146,7 +146,14 @@ fn shim_loads(dir: &Path) -> Vec<Check> {
             )];
         }
     };
-    let child = Command::new("cat").arg("/proc/self/maps").env("LD_PRELOAD", &path).output();
+    // Containers may have no `cat`; the loader of this command then says what it would load.
+    let child = match Command::new("cat").arg("/proc/self/maps").env("LD_PRELOAD", &path).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let mut this = Command::new("/proc/self/exe");
+            this.env("LD_TRACE_LOADED_OBJECTS", "1").env("LD_PRELOAD", &path).output()
+        }
+        child => child,
+    };
     let loaded =
         child.as_ref().is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(&*path.to_string_lossy()));
     if loaded {

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Applications that have letters of their own.
 pub const SIGNS: usize = 51;
 /// Stands for nobody.
-const IDLE: char = '.';
+pub const IDLE: char = '.';
 /// Applications named below the chart.
 const NAMED: usize = 16;
 
@@ -46,49 +46,72 @@ pub fn place(grid: &Grid, job: u64) -> usize {
 
 /// Draws it.
 pub fn draw(grid: &Grid, machine: &Machine) -> String {
-    let bands = bands(grid, machine);
-    let labels: Vec<String> = bands.iter().map(label).collect();
-    let width = labels.iter().map(String::len).max().unwrap_or(0);
+    let sign = |cell: &Option<u64>| cell.map_or(IDLE, |job| control::letter(place(grid, job) % SIGNS));
+    let rows: Vec<Row> = bands(grid, machine)
+        .iter()
+        .map(|band| Row {
+            node: band.node,
+            label: label(band.first, band.last),
+            cells: band.cells.iter().map(sign).collect(),
+        })
+        .collect();
+    let names = grid.jobs.iter().enumerate().map(|(at, (job, program))| (at, format!("{job} {program}")));
+    framed(&rows, (0, grid.end), &legend(names, ""))
+}
+
+/// A row of letters.
+#[derive(Debug, PartialEq)]
+pub struct Row {
+    /// The node that it belongs to.
+    pub node: usize,
+    /// What stands before it.
+    pub label: String,
+    /// A letter for each column.
+    pub cells: String,
+}
+
+/// Rows with their labels, the times below them, and the legend.
+pub fn framed(rows: &[Row], (from, to): (u64, u64), legend: &str) -> String {
+    let width = rows.iter().map(|row| row.label.len()).max().unwrap_or(0);
     let mut text = String::new();
     let mut node = None;
-    for (band, label) in bands.iter().zip(&labels) {
-        let named = if node == Some(band.node) { String::new() } else { format!("node {}", band.node) };
-        node = Some(band.node);
-        let cells: String = band.cells.iter().map(|cell| cell.map_or(IDLE, |job| letter(grid, job))).collect();
+    for Row { node: of, label, cells } in rows {
+        let named = if node == Some(*of) { String::new() } else { format!("node {of}") };
+        node = Some(*of);
         let _ = writeln!(text, "{named:>8}  {label:>width$}  {cells}");
     }
-    text.push_str(&axis(grid, width + 12));
-    text.push_str(&legend(grid));
-    text
+    let columns = rows.first().map_or(0, |row| row.cells.chars().count());
+    format!("{text}{}{legend}", axis((from, to), columns, width + 12))
 }
 
-fn letter(grid: &Grid, job: u64) -> char {
-    control::letter(place(grid, job) % SIGNS)
+/// The label of processors that are neighbours.
+pub fn label(first: usize, last: usize) -> String {
+    if first == last { format!("pu {first}") } else { format!("pu {first}-{last}") }
 }
 
-fn label(band: &Band) -> String {
-    if band.first == band.last { format!("pu {}", band.first) } else { format!("pu {}-{}", band.first, band.last) }
-}
-
-/// 0, the middle (where there is room) and the end of time.
-fn axis(grid: &Grid, indent: usize) -> String {
-    let columns = grid.rows.first().map_or(0, Vec::len);
-    let (middle, end) = (duration(grid.end / 2), duration(grid.end));
+/// The beginning, the middle (where there is room) and the end of time.
+fn axis((from, to): (u64, u64), columns: usize, indent: usize) -> String {
+    let (begin, middle, end) = (duration(from), duration(from.midpoint(to)), duration(to));
     let half = columns / 2;
     let rest = columns.saturating_sub(half);
     if middle.len() + 2 + end.len() > rest {
-        return format!("{:indent$}0{end:>width$}\n", "", width = columns.saturating_sub(1));
+        return format!("{:indent$}{begin}{end:>width$}\n", "", width = columns.saturating_sub(begin.len()));
     }
-    format!("{:indent$}{:half$}{middle}{end:>width$}\n", "", "0", width = rest - middle.len())
+    format!("{:indent$}{begin:half$}{middle}{end:>width$}\n", "", width = rest - middle.len())
 }
 
-fn legend(grid: &Grid) -> String {
-    let named: Vec<String> =
-        grid.jobs.iter().take(NAMED).map(|(job, program)| format!("{} {job} {program}", letter(grid, *job))).collect();
-    let more = grid.jobs.len().saturating_sub(NAMED);
+/// The meaning of the signs: of nobody's, of others that stand in `signs`, and of the letters of
+/// applications, which are given by their places and names.
+pub fn legend(names: impl ExactSizeIterator<Item = (usize, String)>, signs: &str) -> String {
+    let all = names.len();
+    let named: Vec<String> = names
+        .take(NAMED)
+        .map(|(place, name)| format!("{} {name}", control::letter(place % SIGNS)).trim_end().to_owned())
+        .collect();
+    let more = all.saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!("  and {more} more, lettered in the same order") };
-    let again = if grid.jobs.len() > SIGNS { " (letters come again)" } else { "" };
-    format!("{IDLE} nobody  {}{more}{again}\n", named.iter().map(|name| name.trim_end()).collect::<Vec<_>>().join("  "))
+    let again = if all > SIGNS { " (letters come again)" } else { "" };
+    format!("{IDLE} nobody  {signs}{}{more}{again}\n", named.join("  "))
 }
 
 /// A time for people: three digits and a unit.

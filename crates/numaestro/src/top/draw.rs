@@ -20,7 +20,7 @@ l         the most processors that it may have: a number, or none
 w         its weight: its share relative to the others
 r         stop managing it: it runs on with all processors, without limits
 s         sort by arrival, processor time, processors, name, user
-/         show only names and users that contain a text; empty shows all
+/         show only names and users that contain a text; an empty text: all
 p         choose the policy, live
 q, Ctrl-C quit    Ctrl-Z suspend
 
@@ -267,6 +267,9 @@ mod tests {
         let text = screen(&model, 100, 24);
         assert!(text.contains("only `z`") && text.contains("no name and no user contains `z`"), "{text}");
         assert!(!text.contains("lulesh"), "{text}");
+        press(&mut model, KeyCode::Char('/'));
+        let text = screen(&model, 80, 24);
+        assert!(text.lines().last().is_some_and(|last| last.contains("(Esc keeps `z`): _")), "{text}");
     }
 
     #[test]

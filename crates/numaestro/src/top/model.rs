@@ -194,8 +194,11 @@ impl Model {
                 }
             }
             KeyCode::Char('/') => {
-                let present = self.listing.filter().to_owned();
-                self.ask(Question::Filter, "show only names and users with: ".into(), present);
+                let words = match self.listing.filter() {
+                    "" => "show only names and users with: ".to_owned(),
+                    former => format!("show only names and users with (Esc keeps `{former}`): "),
+                };
+                self.ask(Question::Filter, words);
             }
             KeyCode::Char(key @ ('l' | 'w' | 'r')) => self.ask_about_chosen(key),
             _ => {}
@@ -210,8 +213,8 @@ impl Model {
         self.listing.choose(status, &places, row);
     }
 
-    fn ask(&mut self, question: Question, words: String, text: String) {
-        self.popup = Some(Popup::Prompt(Prompt::new(question, words, text)));
+    fn ask(&mut self, question: Question, words: String) {
+        self.popup = Some(Popup::Prompt(Prompt::new(question, words)));
     }
 
     fn ask_about_chosen(&mut self, key: char) {
@@ -223,7 +226,7 @@ impl Model {
             'w' => (Question::Weight(number), format!("weight of {name} (1 is usual): ")),
             _ => (Question::Release(number), format!("stop managing {name} (process {})? y or n: ", app.pid)),
         };
-        self.ask(question, words, String::new());
+        self.ask(question, words);
     }
 
     fn key_in_prompt(&mut self, code: KeyCode, mut prompt: Prompt) -> Option<Wish> {
@@ -356,5 +359,11 @@ mod tests {
         press(&mut model, KeyCode::Char('/'));
         assert_eq!(press(&mut model, KeyCode::Esc), None, "leaves the line only");
         assert_eq!(model.listing().filter(), "python");
+        press(&mut model, KeyCode::Char('/'));
+        assert_eq!(type_line(&mut model, "lul"), None, "the line begins empty");
+        assert_eq!(model.listing().filter(), "lul");
+        press(&mut model, KeyCode::Char('/'));
+        assert_eq!(type_line(&mut model, ""), None);
+        assert_eq!(model.listing().filter(), "", "an empty line shows all again");
     }
 }

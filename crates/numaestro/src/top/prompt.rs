@@ -48,9 +48,9 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Asks; `text` stands there already.
-    pub fn new(question: Question, words: String, text: String) -> Self {
-        Self { question, words, text }
+    /// Asks.
+    pub fn new(question: Question, words: String) -> Self {
+        Self { question, words, text: String::new() }
     }
 
     /// The line as it is shown.
@@ -103,7 +103,7 @@ mod tests {
     use numaestro_abi::control::Most;
 
     fn typed(question: Question, text: &str) -> Answer {
-        let mut prompt = Prompt::new(question, "? ".into(), String::new());
+        let mut prompt = Prompt::new(question, "? ".into());
         for letter in text.chars() {
             assert_eq!(prompt.key(KeyCode::Char(letter)), Answer::Open);
         }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn only_yes_lets_an_application_go() {
-        let press = |code| Prompt::new(Question::Release(7), String::new(), String::new()).key(code);
+        let press = |code| Prompt::new(Question::Release(7), String::new()).key(code);
         assert_eq!(press(KeyCode::Char('y')), Answer::Release(7));
         for code in [KeyCode::Enter, KeyCode::Char('n'), KeyCode::Esc, KeyCode::Char('r')] {
             assert_eq!(press(code), Answer::Left, "{code:?}");
@@ -143,7 +143,10 @@ mod tests {
 
     #[test]
     fn a_text_can_be_taken_back_and_left() {
-        let mut prompt = Prompt::new(Question::Limit(7), String::new(), "12".into());
+        let mut prompt = Prompt::new(Question::Limit(7), String::new());
+        for digit in ['1', '2'] {
+            prompt.key(KeyCode::Char(digit));
+        }
         prompt.key(KeyCode::Backspace);
         assert_eq!(prompt.line(), "1_");
         assert_eq!(prompt.key(KeyCode::Up), Answer::Open);

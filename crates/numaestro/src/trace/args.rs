@@ -56,6 +56,7 @@ Examples:
   numaestro trace show run.journal --from 2s --to 3s  a part of it
   numaestro trace show run.journal --at 2.5s          one placement: a letter for each processor, by node
 
+A row `guests` has the applications that run on a processor beside its owner, `+` stands for several. `x` is load that is not managed.
 Times count from the first event of the journal.
 
 Exit codes: 0 drawn; 1 it cannot be read; 2 it is no journal.")]

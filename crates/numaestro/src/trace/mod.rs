@@ -45,11 +45,11 @@ fn export(args: &ExportArgs) -> anyhow::Result<u8> {
         Format::Paraver => "open the .prv file in Paraver",
     };
     say::print(&format!(
-        "{}: {} events, {} applications, {} processors; {open}\n",
+        "{}: {}, {}, {}; {open}\n",
         names.join(", "),
-        timeline.steps,
-        timeline.apps.len(),
-        timeline.pus.len()
+        say::counted(timeline.steps as usize, "event"),
+        say::counted(timeline.apps.len(), "application"),
+        say::counted(timeline.pus.len(), "processor")
     ))?;
     Ok(say::OK)
 }

@@ -2,8 +2,8 @@
 //! names of rows (.row).
 //!
 //! An application is a Paraver application of one task, and each processor it has at once is a
-//! thread of it; a processor is a CPU of its NUMA node. So Paraver shows the run by processor and
-//! by application. **Source**: Pillet, Labarta, Cortés, Girona, "PARAVER: A Tool to Visualize and
+//! thread of it; load that is not managed is the last application; a processor is a CPU of its
+//! node. So Paraver shows the run by processor and by application. **Source**: Pillet, Labarta, Cortés, Girona, "PARAVER: A Tool to Visualize and
 //! Analyse Parallel Code", 1995; the format's description of the Barcelona Supercomputing Center.
 
 use super::timeline::{How, Kind, Timeline};
@@ -16,7 +16,7 @@ const EVENT_BASE: u32 = 77_000_000;
 const COUNT: u32 = EVENT_BASE;
 
 /// States of applications and of their threads, by their numbers in the file.
-const STATES: [(&str, (u8, u8, u8)); 9] = [
+const STATES: [(&str, (u8, u8, u8)); 10] = [
     ("idle", (200, 200, 200)),
     ("running", (0, 90, 181)),
     ("leaving", (230, 159, 0)),
@@ -26,6 +26,7 @@ const STATES: [(&str, (u8, u8, u8)); 9] = [
     ("sequential", (0, 158, 115)),
     ("blocked", (204, 121, 167)),
     ("wrapper", (150, 150, 150)),
+    ("unmanaged", (90, 90, 90)),
 ];
 
 fn state(name: &str) -> usize {
@@ -44,7 +45,10 @@ pub fn records(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{}", header(timeline))?;
     let mut records: Vec<Record> = Vec::new();
     let number: Vec<u64> = timeline.apps.keys().copied().collect();
-    let appl = |app: u64| number.binary_search(&app).map_or(0, |at| at + 1);
+    let appl = |app: Option<u64>| match app {
+        Some(app) => number.binary_search(&app).map_or(0, |at| at + 1),
+        None => number.len() + 1,
+    };
     for (pu, spans) in timeline.pus.iter().enumerate() {
         for span in spans {
             let (cpu, thread) = (pu + 1, span.lane + 1);
@@ -52,11 +56,11 @@ pub fn records(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
             records.push((span.from, 1, record));
         }
     }
-    for (&app, row) in &timeline.apps {
+    for (app, row) in timeline.rows() {
         let appl = appl(app);
         for phase in &row.phases {
             // While it has processors, its threads' states show its activity.
-            if phase.count == 0 && phase.state != "running" {
+            if app.is_some() && phase.count == 0 && phase.state != "running" {
                 let state = state(phase.state);
                 records.push((phase.from, 1, format!("1:0:{appl}:1:1:{}:{}:{state}", phase.from, phase.to)));
             }
@@ -67,7 +71,7 @@ pub fn records(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
         }
     }
     for mark in &timeline.marks {
-        let appl = mark.app.map_or(1, appl).max(1);
+        let appl = mark.app.map_or(1, |app| appl(Some(app))).max(1);
         let kind = EVENT_BASE + mark.kind as u32;
         records.push((mark.at, 2, format!("2:0:{appl}:1:1:{}:{kind}:{}", mark.at, mark.value)));
     }
@@ -78,15 +82,31 @@ pub fn records(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// `#Paraver (date):length_ns:nodes(cpus,…):applications:tasks(threads:node),…`. The date is fixed:
-/// the same journal gives the same bytes.
+/// `#Paraver (date):length_ns:nodes(cpus,…):applications:tasks(threads:node),…`. The date is of the
+/// journal, so that the same file gives the same bytes.
 fn header(timeline: &Timeline) -> String {
     let nodes: Vec<String> = timeline.machine.numa_nodes().iter().map(|node| node.pus.len().to_string()).collect();
-    let apps: Vec<String> = timeline.apps.values().map(|row| format!("1({}:1)", row.lanes.max(1))).collect();
+    let apps: Vec<String> = timeline.rows().map(|(_, row)| format!("1({}:1)", row.lanes.max(1))).collect();
     let (node_count, app_count) = (nodes.len(), apps.len().max(1));
     let apps = if apps.is_empty() { "1(1:1)".to_owned() } else { apps.join(":") };
     let end = timeline.end.max(1);
-    format!("#Paraver (01/01/2000 at 00:00):{end}_ns:{node_count}({}):{app_count}:{apps}", nodes.join(","))
+    let date = date(timeline.began);
+    format!("#Paraver ({date}):{end}_ns:{node_count}({}):{app_count}:{apps}", nodes.join(","))
+}
+
+/// Day and minute in universal time of seconds since 1970, as Paraver writes them.
+fn date(seconds: u64) -> String {
+    // Years begin in March here, so that the day which is not in every year is the last one. Eras
+    // are of 400 years, which all have equally many days.
+    let days = seconds / 86_400 + 719_468;
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = era * 400 + year + u64::from(month <= 2);
+    let minute = seconds / 60 % 1440;
+    format!("{day:02}/{month:02}/{year} at {:02}:{:02}", minute / 60, minute % 60)
 }
 
 /// Writes the .pcf file.
@@ -119,13 +139,13 @@ pub fn rows(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
     for node in timeline.machine.numa_nodes() {
         writeln!(out, "node {}", node.os_index)?;
     }
-    writeln!(out, "\nLEVEL APPL SIZE {}", timeline.apps.len())?;
-    for &app in timeline.apps.keys() {
+    writeln!(out, "\nLEVEL APPL SIZE {}", timeline.rows().count())?;
+    for (app, _) in timeline.rows() {
         writeln!(out, "{}", timeline.name(app))?;
     }
-    let threads: u32 = timeline.apps.values().map(|row| row.lanes.max(1)).sum();
+    let threads: u32 = timeline.rows().map(|(_, row)| row.lanes.max(1)).sum();
     writeln!(out, "\nLEVEL THREAD SIZE {threads}")?;
-    for (&app, row) in &timeline.apps {
+    for (app, row) in timeline.rows() {
         for lane in 0..row.lanes.max(1) {
             writeln!(out, "{}, processor {lane}", timeline.name(app))?;
         }
@@ -135,7 +155,7 @@ pub fn rows(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::tests::example;
+    use super::super::timeline::tests::{crowded, example};
     use super::*;
 
     #[test]
@@ -146,7 +166,7 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         let mut lines = text.lines();
         let head = lines.next().unwrap();
-        assert_eq!(head, "#Paraver (01/01/2000 at 00:00):4000000000_ns:2(2,2):2:1(4:1):1(2:1)");
+        assert_eq!(head, "#Paraver (09/07/2026 at 14:13):4000000000_ns:2(2,2):2:1(4:1):1(2:1)");
         let mut latest = 0;
         let (mut states, mut busy) = (0, 0);
         for line in lines {
@@ -162,6 +182,38 @@ mod tests {
         }
         assert_eq!(states, timeline.pus.iter().map(Vec::len).sum::<usize>());
         assert_eq!(busy, 3_000_000_000);
+    }
+
+    #[test]
+    fn guests_and_unmanaged_load_are_in_it() {
+        let timeline = crowded();
+        let mut text = Vec::new();
+        records(&timeline, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.lines().next().is_some_and(|head| head.contains("_ns:1(2):4:1(")), "{text}");
+        // Records of a processor's state: the application and the state.
+        let states = text.lines().skip(1).map(|line| line.split(':').collect::<Vec<_>>());
+        let states: Vec<_> =
+            states.filter(|f| f[0] == "1" && f[1] != "0").map(|f| [f[2], f[7]]).map(|f| f.map(str::to_owned)).collect();
+        assert!(states.contains(&["3".to_owned(), of(How::Guest).to_string()]), "{text}");
+        assert!(states.contains(&["4".to_owned(), of(How::Unmanaged).to_string()]), "{text}");
+        let mut text = Vec::new();
+        rows(&timeline, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("LEVEL APPL SIZE 4\n") && text.contains("\nunmanaged load\n"), "{text}");
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "01/01/1970 at 00:00"),
+            (951_782_399, "28/02/2000 at 23:59"),
+            (951_782_400, "29/02/2000 at 00:00"),
+            (978_307_199, "31/12/2000 at 23:59"),
+            (4_107_542_400, "01/03/2100 at 00:00"),
+        ] {
+            assert_eq!(date(seconds), expected);
+        }
     }
 
     #[test]

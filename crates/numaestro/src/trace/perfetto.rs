@@ -4,13 +4,16 @@
 //! **Source**: "Trace Event Format", Chromium project. Times are microseconds; `X` is an interval,
 //! `i` a moment, `C` a counter, `M` a name.
 
-use super::timeline::{Kind, Mark, Timeline};
+use super::timeline::{How, Kind, Mark, Timeline};
 use numaestro_engine::Nanos;
 use serde_json::{Value, json};
 use std::io::{Result, Write};
 
-/// The machine's process number; applications have their own number plus this plus one.
-const MACHINE: u64 = 0;
+/// The machine's process number; applications have their own number plus this plus one. Viewers take
+/// process 0 and thread 0 for the idle loop of a kernel.
+const MACHINE: u64 = 1;
+/// The one row of an application.
+const STATE: u64 = 1;
 
 /// Writes the whole file.
 pub fn write(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
@@ -24,15 +27,15 @@ pub fn write(timeline: &Timeline, out: &mut dyn Write) -> Result<()> {
             let args = json!({ "how": span.how.name(), "app": span.app });
             // Intervals of one row must nest; several applications on one processor do not, so
             // guests have rows of their own.
-            let row = pu as u64 * 2 + u64::from(span.how == super::timeline::How::Guest);
-            events.interval(MACHINE, row, &name, span.from, span.to, &args)?;
+            events.interval(MACHINE, row(pu, span.how == How::Guest), &name, span.from, span.to, &args)?;
         }
     }
     for (&app, row) in &timeline.apps {
         for phase in &row.phases {
-            let name = format!("{}, {}", phase.state, phase.count);
-            let args = json!({ "processors": phase.count });
-            events.interval(process(app), 0, &name, phase.from, phase.to, &args)?;
+            let guest = if phase.guest == 0 { String::new() } else { format!(", guest on {}", phase.guest) };
+            let name = format!("{}, {}{guest}", phase.state, phase.count);
+            let args = json!({ "processors": phase.count, "guest": phase.guest });
+            events.interval(process(app), STATE, &name, phase.from, phase.to, &args)?;
             events.counter(process(app), phase.from, phase.count)?;
         }
         if let Some(last) = row.phases.last() {
@@ -49,19 +52,24 @@ fn process(app: u64) -> u64 {
     MACHINE + 1 + app
 }
 
+/// The row of a processor, and that of the guests on it.
+fn row(pu: usize, guests: bool) -> u64 {
+    1 + pu as u64 * 2 + u64::from(guests)
+}
+
 fn names(timeline: &Timeline, events: &mut Events) -> Result<()> {
-    events.name("process_name", MACHINE, 0, "processors")?;
+    events.name("process_name", MACHINE, row(0, false), "processors")?;
     for (index, pu) in timeline.machine.pus().iter().enumerate() {
         let place = format!("PU {index} (CPU {}, node {})", pu.os_index, pu.node.index());
-        events.name("thread_name", MACHINE, index as u64 * 2, &place)?;
-        let guests = timeline.pus[index].iter().any(|span| span.how == super::timeline::How::Guest);
+        events.name("thread_name", MACHINE, row(index, false), &place)?;
+        let guests = timeline.pus[index].iter().any(|span| span.how == How::Guest);
         if guests {
-            events.name("thread_name", MACHINE, index as u64 * 2 + 1, &format!("PU {index}, guests"))?;
+            events.name("thread_name", MACHINE, row(index, true), &format!("PU {index}, guests"))?;
         }
     }
     for &app in timeline.apps.keys() {
-        events.name("process_name", process(app), 0, &timeline.name(app))?;
-        events.name("thread_name", process(app), 0, "state, processors")?;
+        events.name("process_name", process(app), STATE, &timeline.name(Some(app)))?;
+        events.name("thread_name", process(app), STATE, "state, processors")?;
     }
     Ok(())
 }
@@ -103,7 +111,7 @@ impl Events<'_> {
         };
         let args = json!({ "value": mark.value });
         self.push(
-            &json!({ "ph": "i", "s": scope, "name": name, "pid": pid, "tid": 0, "ts": micros(mark.at), "args": args }),
+            &json!({ "ph": "i", "s": scope, "name": name, "pid": pid, "tid": STATE, "ts": micros(mark.at), "args": args }),
         )
     }
 }
@@ -115,7 +123,7 @@ fn micros(at: Nanos) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::tests::example;
+    use super::super::timeline::tests::{crowded, example};
     use super::*;
 
     #[test]
@@ -139,5 +147,21 @@ mod tests {
             .map(|event| event["dur"].as_f64().unwrap())
             .sum();
         assert!((busy - 3e6).abs() < 1.0, "application 2 had two processors for 1.5 s, in microseconds: {busy}");
+        let numbers = |of: &str| events.iter().filter_map(|event| event[of].as_u64()).collect::<Vec<_>>();
+        assert!(!numbers("pid").contains(&0) && !numbers("tid").contains(&0), "0 is a kernel's idle loop");
+    }
+
+    #[test]
+    fn guests_have_rows_and_unmanaged_load_has_a_name() {
+        let mut text = Vec::new();
+        write(&crowded(), &mut text).unwrap();
+        let trace: Value = serde_json::from_slice(&text).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let on_processors = |how: &str, name: &str| {
+            let intervals = events.iter().filter(|event| event["ph"] == "X" && event["pid"] == MACHINE);
+            intervals.filter(|event| event["args"]["how"] == how && event["name"] == name).count()
+        };
+        assert!(on_processors("guest", "app 3") > 0 && on_processors("unmanaged", "unmanaged load") > 0, "{trace}");
+        assert!(events.iter().any(|event| event["args"]["name"] == "PU 0, guests"), "{trace}");
     }
 }

@@ -4,9 +4,12 @@
 //! The engine repeats the journal, so that all that follows from an event is known, not guessed
 //! from the messages.
 
+mod kind;
+
 use super::super::sim::WRONG_FILE;
 use crate::say::Failure;
 use anyhow::Context;
+pub use kind::Kind;
 use numaestro_engine::journal::{self, Replay};
 use numaestro_engine::{Action, Event, Nanos, PuState, Snapshot};
 use numaestro_topology::{Machine, PuId};
@@ -14,8 +17,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
-/// The way in which an application is on a processor.
+/// The name of the row of load that is not managed.
+const UNMANAGED: &str = "unmanaged load";
+
+/// The way in which somebody is on a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
     /// It is its own.
@@ -24,6 +31,8 @@ pub enum How {
     Leaving,
     /// It runs there beside the owner.
     Guest,
+    /// Load that is not managed has it.
+    Unmanaged,
 }
 
 impl How {
@@ -33,32 +42,36 @@ impl How {
             Self::Owner => "running",
             Self::Leaving => "leaving",
             Self::Guest => "guest",
+            Self::Unmanaged => "unmanaged",
         }
     }
 }
 
-/// An application on a processor for a while.
+/// An application, or load that is not managed, on a processor for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     pub from: Nanos,
     pub to: Nanos,
-    pub app: u64,
+    /// `None` for load that is not managed.
+    pub app: Option<u64>,
     pub how: How,
     /// Number of the processor among the application's own, from 0: the lowest number that was free
     /// when it came.
     pub lane: u32,
 }
 
-/// The state of an application for a while: a word, and the number of its processors.
+/// The state of an application for a while: a word, the number of its processors, and the number of
+/// processors of others that it is on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
     pub from: Nanos,
     pub to: Nanos,
     pub state: &'static str,
     pub count: u32,
+    pub guest: u32,
 }
 
-/// One application.
+/// One application, or the load that is not managed.
 #[derive(Debug, Clone, Default)]
 pub struct AppRow {
     /// Its program, if the journal says it.
@@ -81,55 +94,6 @@ pub struct Mark {
     pub text: String,
 }
 
-/// The kind of a mark. The numbers are those of Paraver's event types, and stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    Arrive = 1,
-    Depart = 2,
-    Request = 3,
-    Target = 4,
-    Stop = 5,
-    Continue = 6,
-    Force = 7,
-    Speedup = 8,
-    Bandwidth = 9,
-    Policy = 10,
-    Turn = 11,
-}
-
-impl Kind {
-    pub const ALL: [Self; 11] = [
-        Self::Arrive,
-        Self::Depart,
-        Self::Request,
-        Self::Target,
-        Self::Stop,
-        Self::Continue,
-        Self::Force,
-        Self::Speedup,
-        Self::Bandwidth,
-        Self::Policy,
-        Self::Turn,
-    ];
-
-    /// The name and the meaning of the value.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Arrive => "arrives, wants processors",
-            Self::Depart => "ends",
-            Self::Request => "wants processors",
-            Self::Target => "told processors",
-            Self::Stop => "stopped",
-            Self::Continue => "goes on",
-            Self::Force => "folded by the manager",
-            Self::Speedup => "speedup, thousandths",
-            Self::Bandwidth => "bus transactions per ms",
-            Self::Policy => "policy switched",
-            Self::Turn => "turn ends",
-        }
-    }
-}
-
 /// Everything.
 #[derive(Debug)]
 pub struct Timeline {
@@ -141,7 +105,12 @@ pub struct Timeline {
     /// By processor, in order of time.
     pub pus: Vec<Vec<Span>>,
     pub apps: BTreeMap<u64, AppRow>,
+    /// The load that is not managed; without lanes if there was none.
+    pub unmanaged: AppRow,
     pub marks: Vec<Mark>,
+    /// When the run began, seconds since 1970: the journal has no date, and its file was written
+    /// last at the run's end.
+    pub began: u64,
     /// Time of the first event on the journal's clock.
     start: Nanos,
     /// By processor, the spans that have not ended.
@@ -157,7 +126,9 @@ impl Timeline {
             let next = "a journal is written by `numaestro daemon --journal` or `numaestro sim run --journal`";
             Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), next)
         };
-        let mut lines = BufReader::new(File::open(path).with_context(place)?).lines();
+        let file = File::open(path).with_context(place)?;
+        let written = file.metadata().and_then(|data| data.modified()).with_context(place)?;
+        let mut lines = BufReader::new(file).lines();
         let head = lines.next().transpose().with_context(place)?.ok_or_else(|| wrong(1, "it is empty"))?;
         let mut replay = Replay::new(&head).map_err(|error| wrong(1, &error.problem))?;
         let mut timeline = Self::new(&replay.engine().snapshot(), replay.engine().machine().clone());
@@ -180,6 +151,8 @@ impl Timeline {
             }
         }
         timeline.close();
+        let began = written.duration_since(UNIX_EPOCH).unwrap_or_default();
+        timeline.began = began.saturating_sub(Duration::from_nanos(timeline.end)).as_secs();
         Ok(timeline)
     }
 
@@ -192,7 +165,9 @@ impl Timeline {
             end: 0,
             pus: vec![Vec::new(); pus],
             apps: BTreeMap::new(),
+            unmanaged: AppRow::default(),
             marks: Vec::new(),
+            began: 0,
             start: 0,
             open: vec![Vec::new(); pus],
         }
@@ -231,6 +206,7 @@ impl Timeline {
             }
             Event::Policy { policy } => add(None, Kind::Policy, 1, policy.clone()),
             Event::Timer => add(None, Kind::Turn, 1, none()),
+            Event::Unmanaged { processors } => add(None, Kind::Unmanaged, u64::from(*processors), none()),
             // The snapshot shows the effects of these.
             Event::Limits { .. }
             | Event::Class { .. }
@@ -245,8 +221,7 @@ impl Timeline {
             | Event::Unstoppable { .. }
             | Event::Stoppable { .. }
             | Event::Offline { .. }
-            | Event::Online { .. }
-            | Event::Unmanaged { .. } => {}
+            | Event::Online { .. } => {}
         }
         for action in actions {
             match action {
@@ -262,26 +237,25 @@ impl Timeline {
     }
 
     fn occupy(&mut self, at: Nanos, after: &Snapshot) {
-        let mut there: Vec<(u64, How)> = Vec::new();
+        let mut there: Vec<(Option<u64>, How)> = Vec::new();
         for entry in &after.pus {
             let pu = entry.pu.index();
             there.clear();
             let how = if entry.state == PuState::Leaving { How::Leaving } else { How::Owner };
-            there.extend(entry.owner.map(|app| (app.0, how)));
-            there.extend(entry.guests.iter().map(|app| (app.0, How::Guest)));
+            there.extend(entry.owner.map(|app| (Some(app.0), how)));
+            there.extend(entry.guests.iter().map(|app| (Some(app.0), How::Guest)));
+            there.extend((entry.state == PuState::Unmanaged).then_some((None, How::Unmanaged)));
             let ended = |span: &Span| !there.contains(&(span.app, span.how));
-            for span in self.open[pu].extract_if(.., |span| ended(span)) {
-                let lane = span.lane as usize;
-                if let Some(row) = self.apps.get_mut(&span.app) {
-                    row.taken[lane] = false;
-                }
+            let over: Vec<Span> = self.open[pu].extract_if(.., |span| ended(span)).collect();
+            for span in over {
+                self.row(span.app).taken[span.lane as usize] = false;
                 if at > span.from {
                     self.pus[pu].push(Span { to: at, ..span });
                 }
             }
             for &(app, how) in &there {
                 if !self.open[pu].iter().any(|span| (span.app, span.how) == (app, how)) {
-                    let lane = self.apps.entry(app).or_default().lane();
+                    let lane = self.row(app).lane();
                     self.open[pu].push(Span { from: at, to: at, app, how, lane });
                 }
             }
@@ -291,8 +265,11 @@ impl Timeline {
     fn phases(&mut self, at: Nanos, after: &Snapshot) {
         for app in &after.apps {
             let count = after.pus.iter().filter(|pu| pu.owner == Some(app.app)).count() as u32;
-            self.apps.entry(app.app.0).or_default().phase(at, app.state.name(), count);
+            let guest = after.pus.iter().filter(|pu| pu.guests.contains(&app.app)).count() as u32;
+            self.apps.entry(app.app.0).or_default().phase(at, app.state.name(), count, guest);
         }
+        let unmanaged = after.pus.iter().filter(|pu| pu.state == PuState::Unmanaged).count() as u32;
+        self.unmanaged.phase(at, How::Unmanaged.name(), unmanaged, 0);
         // Applications that are gone are not in the snapshot any more.
         for (&id, row) in &mut self.apps {
             let there = after.apps.binary_search_by_key(&id, |app| app.app.0).is_ok();
@@ -309,7 +286,7 @@ impl Timeline {
             done.extend(open.drain(..).filter(|span| span.from < end).map(|span| Span { to: end, ..span }));
             done.sort_by_key(|span| (span.from, span.to, span.app));
         }
-        for row in self.apps.values_mut() {
+        for row in self.apps.values_mut().chain([&mut self.unmanaged]) {
             if let Some(phase) = row.phases.last_mut().filter(|phase| phase.to == Nanos::MAX) {
                 phase.to = end;
             }
@@ -317,18 +294,36 @@ impl Timeline {
         }
     }
 
+    /// The row of an application, or of the load that is not managed.
+    fn row(&mut self, app: Option<u64>) -> &mut AppRow {
+        match app {
+            Some(app) => self.apps.entry(app).or_default(),
+            None => &mut self.unmanaged,
+        }
+    }
+
+    /// The rows that viewers have: every application, and last the load that is not managed, if
+    /// there was any.
+    pub fn rows(&self) -> impl Iterator<Item = (Option<u64>, &AppRow)> {
+        let unmanaged = (self.unmanaged.lanes > 0).then_some((None, &self.unmanaged));
+        self.apps.iter().map(|(&app, row)| (Some(app), row)).chain(unmanaged)
+    }
+
     /// The name of an application: its number, and its program if that is known.
-    pub fn name(&self, app: u64) -> String {
+    pub fn name(&self, app: Option<u64>) -> String {
+        let Some(app) = app else { return UNMANAGED.to_owned() };
         match self.apps.get(&app).map_or("", |row| &row.name) {
             "" => format!("app {app}"),
             program => format!("{app} {program}"),
         }
     }
 
-    /// The application on a processor at one moment; the owner before guests.
-    pub fn at(&self, pu: PuId, time: Nanos) -> Option<u64> {
-        let there = self.pus[pu.index()].iter().filter(|span| span.from <= time && time < span.to);
-        there.min_by_key(|span| (span.how, span.app)).map(|span| span.app)
+    /// The spans of a processor at one moment, the owner's before those of guests.
+    pub fn at(&self, pu: PuId, time: Nanos) -> Vec<&Span> {
+        let mut there: Vec<&Span> =
+            self.pus[pu.index()].iter().filter(|span| span.from <= time && time < span.to).collect();
+        there.sort_by_key(|span| (span.how, span.app));
+        there
     }
 }
 
@@ -344,14 +339,14 @@ impl AppRow {
         lane as u32
     }
 
-    fn phase(&mut self, at: Nanos, state: &'static str, count: u32) {
+    fn phase(&mut self, at: Nanos, state: &'static str, count: u32, guest: u32) {
         if let Some(phase) = self.phases.last_mut() {
-            if (phase.state, phase.count) == (state, count) {
+            if (phase.state, phase.count, phase.guest) == (state, count, guest) {
                 return;
             }
             phase.to = at;
         }
-        self.phases.push(Phase { from: at, to: Nanos::MAX, state, count });
+        self.phases.push(Phase { from: at, to: Nanos::MAX, state, count, guest });
     }
 }
 

@@ -5,6 +5,7 @@
 //! page. This file holds the code that all of them need.
 
 mod adopt;
+mod builds;
 mod kill;
 mod regions;
 mod set;
@@ -23,6 +24,7 @@ use super::machine::{self, Description};
 use super::stats;
 
 pub use adopt::adopt;
+pub use builds::builds;
 pub use kill::kill;
 pub use set::set;
 pub use shim::shim;

@@ -1,16 +1,19 @@
 //! `numaestro bench set`: measures how long it takes until a limit that a person sets is in force
 //! in a program in regions of 50 µs.
 //!
-//! The time begins when the request is sent, on a connection that is open, and ends when the kernel
-//! shows the new number of processors for the program's first thread. The program moves this thread
-//! after its pool. The same is measured with the whole command `numaestro set`, for comparison.
+//! The time begins when the request is sent, on a connection that is open, and ends when the
+//! program adopts the decision: it writes that time into its page, after it has moved its pool. So
+//! nobody looks meanwhile and takes a processor from the program and the manager. The same is
+//! measured with the whole command `numaestro set`, for comparison.
 
 use std::process::{ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use numaestro_abi::control::{AppName, Most, NewWishes};
+use numaestro_host::monotonic_ns;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::super::args::ProbeArgs;
 use super::super::bounds::SET_US;
@@ -20,12 +23,9 @@ use super::super::managed::Managed;
 use super::regions::{Regions, allowed, report_after, until};
 use super::{Quantity, conclude};
 
-/// Between two looks at the program's affinity, and the longest wait for a change of it. A shorter
-/// pause would take a processor from the program.
-const PAUSE: Duration = Duration::from_micros(20);
+/// Between two looks whether a change has come, and the longest wait for it.
+const PAUSE: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two changes: the program is in its usual regions again.
-const BETWEEN: Duration = Duration::from_millis(5);
 /// Of so many changes one is made by the whole command.
 const COMMAND_EACH: u32 = 10;
 /// Seconds after which the program ends by itself.
@@ -82,29 +82,43 @@ fn flipping(managed: &Managed, regions: &Regions, flips: u32) -> Result<Samples>
     // It begins on the processors that it is given before its first region.
     std::thread::sleep(Duration::from_millis(100));
     let alone = allowed(number).unwrap_or(0);
-    let mut samples = Samples::default();
+    let mut asked = Vec::new();
     for flip in 0..flips {
         let by_command = flip % COMMAND_EACH == COMMAND_EACH - 1;
         for (most, size) in [(Most::Processors(1), 1), (Most::All, alone)] {
-            let taken = once(managed, number, most, by_command, size)?;
-            match (by_command, most) {
-                (true, _) => samples.command.push(taken),
-                (false, Most::All) => samples.higher.push(taken),
-                (false, Most::Processors(_)) => samples.lower.push(taken),
-            }
-            std::thread::sleep(BETWEEN);
+            asked.push((once(managed, number, most, by_command, size)?, most, by_command, size));
         }
     }
     kill_process(number, Signal::TERM)?;
-    report_after(program, "regions watch")?;
+    let report = report_after(program, "regions watch")?;
+    let adopted = report.get("samples").and_then(Value::as_array).context("no samples in the report")?;
+    let adopted: Vec<(u64, u64)> =
+        adopted.iter().filter_map(|sample| Some((sample.get(2)?.as_u64()?, sample.get(0)?.as_u64()?))).collect();
+    let mut samples = Samples::default();
+    for (begin, most, by_command, size) in asked {
+        let taken = until_adopted(&adopted, begin, size).context("a limit in force was not adopted")?;
+        match (by_command, most) {
+            (true, _) => samples.command.push(taken),
+            (false, Most::All) => samples.higher.push(taken),
+            (false, Most::Processors(_)) => samples.lower.push(taken),
+        }
+    }
     Ok(samples)
 }
 
-/// Sets one limit; gives the microseconds until the program has this many processors.
-fn once(managed: &Managed, program: Pid, most: Most, by_command: bool, size: u32) -> Result<f64> {
+/// Microseconds from `begin` until the program has adopted this many processors. `adopted`: times
+/// and processors.
+fn until_adopted(adopted: &[(u64, u64)], begin: u64, size: u32) -> Option<f64> {
+    let (at, _) = adopted.iter().find(|(at, processors)| *at >= begin && *processors == u64::from(size))?;
+    Some((at - begin) as f64 / 1e3)
+}
+
+/// Sets one limit, and waits until the program has this many processors. Gives the time of the
+/// request.
+fn once(managed: &Managed, program: Pid, most: Most, by_command: bool, size: u32) -> Result<u64> {
     let pid = program.as_raw_nonzero().to_string();
     let mut connection = managed.connect().context("the manager does not answer")?;
-    let begin = Instant::now();
+    let begin = monotonic_ns();
     if by_command {
         let word = if let Most::Processors(number) = most { number.to_string() } else { "none".to_owned() };
         let mut command = managed.command();
@@ -113,14 +127,23 @@ fn once(managed: &Managed, program: Pid, most: Most, by_command: bool, size: u32
     } else {
         connection.set(AppName::Word(pid), NewWishes { max: Some(most), ..NewWishes::default() })?;
     }
+    std::thread::sleep(PAUSE);
     let in_force = until(PAUSE, PATIENCE, || allowed(program) == Some(size));
     in_force.context("a limit that was set does not come into force: run `numaestro doctor`")?;
-    Ok(begin.elapsed().as_secs_f64() * 1e6)
+    Ok(begin)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_adoption_of_this_size_after_the_request_counts() {
+        let adopted = [(1_000, 2), (5_000, 1), (9_000, 2), (12_000, 1)];
+        assert_eq!(until_adopted(&adopted, 2_000, 1), Some(3.0));
+        assert_eq!(until_adopted(&adopted, 6_000, 1), Some(6.0));
+        assert_eq!(until_adopted(&adopted, 10_000, 2), None);
+    }
 
     #[test]
     fn the_bound_is_about_the_request_not_about_the_start_of_a_command() {

@@ -7,6 +7,7 @@ use super::metric::{Estimate, METRICS, samples};
 use super::occupancy::Grid;
 use super::results::{Cell, Comparison, Results};
 use super::table::{number, percent};
+use crate::say::counted;
 use numaestro_topology::Machine;
 use plots::Point;
 use std::fmt::Write;
@@ -39,13 +40,13 @@ pub struct Report<'a> {
 pub fn page(report: &Report) -> anyhow::Result<String> {
     let about = report.about;
     let mut body = format!(
-        "<h1>{}</h1>\n<p class=\"about\">{}</p>\n<p>machine <b>{}</b>, {} processors; contention: {}; {} seed(s); intervals: {}</p>\n",
+        "<h1>{}</h1>\n<p class=\"about\">{}</p>\n<p>machine <b>{}</b>, {} processors; contention: {}; {}; intervals: {}</p>\n",
         escaped(&about.scenario),
         escaped(&about.about),
         escaped(&about.machine),
         about.processors,
         escaped(&about.contention),
-        report.results.runs.iter().map(Vec::len).max().unwrap_or(0),
+        counted(report.results.runs.iter().map(Vec::len).max().unwrap_or(0), "seed"),
         percent(report.results.level),
     );
     if !about.set.is_empty() {
