@@ -32,6 +32,7 @@
 #define WINDOW_LONGEST_NS 100000000ull
 #define BASE_SOME 4u                /* base if one processor would take longer */
 #define WAITED_DIVISOR 20u          /* 5 %: a window in which threads waited longer for their processors is not used */
+#define EARLY_NS 300000000ull       /* a processor that had been idle may be slow at first: so long only clear values count */
 #define NEWS_PERCENT 10u
 #define RETRY_MAX_NS 250000000ull   /* after windows that were disturbed */
 #define MOST_PERCENT 125u           /* a speedup above so much of the number of processors is an error */
@@ -44,6 +45,7 @@ static struct {
     uint32_t epoch, size;           /* the allocation that `now` belongs to */
     uint32_t base;                  /* the team that `base` belongs to */
     uint64_t began, next, base_at, said_at, cost, poll;
+    uint64_t resized;               /* ns: time when it was seen to have this size */
     uint32_t said;                  /* reported last, thousandths */
     struct nm_values values;        /* found since the allocation changed */
     uint64_t opened, waited;        /* ns: time of opening; time threads had waited until then */
@@ -112,7 +114,8 @@ static uint32_t speedup(bool *disperse)
 /* Takes a value in, and reports it once enough of them are alike. True if it is settled. */
 static bool take(uint32_t milli, bool doubtful, uint64_t now, uint32_t processors)
 {
-    bool settled = nm_values_settle(&state.values, milli, doubtful) || state.size == 1;
+    bool early = now - state.resized < EARLY_NS && !nm_is_clear(milli, state.size);
+    bool settled = (nm_values_settle(&state.values, milli, doubtful) && !early) || state.size == 1;
     if (settled && (!state.said || nm_differs(state.said, milli, NEWS_PERCENT) || now - state.said_at >= REFRESH_NS))
         say(processors, milli, now);
     return settled;
@@ -139,20 +142,23 @@ static void conclude(uint64_t now, uint32_t processors)
 /* Uses a window in which threads waited long for their processors; true if it was of use. On one
  * processor every region that nobody interrupted is as good as any, and the speedup is 1 by
  * definition. On several the window gives the greatest speedup that is possible; that is enough if
- * it is no more than 1. */
+ * it is no more than 1. And it gives the least: without the waits it would have been shorter. That
+ * is enough if it is clear. */
 static bool conclude_disturbed(uint64_t waited, uint64_t now, uint32_t processors)
 {
     const struct nm_record *records = nm_window.records;
     uint32_t count = nm_window.count;
     bool on_base = nm_window.size != 0, on_one = nm_window.team <= 1;
-    uint64_t followed = 0, held = 0, work = 0;
+    uint64_t followed = 0, held = 0, work = 0, least_work = 0;
     if (count <= NM_LEAST)
         return false;
     for (uint32_t i = 1; i < count; i++) {
         uint64_t took = records[i].leave - records[i].enter;
         uint64_t base = records[i].held ? 0 : nm_regions_base(records[i].function);
         *(records[i].held ? &held : &followed) += took;
-        work += records[i].enter - records[i - 1].leave + (base ? base * state.base : took * state.size);
+        uint64_t gap = records[i].enter - records[i - 1].leave;
+        work += gap + (base ? base * state.base : took * state.size);
+        least_work += gap + (base ? base * state.base : took);
         if (on_one && state.base == 1 && !records[i].held && !records[i].interrupted)
             nm_regions_add(records[i].function, took, true, false);
     }
@@ -168,10 +174,15 @@ static bool conclude_disturbed(uint64_t waited, uint64_t now, uint32_t processor
         take(ONE_MILLI, false, now, processors);
         return true;
     }
-    uint32_t most = nm_most_speedup(work, records[count - 1].leave - records[0].leave, waited);
-    if (on_one || most > ONE_MILLI)
+    uint64_t took = records[count - 1].leave - records[0].leave;
+    uint32_t most = nm_most_speedup(work, took, waited), least = nm_most_speedup(least_work, took, 0);
+    if (on_one)
         return false;
-    take(most ? most : 1, false, now, processors);
+    bool bad = most <= ONE_MILLI, good = least > ONE_MILLI && nm_is_clear(least, state.size);
+    bool possible = (uint64_t)least * 100 <= (uint64_t)state.size * ONE_MILLI * MOST_PERCENT;
+    if (!bad && !(good && possible))
+        return false;
+    take(bad ? (most ? most : 1) : least, false, now, processors);
     return true;
 }
 
@@ -234,6 +245,7 @@ static void digest(uint64_t now)
         if (state.size == state.base) {
             state.base_iteration = iteration;
             state.base_period = period;
+            state.base_at = now;
         }
         line->iteration_ns = iteration;
         line->share_milli = elapsed ? (uint32_t)(in_regions * 1000 / elapsed) : 0;
@@ -331,6 +343,7 @@ uint64_t nm_analyzer_tick(void)
         if (state.size != count) {
             forget_now();
             state.size = count;
+            state.resized = now;
             state.said = 0;
             state.values = (struct nm_values){0};
             state.pause = 0;

@@ -90,6 +90,9 @@ bool nm_values_settle(struct nm_values *values, uint32_t milli, bool doubtful);
  * processors: `on_one` is the time of its work on one processor, `took` the window's length; all
  * in ns. UINT32_MAX = any. */
 uint32_t nm_most_speedup(uint64_t on_one, uint64_t took, uint64_t waited);
+/* Whether a speedup in thousandths says clearly that so many processors are used well, or that they
+ * bring nothing. */
+bool nm_is_clear(uint32_t milli, uint32_t size);
 /* Number of regions in the sequence that repeats in the window, 0 = none. */
 uint32_t nm_period(const struct nm_record *records, uint32_t count);
 /* Lower quartile of the time in ns from a region to the same one in the next iteration, 0 if there

@@ -11,6 +11,7 @@
 #define AGREE_PERCENT 15u
 #define AGREE_TIMES 2u
 #define ONE_MILLI 1000u
+#define CLEAR_PERCENT 80u
 #define REPEATS 3u /* repetitions from which on a sequence is taken for an iteration */
 
 static void sort(uint64_t *values, uint32_t count)
@@ -77,6 +78,12 @@ uint32_t nm_most_speedup(uint64_t on_one, uint64_t took, uint64_t waited)
     uint64_t least = took > waited ? took - waited : 0;
     uint64_t most = least ? on_one * ONE_MILLI / least : UINT32_MAX;
     return most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+
+/* Values in between are those of which a disturbance can make either. */
+bool nm_is_clear(uint32_t milli, uint32_t size)
+{
+    return milli <= ONE_MILLI || (uint64_t)milli * 100 >= (uint64_t)size * ONE_MILLI * CLEAR_PERCENT;
 }
 
 /* Whether a region is as long as the one a period before it, for most pairs, because some may be

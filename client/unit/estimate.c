@@ -120,11 +120,19 @@ static void bounds(void)
     expect(nm_most_speedup(UINT64_MAX / 2000, 1, 0) == UINT32_MAX, "more than fits");
 }
 
+static void clear(void)
+{
+    expect(nm_is_clear(1000, 2) && nm_is_clear(1, 2) && nm_is_clear(900, 16), "no faster than on one");
+    expect(nm_is_clear(1600, 2) && nm_is_clear(12800, 16), "four of five are used");
+    expect(!nm_is_clear(1001, 2) && !nm_is_clear(1599, 2) && !nm_is_clear(12799, 16), "in between");
+}
+
 int main(void)
 {
     quartiles();
     values();
     bounds();
+    clear();
     periods();
     iterations();
     varying();

@@ -28,8 +28,8 @@ const START_PATIENCE: Duration = Duration::from_millis(30);
 pub(crate) struct Subject<'a> {
     pub(crate) app: u64,
     pub(crate) name: &'a str,
-    /// Processor time of every thread, nanoseconds.
-    pub(crate) times: Vec<(u32, u64)>,
+    /// Its processes.
+    pub(crate) pids: Vec<u32>,
     /// Its rate as its user says, transactions per millisecond.
     pub(crate) declared: Option<u32>,
     /// The factor by which it is slower than alone, by its own report, thousandths; 0: it does not

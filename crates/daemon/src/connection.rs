@@ -44,6 +44,8 @@ struct Connection {
     asked: Option<u64>,
     /// To be closed once everything is sent.
     closing: bool,
+    /// The poller says when there is something to read.
+    watched: bool,
 }
 
 /// The result of one read.
@@ -149,7 +151,8 @@ impl Connections {
         self.accepting = true;
     }
 
-    /// Takes an accepted peer in.
+    /// Takes an accepted peer in. It is to be read, then [`Self::listen_to`]: most peers have said
+    /// everything already, and end.
     pub(crate) fn admit(&mut self, fd: OwnedFd, who: Who, sort: Sort, wakeups: &mut Wakeups) -> Option<u64> {
         if self.open.len() >= CONNECTIONS_MAX {
             // The oldest that has not asked for anything is the least worth.
@@ -159,14 +162,31 @@ impl Connections {
         }
         let number = self.next;
         self.next += 1;
-        if let Err(cause) = wakeups.watch(&fd, token::CONNECTION + number, Interest::Read) {
-            warn!("cannot watch a connection: {cause}");
-            return None;
-        }
-        let (input, output) = (Vec::new(), Vec::new());
-        let connection = Connection { fd, who, sort, input, output, watching: false, asked: None, closing: false };
+        let connection = Connection {
+            fd,
+            who,
+            sort,
+            input: Vec::new(),
+            output: Vec::new(),
+            watching: false,
+            asked: None,
+            closing: false,
+            watched: false,
+        };
         self.open.insert(number, connection);
         Some(number)
+    }
+
+    /// What a peer says from now on wakes the manager, if it has not ended.
+    pub(crate) fn listen_to(&mut self, number: u64, wakeups: &mut Wakeups) {
+        let Some(connection) = self.open.get_mut(&number).filter(|connection| !connection.watched) else { return };
+        let interest = if connection.output.is_empty() { Interest::Read } else { Interest::ReadWrite };
+        connection.watched = true;
+        if let Err(cause) = wakeups.watch(&connection.fd, token::CONNECTION + number, interest) {
+            warn!("cannot watch a connection: {cause}");
+            connection.watched = false;
+            self.hang_up(number, wakeups);
+        }
     }
 
     /// Tells a peer that is not taken in why.
@@ -224,6 +244,7 @@ impl Connections {
         self.flush(number, wakeups);
         if let Some(connection) = self.open.get(&number)
             && was_flushed
+            && connection.watched
             && !connection.output.is_empty()
         {
             let _ = wakeups.change(&connection.fd, token::CONNECTION + number, Interest::ReadWrite);
@@ -244,7 +265,7 @@ impl Connections {
         }
         if connection.closing {
             self.hang_up(number, wakeups);
-        } else {
+        } else if connection.watched {
             let _ = wakeups.change(&connection.fd, token::CONNECTION + number, Interest::Read);
         }
     }
@@ -273,7 +294,9 @@ impl Connections {
     /// Ends a connection at once.
     pub(crate) fn hang_up(&mut self, number: u64, wakeups: &mut Wakeups) {
         let Some(connection) = self.open.remove(&number) else { return };
-        wakeups.forget(&connection.fd);
+        if connection.watched {
+            wakeups.forget(&connection.fd);
+        }
         drop(connection.fd);
         self.abandoned.extend(connection.asked);
         self.resume(wakeups);

@@ -163,6 +163,7 @@ impl Front {
             if let Some(number) = self.admit(fd, sort, shell) {
                 // Most peers have spoken before they are accepted: no need to sleep in between.
                 self.read(number, shell);
+                self.connections.listen_to(number, shell.wakeups());
             }
         }
     }

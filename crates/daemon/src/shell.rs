@@ -237,7 +237,7 @@ impl Shell {
                 }
                 Some(Next::Step { at, event }) => {
                     self.decide(at, &event, &mut actions);
-                    actions.drain(..).for_each(|action| self.carry_out(action));
+                    self.carry_out_all(&mut actions);
                 }
                 None => break,
             }
@@ -281,7 +281,7 @@ impl Shell {
             subjects.push(bandwidth::Subject {
                 app: app.number,
                 name: &app.name,
-                times: pids.into_iter().flat_map(|pid| procfs::run_times(pid).unwrap_or_default()).collect(),
+                pids,
                 declared: app.options.btr,
                 stretch_milli: page.map_or(0, numaestro_host::memory::SharedPage::stretch_milli),
                 pus: &target.pus,

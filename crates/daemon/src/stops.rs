@@ -46,12 +46,14 @@ pub(crate) struct Stops {
     /// There from the first stop on.
     stopper: Option<Stopper>,
     turns: BTreeMap<u64, Turn>,
+    /// The stopper has not been woken for all that are to go on.
+    resumed: bool,
 }
 
 impl Stops {
     /// Tries whether programs can be stopped here.
     pub(crate) fn new(system: bool) -> Self {
-        Self { rung: stop::rung(), system, stopper: None, turns: BTreeMap::new() }
+        Self { rung: stop::rung(), system, stopper: None, turns: BTreeMap::new(), resumed: false }
     }
 
     /// Says whether programs can be stopped here; `Err`: the obstacle.
@@ -82,26 +84,40 @@ impl Stops {
         self.turns.insert(app, Turn::Stopped);
     }
 
-    /// Nothing of it runs when this returns, or it soon does not; unless it cannot be stopped.
+    /// It is to be stopped. It may run until [`Self::settle`].
     pub(crate) fn stop(&mut self, app: u64, group: Group) -> Option<Event> {
         self.turns.insert(app, Turn::Stopped);
-        match self.try_to_stop(app, group) {
-            Outcome::Stopped(_) | Outcome::Pending => None,
-            Outcome::Unstoppable(reason) => self.cannot_be_stopped(app, reason),
+        match self.stopper_of(group.root) {
+            Ok(stopper) => {
+                stopper.order(app, group);
+                None
+            }
+            Err(reason) => self.cannot_be_stopped(app, reason),
         }
     }
 
-    fn try_to_stop(&mut self, app: u64, group: Group) -> Outcome {
-        if self.system && procfs::has_other_rights(group.root) {
-            return Outcome::Unstoppable("it runs with another user's rights".to_owned());
+    /// Nothing of those that were to be stopped runs when this returns, or it soon does not; unless
+    /// it cannot be stopped.
+    pub(crate) fn settle(&mut self) -> Vec<Event> {
+        let outcomes = self.stopper.as_ref().map(Stopper::outcomes).unwrap_or_default();
+        let mut events = Vec::new();
+        for (app, outcome) in outcomes {
+            if let Outcome::Unstoppable(reason) = outcome {
+                events.extend(self.cannot_be_stopped(app, reason));
+            }
+        }
+        events
+    }
+
+    /// The stopper, for this process.
+    fn stopper_of(&mut self, root: u32) -> Result<&Stopper, String> {
+        if self.system && procfs::has_other_rights(root) {
+            return Err("it runs with another user's rights".to_owned());
         }
         if self.stopper.is_none() {
             self.stopper = Stopper::start().inspect_err(|cause| warn!("programs cannot be stopped: {cause}")).ok();
         }
-        match &self.stopper {
-            Some(stopper) => stopper.stop(app, group),
-            None => Outcome::Unstoppable("the thread that stops programs cannot be started".to_owned()),
-        }
+        self.stopper.as_ref().ok_or_else(|| "the thread that stops programs cannot be started".to_owned())
     }
 
     fn cannot_be_stopped(&mut self, app: u64, reason: String) -> Option<Event> {
@@ -118,6 +134,22 @@ impl Stops {
         self.turns.remove(&app);
         if let Some(stopper) = &self.stopper {
             stopper.resume(app);
+        }
+    }
+
+    /// The same; it may be still until [`Self::go`].
+    pub(crate) fn resume_soon(&mut self, app: u64) {
+        self.turns.remove(&app);
+        if let Some(stopper) = &self.stopper {
+            stopper.resume_soon(app);
+            self.resumed = true;
+        }
+    }
+
+    /// All that were to go on soon go on.
+    pub(crate) fn go(&mut self) {
+        if let Some(stopper) = self.stopper.as_ref().filter(|_| std::mem::take(&mut self.resumed)) {
+            stopper.go();
         }
     }
 
@@ -151,10 +183,14 @@ impl Stops {
 
     /// Tries one again that could not be stopped.
     pub(crate) fn retry(&mut self, app: u64, group: Group) -> Option<Event> {
-        let outcome = self.try_to_stop(app, group);
-        if let Some(stopper) = &self.stopper {
-            stopper.resume(app);
-        }
+        let outcome = match self.stopper_of(group.root) {
+            Ok(stopper) => {
+                let outcome = stopper.stop(app, group);
+                stopper.resume(app);
+                outcome
+            }
+            Err(reason) => Outcome::Unstoppable(reason),
+        };
         if let Outcome::Unstoppable(reason) = outcome {
             self.turns.insert(app, Turn::Unstoppable(reason));
             return None;

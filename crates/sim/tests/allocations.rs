@@ -1,10 +1,14 @@
 //! Recordings of live managers in guests with several nodes, beside the simulator; and changes of
 //! the simulation that the comparison has to notice.
 
-use numaestro_engine::journal::Replay;
+use numaestro_engine::journal::{self, Replay};
+use numaestro_engine::{Action, Engine, Event};
 use numaestro_sim::read::Text;
-use numaestro_sim::validation::allocations::{Aspect, Comparison, Judgement, Recording, Stages, Step, simulate};
+use numaestro_sim::validation::allocations::{
+    Aspect, Change, Comparison, Judgement, Recording, Stage, Stages, Step, simulate,
+};
 use numaestro_topology::{Machine, synthetic};
+use std::collections::VecDeque;
 
 /// Recordings from guests, each with its policy and one that does otherwise.
 const RECORDINGS: [(&str, &str, &str); 4] = [
@@ -16,7 +20,8 @@ const RECORDINGS: [(&str, &str, &str); 4] = [
 
 /// A recording that does not agree. A live manager first sees one active thread of a program that
 /// arrives while others contend, so it asks for one processor and soon for all. `equi-pools` moves
-/// processors both times, and where they are depends on where they were.
+/// processors both times, and goes by the places of pages. Those depend on the processor that a
+/// program's first thread had when it touched them: before, amid or after these requests.
 const ASKED_TWICE: &str = include_str!("../../../testdata/recordings/four-equi-pools-tide.jsonl");
 
 fn read(name: &str, text: &str) -> (Recording, Machine) {
@@ -40,6 +45,52 @@ fn live_and_simulated_allocations_agree() {
         assert!(comparison.holds(), "{name}: {wrong:#?}");
         assert_eq!(comparison.tally(Aspect::Counts).of, recording.steps().len());
     }
+}
+
+/// The stages that the engine alone makes of a journal's events, as `change` leaves them; `None`
+/// leaves one out. Targets are adopted at once.
+fn decided(journal: &str, change: impl Fn(Event) -> Option<Event>) -> Vec<(Change, Stage)> {
+    let (head, lines) = journal.split_once('\n').expect("a head");
+    let (machine, settings, seed) = journal::decode_head(head).expect("a head");
+    let mut engine = Engine::new(machine, settings, seed).expect("a policy");
+    let (mut stages, mut actions) = (Stages::default(), Vec::new());
+    for line in lines.lines().filter(|line| !journal::is_observation(line)) {
+        let (at, event, _) = journal::decode(line).expect("a line");
+        let mut events: VecDeque<Event> = change(event).into_iter().collect();
+        while let Some(event) = events.pop_front() {
+            actions.clear();
+            engine.step(at, &event, &mut actions);
+            stages.hear(&event, &actions);
+            events.extend(actions.iter().filter_map(|action| match action {
+                Action::Target { app, epoch, .. } => Some(Event::Adopted { app: *app, epoch: *epoch }),
+                _ => None,
+            }));
+        }
+    }
+    stages.finish()
+}
+
+/// `equi-pools` alone with the recorded inputs: without the requests, and with the pages of one
+/// program elsewhere.
+#[test]
+fn requests_and_places_of_pages_decide_about_places() {
+    let (recording, _) = read("equi-pools", ASKED_TWICE);
+    let live = Stages::of(recording.journal()).expect("a journal");
+    let others = |change: &dyn Fn(Event) -> Option<Event>| -> Vec<usize> {
+        let stages = decided(recording.journal(), change);
+        (1..).zip(live.iter().zip(&stages)).filter(|(_, (live, other))| live != other).map(|(step, _)| step).collect()
+    };
+    let but_adopted = |event: Event| (!matches!(event, Event::Adopted { .. })).then_some(event);
+    assert!(others(&but_adopted).is_empty(), "the same inputs");
+    let no_requests = |event: Event| but_adopted(event).filter(|event| !matches!(event, Event::Request { .. }));
+    assert_eq!(others(&no_requests), [4, 7]);
+    let elsewhere = |event: Event| match event {
+        Event::Memory { app, bytes } if app.0 == 2 => {
+            Some(Event::Memory { app, bytes: vec![0, 0, bytes.iter().sum(), 0] })
+        }
+        other => but_adopted(other),
+    };
+    assert_eq!(others(&elsewhere), [3, 4, 5, 6, 7], "its pages are on node 3, and beside them its processors");
 }
 
 #[test]
@@ -79,7 +130,7 @@ fn one_processor_elsewhere_is_noticed() {
         let simulated = simulate(&machine, recording.steps(), (name, recording.seed())).expect("a policy");
         let spans = |stages: &mut Vec<_>| {
             // The first application that has no processor on some node exchanges one for one there.
-            let place = |(_, stage): &(_, numaestro_sim::validation::allocations::Stage)| {
+            let place = |(_, stage): &(_, Stage)| {
                 stage.iter().find_map(|(app, holding)| {
                     let node = machine.numa_nodes().iter().find(|node| !node.pus.intersects(&holding.pus))?;
                     (holding.pus.len() > 1).then_some((*app, node.pus.first()?))

@@ -13,7 +13,9 @@
 //! `pdpa` is not here: it goes by measured speedups, and the speed of emulated processors is not
 //! true. `easy` goes by run times. `equi-pools` is not here either: it moves processors when a
 //! request changes, and a live manager asks for one processor of a program that arrives while
-//! others contend, and soon for all. `testdata/recordings/four-equi-pools-tide.jsonl` shows that.
+//! others contend, and soon for all. And it goes by the places of pages, which depend on where the
+//! first thread was when it touched them, amid these requests.
+//! `testdata/recordings/four-equi-pools-tide.jsonl` and the tests beside it show both.
 
 use super::manager::{Manager, Program};
 use super::patience::until;

@@ -14,7 +14,27 @@ use crate::obligations::Target;
 use crate::rights::Refusal;
 
 impl Shell {
-    pub(super) fn carry_out(&mut self, action: Action) {
+    /// Carries out the actions of a decision in their order. Each word to the thread that stops
+    /// programs wakes it, so it hears of stops that follow each other at once, and of everybody who
+    /// goes on.
+    pub(super) fn carry_out_all(&mut self, actions: &mut Vec<Action>) {
+        for action in actions.drain(..) {
+            if !matches!(action, Action::Stop { .. }) {
+                self.await_stops();
+            }
+            self.carry_out(action);
+        }
+        self.await_stops();
+        self.actuators.stops.go();
+    }
+
+    /// Those that were to be stopped do not run any more.
+    pub(super) fn await_stops(&mut self) {
+        let events = self.actuators.stops.settle();
+        self.tell(events);
+    }
+
+    fn carry_out(&mut self, action: Action) {
         match action {
             Action::Start { app } => {
                 if let Some(entry) = self.programs.get_mut(app.0) {
@@ -129,6 +149,7 @@ impl Shell {
         self.refusal = reason;
     }
 
+    /// [`Self::await_stops`] waits for it.
     pub(super) fn stop(&mut self, app: u64) {
         let Some(entry) = self.programs.get(app) else { return };
         if let Some(connection) = entry.asker {
@@ -147,7 +168,7 @@ impl Shell {
     fn go_on(&mut self, app: u64) {
         let Some(entry) = self.programs.get(app) else { return };
         self.actuators.keep_within_target(entry);
-        self.actuators.stops.resume(app);
+        self.actuators.stops.resume_soon(app);
         self.sensors.demands.resume(app, &mut self.wakeups);
     }
 

@@ -166,6 +166,7 @@ impl Shell {
         for app in report.lapsed {
             self.stop(app);
         }
+        self.await_stops();
         self.actuators.stops.watch(self.takes_turns(), &mut self.wakeups);
     }
 

@@ -106,7 +106,7 @@ impl numaestro_contract::Shell for Played {
         let mut actions = Vec::new();
         self.shell.decide(at, event, &mut actions);
         let decided = actions.clone();
-        actions.drain(..).for_each(|action| self.shell.carry_out(action));
+        self.shell.carry_out_all(&mut actions);
         decided
     }
 

@@ -1,6 +1,7 @@
 //! Bus-transaction rates from their source to the engine: whatever is said, only sensible numbers
 //! arrive, and only while the policy wants them.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use numaestro_skip::skip;
 use numaestro_topology::CpuSet;
 
 use crate::stage::{Client, Stage, check_journal, wait_for};
+use crate::turns::crowd;
 
 /// A manager that believes the rates in a file, with a journal beside it.
 struct Told {
@@ -49,11 +51,16 @@ impl Told {
         self.events("saturation").iter().filter_map(|event| event["rate"].as_u64()).collect()
     }
 
-    /// The journal's events of one kind.
-    fn events(&self, what: &str) -> Vec<serde_json::Value> {
+    /// The journal's lines with an event.
+    fn lines(&self) -> Vec<serde_json::Value> {
         let text = std::fs::read_to_string(self.path("journal")).unwrap();
         let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-        lines.filter_map(|line| line.get("event").cloned()).filter(|event| event["what"] == what).collect()
+        lines.filter(|line| line.get("event").is_some()).collect()
+    }
+
+    /// The journal's events of one kind.
+    fn events(&self, what: &str) -> Vec<serde_json::Value> {
+        self.lines().into_iter().map(|line| line["event"].clone()).filter(|event| event["what"] == what).collect()
     }
 
     fn rung(&self, name: &str) -> Option<RungStatus> {
@@ -118,6 +125,47 @@ fn a_source_that_vanishes_is_followed_by_the_next_one_and_it_is_said_once() {
         assert!(["perf", "resctrl"].contains(&next.rung.as_str()), "{next:?}");
     }
     assert_eq!(told.stage.log().matches("injected tells no rates any more").count(), 1);
+}
+
+/// Reading the threads of a program is most of the cost of a sample, and most programs are stopped.
+#[test]
+fn only_programs_that_ran_in_the_turn_are_sampled() {
+    const TURNS: usize = 20;
+    let told = Told::new("share=dss turns=b2arr(quantum=20ms)", BUS);
+    // Every sample of one gives a rate, and with it an event.
+    told.say(r#"{"name":"sh","rates":[50]}"#);
+    let _busy = crowd(&told.stage, 6);
+    wait_for("some turns", || (told.told().len() > 4 * TURNS).then_some(()));
+    let (mut stopped, mut sampled, mut spared) = (BTreeSet::new(), 0, 0);
+    for line in told.lines() {
+        let event = &line["event"];
+        match event["what"].as_str() {
+            Some("bandwidth") => {
+                assert!(!stopped.contains(&event["app"].as_u64()), "sampled although it was stopped: {line}");
+                sampled += 1;
+            }
+            Some("timer") => spared += stopped.len(),
+            Some("unstoppable") => {
+                stopped.remove(&event["app"].as_u64());
+            }
+            _ => {}
+        }
+        for action in line["actions"].as_array().into_iter().flatten() {
+            match action["do"].as_str() {
+                Some("stop") => {
+                    stopped.insert(action["app"].as_u64());
+                }
+                Some("continue") => {
+                    stopped.remove(&action["app"].as_u64());
+                }
+                _ => {}
+            }
+        }
+    }
+    if told.events("unstoppable").len() >= 6 {
+        skip!("the system does not let us stop programs");
+    }
+    assert!(sampled > 4 * TURNS && spared > TURNS, "{sampled} samples; stopped at ends of turns: {spared}");
 }
 
 #[test]

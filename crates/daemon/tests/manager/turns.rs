@@ -13,7 +13,7 @@ const TURNS: &str = "unmanaged = false\npolicy = \"round-robin\"\n";
 
 /// A program that computes for ever and asks for the whole machine; it knows nothing of being
 /// managed.
-struct Busy {
+pub struct Busy {
     child: Child,
     app: u64,
 }
@@ -50,7 +50,7 @@ impl Drop for Busy {
     }
 }
 
-fn crowd(stage: &Stage, programs: u32) -> Vec<Busy> {
+pub fn crowd(stage: &Stage, programs: u32) -> Vec<Busy> {
     (0..programs).map(|_| Busy::under(stage)).collect()
 }
 

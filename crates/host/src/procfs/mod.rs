@@ -6,6 +6,7 @@ mod identity;
 mod ready;
 mod stat;
 mod table;
+mod tasks;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,6 +17,7 @@ pub use identity::{Identity, cgroup, identity, program, variables};
 pub use ready::ReadyThreads;
 pub use stat::{Stat, parse_stat};
 pub use table::{ProcessTable, ancestors};
+pub(crate) use tasks::{LINE_BYTES, Tasks};
 
 use crate::error::{self, HostError};
 
@@ -37,9 +39,16 @@ fn read_stat(path: PathBuf) -> Result<Stat, HostError> {
 
 /// Thread ids of `pid`, as they are at this moment.
 pub fn threads(pid: u32) -> Result<Vec<u32>, HostError> {
-    let path = path_of(pid, "task");
-    let entries = fs::read_dir(&path).map_err(error::file("list", &path))?;
-    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+    let mut found = Vec::new();
+    Tasks::open(pid)?.list(&mut found);
+    Ok(found)
+}
+
+/// Number of threads of `pid`, by one system call; `None` if it is gone.
+pub fn thread_count(pid: u32) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    // The directory counts its subdirectories, as others do.
+    fs::metadata(path_of(pid, "task")).ok().map(|task| task.nlink().saturating_sub(2))
 }
 
 /// Processor time of `pid` since it started, all its threads, ended ones included, in nanoseconds;
@@ -66,47 +75,41 @@ pub fn cpu_clock_ns(pid: u32) -> Option<u64> {
 /// Processor time of every thread of `pid` in nanoseconds, and whether the thread runs or is ready
 /// to.
 pub fn thread_times(pid: u32) -> Result<Vec<(u32, u64, bool)>, HostError> {
-    let mut times = Vec::new();
-    for tid in threads(pid)? {
-        let dir = path_of(pid, "task").join(tid.to_string());
-        let Ok(stat) = read_stat(dir.join("stat")) else { continue };
-        let precise = fs::read_to_string(dir.join("schedstat")).ok();
-        let precise = precise.and_then(|text| text.split_ascii_whitespace().next()?.parse::<u64>().ok());
-        times.push((tid, precise.unwrap_or(stat.cpu_ticks * tick_ns()), stat.state == 'R'));
-    }
-    Ok(times)
+    let tasks = Tasks::open(pid)?;
+    let time =
+        |tid, stat: Stat| (tid, tasks.run_time(tid).unwrap_or_else(|| stat.cpu_ticks * tick_ns()), stat.state == 'R');
+    Ok(thread_stats(&tasks).map(|(tid, stat)| time(tid, stat)).collect())
+}
+
+/// The line `stat` of every thread.
+fn thread_stats(tasks: &Tasks) -> impl Iterator<Item = (u32, Stat)> {
+    let mut found = Vec::new();
+    tasks.list(&mut found);
+    found.into_iter().filter_map(|tid| {
+        let mut buffer = [0; LINE_BYTES];
+        Some((tid, parse_stat(tasks.read(tid, "stat", &mut buffer)?)?))
+    })
 }
 
 /// OS index of the processor that every thread of `pid` runs on, or ran on last.
 pub fn thread_processors(pid: u32) -> Result<Vec<u32>, HostError> {
-    let mut processors = Vec::new();
-    for tid in threads(pid)? {
-        let Ok(stat) = read_stat(path_of(pid, "task").join(tid.to_string()).join("stat")) else { continue };
-        processors.push(stat.processor);
-    }
-    Ok(processors)
+    let tasks = Tasks::open(pid)?;
+    Ok(thread_stats(&tasks).map(|(_, stat)| stat.processor).collect())
 }
 
 /// Threads of `pid` that run or are ready to, each with the OS index of its processor.
 pub fn ready_places(pid: u32) -> Vec<(u32, u32)> {
-    let tids = threads(pid).unwrap_or_default();
-    let stats =
-        tids.into_iter().filter_map(|tid| read_stat(path_of(pid, "task").join(tid.to_string()).join("stat")).ok());
-    stats.filter(|stat| stat.state == 'R').map(|stat| (stat.pid, stat.processor)).collect()
+    let Ok(tasks) = Tasks::open(pid) else { return Vec::new() };
+    thread_stats(&tasks).filter(|(_, stat)| stat.state == 'R').map(|(tid, stat)| (tid, stat.processor)).collect()
 }
 
 /// Processor time of every thread of `pid` in nanoseconds, where the kernel keeps it precisely
 /// (`schedstat`): one short file for each thread.
 pub fn run_times(pid: u32) -> Result<Vec<(u32, u64)>, HostError> {
-    let mut times = Vec::new();
-    for tid in threads(pid)? {
-        let path = path_of(pid, "task").join(tid.to_string()).join("schedstat");
-        let text = fs::read_to_string(path).unwrap_or_default();
-        if let Some(time) = text.split_ascii_whitespace().next().and_then(|word| word.parse().ok()) {
-            times.push((tid, time));
-        }
-    }
-    Ok(times)
+    let tasks = Tasks::open(pid)?;
+    let mut found = Vec::new();
+    tasks.list(&mut found);
+    Ok(found.into_iter().filter_map(|tid| Some((tid, tasks.run_time(tid)?))).collect())
 }
 
 /// Children of `pid`, from the kernel's own list; `None` if the kernel keeps none
@@ -202,6 +205,7 @@ mod tests {
         let stat = stat(me).unwrap();
         assert_eq!(stat.pid, me);
         assert!(threads(me).unwrap().contains(&me));
+        assert!(thread_count(me).is_some_and(|count| count > 0) && thread_count(1 << 30).is_none());
         assert!(cpu_time_ns(me).unwrap() > 0);
         let times = run_times(me).unwrap();
         assert!(times.iter().any(|(tid, time)| *tid == me && *time > 0) || !Path::new("/proc/self/schedstat").exists());

@@ -68,6 +68,11 @@ impl Team {
         &self.threads
     }
 
+    /// What the latest look gave.
+    pub fn threads(&self) -> &[Option<ThreadUse>] {
+        &self.threads
+    }
+
     /// The lowest number without a thread.
     fn free(&mut self, most: usize) -> Option<usize> {
         let free = self.threads.iter().position(Option::is_none);

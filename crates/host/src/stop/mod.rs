@@ -165,6 +165,8 @@ pub struct Stopper {
     /// request, or about none, is not true any more.
     requests: RefCell<BTreeMap<u64, u64>>,
     requests_made: Cell<u64>,
+    /// Stops that were ordered and whose outcome nobody has asked for: group and request.
+    ordered: RefCell<Vec<(u64, u64)>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -193,7 +195,8 @@ impl Stopper {
             .spawn(move || worker::Worker::new(theirs, answer, tell).run(&inbox))
             .map_err(error::call("start the stopper"))?;
         let (requests, requests_made) = (RefCell::default(), Cell::new(0));
-        Ok(Self { shared, commands, answers, unasked, requests, requests_made, thread: Some(thread) })
+        let ordered = RefCell::default();
+        Ok(Self { shared, commands, answers, unasked, requests, requests_made, ordered, thread: Some(thread) })
     }
 
     /// Stops `group` under the number `key`, and returns when its threads are stopped, or after 30
@@ -202,13 +205,36 @@ impl Stopper {
     /// A group that is stopped already is gone through again: threads that have appeared since are
     /// stopped too.
     pub fn stop(&self, key: u64, group: Group) -> Outcome {
-        let begun = monotonic_ns();
+        self.order(key, group);
+        let ended = || Outcome::Unstoppable("the stopper has ended".to_owned());
+        self.outcomes().into_iter().find(|(of, _)| *of == key).map_or_else(ended, |(_, outcome)| outcome)
+    }
+
+    /// Orders a stop like [`Self::stop`]. The stopper need not hear of it before
+    /// [`Self::outcomes`] asks: several orders cost one wake-up.
+    pub fn order(&self, key: u64, group: Group) {
         let request = self.requests_made.get() + 1;
         self.requests_made.set(request);
         self.requests.borrow_mut().insert(key, request);
-        if self.tell(Command::Stop(key, request, group)).is_err() {
-            return Outcome::Unstoppable("the stopper has ended".to_owned());
+        // If it has ended, there is no answer either.
+        let _ = self.commands.send(Command::Stop(key, request, group));
+        self.ordered.borrow_mut().push((key, request));
+    }
+
+    /// What has become of the stops ordered since the latest call, by their numbers. Returns when
+    /// all threads are stopped, or after 30 ms at most for each.
+    pub fn outcomes(&self) -> Vec<(u64, Outcome)> {
+        let ordered = std::mem::take(&mut *self.ordered.borrow_mut());
+        if ordered.is_empty() {
+            return Vec::new();
         }
+        self.shared.speak();
+        ordered.into_iter().map(|(key, request)| (key, self.outcome(key, request))).collect()
+    }
+
+    /// Waits for the answer to one request.
+    fn outcome(&self, key: u64, request: u64) -> Outcome {
+        let begun = monotonic_ns();
         loop {
             match self.answers.recv_timeout(LOOK_AFTER) {
                 Ok((of, outcome)) if of == request => {
@@ -232,9 +258,20 @@ impl Stopper {
 
     /// Lets the group go on. Returns at once.
     pub fn resume(&self, key: u64) {
+        self.resume_soon(key);
+        self.go();
+    }
+
+    /// The same; the stopper need not hear of it before [`Self::go`].
+    pub fn resume_soon(&self, key: u64) {
         self.requests.borrow_mut().remove(&key);
         // If the stopper has ended, everything goes on already.
-        let _ = self.tell(Command::Continue(key));
+        let _ = self.commands.send(Command::Continue(key));
+    }
+
+    /// Wakes the stopper, for whatever it has been told.
+    pub fn go(&self) {
+        self.shared.speak();
     }
 
     /// Lets every group go on.

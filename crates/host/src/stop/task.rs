@@ -1,58 +1,55 @@
-//! The threads of one process as `/proc` shows them, read through one open directory, which cannot
-//! come to mean another process.
+//! The threads of one process, as whoever stops them sees them.
 
 use std::io;
 
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::fd::AsFd;
 use rustix::process::{Pid, PidfdFlags};
 
 use super::calls::{self, Sleep};
 use super::socket_limits;
+use crate::error::HostError;
+use crate::procfs::{self, LINE_BYTES};
 
 /// Threads of one process.
 pub(super) struct Tasks {
-    dir: OwnedFd,
-    process: OwnedFd,
+    pid: u32,
+    tasks: procfs::Tasks,
 }
 
 impl Tasks {
     /// Of process `pid`.
-    pub(super) fn open(pid: u32) -> io::Result<Self> {
-        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
-        // The directory first: if the number came to mean another process in between, that one
-        // would be newer than the directory, which then is empty.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = rustix::fs::open(format!("/proc/{pid}/task"), flags, Mode::empty())?;
-        Ok(Self { dir, process: rustix::process::pidfd_open(number, PidfdFlags::empty())? })
+    pub(super) fn open(pid: u32) -> Result<Self, HostError> {
+        Ok(Self { pid, tasks: procfs::Tasks::open(pid)? })
     }
 
     /// Appends the threads there are at this moment; none if the process is gone.
     pub(super) fn list(&self, found: &mut Vec<u32>) {
-        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
-        if rustix::fs::seek(&self.dir, rustix::fs::SeekFrom::Start(0)).is_err() {
-            return;
-        }
-        let mut entries = RawDir::new(&self.dir, &mut buffer);
-        while let Some(Ok(entry)) = entries.next() {
-            found.extend(entry.file_name().to_str().ok().and_then(|name| name.parse::<u32>().ok()));
-        }
+        self.tasks.list(found);
     }
 
     /// The treatment of thread `tid` by its present system call.
     pub(super) fn sleep_of(&self, tid: u32) -> Sleep {
         let mut buffer = [0; 256];
-        let sleep = self.read(tid, "syscall", &mut buffer).map_or(Sleep::Stop, calls::decide);
+        let sleep = self.tasks.read(tid, "syscall", &mut buffer).map_or(Sleep::Stop, calls::decide);
         match sleep {
-            Sleep::Unless(fd)
-                if self.is_socket(tid, fd) && socket_limits::has_receive_limit(self.process.as_fd(), fd) =>
-            {
-                Sleep::Leave
-            }
+            Sleep::Unless(fd) if self.has_receive_limit(tid, fd) => Sleep::Leave,
             Sleep::LeaveUnlessDeep if self.state(tid) != Some('D') => Sleep::Leave,
             Sleep::Unless(_) | Sleep::LeaveUnlessDeep => Sleep::Stop,
             other => other,
         }
+    }
+
+    /// Says whether a descriptor of thread `tid` is a socket with a time limit for receiving.
+    fn has_receive_limit(&self, tid: u32, fd: i32) -> bool {
+        // The process first: if its number came to mean another one in between, that one would be
+        // newer than the open directory, in which nothing is then.
+        let process = self.process();
+        self.is_socket(tid, fd) && process.is_ok_and(|process| socket_limits::has_receive_limit(process.as_fd(), fd))
+    }
+
+    fn process(&self) -> io::Result<rustix::fd::OwnedFd> {
+        let number = i32::try_from(self.pid).ok().and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
+        Ok(rustix::process::pidfd_open(number, PidfdFlags::empty())?)
     }
 
     /// Says whether a descriptor of thread `tid` is a socket. Asked before anybody takes a copy of
@@ -61,33 +58,23 @@ impl Tasks {
     fn is_socket(&self, tid: u32, fd: i32) -> bool {
         let mut name = [0_u8; 16];
         let path = format!("{tid}/fd/{fd}");
-        let length = rustix::fs::readlinkat_raw(&self.dir, path.as_str(), &mut name[..]);
+        let length = rustix::fs::readlinkat_raw(self.tasks.as_fd(), path.as_str(), &mut name[..]);
         length.is_ok_and(|length| name[..length].starts_with(b"socket:"))
     }
 
     /// Its state as in proc(5): `R`, `S`, `D`, `t`, `Z`, …; `None` if it is gone.
     pub(super) fn state(&self, tid: u32) -> Option<char> {
-        let mut buffer = [0; 1024];
-        let line = self.read(tid, "stat", &mut buffer)?;
+        let mut buffer = [0; LINE_BYTES];
+        let line = self.tasks.read(tid, "stat", &mut buffer)?;
         line[line.rfind(')')? + 1..].trim_start().chars().next()
     }
 
     /// The thread that traces it.
     pub(super) fn tracer(&self, tid: u32) -> Option<u32> {
-        let mut buffer = [0; 1024];
-        let text = self.read(tid, "status", &mut buffer)?;
+        let mut buffer = [0; LINE_BYTES];
+        let text = self.tasks.read(tid, "status", &mut buffer)?;
         let tracer = text.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
         tracer.trim().parse().ok().filter(|pid| *pid != 0)
-    }
-
-    /// The beginning of a file of thread `tid`.
-    fn read<'b>(&self, tid: u32, file: &str, buffer: &'b mut [u8]) -> Option<&'b str> {
-        let path = format!("{tid}/{file}");
-        let open = rustix::fs::openat(&self.dir, path.as_str(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        let length = rustix::io::read(open.ok()?, &mut *buffer).ok()?;
-        // A name is any bytes; the fields read here come before or after it.
-        buffer[..length].iter_mut().filter(|byte| !byte.is_ascii()).for_each(|byte| *byte = b'?');
-        std::str::from_utf8(&buffer[..length]).ok()
     }
 }
 
