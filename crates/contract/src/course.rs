@@ -129,11 +129,6 @@ impl Course {
         }
     }
 
-    /// Whether the processor time of an application matters at this look.
-    pub fn needs_cpu_time(&self, app: AppId, look: Look) -> bool {
-        self.apps.get(app).is_none_or(|progress| progress.phases.needs_cpu_time(look))
-    }
-
     /// Whether it matters at this look how many threads of an application are ready, which by `now`
     /// has used so much processor time (nanoseconds). `of_use`: as of [`Observation::Look`].
     pub fn counts_ready(&self, app: AppId, look: Look, (now, of_use): (Nanos, bool), cpu_ns: Nanos) -> bool {

@@ -10,6 +10,7 @@ pub const PARALLEL_PERMILLE: u64 = 1500;
 /// The kernel counts the time of a running thread up to its latest tick, so a look may find this
 /// much more than was used since the former one, nanoseconds.
 const TICK_NS: Nanos = 10_000_000;
+
 /// The findings of one look at a running program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Look {
@@ -24,6 +25,13 @@ pub struct Look {
     /// were not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<u32>,
+}
+
+impl Look {
+    /// Whether the program's processor time matters at this look.
+    pub const fn needs_cpu_time(self) -> bool {
+        !self.in_region
+    }
 }
 
 /// A shell that has found so many ready threads need not count on.

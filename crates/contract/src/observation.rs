@@ -28,7 +28,7 @@ pub enum Observation {
         app: AppId,
         /// The findings of the look.
         look: Look,
-        /// Processor time of the whole program, nanoseconds, if [`crate::Course::needs_cpu_time`].
+        /// Processor time of the whole program, nanoseconds, if [`Look::needs_cpu_time`].
         cpu_ns: Option<Nanos>,
         /// An application lacks processors that this one could lend.
         of_use: bool,

@@ -78,7 +78,7 @@ impl PhaseWatch {
     /// where it matters. Gives the program's phase, if it is another one than the engine knows.
     pub fn look(&mut self, look: Look, now: Nanos, cpu_ns: impl FnOnce() -> Option<Nanos>) -> Option<Phase> {
         let told = self.told.phase();
-        let present = if self.needs_cpu_time(look) { cpu_ns().map(|time| (now, time)) } else { None };
+        let present = if look.needs_cpu_time() { cpu_ns().map(|time| (now, time)) } else { None };
         let before = std::mem::replace(&mut self.cpu, present);
         if look.in_region || self.regions != Some(look.regions) {
             self.quiet_since_ns = now;
@@ -140,11 +140,6 @@ impl PhaseWatch {
             }
             Phase::Parallel => (look.ready.is_some() && has_lasted(self.alone_since_ns)).then_some(Phase::Sequential),
         }
-    }
-
-    /// Whether the program's processor time matters at this look.
-    pub fn needs_cpu_time(&self, look: Look) -> bool {
-        !look.in_region
     }
 
     /// Whether it matters at a look with this processor time how many threads are ready. Of a

@@ -64,6 +64,14 @@ impl Profile {
         {
             return of("fold", fold, &words::<FoldArg>());
         }
+        if let Some(pool) = self.pool.as_deref()
+            && PoolArg::from_str(pool, false).is_err()
+        {
+            return of("pool", pool, &words::<PoolArg>());
+        }
+        for (name, verb) in &self.libraries {
+            format!("{name}={verb}").parse::<LibraryRule>().map_err(|wrong| format!("libraries: {wrong}"))?;
+        }
         if self.max == Some(0) {
             return of("max", "0", "a number from 1");
         }

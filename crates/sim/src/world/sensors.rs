@@ -72,7 +72,7 @@ fn look(app: &App, subject: Subject, host: &Host, (now, of_use): (Nanos, bool)) 
     let in_region = phases.shows_regions() && (activity.is_parallel() || activity == Activity::Forking);
     let mut look = subject.look(phases.regions(), in_region);
     let course = host.outbox.course();
-    let cpu_ns = course.needs_cpu_time(subject.app, look).then(|| host.os.cpu_time(app.slot, &app.team));
+    let cpu_ns = look.needs_cpu_time().then(|| host.os.cpu_time(app.slot, &app.team));
     let counts = cpu_ns.is_some_and(|cpu_ns| course.counts_ready(subject.app, look, (now, of_use), cpu_ns));
     look.ready = counts.then(|| ready(app, host).min(READY_MOST));
     Observation::Look { app: subject.app, look, cpu_ns, of_use }
