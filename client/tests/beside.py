@@ -1,7 +1,7 @@
 """NumPy, and perhaps an OpenMP library beside it: beside.py SECONDS [plugin.so] [own]
 
 Prints the team sizes of the plugin as the programs in C do, and the number of threads that OpenBLAS
-uses at the end. "own": the program sets that number to 2 by itself, half-way.
+uses at the end. "own": the program sets that number to 3 by itself, half-way.
 """
 import ctypes
 import glob
@@ -41,7 +41,7 @@ while time.monotonic() < until:
         assert plugin.plugin_sum(5000, ctypes.byref(team)) == 5000 * 4999 // 2
         seen[team.value] = seen.get(team.value, 0) + 1
     if own and blas and time.monotonic() > half:
-        blas[1](2)
+        blas[1](3)
         own = False
 print("sizes", *(f"{size}:{count}" for size, count in sorted(seen.items())), file=sys.stderr)
 print("beside", blas[0]() if blas else "no OpenBLAS of its own")
