@@ -104,14 +104,14 @@ fn axis((from, to): (u64, u64), columns: usize, indent: usize) -> String {
 /// applications, which are given by their places and names.
 pub fn legend(names: impl ExactSizeIterator<Item = (usize, String)>, signs: &str) -> String {
     let all = names.len();
-    let named: Vec<String> = names
+    let list: Vec<String> = names
         .take(NAMED)
         .map(|(place, name)| format!("{} {name}", control::letter(place % SIGNS)).trim_end().to_owned())
         .collect();
     let more = all.saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!("  and {more} more, lettered in the same order") };
     let again = if all > SIGNS { " (letters come again)" } else { "" };
-    format!("{IDLE} nobody  {signs}{}{more}{again}\n", named.join("  "))
+    format!("{IDLE} nobody  {signs}{}{more}{again}\n", list.join("  "))
 }
 
 /// A time for people: three digits and a unit.
