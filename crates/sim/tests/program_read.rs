@@ -226,7 +226,7 @@ fn mistakes_in_programs() {
         ("asks = \"creation\"", "phase_source = \"manger\""),
         8,
         "program.mm.phase_source",
-        "\"program\" or \"manager\" or \"nobody\"",
+        "\"program\" or \"manager\" or \"threads\" or \"nobody\"",
     ));
     found.extend(unexpected(
         ("asks = \"creation\"", "asks = \"creation\"\nphase_source = \"manager\""),
