@@ -107,10 +107,10 @@ fn strip(status: &Status, colours: bool, width: u16) -> Vec<Line<'static>> {
             lines.push(Line::from(spans));
         }
     }
-    lines.push(Line::styled(
-        LEGEND.replace("* leaving", "underlined: leaving"),
-        Style::new().add_modifier(Modifier::DIM),
-    ));
+    // As in `status`, within 80 columns.
+    let legend =
+        LEGEND.replace("* leaving or shared", "underlined: moving/shared").replace("unmanaged load", "unmanaged");
+    lines.push(Line::styled(legend, Style::new().add_modifier(Modifier::DIM)));
     lines
 }
 
@@ -183,7 +183,9 @@ fn popup(frame: &mut Frame, model: &Model) {
 
 fn policies(frame: &mut Frame, list: &[PolicyInfo], place: usize) {
     let area = middle(frame.area(), 76, u16::try_from(list.len()).unwrap_or(u16::MAX).saturating_add(2));
-    let items = list.iter().map(|p| ListItem::new(format!("{:<10} {:<12} {}", p.part, p.name, p.summary)));
+    let width = |of: fn(&PolicyInfo) -> &str| list.iter().map(|p| of(p).chars().count()).max().unwrap_or(0);
+    let (part, name) = (width(|p| &p.part), width(|p| &p.name));
+    let items = list.iter().map(|p| ListItem::new(format!("{:<part$}  {:<name$}  {}", p.part, p.name, p.summary)));
     let list = List::new(items)
         .block(Block::bordered().title("policy: Enter switches, Esc leaves"))
         .highlight_style(Style::new().add_modifier(Modifier::REVERSED));
@@ -238,6 +240,7 @@ mod tests {
             "CPU%",
             "MAX",
             "an equal share of 4 processors.",
+            "underlined: moving/shared",
             KEYS,
         ] {
             assert!(text.contains(part), "{part} is missing in\n{text}");
@@ -291,6 +294,23 @@ mod tests {
         press(&mut model, KeyCode::Char('?'));
         let text = screen(&model, 80, 24);
         assert!(HELP.lines().all(|line| text.contains(line)), "the whole help\n{text}");
+    }
+
+    #[test]
+    fn summaries_of_policies_stand_below_each_other() {
+        let mut model = model();
+        let info = |name: &str| PolicyInfo {
+            part: "preset".into(),
+            name: name.into(),
+            summary: "summary".into(),
+            source: String::new(),
+        };
+        let available = vec![info("equi"), info("worst-fit-jobs")];
+        model.choose_policy(Policies { current: "equi".into(), next: String::new(), available });
+        let text = screen(&model, 80, 24);
+        let columns: Vec<_> = text.lines().filter_map(|line| line.find("summary")).collect();
+        assert_eq!(columns.len(), 2, "{text}");
+        assert_eq!(columns[0], columns[1], "{text}");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //!
 //! An application is a Paraver application of one task, and each processor it has at once is a
 //! thread of it; load that is not managed is the last application; a processor is a CPU of its
-//! node. So Paraver shows the run by processor and by application. **Source**: Pillet, Labarta, Cortés, Girona, "PARAVER: A Tool to Visualize and
-//! Analyse Parallel Code", 1995; the format's description of the Barcelona Supercomputing Center.
+//! node. So Paraver shows the run by processor and by application. **Source**: Pillet, Labarta,
+//! Cortés, Girona, "PARAVER: A Tool to Visualize and Analyse Parallel Code", 1995; the format's
+//! description of the Barcelona Supercomputing Center.
 
 use super::timeline::{How, Kind, Timeline};
 use numaestro_engine::Nanos;

@@ -9,8 +9,8 @@ use numaestro_engine::Nanos;
 use serde_json::{Value, json};
 use std::io::{Result, Write};
 
-/// The machine's process number; applications have their own number plus this plus one. Viewers take
-/// process 0 and thread 0 for the idle loop of a kernel.
+/// The machine's process number; applications have their own number plus this plus one. Viewers
+/// take process 0 and thread 0 for the idle loop of a kernel.
 const MACHINE: u64 = 1;
 /// The one row of an application.
 const STATE: u64 = 1;
