@@ -89,12 +89,12 @@ impl Environment {
         }
         self.set("NUMAESTRO_ATTACH", attach.as_os_str());
         changes.push(format!("NUMAESTRO_ATTACH={}", attach.display()));
-        let told = [
+        let words = [
             ("NUMAESTRO_CLASS", told.class),
             ("NUMAESTRO_FOLD", told.fold),
             ("NUMAESTRO_LIBRARIES", told.libraries.as_deref()),
         ];
-        for (name, value) in told {
+        for (name, value) in words {
             if let Some(value) = value {
                 self.set(name, OsStr::new(value));
                 changes.push(format!("{name}={value}"));

@@ -290,8 +290,8 @@ fn go_follows_by_itself() {
     let program = place.path().join("follows");
     let mut build = Command::new("go");
     build.args(["build", "-o"]).arg(&program).arg(source("follows.go")).env("GO111MODULE", "off");
-    let built = build.output().expect("go runs");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let made = build.output().expect("go runs");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let manager = Manager::started();
     let neighbour = Neighbour::start(&manager);
     let running = ended::start(&mut manager.run_command([&program]));
