@@ -6,6 +6,7 @@
 //! `numaestro_host::sense` reads the rates.
 
 mod sensing;
+mod threads;
 
 use std::time::Duration;
 

@@ -4,8 +4,8 @@
 //! The workloads are those of the benchmark (`bench/programs/library.py`), which print a digest of
 //! all their results. `NUMAESTRO_LIBRARIES_REPS` says how often each works, usually 12.
 //!
-//! A wheel of `PyPI` brings runtimes of its own, often several copies of one; Debian's packages share
-//! the system's. So both are tried.
+//! A wheel of `PyPI` brings runtimes of its own, often several copies of one; Debian's packages
+//! share the system's. So both are tried.
 
 mod support;
 

@@ -7,21 +7,17 @@ use std::time::Duration;
 
 use numaestro_abi::control::{BusStatus, RateStatus, RungStatus, SensingStatus};
 use numaestro_engine::{Bus, Event};
-use numaestro_host::procfs;
 use numaestro_host::sense::probe::Probe;
 use numaestro_host::sense::prober::{Found, Order, Prober};
 use numaestro_host::sense::saturation::Saturation;
-use numaestro_host::sense::{Ladder, Moment, Rung, Sample, State, Subject as Source, Team, ThreadUse};
+use numaestro_host::sense::{Ladder, Moment, Rung, Sample, State, Subject as Source, ThreadUse};
 use numaestro_topology::{CpuSet, Machine, PuSet};
 use tracing::{info, warn};
 
 use super::Subject;
+use super::threads::Threads;
 use crate::config::Config;
 
-/// Threads of one application that are looked at.
-const THREADS_MAX: usize = 4096;
-/// Threads of a program with a declared rate are read this often at least, nanoseconds.
-const REREAD_NS: u64 = 5_000_000_000;
 /// Between two probes, at least; they take a thousandth of a processor at most in any case.
 const PROBE_PAUSE_NS: u64 = 2_000_000_000;
 /// Processor time of a probe times this is the least pause after it.
@@ -87,38 +83,6 @@ impl Way {
             if self.saturation.is_wanted() && !before {
                 self.burst_at_ns = self.burst_at_ns.min(now_ns);
             }
-        }
-    }
-}
-
-/// The threads of one application.
-#[derive(Debug, Default)]
-struct Threads {
-    team: Team,
-    /// If a declared rate came out for each of them: how many there were, and when they were read,
-    /// nanoseconds.
-    declared: Option<(u64, u64)>,
-}
-
-impl Threads {
-    /// The threads now. A declared rate is the same for all threads and at all times, so while they
-    /// are as many as before, nobody needs to read their times: that is most of a sample's cost.
-    fn look(&mut self, pids: &[u32], declared: bool, now_ns: u64) -> Vec<Option<ThreadUse>> {
-        let count = if declared { pids.iter().filter_map(|pid| procfs::thread_count(*pid)).sum() } else { 0 };
-        let known = |(then, at_ns): (u64, u64)| then == count && now_ns.saturating_sub(at_ns) < REREAD_NS;
-        if !(declared && self.declared.is_some_and(known)) {
-            let times = pids.iter().flat_map(|pid| procfs::run_times(*pid).unwrap_or_default());
-            self.team.look(times, THREADS_MAX);
-            self.declared = Some((count, now_ns));
-        }
-        self.team.threads().to_vec()
-    }
-
-    /// Their rates came out.
-    fn came_out(&mut self, sample: &Sample) {
-        let all = !sample.rates.is_empty() && sample.rates.iter().all(Option::is_some);
-        if sample.rung != Some(Rung::Declared) || !all {
-            self.declared = None;
         }
     }
 }
@@ -411,40 +375,5 @@ mod tests {
         assert_eq!(total(&sample(Some(Rung::Perf)), &used, 100_000_000), Some(1250));
         assert_eq!(total(&sample(Some(Rung::Estimate)), &used, 100_000_000), None, "guesses are not added up");
         assert_eq!(total(&sample(None), &used, 100_000_000), None);
-    }
-
-    #[test]
-    fn threads_with_declared_rates_are_read_when_they_are_others() {
-        let read_at = |threads: &Threads| threads.declared.map(|(_, at_ns)| at_ns);
-        let sample = |rates: &[Option<u32>], rung| Sample { rates: rates.to_vec(), rung: Some(rung) };
-        let (me, mut threads) = ([std::process::id()], Threads::default());
-        threads.look(&me, true, 1);
-        threads.came_out(&sample(&[Some(7)], Rung::Declared));
-        let (tell, told) = std::sync::mpsc::channel::<()>();
-        // Other tests begin and end threads in this process.
-        let again = (0..100).any(|_| {
-            let before = read_at(&threads);
-            threads.look(&me, true, 2);
-            threads.came_out(&sample(&[Some(7)], Rung::Declared));
-            read_at(&threads) == before
-        });
-        assert!(again, "each time anew, although nothing is new");
-        let other = std::thread::spawn(move || told.recv());
-        let mut anew = || {
-            threads.look(&me, true, 3);
-            read_at(&threads) == Some(3)
-        };
-        assert!((0..100).any(|_| anew()), "one more has begun");
-        drop(tell);
-        let _ = other.join();
-        threads.look(&me, true, 4 + REREAD_NS);
-        assert_eq!(read_at(&threads), Some(4 + REREAD_NS), "in any case now and then");
-        for bad in
-            [sample(&[Some(7)], Rung::Perf), sample(&[Some(7), None], Rung::Declared), sample(&[], Rung::Declared)]
-        {
-            threads.declared = Some((1, 1));
-            threads.came_out(&bad);
-            assert_eq!(threads.declared, None, "{bad:?}");
-        }
     }
 }
