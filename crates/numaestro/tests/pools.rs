@@ -288,8 +288,11 @@ fn go_follows_by_itself() {
     }
     let place = tempfile::tempdir().expect("a directory");
     let program = place.path().join("follows");
+    // A program follows only if its module says that it is of Go 1.25 or later.
+    std::fs::write(place.path().join("go.mod"), "module follows\n\ngo 1.25\n").expect("writable");
+    std::fs::copy(source("follows.go"), place.path().join("follows.go")).expect("its source");
     let mut build = Command::new("go");
-    build.args(["build", "-o"]).arg(&program).arg(source("follows.go")).env("GO111MODULE", "off");
+    build.args(["build", "-o"]).arg(&program).current_dir(place.path()).env("GO111MODULE", "on");
     let made = build.output().expect("go runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let manager = Manager::started();
