@@ -215,7 +215,8 @@ fn the_programs_own_number_wins() {
     let mut command = manager.command(["run", "--", &python, &script, SECONDS, "own"]);
     command.env("OPENBLAS_NUM_THREADS", "2");
     let (app, ended) = seen(&manager, &mut command, |app| {
-        // It has counted two processors, so each change of the limit is a decision, with which the shim looks at the library again.
+        // It has counted two processors, so each change of the limit is a decision, with which the
+        // shim looks at the library again.
         for max in ["1", "2"] {
             let _ = manager.command(["set", &app.app.to_string(), "--max", max]).output();
         }
