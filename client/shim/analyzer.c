@@ -32,7 +32,7 @@
 #define WINDOW_LONGEST_NS 100000000ull
 #define BASE_SOME 4u                /* base if one processor would take longer */
 #define WAITED_DIVISOR 20u          /* 5 %: a window in which threads waited longer for their processors is not used */
-#define EARLY_NS 300000000ull       /* a processor that had been idle may be slow at first: so long only clear values count */
+#define EARLY_NS 300000000ull       /* the first values after a change may be too low: so long only clear ones count */
 #define NEWS_PERCENT 10u
 #define RETRY_MAX_NS 250000000ull   /* after windows that were disturbed */
 #define MOST_PERCENT 125u           /* a speedup above so much of the number of processors is an error */

@@ -1,7 +1,7 @@
 /* library.c - the table of libraries, the user's word on them, and what the page says of each.
  *
- * A library is in the table only where its own way was measured to be better than folding its whole
- * teams. All others, and the program itself, have no verb.
+ * A library comes into the table only where its own way is better than folding its whole teams,
+ * which is measured for OpenBLAS. Libraries outside of it, and the program itself, have no verb.
  */
 #include "library.h"
 
