@@ -2,10 +2,7 @@
 //! thread at a time, so a count of many threads is expensive: it ends when it has found enough, and
 //! where an incomplete one is of use, it asks some threads each time, in turn.
 
-use std::fs::File;
-use std::io::Read;
-
-use super::{children_of_thread, path_of, threads};
+use super::{LINE_BYTES, Tasks, children_of_thread, parse_stat};
 
 /// Threads asked in an incomplete count.
 const SOME: usize = 8;
@@ -25,12 +22,17 @@ impl ReadyThreads {
     /// The number of threads of `pid` that run or are ready to, `enough` at most. Without `all`,
     /// those are asked that were ready the last time, and some others.
     pub fn count(&mut self, pid: u32, enough: usize, all: bool) -> u32 {
-        let tids = threads(pid).unwrap_or_default();
         let known = std::mem::take(&mut self.found);
+        let Ok(tasks) = Tasks::open(pid) else {
+            self.asked.clear();
+            return 0;
+        };
+        let mut tids = Vec::new();
+        tasks.list(&mut tids);
         let others = (0..tids.len()).map(|at| tids[(self.from + at) % tids.len()]).filter(|tid| !known.contains(tid));
         let most = if all { tids.len() } else { SOME };
         self.asked = known.iter().copied().chain(others.take(most)).collect();
-        self.found = self.asked.iter().copied().filter(|tid| is_ready(pid, *tid)).take(enough).collect();
+        self.found = self.asked.iter().copied().filter(|tid| is_ready(&tasks, *tid)).take(enough).collect();
         self.from = (self.from + most) % tids.len().max(1);
         self.found.len() as u32
     }
@@ -42,13 +44,10 @@ impl ReadyThreads {
     }
 }
 
-/// Whether this thread runs or is ready to: `R` after its name, which ends at the last `)`.
-fn is_ready(pid: u32, tid: u32) -> bool {
-    let mut line = [0; 512];
-    let path = path_of(pid, "task").join(tid.to_string()).join("stat");
-    let length = File::open(path).and_then(|mut file| file.read(&mut line)).unwrap_or(0);
-    let line = &line[..length];
-    line.iter().rposition(|byte| *byte == b')').is_some_and(|end| line.get(end + 2) == Some(&b'R'))
+/// Whether this thread runs or is ready to.
+fn is_ready(tasks: &Tasks, tid: u32) -> bool {
+    let mut line = [0; LINE_BYTES];
+    tasks.read(tid, "stat", &mut line).and_then(parse_stat).is_some_and(|stat| stat.state == 'R')
 }
 
 #[cfg(test)]
