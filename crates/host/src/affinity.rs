@@ -230,6 +230,9 @@ pub fn set_tree(root: u32, except: &BTreeSet<u32>, cpus: &CpuSet) -> Result<Move
 mod tests {
     use super::*;
 
+    /// For the tests that move threads of this process: one of them moves them all.
+    static THIS_PROCESS: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
     #[test]
     fn a_child_is_moved_and_back() {
         let mut child = std::process::Command::new("sh").args(["-c", "sleep 100 & wait"]).spawn().unwrap();
@@ -274,42 +277,70 @@ mod tests {
     #[test]
     fn ready_threads_part_at_once() {
         use std::sync::atomic::{AtomicBool, Ordering};
+        let _alone = THIS_PROCESS.lock().unwrap();
         let all = get(0).unwrap();
         if all.len() < 2 {
             numaestro_skip::skip!("one processor only");
         }
+        /// Lets the spinning threads go, also where the test fails.
+        struct Ends<'a>(&'a AtomicBool);
+        impl Drop for Ends<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
         let ends = AtomicBool::new(false);
-        let spin = || {
+        let (announce, spinners) = std::sync::mpsc::channel();
+        let spin = |announce: std::sync::mpsc::Sender<u32>| {
             let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
             set(tid, &all.iter().take(1).collect()).unwrap();
+            announce.send(tid).unwrap();
             while !ends.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         };
         std::thread::scope(|scope| {
-            scope.spawn(spin);
-            scope.spawn(spin);
-            let both = || procfs::ready_places(std::process::id()).into_iter().map(|(_, place)| place);
+            let _ends = Ends(&ends);
+            for _ in 0..2 {
+                let announce = announce.clone();
+                scope.spawn(move || spin(announce));
+            }
+            // Threads of other tests are ready in this process too.
+            let ours = [spinners.recv().unwrap(), spinners.recv().unwrap()];
+            let places = || {
+                let all = procfs::ready_places(std::process::id()).into_iter();
+                all.filter(|(tid, _)| ours.contains(tid)).collect::<Vec<_>>()
+            };
             let one = all.first().unwrap();
-            while both().filter(|place| *place == one).count() < 2 {
-                std::thread::yield_now();
+            // On a busy machine the kernel may move a thread once more before it is looked at: now
+            // and then, not most of the time.
+            let mut parted = Vec::new();
+            for _ in 0..11 {
+                for tid in ours {
+                    set(tid, &std::iter::once(one).collect()).unwrap();
+                }
+                let pairs = loop {
+                    let pairs = places();
+                    if pairs.iter().filter(|(_, place)| *place == one).count() == 2 {
+                        break pairs;
+                    }
+                    std::thread::yield_now();
+                };
+                for tid in ours {
+                    set(tid, &all).unwrap();
+                }
+                part(pairs.clone(), &all);
+                let second = places().into_iter().find(|(tid, _)| *tid == pairs[1].0);
+                parted.push(second.is_some_and(|(_, place)| place != one));
+                assert!(ours.iter().all(|tid| get(*tid).unwrap() == all), "they are kept nowhere");
             }
-            let pairs: Vec<_> =
-                procfs::ready_places(std::process::id()).into_iter().filter(|(_, at)| *at == one).collect();
-            for (tid, _) in &pairs {
-                set(*tid, &all).unwrap();
-            }
-            part(pairs.clone(), &all);
-            let places: Vec<_> = procfs::ready_places(std::process::id());
-            ends.store(true, Ordering::Relaxed);
-            let second = places.iter().find(|(tid, _)| *tid == pairs[1].0);
-            assert!(second.is_some_and(|(_, place)| *place != one), "{pairs:?} {places:?}");
-            assert!(get(pairs[1].0).ok().is_none_or(|mask| mask == all), "it is kept nowhere");
+            assert!(parted.iter().filter(|parted| **parted).count() > 5, "{parted:?}");
         });
     }
 
     #[test]
     fn every_thread_is_moved() {
+        let _alone = THIS_PROCESS.lock().unwrap();
         let stop = std::sync::Arc::new(std::sync::Barrier::new(9));
         let all = get(0).unwrap();
         let one: CpuSet = all.iter().take(1).collect();
