@@ -277,17 +277,17 @@ mod tests {
     #[test]
     fn ready_threads_part_at_once() {
         use std::sync::atomic::{AtomicBool, Ordering};
-        let _alone = THIS_PROCESS.lock().unwrap();
-        let all = get(0).unwrap();
-        if all.len() < 2 {
-            numaestro_skip::skip!("one processor only");
-        }
         /// Lets the spinning threads go, also where the test fails.
         struct Ends<'a>(&'a AtomicBool);
         impl Drop for Ends<'_> {
             fn drop(&mut self) {
                 self.0.store(true, Ordering::Relaxed);
             }
+        }
+        let _alone = THIS_PROCESS.lock().unwrap();
+        let all = get(0).unwrap();
+        if all.len() < 2 {
+            numaestro_skip::skip!("one processor only");
         }
         let ends = AtomicBool::new(false);
         let (announce, spinners) = std::sync::mpsc::channel();
