@@ -21,12 +21,27 @@ void *nm_next_symbol(const char *name)
     return dlsym(RTLD_NEXT, name);
 }
 
-/* If a library with a setter is there, the helper attaches and looks after it. */
+/* Libraries may be initialised before this one, and call it: it knows neither its manager's socket
+ * nor its user's rules then. */
+static bool begun, asked_before;
+
+void nm_look_after(void)
+{
+    if (!begun) {
+        asked_before = true;
+        return;
+    }
+    if (!nm_is_helper())
+        nm_caller_start();
+    if (!nm_client.attached && !nm_client.tried)
+        nm_helper_start();
+}
+
 static void look_for_setters(void)
 {
     int saved = errno;
-    if (getenv("NUMAESTRO_ATTACH") && nm_setters_scan() && !nm_client.attached && !nm_client.tried)
-        nm_helper_start();
+    if (begun && getenv("NUMAESTRO_ATTACH") && nm_setters_scan())
+        nm_look_after();
     errno = saved;
 }
 
@@ -52,7 +67,7 @@ SHIM_EXPORT void *dlopen(const char *file, int mode)
 #if defined(__clang__)
     __attribute__((musttail))
 #endif
-    return real(file, mode);
+    return real(nm_tcm_file(file), mode);
 }
 
 static int count_removed(struct dl_phdr_info *info, size_t size, void *data)
@@ -101,21 +116,27 @@ static void say_no_room(void)
         return;
 }
 
-SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+int nm_create_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
     typedef int (*create_fn)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     static _Atomic(create_fn) real;
     if (!real)
         real = (create_fn)nm_next_symbol("pthread_create");
+    return real(thread, attributes, start, argument);
+}
+
+SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
     /* A library that was loaded a moment ago makes its pool: this is the only sign of it when
      * nothing is loaded afterwards. */
     look_for_setters();
-    int error = real(thread, attributes, start, argument);
+    int error = nm_caller_create(thread, attributes, start, argument);
     if (NM_LIKELY(error != EAGAIN))
         return error;
     int saved = errno;
+    nm_caller_step_aside();
     if (nm_helper_step_aside())
-        error = real(thread, attributes, start, argument);
+        error = nm_caller_create(thread, attributes, start, argument);
     if (error == EAGAIN && getenv("NUMAESTRO_ATTACH"))
         say_no_room();
     errno = saved;
@@ -124,6 +145,9 @@ SHIM_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribut
 
 __attribute__((constructor)) static void at_start(void)
 {
+    begun = true;
+    if (asked_before)
+        nm_look_after();
     look_for_setters();
 }
 

@@ -76,7 +76,7 @@ static void after(uint32_t count, uint32_t flags, bool root)
             nm_spin_for(r, r->pool > count || (flags & NM_FLAG_SHARED));
     }
     before = count;
-    nm_setters_apply(flags & NM_FLAG_RESIZE_NEVER ? UINT32_MAX : count);
+    nm_setters_follow(flags & NM_FLAG_RESIZE_NEVER ? UINT32_MAX : count);
     nm_libraries_publish();
 }
 

@@ -211,6 +211,14 @@ bool nm_setters_scan(void)
     return libraries_count > 0;
 }
 
+/* A limit would hold beside its permits. */
+static void remove_limit(struct library *library)
+{
+    if (library->which >= 0)
+        library->destroy(&library->controls[library->which]);
+    library->which = -1;
+}
+
 static void apply_tbb(struct library *library, int count)
 {
     int next = library->which == 0 ? 1 : 0;
@@ -228,7 +236,9 @@ static int apply(struct library *library, uint32_t allowed)
         return 0;
     int count = allowed < (uint32_t)library->own ? (int)allowed : library->own;
     if (library->kind == NM_RUNTIME_TBB) {
-        if (allowed != UINT32_MAX && count != library->last)
+        if (nm_tcm_serves(library->base))
+            remove_limit(library);
+        else if (allowed != UINT32_MAX && count != library->last)
             apply_tbb(library, count);
         library->last = count;
         return count;
@@ -255,16 +265,40 @@ static void say(const struct library *library, uint32_t allowed, int count)
         nm_library_say(library->number, NM_LIBRARY_SET, NM_BECAUSE_NOTHING, (uint32_t)count);
 }
 
-void nm_setters_apply(uint32_t count)
+/* oneTBB's threads run the program's own code. */
+static bool may_be_called_here(const struct library *library)
 {
-    if (!nm_setters_scan() || count == 0)
-        return;
+    return library->kind != NM_RUNTIME_TBB || !nm_is_helper();
+}
+
+static void apply_all(uint32_t count)
+{
     inside = true;
     lock();
     for (unsigned i = 0; i < libraries_count; i++)
-        say(&libraries[i], count, apply(&libraries[i], count));
+        if (may_be_called_here(&libraries[i]))
+            say(&libraries[i], count, apply(&libraries[i], count));
     unlock();
     inside = false;
+}
+
+void nm_setters_apply(uint32_t count)
+{
+    if (count == 0)
+        return;
+    if (nm_setters_scan())
+        apply_all(count);
+    if (!nm_is_helper())
+        nm_tcm_allow(count);
+}
+
+void nm_setters_follow(uint32_t count)
+{
+    bool helper = nm_is_helper(), later = helper && nm_caller_runs();
+    if (helper)
+        nm_caller_post(count);
+    if (!later)
+        nm_setters_apply(count);
 }
 
 uint32_t nm_setters_found(void)

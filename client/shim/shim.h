@@ -264,8 +264,25 @@ void nm_spread_pool(struct nm_runtime *runtime, uint32_t team, const struct nm_c
 
 /* setter.c */
 bool nm_setters_scan(void); /* true if a library with a setter is loaded */
-void nm_setters_apply(uint32_t count);
+void nm_setters_apply(uint32_t count);  /* now, in the calling thread */
+void nm_setters_follow(uint32_t count); /* from any thread: now, or soon in a thread that may start others */
 uint32_t nm_setters_found(void); /* NM_RUNTIME_* */
 uint32_t nm_setters_max(void);
+
+/* caller.c */
+void nm_caller_start(void);          /* from a thread of the program */
+bool nm_caller_runs(void);
+void nm_caller_post(uint32_t count); /* it calls the setters with this number, once it runs */
+void nm_caller_step_aside(void);     /* it ends for good, so that the program has room for a thread */
+int nm_caller_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
+
+/* tcm.c */
+void nm_tcm_allow(uint32_t count);          /* as nm_setters_apply */
+bool nm_tcm_serves(uintptr_t base);         /* whether the object at this address follows its permits */
+const char *nm_tcm_file(const char *file);  /* the file to open where the program asks for this one */
+
+/* hooks.c */
+void nm_look_after(void); /* a library is there that is told: attaches, and starts who tells it */
+int nm_create_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument);
 
 #endif

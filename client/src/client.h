@@ -105,6 +105,7 @@ void nm_memory_follow(void);                /* the calling thread's new pages go
 bool nm_helper_start(void);                 /* it attaches first, if need be */
 bool nm_helper_attach(void);                /* starts it and waits until it has attached; false = it could not start */
 bool nm_helper_runs(void);
+bool nm_is_helper(void);                    /* whether the calling thread is the helper */
 bool nm_helper_step_aside(void);            /* it ends for good, so that the program has room for a thread; false = it did not run */
 void nm_helper_forget(void);
 

@@ -32,6 +32,13 @@ static _Atomic uint32_t ready; /* futex: 1 when the first attempt to attach is o
 static _Atomic pid_t helper;   /* its thread id, 0 before it runs */
 static atomic_bool aside;      /* it is to end, and must not be started again */
 
+static __thread bool is_helper __attribute__((tls_model("initial-exec")));
+
+bool nm_is_helper(void)
+{
+    return is_helper;
+}
+
 bool nm_helper_runs(void)
 {
     return atomic_load_explicit(&started, memory_order_relaxed) && ready;
@@ -124,6 +131,7 @@ static void *helper_main(void *arg)
     /* If the kernel does not offer this (before 5.9), our descriptors live in the program's table
      * for microseconds. */
     syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
+    is_helper = true;
     helper = (pid_t)syscall(SYS_gettid);
     bool attached = nm_client.attached || nm_attach(false);
     ready = 1;

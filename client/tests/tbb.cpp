@@ -1,11 +1,48 @@
 // oneTBB: an integer parallel_reduce, an array in which each element is written once, and a task group.
+//
+//     tbb [SECONDS [THREADS [LIMIT]]]
+//
+// At least THREADS threads are to take part: it waits a little before it starts any. And at the end its limit of parallelism is to be LIMIT.
+//
+// Each of its threads must have the program's descriptors, signal mask and name.
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_reduce.h>
 #include <tbb/task_group.h>
+#include <unistd.h>
 #include <vector>
+
+static char program[16];
+static std::atomic<int> threads{0};
+
+static void look()
+{
+    static thread_local bool looked = false;
+    if (looked)
+        return;
+    looked = true;
+    threads++;
+    sigset_t mask;
+    char name[16];
+    pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    prctl(PR_GET_NAME, name);
+    const char *strange = fcntl(STDOUT_FILENO, F_GETFD) < 0      ? "descriptors"
+                          : sigismember(&mask, SIGTERM)          ? "signal mask"
+                          : std::strcmp(name, program) != 0      ? "name"
+                                                                 : nullptr;
+    if (strange) {
+        std::fprintf(stderr, "wrong: a thread with another %s\n", strange);
+        _exit(1);
+    }
+}
 
 static double now()
 {
@@ -28,13 +65,19 @@ static long long fib(int n)
 
 int main(int argc, char **argv)
 {
-    const int n = 100000;
+    const int n = 100000, least = argc > 2 ? std::atoi(argv[2]) : 1;
+    prctl(PR_GET_NAME, program);
+    if (least > 1)
+        usleep(700 * 1000);
     const double until = now() + (argc > 1 ? std::strtod(argv[1], nullptr) : 1.0);
     std::vector<int> cell(n, 0);
     int rounds = 0;
     do {
         rounds++;
-        tbb::parallel_for(0, n, [&](int i) { cell[std::size_t(i)]++; });
+        tbb::parallel_for(0, n, [&](int i) {
+            look();
+            cell[std::size_t(i)]++;
+        });
         long long sum = tbb::parallel_reduce(
             tbb::blocked_range<int>(0, n), 0LL,
             [&](const tbb::blocked_range<int> &range, long long part) {
@@ -48,6 +91,15 @@ int main(int argc, char **argv)
             return 1;
         }
     } while (now() < until);
+    if (threads < least) {
+        std::fprintf(stderr, "wrong: %d threads took part\n", threads.load());
+        return 1;
+    }
+    const std::size_t limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+    if (argc > 3 && limit != std::size_t(std::atoi(argv[3]))) {
+        std::fprintf(stderr, "wrong: its limit is %zu\n", limit);
+        return 1;
+    }
     std::printf("tbb %d\n", n);
     return 0;
 }

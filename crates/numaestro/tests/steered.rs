@@ -117,6 +117,69 @@ fn onetbb_is_set() {
     assert_eq!((one.runtime.as_str(), one.threads, app.class), ("oneTBB", 1, Class::Setter));
 }
 
+/// oneTBB as the system has it, and as its wheel brings it. Only the latter asks for permits.
+fn libraries_of_onetbb() -> Vec<(&'static str, Option<std::path::PathBuf>)> {
+    let wheel = python().and_then(|python| {
+        let lib = Path::new(&python).parent()?.parent()?.join("lib");
+        lib.join("libtbb.so.12").is_file().then_some(lib)
+    });
+    let mut all = vec![("Debian's", None)];
+    match wheel {
+        Some(lib) => all.push(("its wheel's", Some(lib))),
+        None => numaestro_skip::part("oneTBB of a wheel: tbb is not here"),
+    }
+    all
+}
+
+/// Its threads can write where the program writes, take its signals and have its name: the program
+/// says so itself.
+#[test]
+fn a_thread_that_a_library_starts_for_us_is_the_programs_own() {
+    let _turn = turn();
+    let Some(tbb) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
+    if processors() == 1 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    for (whose, lib) in libraries_of_onetbb() {
+        for how in ["", "libtbb=set"] {
+            let mut command = on_one(&manager, &[&tbb, "4", "2"]);
+            command.envs(lib.iter().map(|lib| ("LD_LIBRARY_PATH", lib))).env("NUMAESTRO_LIBRARIES", how);
+            let running = ended::start(&mut command);
+            let of_one = || {
+                let apps = manager.status()?.apps;
+                apps.into_iter().find(|app| library(app, "libtbb").is_some_and(|it| it.threads == 1))
+            };
+            assert!(eventually(|| of_one().is_some()), "{whose} {how}: it is never told of one processor");
+            let id = of_one().expect("it runs").pid.to_string();
+            // It works with one thread by then, and starts another only because it is told.
+            std::thread::sleep(std::time::Duration::from_millis(1500));
+            let grown = manager.command(["set", &id, "--max", "2"]).output().expect("it runs");
+            assert!(grown.status.success(), "{}", String::from_utf8_lossy(&grown.stderr));
+            let ended = running.end();
+            assert!(ended.status.success(), "{whose} {how}: {}{}", ended.stdout, ended.stderr);
+        }
+    }
+}
+
+/// What divides work by the limit of parallelism divides it for the machine.
+#[test]
+fn onetbb_has_permits_in_place_of_a_limit() {
+    let _turn = turn();
+    let Some(tbb) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
+    let manager = Manager::started();
+    let whole = processors().to_string();
+    for (whose, lib) in libraries_of_onetbb() {
+        for how in ["", "libtbb=set"] {
+            let limit = if lib.is_some() && how.is_empty() { whole.as_str() } else { "1" };
+            let mut command = on_one(&manager, &[&tbb, "3", "1", limit]);
+            command.envs(lib.iter().map(|lib| ("LD_LIBRARY_PATH", lib))).env("NUMAESTRO_LIBRARIES", how);
+            let ended = ended::start(&mut command).end();
+            assert!(ended.status.success(), "{whose} {how}: {}{}", ended.stdout, ended.stderr);
+        }
+    }
+}
+
 /// A directory with the profile that this `--library` makes for the program.
 fn profile(manager: &Manager, rules: &[&str], program: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a directory");
