@@ -14,6 +14,10 @@
 #include <string.h>
 
 #define LIBRARIES_MAX 16
+/* Under a limit of one, oneTBB 2021.8 gives no worker to an arena that still asks for one when its
+ * thread leaves. A program that waits for the end of all workers (`finalize`, as Numba does) waits
+ * for ever then. */
+#define TBB_LEAST 2
 
 struct control { /* tbb::detail::d1::global_control, in the layout of its ABI */
     size_t value;
@@ -222,7 +226,7 @@ static void remove_limit(struct library *library)
 static void apply_tbb(struct library *library, int count)
 {
     int next = library->which == 0 ? 1 : 0;
-    library->controls[next] = (struct control){.value = (size_t)(count > 0 ? count : 1)};
+    library->controls[next] = (struct control){.value = (size_t)count};
     library->create(&library->controls[next]);
     if (library->which >= 0)
         library->destroy(&library->controls[library->which]);
@@ -236,7 +240,10 @@ static int apply(struct library *library, uint32_t allowed)
         return 0;
     int count = allowed < (uint32_t)library->own ? (int)allowed : library->own;
     if (library->kind == NM_RUNTIME_TBB) {
-        if (nm_tcm_serves(library->base))
+        bool permits = nm_tcm_serves(library->base);
+        if (!permits && count < TBB_LEAST)
+            count = TBB_LEAST;
+        if (permits)
             remove_limit(library);
         else if (allowed != UINT32_MAX && count != library->last)
             apply_tbb(library, count);

@@ -1,8 +1,9 @@
 // oneTBB: an integer parallel_reduce, an array in which each element is written once, and a task group.
 //
-//     tbb [SECONDS [THREADS [LIMIT]]]
+//     tbb [SECONDS [THREADS]]
 //
-// At least THREADS threads are to take part: it waits a little before it starts any. And at the end its limit of parallelism is to be LIMIT.
+// At least THREADS threads are to take part: it waits a little before it starts any. At the end it
+// waits for the end of all workers.
 //
 // Each of its threads must have the program's descriptors, signal mask and name.
 #include <atomic>
@@ -71,6 +72,7 @@ int main(int argc, char **argv)
         usleep(700 * 1000);
     const double until = now() + (argc > 1 ? std::strtod(argv[1], nullptr) : 1.0);
     std::vector<int> cell(n, 0);
+    tbb::task_scheduler_handle handle{tbb::attach{}};
     int rounds = 0;
     do {
         rounds++;
@@ -95,9 +97,8 @@ int main(int argc, char **argv)
         std::fprintf(stderr, "wrong: %d threads took part\n", threads.load());
         return 1;
     }
-    const std::size_t limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-    if (argc > 3 && limit != std::size_t(std::atoi(argv[3]))) {
-        std::fprintf(stderr, "wrong: its limit is %zu\n", limit);
+    if (!tbb::finalize(handle, std::nothrow)) {
+        std::fprintf(stderr, "wrong: its workers do not end\n");
         return 1;
     }
     std::printf("tbb %d\n", n);

@@ -114,7 +114,8 @@ fn onetbb_is_set() {
     let manager = Manager::started();
     let (app, _) = seen(&manager, &mut on_one(&manager, &[&tbb, SECONDS]), |app| is(app, "libtbb", "set"));
     let one = library(&app, "libtbb").expect("is there");
-    assert_eq!((one.runtime.as_str(), one.threads, app.class), ("oneTBB", 1, Class::Setter));
+    // A limit of one thread would keep a program that waits for the workers' end for ever.
+    assert_eq!((one.runtime.as_str(), one.threads, app.class), ("oneTBB", 2, Class::Setter));
 }
 
 /// oneTBB as the system has it, and as its wheel brings it. Only the latter asks for permits.
@@ -129,6 +130,68 @@ fn libraries_of_onetbb() -> Vec<(&'static str, Option<std::path::PathBuf>)> {
         None => numaestro_skip::part("oneTBB of a wheel: tbb is not here"),
     }
     all
+}
+
+/// Numba waits for the end of oneTBB's workers at its exit. With a limit of one thread that never
+/// came for two of four programs.
+#[test]
+fn programs_that_wait_for_the_end_of_workers_end() {
+    let _turn = turn();
+    let has_layer = |python: &str| {
+        let mut command = Command::new(python);
+        command.args(["-c", "import numba.np.ufunc.tbbpool"]).output().is_ok_and(|output| output.status.success())
+    };
+    let Some(python) = python().filter(|python| has_layer(python)) else {
+        skip!("no Python that has Numba with oneTBB");
+    };
+    let manager = Manager::started();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/programs/library.py");
+    let program = program.to_str().expect("UTF-8");
+    let words = ["run", "--", &python, program, "numba-tbb", "--reps", "40"];
+    let four = [0; 4].map(|_| ended::start(&mut manager.command(words)));
+    for running in four {
+        let ended = running.end();
+        assert!(ended.status.success(), "{}{}", ended.stdout, ended.stderr);
+    }
+}
+
+/// A pool that grows because its setter was called: each new thread has the program's files and
+/// signals, and only two threads are ours.
+#[test]
+fn a_pool_that_a_setter_fills_is_the_programs_own() {
+    let _turn = turn();
+    let Some(python) = python() else { skip!("no Python that has NumPy; NUMAESTRO_PYTHON names one") };
+    if processors() == 1 {
+        skip!("one processor only");
+    }
+    let manager = Manager::started();
+    let words = ["run", "--max", "1", "--", &python, &source("beside.py"), SECONDS];
+    let running = ended::start(&mut manager.command(words));
+    let set_to = |threads| {
+        let blas = |one: &LibraryStatus| one.runtime == "OpenBLAS" && one.how == "set" && one.threads == threads;
+        let apps = manager.status().map(|status| status.apps).unwrap_or_default();
+        apps.into_iter().find(|app| app.libraries.iter().any(blas)).map(|app| app.pid)
+    };
+    assert!(eventually(|| set_to(1).is_some()), "it is never told of one processor");
+    let pid = set_to(1).expect("it runs").to_string();
+    let grown = manager.command(["set", &pid, "--max", "2"]).output().expect("it runs");
+    assert!(grown.status.success(), "{}", String::from_utf8_lossy(&grown.stderr));
+    assert!(eventually(|| set_to(2).is_some()), "it is never told of two");
+    let mut ours = 0;
+    let mut theirs = 0;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs").flatten() {
+        let read = |file| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
+        if read("comm").trim() == "numaestro" {
+            ours += 1;
+            continue;
+        }
+        theirs += 1;
+        let blocked = read("status").lines().find_map(|line| line.strip_prefix("SigBlk:\t").map(str::to_owned));
+        assert_eq!(blocked.as_deref(), Some("0000000000000000"), "{}", read("comm"));
+        assert!(std::fs::read_dir(task.path().join("fd")).is_ok_and(|mut all| all.next().is_some()), "it has no files");
+    }
+    assert!(ours == 2 && theirs >= 2, "{ours} of ours, {theirs} of the program's");
+    assert!(running.end().status.success());
 }
 
 /// Its threads can write where the program writes, take its signals and have its name: the program
@@ -148,7 +211,7 @@ fn a_thread_that_a_library_starts_for_us_is_the_programs_own() {
             let running = ended::start(&mut command);
             let of_one = || {
                 let apps = manager.status()?.apps;
-                apps.into_iter().find(|app| library(app, "libtbb").is_some_and(|it| it.threads == 1))
+                apps.into_iter().find(|app| library(app, "libtbb").is_some_and(|it| it.how == "set"))
             };
             assert!(eventually(|| of_one().is_some()), "{whose} {how}: it is never told of one processor");
             let id = of_one().expect("it runs").pid.to_string();
@@ -157,24 +220,6 @@ fn a_thread_that_a_library_starts_for_us_is_the_programs_own() {
             let grown = manager.command(["set", &id, "--max", "2"]).output().expect("it runs");
             assert!(grown.status.success(), "{}", String::from_utf8_lossy(&grown.stderr));
             let ended = running.end();
-            assert!(ended.status.success(), "{whose} {how}: {}{}", ended.stdout, ended.stderr);
-        }
-    }
-}
-
-/// What divides work by the limit of parallelism divides it for the machine.
-#[test]
-fn onetbb_has_permits_in_place_of_a_limit() {
-    let _turn = turn();
-    let Some(tbb) = program("gcc", "tbb") else { skip!("no oneTBB for gcc") };
-    let manager = Manager::started();
-    let whole = processors().to_string();
-    for (whose, lib) in libraries_of_onetbb() {
-        for how in ["", "libtbb=set"] {
-            let limit = if lib.is_some() && how.is_empty() { whole.as_str() } else { "1" };
-            let mut command = on_one(&manager, &[&tbb, "3", "1", limit]);
-            command.envs(lib.iter().map(|lib| ("LD_LIBRARY_PATH", lib))).env("NUMAESTRO_LIBRARIES", how);
-            let ended = ended::start(&mut command).end();
             assert!(ended.status.success(), "{whose} {how}: {}{}", ended.stdout, ended.stderr);
         }
     }
