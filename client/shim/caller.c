@@ -120,6 +120,7 @@ static void in_child(void)
 {
     started = aside = false;
     caller = 0;
+    posted = 0; /* its first call is for a decision of its own */
 }
 
 __attribute__((constructor)) static void watch_forks(void)

@@ -8,7 +8,6 @@
 #include "shim.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,10 +176,9 @@ static unsigned add_name(const char *name, uint32_t runtime)
 
 static unsigned number_of(const char *name, uint32_t runtime)
 {
-    while (atomic_flag_test_and_set_explicit(&naming, memory_order_acquire))
-        sched_yield();
+    nm_flag_lock(&naming);
     unsigned number = add_name(name, runtime);
-    atomic_flag_clear_explicit(&naming, memory_order_release);
+    nm_flag_unlock(&naming);
     return number;
 }
 

@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,12 +179,11 @@ struct nm_runtime *nm_runtime_of(uintptr_t address)
     uintptr_t base = base_of(symbol);
     struct nm_runtime *found = NULL;
     if (base) {
-        while (atomic_flag_test_and_set_explicit(&resolving, memory_order_acquire))
-            sched_yield();
+        nm_flag_lock(&resolving);
         found = known(base);
         if (!found)
             found = make(base, symbol);
-        atomic_flag_clear_explicit(&resolving, memory_order_release);
+        nm_flag_unlock(&resolving);
     }
     errno = saved;
     return found;

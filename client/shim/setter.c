@@ -9,7 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <sched.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -148,17 +148,6 @@ static int count_adds(struct dl_phdr_info *info, size_t size, void *data)
 /* A library may load another one while it is set; dlopen looks for setters. */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
-static void lock(void)
-{
-    while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
-        sched_yield();
-}
-
-static void unlock(void)
-{
-    atomic_flag_clear_explicit(&busy, memory_order_release);
-}
-
 static void name(struct library *library)
 {
     const char *path = NULL;
@@ -210,7 +199,7 @@ bool nm_setters_scan(void)
     }
     seen_adds = names.adds;
     scan_names(&names);
-    unlock();
+    nm_flag_unlock(&busy);
     errno = saved;
     return libraries_count > 0;
 }
@@ -240,13 +229,13 @@ static int apply(struct library *library, uint32_t allowed)
         return 0;
     int count = allowed < (uint32_t)library->own ? (int)allowed : library->own;
     if (library->kind == NM_RUNTIME_TBB) {
-        bool permits = nm_tcm_serves(library->base);
-        if (!permits && count < TBB_LEAST)
-            count = TBB_LEAST;
-        if (permits)
+        if (nm_tcm_serves(library->base)) {
             remove_limit(library);
-        else if (allowed != UINT32_MAX && count != library->last)
-            apply_tbb(library, count);
+        } else {
+            count = count < TBB_LEAST ? TBB_LEAST : count;
+            if (allowed != UINT32_MAX && count != library->last)
+                apply_tbb(library, count);
+        }
         library->last = count;
         return count;
     }
@@ -281,11 +270,11 @@ static bool may_be_called_here(const struct library *library)
 static void apply_all(uint32_t count)
 {
     inside = true;
-    lock();
+    nm_flag_lock(&busy);
     for (unsigned i = 0; i < libraries_count; i++)
         if (may_be_called_here(&libraries[i]))
             say(&libraries[i], count, apply(&libraries[i], count));
-    unlock();
+    nm_flag_unlock(&busy);
     inside = false;
 }
 
@@ -323,4 +312,15 @@ uint32_t nm_setters_max(void)
         if (libraries[i].own != INT32_MAX && (uint32_t)libraries[i].own > max)
             max = (uint32_t)libraries[i].own;
     return max;
+}
+
+/* A thread that held the lock did not survive the fork. */
+static void in_child(void)
+{
+    atomic_flag_clear(&busy);
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, in_child);
 }

@@ -8,6 +8,8 @@
 #include "analyzer.h"
 #include "library.h"
 
+#include <sched.h>
+
 #define SHIM_EXPORT __attribute__((visibility("default")))
 
 typedef void (*nm_outlined)(void *);
@@ -160,6 +162,18 @@ static inline bool nm_steers_waiting(const struct nm_runtime *runtime)
 static inline uint32_t nm_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
+}
+
+/* A thread that waits yields its processor. */
+static inline void nm_flag_lock(atomic_flag *flag)
+{
+    while (atomic_flag_test_and_set_explicit(flag, memory_order_acquire))
+        sched_yield();
+}
+
+static inline void nm_flag_unlock(atomic_flag *flag)
+{
+    atomic_flag_clear_explicit(flag, memory_order_release);
 }
 
 static inline uint32_t nm_region_slot(uintptr_t function)

@@ -67,17 +67,6 @@ static _Atomic uint32_t allowed = UINT32_MAX; /* processors; UINT32_MAX = no lim
 static atomic_flag busy = ATOMIC_FLAG_INIT;
 static __thread permit *calling __attribute__((tls_model("initial-exec")));
 
-static void lock(void)
-{
-    while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
-        sched_yield();
-}
-
-static void unlock(void)
-{
-    atomic_flag_clear_explicit(&busy, memory_order_release);
-}
-
 static bool shares(const permit *it)
 {
     return it->client && clients[it->client - 1].call;
@@ -156,12 +145,12 @@ static void divide_and_tell(permit *own)
         void *argument = it->argument;
         it->changed = false;
         it->calls++;
-        unlock();
+        nm_flag_unlock(&busy);
         permit *outer = calling;
         calling = it;
         call(it, argument, TCM_NEW_CONCURRENCY);
         calling = outer;
-        lock();
+        nm_flag_lock(&busy);
         it->calls--;
     }
 }
@@ -170,10 +159,10 @@ void nm_tcm_allow(uint32_t count)
 {
     if (count == allowed)
         return;
-    lock();
+    nm_flag_lock(&busy);
     allowed = count;
     divide_and_tell(NULL);
-    unlock();
+    nm_flag_unlock(&busy);
 }
 
 bool nm_tcm_serves(uintptr_t base)
@@ -213,7 +202,7 @@ SHIM_EXPORT int tcmConnect(callback call, uint64_t *id)
     enum nm_verb verb = nm_library_verb(path);
     if (!stands_in() || verb == NM_VERB_LEAVE || verb == NM_VERB_SET)
         return TCM_UNKNOWN;
-    lock();
+    nm_flag_lock(&busy);
     int result = TCM_UNKNOWN;
     for (unsigned i = 0; i < CLIENTS_MAX && result != TCM_SUCCESS; i++) {
         if (clients[i].used)
@@ -224,7 +213,7 @@ SHIM_EXPORT int tcmConnect(callback call, uint64_t *id)
         *id = i + 1;
         result = TCM_SUCCESS;
     }
-    unlock();
+    nm_flag_unlock(&busy);
     if (result == TCM_SUCCESS)
         nm_look_after();
     return result;
@@ -234,9 +223,9 @@ SHIM_EXPORT int tcmDisconnect(uint64_t id)
 {
     if (!is_client(id))
         return TCM_INVALID;
-    lock();
+    nm_flag_lock(&busy);
     clients[id - 1].used = false;
-    unlock();
+    nm_flag_unlock(&busy);
     return TCM_SUCCESS;
 }
 
@@ -275,10 +264,10 @@ SHIM_EXPORT int tcmRequestPermit(uint64_t id, struct tcm_request request, void *
     bool bad = request.min >= 0 && request.max >= 0 && request.min > request.max;
     if (!is_client(id) || !handle || bad)
         return TCM_INVALID;
-    lock();
+    nm_flag_lock(&busy);
     permit *it = *handle ? *handle : new_permit();
     if (!it) {
-        unlock();
+        nm_flag_unlock(&busy);
         return TCM_UNKNOWN;
     }
     it->client = (unsigned)id;
@@ -295,7 +284,7 @@ SHIM_EXPORT int tcmRequestPermit(uint64_t id, struct tcm_request request, void *
     divide_and_tell(it);
     if (out)
         show(it, out);
-    unlock();
+    nm_flag_unlock(&busy);
     return TCM_SUCCESS;
 }
 
@@ -303,9 +292,9 @@ SHIM_EXPORT int tcmGetPermitData(permit *it, struct tcm_permit *out)
 {
     if (!it || !out)
         return TCM_INVALID;
-    lock();
+    nm_flag_lock(&busy);
     show(it, out);
-    unlock();
+    nm_flag_unlock(&busy);
     return TCM_SUCCESS;
 }
 
@@ -313,10 +302,10 @@ static int become(permit *it, uint8_t state)
 {
     if (!it)
         return TCM_INVALID;
-    lock();
+    nm_flag_lock(&busy);
     it->state = state;
     divide_and_tell(it);
-    unlock();
+    nm_flag_unlock(&busy);
     return TCM_SUCCESS;
 }
 
@@ -325,17 +314,17 @@ SHIM_EXPORT int tcmReleasePermit(permit *it)
 {
     if (!it)
         return TCM_INVALID;
-    lock();
+    nm_flag_lock(&busy);
     it->state = TCM_VOID;
     while (it->calls > (calling == it)) {
-        unlock();
+        nm_flag_unlock(&busy);
         sched_yield();
-        lock();
+        nm_flag_lock(&busy);
     }
     it->client = 0;
     it->granted = 0;
     divide_and_tell(NULL);
-    unlock();
+    nm_flag_unlock(&busy);
     return TCM_SUCCESS;
 }
 

@@ -179,8 +179,8 @@ impl Troupe {
         if rigid {
             options.extend(["--min", &text]);
         }
-        // The first thread touches everything, as in the simulated programs. A thread that rests
-        // for most of the time is still one that the manager counts.
+        // The first thread touches everything, as in the simulated programs. Its threads rest for
+        // most of the time, and since the manager lends by states of threads it may lend theirs.
         let load = [
             "guest-load",
             "--threads",
