@@ -9,8 +9,8 @@ cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
 stories=1000 runs=50
-# The packages of the suite of pure crates, so that nothing is built anew after it.
-packages=(--workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro)
+# The whole workspace, so that nothing is built anew after the tests.
+packages=(--workspace)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

@@ -37,23 +37,37 @@ suite() {
     echo "== $name: ${counts[0]} passed, ${counts[1]} failed, ${counts[2]} skipped"
 }
 
-# cargo_suite NAME PACKAGES... -- TEST-OPTIONS...: what is compiled before does not count as time of
-# the suite.
-cargo_suite() {
-    local name=$1 packages=()
+# rust_suite NAME WHICH CARGO-OPTIONS...: the test programs of the packages that start programs and
+# managers (WHICH is `processes`), or of all others (`pure`). Cargo is always asked for the whole
+# workspace, and runs each test program through scripts/test-runner.sh: other selections of packages
+# are other features of dependencies, for which it would compile nearly everything again.
+rust_suite() {
+    local name=$1
+    export NUMAESTRO_TESTS_OF=$2
+    shift 2
+    suite "$name" cargo test --config 'target."cfg(unix)".runner = "scripts/test-runner.sh"' --no-fail-fast "$@"
+    unset NUMAESTRO_TESTS_OF
+}
+
+# loom_suite NAME OPTIONS...: what is compiled before does not count as time of the suite.
+loom_suite() {
+    local name=$1
     shift
-    while [ "$1" != -- ]; do packages+=("$1"); shift; done
-    cargo test --no-run "${packages[@]}" || echo "== $name does not build"
-    suite "$name" cargo test --no-fail-fast "${packages[@]}" "$@"
+    export CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom"
+    cargo test --no-run --release "$@" || echo "== $name does not build"
+    suite "$name" cargo test --no-fail-fast --release "$@"
+    unset CARGO_TARGET_DIR RUSTFLAGS
 }
 
 suite counting scripts/test-counting.sh
+cargo test --no-run --workspace || echo "== the tests do not build"
 # Crates without processes use every processor. Those that start programs and managers get the
 # machine for themselves, one test at a time: they look at who runs where.
-cargo_suite rust-pure --workspace --exclude numaestro-host --exclude numaestro-daemon --exclude numaestro --
+rust_suite rust-pure pure --workspace --lib --bins --tests
+suite rust-doc cargo test --no-fail-fast --workspace --doc
 # Other cases every time, for a minute. A round that fails prints the seed that repeats it.
 SUITE_SECONDS_MAX=600 suite fresh-cases scripts/fresh-cases.sh 60
-SUITE_SECONDS_MAX=1800 cargo_suite rust-processes -p numaestro-host -p numaestro-daemon -p numaestro -- --test-threads=1
+SUITE_SECONDS_MAX=1800 rust_suite rust-processes processes --workspace --lib --bins --tests -- --test-threads=1
 # Installing and packaging; what is compiled before does not count as time of the suite. Where every
 # change is tested (CI) there is time for one build of the command only: the one that the tests have
 # made.
@@ -66,11 +80,10 @@ suite packaging scripts/test-packaging.sh
 suite wheel scripts/test-wheel.sh
 # The protocol of the page, and the scheduler of whole teams, under every interleaving; another
 # configuration, so another directory.
-CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom -p numaestro-abi --test loom --release --
-CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" cargo_suite loom-nanothreads -p numaestro-nanothreads --lib --release --
-# Guests with several NUMA nodes. What is compiled and fetched before does not count as time of the
-# suite.
-cargo build --quiet -p numaestro-guest || echo "== the programs for guests do not build"
+loom_suite loom -p numaestro-abi --test loom
+loom_suite loom-nanothreads -p numaestro-nanothreads --lib
+# Guests with several NUMA nodes. Their programs are those that the tests of the package have made.
+# What is fetched before does not count as time of the suite.
 guest/fetch.sh || true
 # guest NAME OPTIONS...: 77 says that there can be no guests here; they are counted as skipped then.
 guest() {

@@ -21,6 +21,14 @@ counted() { awk -f scripts/count-tests.awk | tr '\n' '|'; }
 # What may not be of the skips $2, with the list $1.
 not_allowed() { printf '%s\n' "$1" >"$scratch/list"; printf '%s\n' "$2" | scripts/check-skips.sh "$scratch/list"; echo "$?"; }
 
+# Who runs the test programs of package $1.
+runs() {
+    local which
+    for which in pure processes; do NUMAESTRO_TESTS_OF=$which CARGO_PKG_NAME=$1 scripts/test-runner.sh echo $which; done | tr '\n' ' '
+}
+expect "a test program of a pure crate runs once" 'pure ' "$(runs numaestro-sim)"
+expect "a test program that starts others runs once" 'processes ' "$(runs numaestro)"
+
 expect "a test that skips itself has not passed" '3 0 1|a::b: no root|' "$(counted <<'END'
      Running tests/one.rs (target/debug/deps/one-0123456789abcdef)
 test a::a ... ok

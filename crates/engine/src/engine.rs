@@ -102,12 +102,28 @@ impl Engine {
         let first = actions.len();
         self.site.now = self.clock.advance(now);
         let changes = self.note(event, actions);
-        let changes = self.pass_time(changes, actions);
-        if changes.reach > Reach::Nothing && self.admit(&changes, actions) {
+        let mut changes = self.pass_time(changes, actions);
+        // Each further round is about a processor that was left in the round before.
+        for _ in 0..=self.site.machine.pu_count() {
+            self.site.ledger.take_freed();
+            self.decide(&changes, first, actions);
+            // A selective placement gives only free processors, and these were not free before.
+            if !(self.site.ledger.take_freed() && self.site.regime.selects()) {
+                break;
+            }
+            changes = Changes { reclaims: changes.reclaims, ..Changes::DIVISION };
+        }
+        self.targets.tell(&mut self.site, &self.policy, actions);
+        self.check();
+    }
+
+    /// Decides if there is something to decide, hands over, and tells who has to leave.
+    fn decide(&mut self, changes: &Changes, first: usize, actions: &mut Vec<Action>) {
+        if changes.reach > Reach::Nothing && self.admit(changes, actions) {
             self.turns.take(&mut self.site, &mut self.policy, &mut self.division);
             match self.site.regime.sharing {
                 Sharing::Space => {
-                    self.divide_and_place(&changes);
+                    self.divide_and_place(changes);
                     self.hand_over(first, actions);
                 }
                 Sharing::Time => self.divide_and_share(),
@@ -118,10 +134,7 @@ impl Engine {
         if self.unmanaged.processors() > self.site.ledger.unmanaged() {
             self.unmanaged.mark(&mut self.site);
         }
-        if self.site.ledger.is_marked() {
-            self.targets.tell(&mut self.site, &self.policy, changes.reclaims, actions);
-        }
-        self.check();
+        self.targets.tell_all_leaving(&mut self.site, &self.policy, changes.reclaims, actions);
     }
 
     /// Time on the shell's clock for [`Event::Timer`] if no other event comes before.

@@ -40,6 +40,8 @@ pub(crate) struct Ledger {
     pinned: u32,
     /// Number of processors that are marked as unmanaged.
     unmanaged: u32,
+    /// A processor was left for nobody since this was last asked.
+    freed: bool,
     vacating: Vacating,
     /// Applications whose target may have changed since targets were last told, in no order; some
     /// may be gone.
@@ -92,6 +94,7 @@ impl Ledger {
             allocated: 0,
             pinned: 0,
             unmanaged: 0,
+            freed: false,
             vacating: Vacating::new(count),
             dirty: Vec::new(),
             unplanned: Unplanned { pus: (0..count as u32).map(PuId).collect(), homes: Vec::new() },
@@ -222,9 +225,9 @@ impl Ledger {
         }
     }
 
-    /// Says whether some target may have changed.
-    pub(crate) fn is_marked(&self) -> bool {
-        !self.dirty.is_empty()
+    /// Says whether a processor was left for nobody since the last call.
+    pub(crate) fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.freed)
     }
 
     /// Appends all marked applications; some of them may be gone.

@@ -3,7 +3,7 @@
 
 mod story;
 
-use numaestro_engine::{AppId, Event};
+use numaestro_engine::{AppId, Class, Event, Needs, Settings, Wish};
 use numaestro_topology::PuSet;
 use story::{Story, set, wish};
 
@@ -142,4 +142,23 @@ fn a_policy_that_the_machine_does_not_fit_changes_nothing() {
     let refused = story.tell(&Event::Policy { policy: "placement=worst-fit(sizes=8+8)".into() });
     assert!(refused[0].contains("16 processors in all, but there are 12"), "{refused:?}");
     assert_eq!(story.engine.policy().to_string(), "equi");
+}
+
+/// A program that is folded by the kernel leaves a processor in the step that tells it. Nobody says
+/// so afterwards, so the same step gives the processor to the next one.
+#[test]
+fn what_a_folded_program_leaves_in_another_home_is_given_in_the_same_step() {
+    let host = Needs { requests: true, page_control: true, preemption: true, ..Needs::NONE };
+    let settings = Settings { policy: "HS-Con".into(), host, ..Settings::default() };
+    let mut story = Story::with("numa:4 core:2 pu:1", settings);
+    let folded = |request| Wish { max: request, class: Class::Fold, ..wish(request) };
+    for (app, request) in [(1, 3), (2, 2), (3, 2)] {
+        story.arrive(app, folded(request));
+        story.settle();
+    }
+    // The first has one processor more than a node, in the node that is nobody's home.
+    assert_eq!(story.pus(1).parse::<PuSet>().unwrap().len(), 3);
+    let targets = story.arrive(4, folded(2));
+    assert!(targets.iter().any(|line| line.starts_with("target 4 epoch 1: 2 on")), "{targets:?}");
+    assert_eq!(story.pus(1).parse::<PuSet>().unwrap().len(), 2);
 }

@@ -4,7 +4,7 @@
 
 mod story;
 
-use numaestro_engine::{AppId, Event, Needs, Settings, Wish};
+use numaestro_engine::{AppId, Class, Event, Needs, Settings, Wish};
 use numaestro_policy::{Random, catalogue};
 use numaestro_topology::{PuId, PuSet};
 use story::{Story, wish};
@@ -14,9 +14,12 @@ const MACHINES: [&str; 4] = ["numa:4 core:3 pu:1", "numa:2 core:4 pu:1", "pack:3
 /// what one leaves may let the next one move.
 const TARGETS_EACH: u32 = 4;
 
-/// Decisions until the next one changes nothing. One is the rule; what a decision frees at once, as
-/// nobody is on it, only the next one sees.
+/// Decisions until the next one changes nothing: a policy that is switched to itself has forgotten
+/// what it knew.
 const DECISIONS_TO_REST: u32 = 4;
+/// The same for placements that give only free processors. The engine decides again by itself about
+/// what a decision has freed.
+const DECISIONS_OF_SELECTIVE_TO_REST: u32 = 2;
 
 /// Every way to share with every way to place.
 fn policies() -> Vec<String> {
@@ -38,7 +41,9 @@ fn something(random: &mut Random, newest: &mut u64, pus: u32) -> Event {
     match random.below(9) {
         0..3 => {
             *newest += 1;
-            Event::Arrive { app: AppId(*newest), wish: Wish { wait: Some(false), ..wish(1 + random.below(2 * pus)) } }
+            let class = if random.below(2) == 0 { Class::Fold } else { Class::Malleable };
+            let wish = Wish { wait: Some(false), class, ..wish(1 + random.below(2 * pus)) };
+            Event::Arrive { app: AppId(*newest), wish }
         }
         3 => Event::Depart { app },
         4 | 5 => {
@@ -66,7 +71,8 @@ fn settle(story: &mut Story, before: &str) {
 /// Decides again and again, with nothing said in between.
 fn rest(story: &mut Story, policy: &str, context: &str) {
     let mut told = Vec::new();
-    for _ in 0..DECISIONS_TO_REST {
+    let selects = ["placement=home", "placement=limited"].iter().any(|placement| policy.contains(placement));
+    for _ in 0..if selects { DECISIONS_OF_SELECTIVE_TO_REST } else { DECISIONS_TO_REST } {
         told = story.tell(&Event::Policy { policy: policy.to_owned() });
         if told.is_empty() {
             return;

@@ -49,6 +49,7 @@ processors = 16
 work = { choice = [["1 s", 1], ["3 s", 0.5]] }
 curve = { downey = [8, 0.5] }
 resize = "1 ms"
+max = 12
 "#;
 
 fn read(text: &str) -> Vec<Program> {
@@ -96,6 +97,7 @@ fn everything_there_is() {
         name: "mm".to_owned(),
         processors: 8,
         min: 2,
+        max: u32::MAX,
         weight_milli: 1500,
         class: Class::Fold,
         asks: Asks::Creation,
@@ -120,13 +122,15 @@ fn everything_there_is() {
     let curve = Curve::Downey { average: 8.0, sigma: 0.5 };
     let work = Dist::Choice(vec![(1e9, 1.0), (3e9, 0.5)]);
     assert_eq!(programs[1].body, Body::Curve { work, curve, resize_ns: 1_000_000 });
+    assert_eq!(programs[1].max, 12);
 }
 
 #[test]
 fn what_need_not_be_said() {
     let program = &read("[[program]]\nname = \"p\"\nprocessors = 4\nphases = [{ do = \"parallel\", work = 9 }]\n")[0];
     assert_eq!((program.recovers, program.recreates, program.stoppable, program.analyzer), (false, false, true, None));
-    assert_eq!((program.min, program.weight_milli, program.creation_ns, program.footprint_lines), (1, 1000, 0, 0));
+    assert_eq!((program.min, program.max, program.weight_milli), (1, u32::MAX, 1000));
+    assert_eq!((program.creation_ns, program.footprint_lines), (0, 0));
     assert_eq!(
         (program.class, program.asks, program.vacates),
         (Class::Malleable, Asks::Once(PhaseSource::Program), Vacates::Region)
@@ -196,6 +200,7 @@ fn mistakes_in_programs() {
     let mut found: Vec<String> = Vec::new();
     found.extend(unexpected(("processors = 8", "procesors = 8"), 2, "program.mm", "`processors` is missing"));
     found.extend(unexpected(("min = 2", "min = 9"), 5, "program.mm.min", "a whole number from 1 to 8, found 9"));
+    found.extend(unexpected(("weight = 1.5", "max = 1"), 6, "program.mm.max", "found 1"));
     found.extend(unexpected(
         ("weight = 1.5", "weight = \"much\""),
         6,

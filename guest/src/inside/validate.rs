@@ -179,21 +179,9 @@ impl Troupe {
         if rigid {
             options.extend(["--min", &text]);
         }
-        // The first thread touches everything, as in the simulated programs. Its threads rest for
-        // most of the time, and since the manager lends by states of threads it may lend theirs.
-        let load = [
-            "guest-load",
-            "--threads",
-            &text,
-            "--mb",
-            "1",
-            "--first-touch",
-            "first",
-            "--rest-ms",
-            "20",
-            "--seconds",
-            "100000",
-        ];
+        // The first thread touches everything, as in the simulated programs. Its threads never rest,
+        // because the manager lends processors of threads that sleep.
+        let load = ["guest-load", "--threads", &text, "--mb", "1", "--first-touch", "first", "--seconds", "100000"];
         let team = ["sor", "--size", "96", "--reps", "100000000", "--threads", &text];
         let program = self.manager.run(&options, if has_page { &team[..] } else { &load[..] })?;
         self.manager.app(program.pid())?;

@@ -148,8 +148,9 @@ impl Ledger {
         self.mark(owner);
         self.wrote(pu);
         self.changed(owner);
-        if let Some(slot) = next {
-            self.take(pu, slot, now);
+        match next {
+            Some(slot) => self.take(pu, slot, now),
+            None => self.freed = true,
         }
     }
 

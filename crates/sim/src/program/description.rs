@@ -250,6 +250,8 @@ pub struct Program {
     pub processors: u32,
     /// The fewest processors.
     pub min: u32,
+    /// The most processors that it may have, whatever it wants; `u32::MAX` where nobody says it.
+    pub max: u32,
     /// Weight, thousandths.
     pub weight_milli: u32,
     /// Its class.
@@ -287,6 +289,7 @@ impl Program {
             name: name.into(),
             processors,
             min: 1,
+            max: u32::MAX,
             weight_milli: 1000,
             class: Class::Malleable,
             asks: Asks::Once(PhaseSource::Program),

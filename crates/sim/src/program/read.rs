@@ -6,6 +6,7 @@
 //! name = "mm"                                   # one of a kind
 //! processors = 4                                # that it wants: its largest team
 //! min = 1                                       # from here on: optional, with the defaults
+//! max = 4                                       # most that it may have, whatever it wants; without it: no limit
 //! weight = 1.0
 //! class = "malleable"                           # or "setter", "fold"
 //! asks = "once"                                 # or "runnable", "creation"
@@ -89,6 +90,7 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
     fields.call(format!("program.{name}"));
     let processors = fields.need("processors", "how many processors it wants")?.whole32(1..=PROCESSORS_MAX)?;
     let min = fields.read("min", |field| field.whole32(1..=processors))?.unwrap_or(1);
+    let max = fields.read("max", |field| field.whole32(min..=PROCESSORS_MAX))?.unwrap_or(u32::MAX);
     let weight = fields.read("weight", |field| field.number(0.001..=1e6, "a weight from 0.001; 1 is usual"))?;
     let data = fields.read("data", |field| data(&field))?.unwrap_or_default();
     let body = body(&mut fields, &data, processors)?;
@@ -96,6 +98,7 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
     let program = Program {
         processors,
         min,
+        max,
         weight_milli: weight.map_or(1000, |weight| libm::round(weight * 1000.0) as u32),
         class: fields.read("class", |field| field.one_of(&CLASSES))?.unwrap_or(Class::Malleable),
         asks: asks(&mut fields, &body)?,

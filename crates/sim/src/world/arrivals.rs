@@ -95,6 +95,7 @@ pub fn wish(program: &Program, estimate_ns: Option<Nanos>) -> Wish {
     };
     Wish {
         min: program.min.max(1),
+        max: program.max,
         weight_milli: program.weight_milli.max(1),
         class: program.class,
         estimate_ns,

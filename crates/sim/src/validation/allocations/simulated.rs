@@ -81,7 +81,8 @@ fn arrivals(steps: &[Step]) -> Vec<Arrival> {
         match step {
             Step::Arrive { processors, rigid } => {
                 let (processors, min) = (*processors, if *rigid { *processors } else { 1 });
-                let program = Arc::new(Program { min, ..endless(processors) });
+                // The recorded one was started with `--max`: a policy may divide by what is declared.
+                let program = Arc::new(Program { min, max: processors, ..endless(processors) });
                 arrivals.push(Arrival { at: time(number), job: 0, stream: 0, program, estimate_ns: None, until: None });
             }
             Step::Depart(application) => {
@@ -164,6 +165,14 @@ mod tests {
             (Departed(3), vec![8]),
         ];
         assert_eq!(held("equi", &steps), expected);
+    }
+
+    /// A program that arrives declares its maximum, as the live one does.
+    #[test]
+    fn shares_by_declared_maximums_leave_nothing_free_that_another_could_have() {
+        let found: Vec<Vec<usize>> =
+            held("EQUI-Dist", &[arrive(8), arrive(3)]).into_iter().map(|(_, counts)| counts).collect();
+        assert_eq!(found, [vec![8], vec![5, 3]]);
     }
 
     #[test]
