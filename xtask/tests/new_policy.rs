@@ -123,12 +123,9 @@ fn lay_out(repository: &Path, tree: &Path) {
     let (_, rest) = rest.split_once("[workspace.package]").expect("what all packages have");
     // The other crates are members because these need them.
     let members = "members = [\"crates/policy\", \"crates/sim\", \"crates/daemon\"]";
-    let (before, profiles) = rest.split_once("[profile.dev.package]").expect("what is made fast");
-    let of_members =
-        |line: &&str| !["repro", "guest"].iter().any(|gone| line.starts_with(&format!("numaestro-{gone}")));
-    let profiles: Vec<&str> = profiles.lines().filter(of_members).collect();
-    let manifest =
-        format!("{head}{members}\n\n[workspace.package]{before}[profile.dev.package]{}\n", profiles.join("\n"));
+    // What is tried here is small, so compiling for speed would take longer than it saves.
+    let (before, _) = rest.split_once("[profile.dev.package]").expect("what is made fast");
+    let manifest = format!("{head}{members}\n\n[workspace.package]{before}");
     write_if_new(&tree.join("Cargo.toml"), manifest.as_bytes());
     for name in ["rustfmt.toml", "clippy.toml"] {
         write_if_new(&tree.join(name), &fs::read(repository.join(name)).expect("readable"));

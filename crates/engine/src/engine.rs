@@ -14,7 +14,6 @@ use crate::ledger::Ledger;
 use crate::life;
 use crate::limits;
 use crate::participants::Participants;
-use crate::party::known_party;
 use crate::placement::Placement;
 use crate::presence;
 use crate::regime::{Regime, Sharing, find_policy};
@@ -120,16 +119,25 @@ impl Engine {
     /// Decides if there is something to decide, hands over, and tells who has to leave.
     fn decide(&mut self, changes: &Changes, first: usize, actions: &mut Vec<Action>) {
         if changes.reach > Reach::Nothing && self.admit(changes, actions) {
-            self.turns.take(&mut self.site, &mut self.policy, &mut self.division);
-            match self.site.regime.sharing {
+            let Self { site, policy, turns, division, placement, handover, targets, .. } = self;
+            turns.take(site, policy, division);
+            match site.regime.sharing {
                 Sharing::Space => {
-                    self.divide_and_place(changes);
-                    self.hand_over(first, actions);
+                    placement.place(site, division, policy, turns.work_list(), changes.subject);
+                    handover.carry_out(site, placement.plan(), division.parties().are_in_force(), first, actions);
+                    targets.spare_stopped(&site.ledger, first, actions);
                 }
-                Sharing::Time => self.divide_and_share(),
+                // Without owners, all running applications get counts, in their turn or not.
+                Sharing::Time => {
+                    handover.list_hosted(site, division.parties().are_in_force());
+                    handover.exchange_hosted(site);
+                    division.divide(site, &mut *policy.share, turns.work_list());
+                    share_everything(site, division.shares());
+                    handover.exchange_hosted(site);
+                }
             }
-            self.turns.close(&mut self.site, self.division.shares(), &*self.policy.share);
-            self.division.check(&self.site, &self.policy, self.turns.work_list());
+            turns.close(site, division.shares(), &*policy.share);
+            division.check(site, policy, turns.work_list());
         }
         if self.unmanaged.processors() > self.site.ledger.unmanaged() {
             self.unmanaged.mark(&mut self.site);
@@ -299,11 +307,9 @@ impl Engine {
 
     /// Other parties share the machine from now on.
     fn set_parties(&mut self, parties: &[Party]) -> Changes {
-        if self.site.settings.parties == parties {
+        if !self.site.set_parties(parties) {
             return Changes::NONE;
         }
-        self.site.settings.parties = parties.to_vec();
-        self.site.ledger.renumber_parties(|party| known_party(parties, party));
         self.division.parties_mut().lift();
         // Present counts may be above the new limits, so they do not hold.
         self.turns.forget(&mut self.site.ledger);
@@ -376,27 +382,6 @@ impl Engine {
             self.division.parties_mut().restore_bounds(&mut self.site);
         }
         decides
-    }
-
-    fn divide_and_place(&mut self, changes: &Changes) {
-        let Self { site, policy, turns, division, placement, .. } = self;
-        placement.place(site, division, policy, turns.work_list(), changes.subject);
-    }
-
-    fn hand_over(&mut self, first: usize, actions: &mut Vec<Action>) {
-        let Self { site, division, placement, handover, targets, .. } = self;
-        handover.carry_out(site, placement.plan(), division.parties().are_in_force(), first, actions);
-        targets.spare_stopped(&site.ledger, first, actions);
-    }
-
-    /// Without owners, all running applications get counts, in their turn or not.
-    fn divide_and_share(&mut self) {
-        let Self { site, policy, turns, division, handover, .. } = self;
-        handover.list_hosted(site, division.parties().are_in_force());
-        handover.exchange_hosted(site);
-        division.divide(site, &mut *policy.share, turns.work_list());
-        share_everything(site, division.shares());
-        handover.exchange_hosted(site);
     }
 
     fn check(&mut self) {

@@ -5,10 +5,11 @@
 use crate::event::Nanos;
 use crate::ledger::Ledger;
 use crate::participants::Participants;
+use crate::party::known_party;
 use crate::regime::Regime;
 use crate::settings::Settings;
 use crate::threads::Threads;
-use numaestro_policy::{Slot, View};
+use numaestro_policy::{Party, Slot, View};
 use numaestro_topology::Machine;
 
 /// The data that decisions are about.
@@ -28,6 +29,16 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    /// Other parties share the machine from now on. False if they are the same.
+    pub(crate) fn set_parties(&mut self, parties: &[Party]) -> bool {
+        let differ = self.settings.parties != parties;
+        if differ {
+            self.settings.parties = parties.to_vec();
+            self.ledger.renumber_parties(|party| known_party(parties, party));
+        }
+        differ
+    }
+
     /// The view that the policy is given.
     pub(crate) fn view(&self) -> View<'_> {
         View {

@@ -10,7 +10,7 @@ use crate::presets::{ALIASES, PRESETS, Preset};
 use crate::rejected::Rejected;
 use crate::text::{self, Word};
 use crate::{admission, pages, placement, share, turns};
-use numaestro_quantity::names::did_you_mean;
+use numaestro_quantity::names::did_you_mean_of;
 
 /// One line of `policy list`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,11 +83,9 @@ fn find_preset(word: &str) -> Result<&'static Preset, Rejected> {
     if let Some((part, _)) = answers().find(|(_, info)| info.name.eq_ignore_ascii_case(name)) {
         return Err(Rejected::new(format!("`{name}` is an answer for one part: write `{}={name}`", part.name())));
     }
-    let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
     Err(Rejected::new(format!(
-        "there is no policy `{name}`{}; there are {}, or parts such as `share=dss placement=worst-fit`",
-        did_you_mean(name, names.iter().copied()),
-        names.join(", ")
+        "there is no policy `{name}`{}, or parts such as `share=dss placement=worst-fit`",
+        did_you_mean_of(name, PRESETS.iter().map(|preset| preset.name))
     )))
 }
 
@@ -97,13 +95,8 @@ pub fn make<P: ?Sized>(part: Part, answers: &[Answer<P>], text: Option<&str>, se
     let default = answers.first().map_or("", |answer| answer.info.name);
     let (name, parameters) = split_answer(text.unwrap_or(default))?;
     let Some(answer) = answers.iter().find(|answer| answer.info.name.eq_ignore_ascii_case(name)) else {
-        let names: Vec<_> = answers.iter().map(|answer| answer.info.name).collect();
-        let meant = did_you_mean(name, names.iter().copied());
-        return Err(Rejected::new(format!(
-            "there is no {} `{name}`{meant}; there are {}",
-            part.name(),
-            names.join(", ")
-        )));
+        let meant = did_you_mean_of(name, answers.iter().map(|answer| answer.info.name));
+        return Err(Rejected::new(format!("there is no {} `{name}`{meant}", part.name())));
     };
     let mut parameters = Parameters::read(answer.info.name, parameters, seed, share)?;
     let made = (answer.build)(&mut parameters)?;

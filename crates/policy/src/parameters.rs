@@ -8,7 +8,7 @@ use crate::part::{Info, Share};
 use crate::random::Tie;
 use crate::rejected::Rejected;
 use numaestro_quantity::DURATION;
-use numaestro_quantity::names::did_you_mean;
+use numaestro_quantity::names::did_you_mean_of;
 
 /// Shortest time, nanoseconds: less than a tick of the operating system makes no sense.
 const SHORTEST_NS: u64 = 1_000_000;
@@ -70,14 +70,9 @@ impl Parameters {
     pub fn choice<T: Copy>(&mut self, name: &'static str, values: &[(&str, T)]) -> Result<Option<T>, Rejected> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let found = values.iter().find(|(word, _)| *word == value).map(|&(_, meaning)| meaning);
-        let words: Vec<_> = values.iter().map(|&(word, _)| word).collect();
         let wrong = || {
-            let meant = did_you_mean(&value, words.iter().copied());
-            Rejected::new(format!(
-                "{}: `{name}={value}` is unknown{meant}; there are {}",
-                self.answer,
-                words.join(", ")
-            ))
+            let meant = did_you_mean_of(&value, values.iter().map(|&(word, _)| word));
+            Rejected::new(format!("{}: `{name}={value}` is unknown{meant}", self.answer))
         };
         found.map(Some).ok_or_else(wrong)
     }
@@ -141,10 +136,10 @@ impl Parameters {
         let Some((name, _)) = self.pairs.first() else { return Ok(()) };
         Err(Rejected::new(match self.known.as_slice() {
             [] => format!("{} has no parameters, `{name}` was given", self.answer),
+            known if known.contains(&name.as_str()) => format!("{}: parameter `{name}` is given twice", self.answer),
             known => {
-                let meant = did_you_mean(name, known.iter().copied().filter(|known| known != name));
-                let known = known.join(", ");
-                format!("{}: parameter `{name}` is unknown or given twice{meant}; there are {known}", self.answer)
+                let meant = did_you_mean_of(name, known.iter().copied());
+                format!("{}: parameter `{name}` is unknown{meant}", self.answer)
             }
         }))
     }

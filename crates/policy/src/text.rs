@@ -8,7 +8,7 @@
 use crate::parameters::write_answer;
 use crate::part::{Info, Part};
 use crate::rejected::Rejected;
-use numaestro_quantity::names::did_you_mean;
+use numaestro_quantity::names::did_you_mean_of;
 
 /// One word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +27,8 @@ pub fn words(text: &str) -> impl Iterator<Item = Result<Word<'_>, Rejected>> {
             return Ok(Word::Preset(word));
         };
         let part = Part::ALL.into_iter().find(|part| part.name().eq_ignore_ascii_case(name));
-        let names = || Part::ALL.map(Part::name).join(", ");
-        let meant = || did_you_mean(name, Part::ALL.map(Part::name));
-        let unknown = || Rejected::new(format!("there is no part `{name}`{}; there are {}", meant(), names()));
+        let meant = || did_you_mean_of(name, Part::ALL.map(Part::name));
+        let unknown = || Rejected::new(format!("there is no part `{name}`{}", meant()));
         part.map(|part| Word::Answer(part, answer)).ok_or_else(unknown)
     })
 }

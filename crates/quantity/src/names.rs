@@ -19,6 +19,16 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     nearest(word, known).map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
+/// The same with all that would have been right: "; did you mean `dss`? There are equi, dss".
+pub fn did_you_mean_of<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    let all = known.join(", ");
+    match nearest(word, known) {
+        Some(name) => format!("; did you mean `{name}`? There are {all}"),
+        None => format!("; there are {all}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +44,7 @@ mod tests {
         }
         assert_eq!(nearest("hs_con", KNOWN), Some("HS-Con"));
         assert_eq!(did_you_mean("dsss", KNOWN), "; did you mean `dss`?");
+        assert_eq!(did_you_mean_of("dsss", ["equi", "dss"]), "; did you mean `dss`? There are equi, dss");
     }
 
     #[test]
@@ -42,5 +53,6 @@ mod tests {
             assert_eq!(nearest(word, KNOWN), None, "{word}");
         }
         assert_eq!(did_you_mean("dss", []), "");
+        assert_eq!(did_you_mean_of("xyz", ["equi", "dss"]), "; there are equi, dss");
     }
 }

@@ -114,7 +114,7 @@ fn every_mistake_has_file_line_field_and_expectation() {
     check(
         "line = 20",
         "line = 20\nlaod = 10",
-        "two.toml:26: access.class.local.laod: unknown field; did you mean `load`?; there are name, within, distance, line, load, store, writeback, delay",
+        "two.toml:26: access.class.local.laod: unknown field; did you mean `load`? There are name, within, distance, line, load, store, writeback, delay",
     );
     check(
         "within = \"node\"",
@@ -142,7 +142,7 @@ fn every_mistake_has_file_line_field_and_expectation() {
     check(
         "[system]",
         "[sistem]",
-        "two.toml:38: sistem: unknown field; did you mean `system`?; there are name, about, topology, xml, distances, cycle, delay, reserved, memory, cache, access, channel, system",
+        "two.toml:38: sistem: unknown field; did you mean `system`? There are name, about, topology, xml, distances, cycle, delay, reserved, memory, cache, access, channel, system",
     );
     check("name = \"two\"", "name = \"two", "two.toml:1: invalid basic string, expected `\"`");
     assert_eq!(wrong, 0, "the messages above");

@@ -4,8 +4,8 @@
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::Op;
 use numaestro_sim::program::{
-    self, Analyzer, Asks, Body, Class, Data, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Vacates, Wait,
-    Work,
+    self, Analyzer, Asks, Body, Class, Data, Limits, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split,
+    Vacates, Wait, Work,
 };
 use numaestro_sim::read::Text;
 use numaestro_sim::speedup::Curve;
@@ -96,9 +96,7 @@ fn everything_there_is() {
     let mm = Program {
         name: "mm".to_owned(),
         processors: 8,
-        min: 2,
-        max: u32::MAX,
-        weight_milli: 1500,
+        limits: Limits { min: 2, max: u32::MAX, weight_milli: 1500 },
         class: Class::Fold,
         asks: Asks::Creation,
         vacates: Vacates::Task,
@@ -122,14 +120,14 @@ fn everything_there_is() {
     let curve = Curve::Downey { average: 8.0, sigma: 0.5 };
     let work = Dist::Choice(vec![(1e9, 1.0), (3e9, 0.5)]);
     assert_eq!(programs[1].body, Body::Curve { work, curve, resize_ns: 1_000_000 });
-    assert_eq!(programs[1].max, 12);
+    assert_eq!(programs[1].limits.max, 12);
 }
 
 #[test]
 fn what_need_not_be_said() {
     let program = &read("[[program]]\nname = \"p\"\nprocessors = 4\nphases = [{ do = \"parallel\", work = 9 }]\n")[0];
     assert_eq!((program.recovers, program.recreates, program.stoppable, program.analyzer), (false, false, true, None));
-    assert_eq!((program.min, program.max, program.weight_milli), (1, u32::MAX, 1000));
+    assert_eq!(program.limits, Limits { min: 1, max: u32::MAX, weight_milli: 1000 });
     assert_eq!((program.creation_ns, program.footprint_lines), (0, 0));
     assert_eq!(
         (program.class, program.asks, program.vacates),
@@ -218,7 +216,7 @@ fn mistakes_in_programs() {
         ("footprint = 900", "footprnt = 900"),
         11,
         "program.mm.footprnt",
-        "unknown field; did you mean `footprint`?; there are name, processors, min",
+        "unknown field; did you mean `footprint`? There are name, processors, min",
     ));
     found.extend(unexpected(("{ name = \"b\"", "{ name = \"a\""), 14, "program.mm.data[1]", "already data `a`"));
     found.extend(unexpected(

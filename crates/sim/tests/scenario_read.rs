@@ -181,7 +181,7 @@ fn mistakes_have_file_line_field_and_what_was_expected() {
     found.extend(unexpected(&with("[engine]\ngrace = true\n"), "s.toml:3: engine.grace: expected a time"));
     found.extend(unexpected(
         &with("[engine]\ngrease = 1\n"),
-        "s.toml:3: engine.grease: unknown field; did you mean `grace`?; there are grace, reclaim",
+        "s.toml:3: engine.grease: unknown field; did you mean `grace`? There are grace, reclaim",
     ));
     found.extend(unexpected(
         &with("programs = [\"gone.toml\"]\n"),
@@ -238,7 +238,7 @@ fn mistakes_in_points_stand_where_the_sweep_is() {
     found.extend(unexpected(&with("engine.grease = [1]"), "s.toml:7: engine.grease: unknown field"));
     found.extend(unexpected(
         &with("machine.dealy = [1]"),
-        "s.toml:7: machine.dealy: unknown field; did you mean `delay`?; there are delay, name",
+        "s.toml:7: machine.dealy: unknown field; did you mean `delay`? There are delay, name",
     ));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }

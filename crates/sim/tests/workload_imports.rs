@@ -45,7 +45,7 @@ fn a_malleable_job() {
         elastisim(&jobs("\"malleable\", \"num_nodes_min\": 2, \"num_nodes_max\": 16"), MODEL).unwrap();
     let job = &arrivals[0];
     assert_eq!((job.at, job.estimate_ns), (60_000_000_000, Some(900_000_000_000)));
-    assert_eq!((job.program.processors, job.program.min), (16, 2));
+    assert_eq!((job.program.processors, job.program.limits.min), (16, 2));
     let [Phase::Pause { time }, Phase::Repeat { times: 5, phases }] = phases_of(job) else { panic!("{job:?}") };
     assert_eq!(*time, Dist::Constant(2e9), "2e10 bytes at 1e10 a second");
     let [Phase::Parallel { work: Work::Divided(Dist::Constant(work), _), curve: Some(curve), width: 16, .. }, waits] =
@@ -74,7 +74,7 @@ fn a_malleable_job() {
 #[test]
 fn rigid_and_other_jobs() {
     let (arrivals, _) = elastisim(&jobs("\"rigid\", \"num_nodes\": 4"), MODEL).unwrap();
-    assert_eq!((arrivals[0].program.processors, arrivals[0].program.min), (4, 4));
+    assert_eq!((arrivals[0].program.processors, arrivals[0].program.limits.min), (4, 4));
     let Phase::Repeat { phases, .. } = &phases_of(&arrivals[0])[1] else { panic!() };
     let Phase::Parallel { work: Work::Each(Dist::Constant(each)), curve: None, .. } = &phases[0] else {
         panic!("{phases:?}")
@@ -86,7 +86,7 @@ fn rigid_and_other_jobs() {
     for kind in ["evolving", "adaptive"] {
         let model = MODEL.replacen("\"iterations\": \"iterations\"", "\"evolving_request\": \"num_nodes_min + 1\"", 1);
         let (arrivals, _) = elastisim(&jobs(&format!("\"{kind}\", {size}")), &model).unwrap();
-        assert_eq!(arrivals[0].program.min, 2);
+        assert_eq!(arrivals[0].program.limits.min, 2);
         let request = |phase: &Phase| matches!(phase, Phase::Request { processors: 3 });
         assert!(phases_of(&arrivals[0]).iter().any(request), "{:?}", phases_of(&arrivals[0]));
     }

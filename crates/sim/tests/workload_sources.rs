@@ -170,7 +170,7 @@ fn batches_are_fitted() {
     let fit = Fit { sizes: 0.5, intervals: 2.0, ..fit(Turn::Rigid) };
     let mut batch = Batch::new(Box::new(jobs.into_iter()), fit, 1, Some(3));
     let found: Vec<(u64, u32, u32, Option<u64>)> = std::iter::from_fn(|| batch.next())
-        .map(|next| (next.at, next.program.processors, next.program.min, next.estimate_ns))
+        .map(|next| (next.at, next.program.processors, next.program.limits.min, next.estimate_ns))
         .collect();
     assert_eq!(found, [(0, 2, 2, Some(1000)), (200, 16, 16, Some(50)), (400, 1, 1, Some(7))]);
 }

@@ -4,7 +4,7 @@ mod world_support;
 
 use numaestro_sim::dist::Dist;
 use numaestro_sim::machine::{Costs, System};
-use numaestro_sim::program::{Phase, Program, Vacates, Wait, Work};
+use numaestro_sim::program::{Limits, Phase, Program, Vacates, Wait, Work};
 use numaestro_sim::speedup::Curve;
 use numaestro_sim::workload::{Arrival, List};
 use numaestro_sim::world::World;
@@ -264,8 +264,10 @@ fn every_new_thread_pays_its_first_switch() {
 
 #[test]
 fn a_program_that_is_told_to_end_ends_when_its_team_meets() {
-    let endless =
-        Arc::new(Program { min: 2, ..program(2, vec![each(2, u32::MAX, Dist::Constant(10e6), Wait::Block)]) });
+    let endless = Arc::new(Program {
+        limits: Limits { min: 2, ..Limits::default() },
+        ..program(2, vec![each(2, u32::MAX, Dist::Constant(10e6), Wait::Block)])
+    });
     let arrival = |at: u64, until: u64| {
         let (at, until) = (at * MS, Some(until * MS));
         Arrival { at, job: 0, stream: 0, program: Arc::clone(&endless), estimate_ns: None, until }

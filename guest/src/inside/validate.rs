@@ -179,8 +179,8 @@ impl Troupe {
         if rigid {
             options.extend(["--min", &text]);
         }
-        // The first thread touches everything, as in the simulated programs. Its threads never rest,
-        // because the manager lends processors of threads that sleep.
+        // The first thread touches everything, as in the simulated programs. The threads never
+        // rest, because the manager lends processors of threads that sleep.
         let load = ["guest-load", "--threads", &text, "--mb", "1", "--first-touch", "first", "--seconds", "100000"];
         let team = ["sor", "--size", "96", "--reps", "100000000", "--threads", &text];
         let program = self.manager.run(&options, if has_page { &team[..] } else { &load[..] })?;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use numaestro_quantity::names::did_you_mean_of;
 
 use super::args::{CoexecArgs, PlaceArgs};
 use super::bounds;
@@ -140,11 +141,10 @@ fn chosen_mixes(args: &CoexecArgs) -> Result<Vec<Mix>> {
 
 fn chosen_setups(args: &CoexecArgs) -> Result<Vec<Setup>> {
     let named = |name: &String| {
-        let known = || Setup::ALL.map(Setup::name).join(", ");
         Setup::ALL
             .into_iter()
             .find(|setup| setup.name() == name)
-            .with_context(|| format!("no set-up is named {name}; there are {}", known()))
+            .with_context(|| format!("no set-up is named {name}{}", did_you_mean_of(name, Setup::ALL.map(Setup::name))))
     };
     if args.setup.is_empty() { Ok(Setup::ALL.to_vec()) } else { args.setup.iter().map(named).collect() }
 }

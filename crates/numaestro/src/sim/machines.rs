@@ -5,6 +5,7 @@ use super::args::MachinesArgs;
 use super::files::{self, Directory};
 use super::table;
 use crate::say::{self, Failure};
+use numaestro_quantity::names::did_you_mean_of;
 use numaestro_sim::machine::{self, Model, Op};
 use numaestro_sim::read::Text;
 use serde::Serialize;
@@ -79,7 +80,8 @@ fn find(name: &str) -> anyhow::Result<Model> {
     }
     let path = Path::new(name);
     if !path.exists() {
-        let what = format!("there is no machine `{name}` and no such file; there are {}", machine::names().join(", "));
+        let meant = did_you_mean_of(name, machine::names().iter().copied());
+        let what = format!("there is no machine `{name}` and no such file{meant}");
         return Err(Failure::error(WRONG_FILE, what, ""));
     }
     let text =

@@ -48,7 +48,7 @@ pub fn draw(frame: &mut Frame, model: &Model) {
         Constraint::Length(strip_height),
         Constraint::Min(0),
         Constraint::Length(detail_height),
-        Constraint::Length(1),
+        Constraint::Length(lines(&said(model), area.width)),
     ];
     let [head, strip_area, table, detail, foot] = Layout::vertical(parts).areas(area);
     frame.render_widget(Paragraph::new(heading(model)).style(Style::new().add_modifier(Modifier::BOLD)), head);
@@ -69,8 +69,21 @@ fn footer(model: &Model) -> Paragraph<'static> {
     if let Some(Popup::Prompt(prompt)) = model.popup() {
         return Paragraph::new(prompt.line()).style(Style::new().add_modifier(Modifier::BOLD));
     }
-    let text = model.message().unwrap_or(KEYS).to_owned();
-    Paragraph::new(text).style(Style::new().add_modifier(Modifier::DIM))
+    Paragraph::new(said(model)).wrap(Wrap { trim: true }).style(Style::new().add_modifier(Modifier::DIM))
+}
+
+/// What there is to say, else the keys.
+fn said(model: &Model) -> String {
+    model.message().unwrap_or(KEYS).to_owned()
+}
+
+/// Lines of a text that is broken between words: a fifth of a line may stay empty.
+fn lines(text: &str, width: u16) -> u16 {
+    let (length, width) = (text.chars().count(), usize::from(width));
+    if length <= width || text == KEYS {
+        return 1;
+    }
+    u16::try_from(length.div_ceil((width * 4 / 5).max(1))).unwrap_or(u16::MAX).min(4)
 }
 
 fn heading(model: &Model) -> String {
@@ -224,6 +237,16 @@ mod tests {
 
     fn press(model: &mut Model, code: KeyCode) {
         model.key(KeyEvent::new(code, KeyModifiers::NONE));
+    }
+
+    #[test]
+    fn a_long_answer_is_shown_to_its_end() {
+        let mut model = model();
+        let answer = "--max 9 is not possible: there are 4 processors to give out; the smallest that you may say is 2, as --min says";
+        model.say(answer.to_owned());
+        let text = screen(&model, 80, 24);
+        assert!(text.contains("--max 9 is not possible") && text.contains("as --min says"), "{text}");
+        assert!(text.contains("lulesh"), "{text}");
     }
 
     #[test]

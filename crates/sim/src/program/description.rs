@@ -241,6 +241,30 @@ pub enum Body {
     },
 }
 
+/// The limits that a program declares when it arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The fewest processors.
+    pub min: u32,
+    /// The most processors that it may have, whatever it wants; `u32::MAX` where nobody says it.
+    pub max: u32,
+    /// Weight, thousandths.
+    pub weight_milli: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { min: 1, max: u32::MAX, weight_milli: 1000 }
+    }
+}
+
+impl Limits {
+    /// Exactly so many processors.
+    pub fn exactly(processors: u32) -> Self {
+        Self { min: processors, max: processors, ..Self::default() }
+    }
+}
+
 /// A program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
@@ -248,12 +272,8 @@ pub struct Program {
     pub name: String,
     /// Processors it wants: its largest team.
     pub processors: u32,
-    /// The fewest processors.
-    pub min: u32,
-    /// The most processors that it may have, whatever it wants; `u32::MAX` where nobody says it.
-    pub max: u32,
-    /// Weight, thousandths.
-    pub weight_milli: u32,
+    /// Its limits and its weight.
+    pub limits: Limits,
     /// Its class.
     pub class: Class,
     /// The way in which it asks for processors.
@@ -288,9 +308,7 @@ impl Program {
         Self {
             name: name.into(),
             processors,
-            min: 1,
-            max: u32::MAX,
-            weight_milli: 1000,
+            limits: Limits::default(),
             class: Class::Malleable,
             asks: Asks::Once(PhaseSource::Program),
             vacates: Vacates::Region,

@@ -45,7 +45,7 @@
 //! `curve` (with "linear" and `{ rigid = n }` too) and `resize`, a time.
 
 use super::amount::{self, Unit};
-use super::description::{Asks, Body, Data, PROCESSORS_MAX, PagePlace, PhaseSource, Program, Split, Vacates};
+use super::description::{Asks, Body, Data, Limits, PROCESSORS_MAX, PagePlace, PhaseSource, Program, Split, Vacates};
 use super::{analyzer, phases};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::Node;
@@ -89,17 +89,13 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
     }
     fields.call(format!("program.{name}"));
     let processors = fields.need("processors", "how many processors it wants")?.whole32(1..=PROCESSORS_MAX)?;
-    let min = fields.read("min", |field| field.whole32(1..=processors))?.unwrap_or(1);
-    let max = fields.read("max", |field| field.whole32(min..=PROCESSORS_MAX))?.unwrap_or(u32::MAX);
-    let weight = fields.read("weight", |field| field.number(0.001..=1e6, "a weight from 0.001; 1 is usual"))?;
+    let limits = limits(&mut fields, processors)?;
     let data = fields.read("data", |field| data(&field))?.unwrap_or_default();
     let body = body(&mut fields, &data, processors)?;
     let data = with_bus(data, &body);
     let program = Program {
         processors,
-        min,
-        max,
-        weight_milli: weight.map_or(1000, |weight| libm::round(weight * 1000.0) as u32),
+        limits,
         class: fields.read("class", |field| field.one_of(&CLASSES))?.unwrap_or(Class::Malleable),
         asks: asks(&mut fields, &body)?,
         vacates: fields.read("vacates", |field| field.one_of(&VACATES))?.unwrap_or(Vacates::Region),
@@ -115,6 +111,14 @@ fn one(field: &Field<'_>) -> Result<Program, Mistake> {
     };
     fields.finish()?;
     Ok(program)
+}
+
+fn limits(fields: &mut Fields<'_>, processors: u32) -> Result<Limits, Mistake> {
+    let min = fields.read("min", |field| field.whole32(1..=processors))?.unwrap_or(1);
+    let max = fields.read("max", |field| field.whole32(min..=PROCESSORS_MAX))?.unwrap_or(u32::MAX);
+    let weight = fields.read("weight", |field| field.number(0.001..=1e6, "a weight from 0.001; 1 is usual"))?;
+    let weight_milli = weight.map_or(1000, |weight| libm::round(weight * 1000.0) as u32);
+    Ok(Limits { min, max, weight_milli })
 }
 
 const CLASSES: [(&str, Class); 3] = [("malleable", Class::Malleable), ("setter", Class::Setter), ("fold", Class::Fold)];

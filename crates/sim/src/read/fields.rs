@@ -4,7 +4,7 @@
 use super::tree::{Entry, Node, Value};
 use super::{Mistake, Text};
 use crate::Nanos;
-use numaestro_quantity::names::did_you_mean;
+use numaestro_quantity::names::did_you_mean_of;
 use numaestro_quantity::{Amount, DURATION, Grammar};
 use std::ops::RangeInclusive;
 
@@ -276,8 +276,7 @@ impl<'t> Fields<'t> {
                 known.push(key);
             }
         }
-        let meant = did_you_mean(&entry.key, known.iter().copied());
-        let problem = format!("unknown field{meant}; there are {}", known.join(", "));
+        let problem = format!("unknown field{}", did_you_mean_of(&entry.key, known));
         Err(self.text.mistake(entry.at.clone(), join(&self.path, &entry.key), problem))
     }
 }

@@ -286,10 +286,11 @@ fn remarks(parts: &mut Parts<'_>, machine: &Model) {
             let wants = program.processors;
             parts.notes.push(format!("`{name}` wants {wants} processors; {} has {pus} to give", machine.name));
         }
-        if program.min > pus {
-            parts
-                .notes
-                .push(format!("`{name}` cannot do with fewer than {} processors: it is held to {pus}", program.min));
+        if program.limits.min > pus {
+            parts.notes.push(format!(
+                "`{name}` cannot do with fewer than {} processors: it is held to {pus}",
+                program.limits.min
+            ));
         }
         let parts_of = |split| if split == Split::PerThread { u64::from(program.processors.min(pus)) } else { 1 };
         let pages: u64 = program.data.iter().map(|data| data.pages.saturating_mul(parts_of(data.split))).sum();

@@ -8,7 +8,7 @@
 use super::arrival::{Arrival, Source};
 use crate::Nanos;
 use crate::dist::Dist;
-use crate::program::{Body, Program, Vacates};
+use crate::program::{Body, Limits, Program, Vacates};
 use crate::random::{Purpose, Stream};
 use crate::speedup::Curve;
 use std::fmt;
@@ -224,5 +224,9 @@ fn program(demand: Demand) -> Program {
             ("malleable", most, 1, Body::Curve { work: Dist::Constant(work_ns as f64), curve, resize_ns: 0 })
         }
     };
-    Program { min, vacates: Vacates::AtOnce, ..Program::new(name, processors, body) }
+    Program {
+        limits: Limits { min, ..Limits::default() },
+        vacates: Vacates::AtOnce,
+        ..Program::new(name, processors, body)
+    }
 }

@@ -94,9 +94,9 @@ pub fn wish(program: &Program, estimate_ns: Option<Nanos>) -> Wish {
         Asks::Runnable | Asks::Creation => 1,
     };
     Wish {
-        min: program.min.max(1),
-        max: program.max,
-        weight_milli: program.weight_milli.max(1),
+        min: program.limits.min.max(1),
+        max: program.limits.max,
+        weight_milli: program.limits.weight_milli.max(1),
         class: program.class,
         estimate_ns,
         ..Wish::new(request)

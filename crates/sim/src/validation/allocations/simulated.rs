@@ -12,7 +12,7 @@ use crate::dist::Dist;
 use crate::machine::{Access, AccessClass, Cache, Costs, Irix, Model, Op, Replacement, System};
 use crate::memory::Contention;
 use crate::program::{
-    Asks, Body, Data, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Vacates, Wait, Work,
+    Asks, Body, Data, Limits, PagePlace, Part, Phase, PhaseSource, Program, Refs, Split, Vacates, Wait, Work,
 };
 use crate::workload::{Arrival, List};
 use crate::world::{Observer, Setup, World};
@@ -80,9 +80,9 @@ fn arrivals(steps: &[Step]) -> Vec<Arrival> {
     for (number, step) in steps.iter().enumerate() {
         match step {
             Step::Arrive { processors, rigid } => {
-                let (processors, min) = (*processors, if *rigid { *processors } else { 1 });
-                // The recorded one was started with `--max`: a policy may divide by what is declared.
-                let program = Arc::new(Program { min, max: processors, ..endless(processors) });
+                // The recorded one declared its maximum too, and policies may go by that.
+                let limits = Limits { min: if *rigid { *processors } else { 1 }, ..Limits::exactly(*processors) };
+                let program = Arc::new(Program { limits, ..endless(*processors) });
                 arrivals.push(Arrival { at: time(number), job: 0, stream: 0, program, estimate_ns: None, until: None });
             }
             Step::Depart(application) => {

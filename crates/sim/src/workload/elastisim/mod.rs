@@ -13,7 +13,7 @@
 mod tasks;
 
 use super::arrival::Arrival;
-use crate::program::{Body, PROCESSORS_MAX, Phase, Program};
+use crate::program::{Body, Limits, PROCESSORS_MAX, Phase, Program};
 use crate::read::fields::{Field, Fields};
 use crate::read::tree::{Node, Value};
 use crate::read::{Mistake, Text, json};
@@ -130,7 +130,10 @@ impl Job {
     }
 
     fn arrival(&self, number: usize, phases: Vec<Phase>) -> Arrival {
-        let program = Program { min: self.min, ..Program::new(format!("job{number}"), self.max, Body::Phases(phases)) };
+        let program = Program {
+            limits: Limits { min: self.min, ..Limits::default() },
+            ..Program::new(format!("job{number}"), self.max, Body::Phases(phases))
+        };
         Arrival {
             at: self.submit,
             job: number as u64,

@@ -180,9 +180,9 @@ impl Naive {
         let (_, program) = self.jobs.remove(0);
         let wish = Wish {
             request: program.processors,
-            min: program.min,
-            max: u32::MAX,
-            weight_milli: program.weight_milli,
+            min: program.limits.min,
+            max: program.limits.max,
+            weight_milli: program.limits.weight_milli,
             class: program.class,
             wait: None,
             estimate_ns: None,
