@@ -102,7 +102,8 @@ impl Engine {
         self.site.now = self.clock.advance(now);
         let changes = self.note(event, actions);
         let mut changes = self.pass_time(changes, actions);
-        // Each further round is about a processor that was left in the round before.
+        // Each further round is about a processor that was left in the round before, and tells
+        // everybody: what an application is to keep after all must not pass on before it knows.
         for _ in 0..=self.site.machine.pu_count() {
             self.site.ledger.take_freed();
             self.decide(&changes, first, actions);
@@ -112,11 +113,10 @@ impl Engine {
             }
             changes = Changes { reclaims: changes.reclaims, ..Changes::DIVISION };
         }
-        self.targets.tell(&mut self.site, &self.policy, actions);
         self.check();
     }
 
-    /// Decides if there is something to decide, hands over, and tells who has to leave.
+    /// Decides if there is something to decide, hands over, and tells everybody.
     fn decide(&mut self, changes: &Changes, first: usize, actions: &mut Vec<Action>) {
         if changes.reach > Reach::Nothing && self.admit(changes, actions) {
             let Self { site, policy, turns, division, placement, handover, targets, .. } = self;
@@ -142,7 +142,9 @@ impl Engine {
         if self.unmanaged.processors() > self.site.ledger.unmanaged() {
             self.unmanaged.mark(&mut self.site);
         }
-        self.targets.tell_all_leaving(&mut self.site, &self.policy, changes.reclaims, actions);
+        if self.site.ledger.is_marked() {
+            self.targets.tell(&mut self.site, &self.policy, changes.reclaims, actions);
+        }
     }
 
     /// Time on the shell's clock for [`Event::Timer`] if no other event comes before.

@@ -230,6 +230,11 @@ impl Ledger {
         std::mem::take(&mut self.freed)
     }
 
+    /// Says whether some target may have changed.
+    pub(crate) fn is_marked(&self) -> bool {
+        !self.dirty.is_empty()
+    }
+
     /// Appends all marked applications; some of them may be gone.
     pub(crate) fn take_marked(&mut self, slots: &mut Vec<Slot>) {
         slots.append(&mut self.dirty);

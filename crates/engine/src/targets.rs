@@ -2,8 +2,8 @@
 //! not answer.
 //!
 //! The applications that have to vacate processors are told first. A program of class fold has
-//! vacated them when the shell has carried the target out, so they pass on at once, and the engine
-//! may decide about them. Then all other applications whose target has changed are told.
+//! vacated them when the shell has carried the target out, so they pass on at once. Then all other
+//! applications whose target has changed are told.
 
 use crate::account::Phase;
 use crate::event::{Action, Class, Nanos};
@@ -41,15 +41,8 @@ impl Targets {
         }
     }
 
-    /// Appends the targets of the applications that have to vacate processors. `reclaims`: the
-    /// event takes lent processors back. [`Targets::tell`] follows, in the same step.
-    pub(crate) fn tell_all_leaving(
-        &mut self,
-        site: &mut Site,
-        policy: &Policy,
-        reclaims: bool,
-        actions: &mut Vec<Action>,
-    ) {
+    /// Appends the targets that have changed. `reclaims`: the event takes lent processors back.
+    pub(crate) fn tell(&mut self, site: &mut Site, policy: &Policy, reclaims: bool, actions: &mut Vec<Action>) {
         let mut slots = std::mem::take(&mut self.slots);
         site.ledger.take_marked(&mut slots);
         site.ledger.sort(&mut slots);
@@ -65,13 +58,6 @@ impl Targets {
             site.ledger.take_marked(&mut slots);
             next += 1;
         }
-        self.slots = slots;
-    }
-
-    /// Appends all other targets that have changed, and the homes of pages.
-    pub(crate) fn tell(&mut self, site: &mut Site, policy: &Policy, actions: &mut Vec<Action>) {
-        let mut slots = std::mem::take(&mut self.slots);
-        site.ledger.take_marked(&mut slots);
         site.ledger.sort(&mut slots);
         for slot in slots.drain(..) {
             if site.ledger.unmark(slot) {

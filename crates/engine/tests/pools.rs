@@ -158,7 +158,7 @@ fn what_a_folded_program_leaves_in_another_home_is_given_in_the_same_step() {
     }
     // The first has one processor more than a node, in the node that is nobody's home.
     assert_eq!(story.pus(1).parse::<PuSet>().unwrap().len(), 3);
-    let targets = story.arrive(4, folded(2));
-    assert!(targets.iter().any(|line| line.starts_with("target 4 epoch 1: 2 on")), "{targets:?}");
+    story.arrive(4, folded(2));
+    assert_eq!(story.pus(4).parse::<PuSet>().unwrap().len(), 2);
     assert_eq!(story.pus(1).parse::<PuSet>().unwrap().len(), 2);
 }
