@@ -95,37 +95,37 @@ impl Engine {
     /// goes on from where it was.
     ///
     /// # Panics
-    /// If an invariant is broken, which is a mistake in a policy or here; the engine must not be
-    /// used afterwards.
+    /// If an invariant is broken: a mistake in a policy or here. Do not use the engine afterwards.
     pub fn step(&mut self, now: Nanos, event: &Event, actions: &mut Vec<Action>) {
         let first = actions.len();
         self.site.now = self.clock.advance(now);
         let changes = self.note(event, actions);
         let mut changes = self.pass_time(changes, actions);
-        // Each further round is about a processor that was left in the round before, and tells
-        // everybody: what an application is to keep after all must not pass on before it knows.
+        // Each further round is about a processor that the round before has freed, too late for a
+        // selective placement. It is as a step of its own: everybody is told before the next one.
+        let mut round = first;
         for _ in 0..=self.site.machine.pu_count() {
             self.site.ledger.take_freed();
-            self.decide(&changes, first, actions);
-            // A selective placement gives only free processors, and these were not free before.
+            self.decide(&changes, round, actions);
             if !(self.site.ledger.take_freed() && self.site.regime.selects()) {
                 break;
             }
             changes = Changes { reclaims: changes.reclaims, ..Changes::DIVISION };
+            round = actions.len();
         }
+        self.targets.spare_stopped(&self.site.ledger, first, actions);
         self.check();
     }
 
-    /// Decides if there is something to decide, hands over, and tells everybody.
+    /// One round: decides, hands over and tells everybody. Its actions begin at `first`.
     fn decide(&mut self, changes: &Changes, first: usize, actions: &mut Vec<Action>) {
         if changes.reach > Reach::Nothing && self.admit(changes, actions) {
-            let Self { site, policy, turns, division, placement, handover, targets, .. } = self;
+            let Self { site, policy, turns, division, placement, handover, .. } = self;
             turns.take(site, policy, division);
             match site.regime.sharing {
                 Sharing::Space => {
                     placement.place(site, division, policy, turns.work_list(), changes.subject);
                     handover.carry_out(site, placement.plan(), division.parties().are_in_force(), first, actions);
-                    targets.spare_stopped(&site.ledger, first, actions);
                 }
                 // Without owners, all running applications get counts, in their turn or not.
                 Sharing::Time => {
@@ -151,8 +151,8 @@ impl Engine {
     pub fn deadline(&self) -> Option<Nanos> {
         let grace = self.site.ledger.vacating().deadline(self.site.settings.grace_ns);
         let recovery = self.site.ledger.pins().then(|| self.recovered_at());
-        let next = [grace, recovery, self.unmanaged.deadline(), self.turns.deadline()].into_iter().flatten().min();
-        next.map(|at| self.clock.on_shell(at))
+        let all = [grace, recovery, self.unmanaged.deadline(), self.turns.deadline()];
+        all.into_iter().flatten().min().map(|at| self.clock.on_shell(at))
     }
 
     /// The time, on the shell's clock, at which the present turn ends, if turns end. The shell
