@@ -100,32 +100,15 @@ impl Engine {
         let first = actions.len();
         self.site.now = self.clock.advance(now);
         let changes = self.note(event, actions);
-        let mut changes = self.pass_time(changes, actions);
-        // Each further round is about a processor that the round before has freed, too late for a
-        // selective placement. It is as a step of its own: everybody is told before the next one.
-        let mut round = first;
-        for _ in 0..=self.site.machine.pu_count() {
-            self.site.ledger.take_freed();
-            self.decide(&changes, round, actions);
-            if !(self.site.ledger.take_freed() && self.site.regime.selects()) {
-                break;
-            }
-            changes = Changes { reclaims: changes.reclaims, ..Changes::DIVISION };
-            round = actions.len();
-        }
-        self.targets.spare_stopped(&self.site.ledger, first, actions);
-        self.check();
-    }
-
-    /// One round: decides, hands over and tells everybody. Its actions begin at `first`.
-    fn decide(&mut self, changes: &Changes, first: usize, actions: &mut Vec<Action>) {
-        if changes.reach > Reach::Nothing && self.admit(changes, actions) {
-            let Self { site, policy, turns, division, placement, handover, .. } = self;
+        let changes = self.pass_time(changes, actions);
+        if changes.reach > Reach::Nothing && self.admit(&changes, actions) {
+            let Self { site, policy, turns, division, placement, handover, targets, .. } = self;
             turns.take(site, policy, division);
             match site.regime.sharing {
                 Sharing::Space => {
                     placement.place(site, division, policy, turns.work_list(), changes.subject);
                     handover.carry_out(site, placement.plan(), division.parties().are_in_force(), first, actions);
+                    targets.spare_stopped(&site.ledger, first, actions);
                 }
                 // Without owners, all running applications get counts, in their turn or not.
                 Sharing::Time => {
@@ -145,13 +128,15 @@ impl Engine {
         if self.site.ledger.is_marked() {
             self.targets.tell(&mut self.site, &self.policy, changes.reclaims, actions);
         }
+        self.check();
     }
 
     /// Time on the shell's clock for [`Event::Timer`] if no other event comes before.
     pub fn deadline(&self) -> Option<Nanos> {
         let grace = self.site.ledger.vacating().deadline(self.site.settings.grace_ns);
         let recovery = self.site.ledger.pins().then(|| self.recovered_at());
-        let all = [grace, recovery, self.unmanaged.deadline(), self.turns.deadline()];
+        let freed = self.site.has_freed().then_some(self.site.now);
+        let all = [freed, grace, recovery, self.unmanaged.deadline(), self.turns.deadline()];
         all.into_iter().flatten().min().map(|at| self.clock.on_shell(at))
     }
 
@@ -345,13 +330,14 @@ impl Engine {
         self.site.ledger.tidy_vacating();
         let waits = !self.site.ledger.vacating().listed().is_empty();
         let taken = waits && self.targets.end_graces(&mut self.site, actions) && self.site.regime.selects();
+        let freed = self.site.take_freed();
         let fewer_unmanaged = self.unmanaged.pass_time(now);
         let turn_ended = self.turns.pass_time(now);
         if self.site.ledger.pins() && now >= self.recovered_at() {
             self.site.ledger.unpin_all();
             return changes.and(Changes::GROUP);
         }
-        if taken || fewer_unmanaged || turn_ended { changes.and(Changes::DIVISION) } else { changes }
+        if freed || taken || fewer_unmanaged || turn_ended { changes.and(Changes::DIVISION) } else { changes }
     }
 
     /// Starts applications of the queue. False if nothing has changed for the running ones.

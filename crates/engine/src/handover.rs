@@ -21,8 +21,8 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    /// Carries a plan out. `confined`: parties bound applications. The actions of this round
-    /// begin at `first`.
+    /// Carries a plan out. `confined`: parties bound applications. The actions of this step begin
+    /// at `first`.
     pub(crate) fn carry_out(
         &mut self,
         site: &mut Site,
@@ -33,7 +33,7 @@ impl Handover {
     ) {
         site.ledger.carry_out(plan, site.now);
         if site.regime.stops() {
-            // These stops go before the other actions of this round; but no application is stopped
+            // These stops go before the other actions of this step; but no application is stopped
             // before its start.
             let stopped = stop(site, confined, true, actions);
             actions[first..].rotate_right(stopped);

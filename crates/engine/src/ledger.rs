@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
     pinned: u32,
     /// Number of processors that are marked as unmanaged.
     unmanaged: u32,
-    /// A processor was left for nobody since this was last asked.
+    /// A processor was left for nobody since this was last taken.
     freed: bool,
     vacating: Vacating,
     /// Applications whose target may have changed since targets were last told, in no order; some
@@ -225,7 +225,12 @@ impl Ledger {
         }
     }
 
-    /// Says whether a processor was left for nobody since the last call.
+    /// Says whether a processor was left for nobody since this was last taken.
+    pub(crate) fn has_freed(&self) -> bool {
+        self.freed
+    }
+
+    /// The same, and begins anew.
     pub(crate) fn take_freed(&mut self) -> bool {
         std::mem::take(&mut self.freed)
     }

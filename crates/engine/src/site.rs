@@ -29,6 +29,17 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    /// Says whether the latest decision has left a processor to nobody that a selective placement
+    /// could not give yet: it gives only free ones. Then there is something to decide at once.
+    pub(crate) fn has_freed(&self) -> bool {
+        self.regime.selects() && self.ledger.has_freed()
+    }
+
+    /// The same, and begins anew.
+    pub(crate) fn take_freed(&mut self) -> bool {
+        self.ledger.take_freed() && self.regime.selects()
+    }
+
     /// Other parties share the machine from now on. False if they are the same.
     pub(crate) fn set_parties(&mut self, parties: &[Party]) -> bool {
         let differ = self.settings.parties != parties;

@@ -145,9 +145,9 @@ fn a_policy_that_the_machine_does_not_fit_changes_nothing() {
 }
 
 /// A program that is folded by the kernel leaves a processor in the step that tells it. Nobody says
-/// so afterwards, so the same step gives the processor to the next one.
+/// so afterwards, so the engine wants to be called at once, and gives the processor to the next one.
 #[test]
-fn what_a_folded_program_leaves_in_another_home_is_given_in_the_same_step() {
+fn what_a_folded_program_leaves_in_another_home_is_given_at_once() {
     let host = Needs { requests: true, page_control: true, preemption: true, ..Needs::NONE };
     let settings = Settings { policy: "HS-Con".into(), host, ..Settings::default() };
     let mut story = Story::with("numa:4 core:2 pu:1", settings);
@@ -159,6 +159,9 @@ fn what_a_folded_program_leaves_in_another_home_is_given_in_the_same_step() {
     // The first has one processor more than a node, in the node that is nobody's home.
     assert_eq!(story.pus(1).parse::<PuSet>().unwrap().len(), 3);
     story.arrive(4, folded(2));
+    assert!(story.is_due());
+    story.wait(0);
+    assert!(!story.is_due());
     assert_eq!(story.pus(4).parse::<PuSet>().unwrap().len(), 2);
     assert_eq!(story.pus(1).parse::<PuSet>().unwrap().len(), 2);
 }

@@ -17,8 +17,8 @@ const TARGETS_EACH: u32 = 4;
 /// Decisions until the next one changes nothing: a policy that is switched to itself has forgotten
 /// what it knew.
 const DECISIONS_TO_REST: u32 = 4;
-/// The same for placements that give only free processors. The engine decides again by itself about
-/// what a decision has freed.
+/// The same for placements that give only free processors: the engine wants to be called at once
+/// where a decision has freed some.
 const DECISIONS_OF_SELECTIVE_TO_REST: u32 = 2;
 
 /// Every way to share with every way to place.
@@ -61,6 +61,9 @@ fn settle(story: &mut Story, before: &str) {
     let apps = story.engine.snapshot().apps;
     let bound = 10 + TARGETS_EACH * (apps.len() * apps.len()) as u32;
     for _ in 0..bound {
+        if story.is_due() {
+            story.wait(0);
+        }
         let late = story.engine.snapshot().apps.into_iter().find(|app| app.adopted < app.epoch);
         let Some(app) = late else { return };
         story.adopted(app.app.0, app.epoch);

@@ -49,14 +49,23 @@ impl Story {
         self.tell(&Event::Timer)
     }
 
-    /// Every target is carried out until nothing is left to do.
+    /// Every target is carried out, and the engine is called where it is due, until nothing is left
+    /// to do.
     pub fn settle(&mut self) {
         for _ in 0..1000 {
+            if self.is_due() {
+                self.wait(0);
+            }
             let late = self.engine.snapshot().apps.into_iter().find(|app| app.adopted < app.epoch);
             let Some(app) = late else { return };
             self.adopted(app.app.0, app.epoch);
         }
         panic!("does not settle");
+    }
+
+    /// The engine wants to be called now.
+    pub fn is_due(&self) -> bool {
+        self.engine.deadline().is_some_and(|at| at <= self.now)
     }
 
     pub fn pus(&self, app: u64) -> String {
