@@ -136,10 +136,15 @@ impl Trial {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Lets all applications carry their targets out, the earliest arrival first. It ends because
-    /// each vacated processor has its next owner; the bound is for a policy that goes on deciding.
+    /// Lets all applications carry their targets out, the earliest arrival first, and calls the
+    /// engine where it is due. It ends because each vacated processor has its next owner; the bound
+    /// is for a policy that goes on deciding.
     fn settle(&mut self) -> Result<(), Rejected> {
         for _ in 0..SETTLE_MAX * (self.engine.site().ledger.apps().len() + 1) {
+            if self.engine.deadline().is_some_and(|at| at <= self.now) {
+                self.step(&Event::Timer)?;
+                continue;
+            }
             let ledger = &self.engine.site().ledger;
             let late = |slot: &&Slot| {
                 let (epoch, adopted) = ledger.epochs(**slot);

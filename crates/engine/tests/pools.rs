@@ -145,7 +145,7 @@ fn a_policy_that_the_machine_does_not_fit_changes_nothing() {
 }
 
 /// A program that is folded by the kernel leaves a processor in the step that tells it. Nobody says
-/// so afterwards, so the engine wants to be called at once, and gives the processor to the next one.
+/// so afterwards, so the engine wants to be called at once, and gives it to the next one.
 #[test]
 fn what_a_folded_program_leaves_in_another_home_is_given_at_once() {
     let host = Needs { requests: true, page_control: true, preemption: true, ..Needs::NONE };

@@ -48,11 +48,16 @@ impl World {
     }
 }
 
-/// Everybody carries out what they are told, in an order of their own: the latest arrival first. A
+/// The engine is called where it is due, and everybody carries out what they are told, in an order
+/// of their own: the latest arrival first. A
 /// selective placement decides again at every answer, and turns begin with what the order has left
 /// where: there it is that of the advice, the earliest first.
 fn answer(engine: &mut Engine, now: u64) {
     for _ in 0..10_000 {
+        if engine.deadline().is_some_and(|at| at <= now) {
+            engine.step(now, &Event::Timer, &mut Vec::new());
+            continue;
+        }
         let snapshot = engine.snapshot();
         let late = |app: &&numaestro_engine::AppSnapshot| app.adopted < app.epoch && app.state != AppState::Stopped;
         let mut apps = snapshot.apps.iter();
