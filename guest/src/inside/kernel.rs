@@ -189,13 +189,24 @@ pub fn processes() -> Vec<u32> {
         .collect()
 }
 
-/// One line for each process, to see which one hangs.
+/// One line for each process and each of its threads, to see which one hangs: the thread's state
+/// and processor time in ticks, and where it waits in the kernel, or is in the program.
 pub fn processes_text() -> String {
     let mut out = String::new();
     for pid in processes() {
         let command = text(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
-        let at = text(format!("/proc/{pid}/wchan")).unwrap_or_default();
-        let _ = writeln!(out, "  {pid} {command} (waits in {at})");
+        let _ = writeln!(out, "  {pid} {command}");
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        for task in tasks.map(|task| task.path()) {
+            let of = |file: &str| text(task.join(file)).unwrap_or_default();
+            // The name, in brackets, may have blanks in it.
+            let stat = of("stat");
+            let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+            let field = |place: usize| fields.get(place).copied().unwrap_or_default();
+            let name = task.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let (wchan, call) = (of("wchan"), of("syscall"));
+            let _ = writeln!(out, "    {name} {} {} ticks, {wchan}, system call {call}", field(0), field(11));
+        }
     }
     out
 }

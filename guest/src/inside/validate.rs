@@ -238,6 +238,8 @@ impl Troupe {
             before = Some(seen.clone());
             (same >= LOOKS).then(|| seen.clone())
         })
+        // A program that hangs is best seen from outside.
+        .with_context(|| format!("these ran:\n{}", kernel::processes_text()))
     }
 }
 
