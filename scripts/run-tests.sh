@@ -42,21 +42,18 @@ suite() {
 # workspace, and runs each test program through scripts/test-runner.sh: other selections of packages
 # are other features of dependencies, for which it would compile nearly everything again.
 rust_suite() {
-    local name=$1
-    export NUMAESTRO_TESTS_OF=$2
+    local name=$1 which=$2
     shift 2
-    suite "$name" cargo test --config 'target."cfg(unix)".runner = "scripts/test-runner.sh"' --no-fail-fast "$@"
-    unset NUMAESTRO_TESTS_OF
+    NUMAESTRO_TESTS_OF=$which suite "$name" \
+        cargo test --config 'target."cfg(unix)".runner = "scripts/test-runner.sh"' --no-fail-fast "$@"
 }
 
 # loom_suite NAME OPTIONS...: what is compiled before does not count as time of the suite.
 loom_suite() {
     local name=$1
     shift
-    export CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom"
     cargo test --no-run --release "$@" || echo "== $name does not build"
     suite "$name" cargo test --no-fail-fast --release "$@"
-    unset CARGO_TARGET_DIR RUSTFLAGS
 }
 
 suite counting scripts/test-counting.sh
@@ -80,8 +77,8 @@ suite packaging scripts/test-packaging.sh
 suite wheel scripts/test-wheel.sh
 # The protocol of the page, and the scheduler of whole teams, under every interleaving; another
 # configuration, so another directory.
-loom_suite loom -p numaestro-abi --test loom
-loom_suite loom-nanothreads -p numaestro-nanothreads --lib
+CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" loom_suite loom -p numaestro-abi --test loom
+CARGO_TARGET_DIR=build/loom RUSTFLAGS="--cfg loom" loom_suite loom-nanothreads -p numaestro-nanothreads --lib
 # Guests with several NUMA nodes. Their programs are those that the tests of the package have made.
 # What is fetched before does not count as time of the suite.
 guest/fetch.sh || true

@@ -141,7 +141,7 @@ impl Trial {
     /// is for a policy that goes on deciding.
     fn settle(&mut self) -> Result<(), Rejected> {
         for _ in 0..SETTLE_MAX * (self.engine.site().ledger.apps().len() + 1) {
-            if self.engine.deadline().is_some_and(|at| at <= self.now) {
+            if self.engine.is_due(self.now) {
                 self.step(&Event::Timer)?;
                 continue;
             }

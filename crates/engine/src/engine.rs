@@ -140,6 +140,11 @@ impl Engine {
         all.into_iter().flatten().min().map(|at| self.clock.on_shell(at))
     }
 
+    /// Whether the engine wants to be called at this time.
+    pub fn is_due(&self, now: Nanos) -> bool {
+        self.deadline().is_some_and(|at| at <= now)
+    }
+
     /// The time, on the shell's clock, at which the present turn ends, if turns end. The shell
     /// tells the measurements of the turn before that.
     pub fn turn_ends(&self) -> Option<Nanos> {

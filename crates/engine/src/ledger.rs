@@ -40,7 +40,7 @@ pub(crate) struct Ledger {
     pinned: u32,
     /// Number of processors that are marked as unmanaged.
     unmanaged: u32,
-    /// A processor was left for nobody since this was last taken.
+    /// A processor has become free since this was last taken.
     freed: bool,
     vacating: Vacating,
     /// Applications whose target may have changed since targets were last told, in no order; some
@@ -225,12 +225,12 @@ impl Ledger {
         }
     }
 
-    /// Says whether a processor was left for nobody since this was last taken.
+    /// Says whether a processor has become free since this was last taken.
     pub(crate) fn has_freed(&self) -> bool {
         self.freed
     }
 
-    /// The same, and begins anew.
+    /// Says the same, and forgets it.
     pub(crate) fn take_freed(&mut self) -> bool {
         std::mem::take(&mut self.freed)
     }

@@ -29,13 +29,13 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Says whether the latest decision has left a processor to nobody that a selective placement
-    /// could not give yet: it gives only free ones. Then there is something to decide at once.
+    /// Says whether the latest decision has freed a processor, and the placement is selective. Such
+    /// a placement gives only processors that were free before, so there is something to decide.
     pub(crate) fn has_freed(&self) -> bool {
         self.regime.selects() && self.ledger.has_freed()
     }
 
-    /// The same, and begins anew.
+    /// Says the same, and forgets it.
     pub(crate) fn take_freed(&mut self) -> bool {
         self.ledger.take_freed() && self.regime.selects()
     }

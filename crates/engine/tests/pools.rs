@@ -147,7 +147,7 @@ fn a_policy_that_the_machine_does_not_fit_changes_nothing() {
 /// A program that is folded by the kernel leaves a processor in the step that tells it. Nobody says
 /// so afterwards, so the engine wants to be called at once, and gives it to the next one.
 #[test]
-fn what_a_folded_program_leaves_in_another_home_is_given_at_once() {
+fn a_processor_that_a_folded_program_leaves_is_given_at_once() {
     let host = Needs { requests: true, page_control: true, preemption: true, ..Needs::NONE };
     let settings = Settings { policy: "HS-Con".into(), host, ..Settings::default() };
     let mut story = Story::with("numa:4 core:2 pu:1", settings);

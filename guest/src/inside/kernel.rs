@@ -28,6 +28,8 @@ pub struct Thread {
     pub processor: u32,
     /// `R` running or ready, `S` asleep, `T` stopped, `t` traced ...
     pub state: char,
+    /// Processor time in user mode, ticks.
+    pub ticks: u32,
 }
 
 /// A mapping of a program with its pages.
@@ -110,6 +112,7 @@ fn thread(pid: u32, tid: u32) -> Result<Thread> {
         nodes: list("Mems_allowed_list")?,
         processor: number(39).context("no processor in stat")?,
         state: words.first().and_then(|word| word.chars().next()).unwrap_or('?'),
+        ticks: number(14).unwrap_or(0),
     })
 }
 
@@ -196,16 +199,10 @@ pub fn processes_text() -> String {
     for pid in processes() {
         let command = text(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
         let _ = writeln!(out, "  {pid} {command}");
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-        for task in tasks.map(|task| task.path()) {
-            let of = |file: &str| text(task.join(file)).unwrap_or_default();
-            // The name, in brackets, may have blanks in it.
-            let stat = of("stat");
-            let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-            let field = |place: usize| fields.get(place).copied().unwrap_or_default();
-            let name = task.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for Thread { tid, name, state, ticks, .. } in threads(pid).unwrap_or_default() {
+            let of = |file: &str| text(format!("/proc/{pid}/task/{tid}/{file}")).unwrap_or_default();
             let (wchan, call) = (of("wchan"), of("syscall"));
-            let _ = writeln!(out, "    {name} {} {} ticks, {wchan}, system call {call}", field(0), field(11));
+            let _ = writeln!(out, "    {tid} {name} {state} {ticks} ticks, {wchan}, system call {call}");
         }
     }
     out

@@ -48,13 +48,13 @@ impl World {
     }
 }
 
-/// The engine is called where it is due, and everybody carries out what they are told, in an order
-/// of their own: the latest arrival first. A
-/// selective placement decides again at every answer, and turns begin with what the order has left
-/// where: there it is that of the advice, the earliest first.
+/// Calls the engine where it is due, and lets everybody carry out their targets in an order of
+/// their own: the latest arrival first. A selective placement decides again at every answer, and a
+/// turn begins with the processors that the order has left free: under these two the order is that
+/// of the advice, the earliest first.
 fn answer(engine: &mut Engine, now: u64) {
     for _ in 0..10_000 {
-        if engine.deadline().is_some_and(|at| at <= now) {
+        if engine.is_due(now) {
             engine.step(now, &Event::Timer, &mut Vec::new());
             continue;
         }

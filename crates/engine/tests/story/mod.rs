@@ -65,7 +65,7 @@ impl Story {
 
     /// The engine wants to be called now.
     pub fn is_due(&self) -> bool {
-        self.engine.deadline().is_some_and(|at| at <= self.now)
+        self.engine.is_due(self.now)
     }
 
     pub fn pus(&self, app: u64) -> String {

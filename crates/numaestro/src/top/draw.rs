@@ -48,7 +48,7 @@ pub fn draw(frame: &mut Frame, model: &Model) {
         Constraint::Length(strip_height),
         Constraint::Min(0),
         Constraint::Length(detail_height),
-        Constraint::Length(lines(&said(model), area.width)),
+        Constraint::Length(lines(said(model), area.width)),
     ];
     let [head, strip_area, table, detail, foot] = Layout::vertical(parts).areas(area);
     frame.render_widget(Paragraph::new(heading(model)).style(Style::new().add_modifier(Modifier::BOLD)), head);
@@ -65,16 +65,16 @@ pub fn draw(frame: &mut Frame, model: &Model) {
 }
 
 /// What is being typed, else what there is to say, else the keys.
-fn footer(model: &Model) -> Paragraph<'static> {
+fn footer(model: &Model) -> Paragraph<'_> {
     if let Some(Popup::Prompt(prompt)) = model.popup() {
         return Paragraph::new(prompt.line()).style(Style::new().add_modifier(Modifier::BOLD));
     }
     Paragraph::new(said(model)).wrap(Wrap { trim: true }).style(Style::new().add_modifier(Modifier::DIM))
 }
 
-/// What there is to say, else the keys.
-fn said(model: &Model) -> String {
-    model.message().unwrap_or(KEYS).to_owned()
+/// The message, or the keys if there is none.
+fn said(model: &Model) -> &str {
+    model.message().unwrap_or(KEYS)
 }
 
 /// Lines of a text that is broken between words: a fifth of a line may stay empty.

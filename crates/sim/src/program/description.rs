@@ -258,13 +258,6 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    /// Exactly so many processors.
-    pub fn exactly(processors: u32) -> Self {
-        Self { min: processors, max: processors, ..Self::default() }
-    }
-}
-
 /// A program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {

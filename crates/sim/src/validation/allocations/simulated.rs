@@ -81,8 +81,9 @@ fn arrivals(steps: &[Step]) -> Vec<Arrival> {
         match step {
             Step::Arrive { processors, rigid } => {
                 // The recorded one declared its maximum too, and policies may go by that.
-                let limits = Limits { min: if *rigid { *processors } else { 1 }, ..Limits::exactly(*processors) };
-                let program = Arc::new(Program { limits, ..endless(*processors) });
+                let (max, min) = (*processors, if *rigid { *processors } else { 1 });
+                let limits = Limits { min, max, ..Limits::default() };
+                let program = Arc::new(Program { limits, ..endless(max) });
                 arrivals.push(Arrival { at: time(number), job: 0, stream: 0, program, estimate_ns: None, until: None });
             }
             Step::Depart(application) => {
