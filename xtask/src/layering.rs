@@ -12,12 +12,13 @@ use serde_json::Value;
 use crate::finding::Finding;
 
 /// Crate, and the crates of this workspace it may use.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("numaestro-quantity", &[]),
     ("numaestro-topology", &["numaestro-quantity"]),
     ("numaestro-policy", &["numaestro-quantity", "numaestro-topology"]),
     ("numaestro-engine", &["numaestro-topology", "numaestro-policy"]),
     ("numaestro-contract", &["numaestro-engine", "numaestro-topology"]),
+    ("numaestro-recording", &[]),
     (
         "numaestro-sim",
         &["numaestro-contract", "numaestro-engine", "numaestro-policy", "numaestro-quantity", "numaestro-topology"],
@@ -36,6 +37,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "numaestro-host",
             "numaestro-policy",
             "numaestro-quantity",
+            "numaestro-recording",
             "numaestro-skip",
             "numaestro-topology",
         ],
@@ -48,6 +50,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
             "numaestro-engine",
             "numaestro-host",
             "numaestro-quantity",
+            "numaestro-recording",
             "numaestro-repro",
             "numaestro-sim",
             "numaestro-skip",

@@ -10,6 +10,8 @@ mod jobserver;
 mod library;
 mod memory;
 mod naming;
+mod policy;
+mod recording;
 mod refusal;
 mod sensing;
 mod wishes;
@@ -20,6 +22,8 @@ pub use jobserver::{BuildTool, Jobserver, JobserverStatus};
 pub use library::LibraryStatus;
 pub use memory::{MemoryStatus, NodeStatus, OnNode};
 pub use naming::{AppName, letter};
+pub use policy::{Policies, PolicyInfo};
+pub use recording::RecordingStatus;
 pub use refusal::RefusalKind;
 pub use sensing::{BusStatus, RateStatus, RungStatus, SensingStatus};
 use serde::{Deserialize, Serialize};
@@ -73,6 +77,12 @@ pub enum Request {
     Advise {
         /// As for `run`; `max` is the number of processors that the program could use.
         options: Options,
+    },
+    /// Record from now on, or no more; without `on`: only say whether.
+    Record {
+        /// The choice.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<bool>,
     },
     /// Read the configuration again. Only users who may administer may ask.
     Reload,
@@ -179,6 +189,8 @@ pub enum Reply {
         /// In order of arrival.
         apps: Vec<AppWishes>,
     },
+    /// To [`Request::Record`].
+    Recording(RecordingStatus),
     /// To a program that waits in the queue: the manager ends in order, and nobody takes the queue
     /// over.
     Ended,
@@ -250,31 +262,6 @@ pub struct Advice {
     pub memory_free: Option<u64>,
     /// The reason, one sentence.
     pub why: String,
-}
-
-/// The policies there are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Policies {
-    /// The present one, as `policy set` would take it.
-    pub current: String,
-    /// The one with which the next manager begins.
-    #[serde(default)]
-    pub next: String,
-    /// All policies and parts.
-    pub available: Vec<PolicyInfo>,
-}
-
-/// One policy or part.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PolicyInfo {
-    /// `share`, `placement`, `turns`, `pages`, `admission` or `preset`.
-    pub part: String,
-    /// Its name.
-    pub name: String,
-    /// One sentence.
-    pub summary: String,
-    /// Paper and section.
-    pub source: String,
 }
 
 /// A snapshot of everything.

@@ -109,7 +109,7 @@ pub fn play<S: Shell>(record: &str, shell: impl FnOnce(Engine) -> S) -> Result<O
             }
             duties.saw(now, &what);
             shell.observe(now, &what);
-        } else {
+        } else if !journal::is_aside(line) {
             let (now, ..) = journal::decode(line).map_err(at(number))?;
             latest = now;
             let next = shell.next(now);

@@ -1,8 +1,8 @@
-//! The policy that a person has switched to, kept in the runtime directory for the next manager. A
-//! manager that nobody started ends after some seconds without programs, and the choice must not
-//! end with it.
+//! The policy that a person has switched to, and whether to record, kept in the runtime directory
+//! for the next manager. A manager that nobody started ends after some seconds without programs,
+//! and the choice must not end with it.
 //!
-//! The choice counts while the configured policy is the one that it replaced: whoever changes the
+//! A choice counts while the configured value is the one that it replaced: whoever changes the
 //! configuration later means that. An option of the command line goes before it. The manager of all
 //! users keeps no choice, because its configuration is the administrators' word.
 
@@ -16,8 +16,9 @@ use tracing::warn;
 
 use crate::config::Config;
 
-/// Its name in the runtime directory.
+/// Their names in the runtime directory.
 const FILE: &str = "policy.json";
+const RECORDING_FILE: &str = "recording.json";
 
 /// A choice, as the file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,44 @@ struct Choice {
     policy: String,
     /// The configured policy that it replaced.
     configured: String,
+}
+
+/// The choice to record or not, as the file has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct RecordingChoice {
+    on: bool,
+    /// The configured value that it replaced.
+    configured: bool,
+}
+
+/// Whether the configuration says to record.
+pub(crate) fn records_as_configured(config: &Config) -> bool {
+    config.recording.on.unwrap_or(config.system)
+}
+
+/// Keeps the choice to record or not. True if the next manager goes by it.
+pub(crate) fn keep_recording(dir: &RuntimeDir, config: &Config, on: bool) -> bool {
+    let configured = records_as_configured(config);
+    if config.system || on == configured {
+        // It need not be there.
+        let _ = std::fs::remove_file(dir.file(RECORDING_FILE));
+        return on == configured;
+    }
+    let choice = RecordingChoice { on, configured };
+    let kept = dir.replace(RECORDING_FILE, &serde_json::to_vec(&choice).unwrap_or_default());
+    if let Err(cause) = &kept {
+        warn!("the next manager will record as it is configured: {cause}");
+    }
+    kept.is_ok()
+}
+
+/// Whether a manager of this directory with this configuration begins to record.
+pub(crate) fn records(dir: &Path, config: &Config) -> bool {
+    let configured = records_as_configured(config);
+    let read =
+        || -> Option<RecordingChoice> { serde_json::from_slice(&std::fs::read(dir.join(RECORDING_FILE)).ok()?).ok() };
+    let choice = if config.system { None } else { read() };
+    choice.filter(|choice| choice.configured == configured).map_or(configured, |choice| choice.on)
 }
 
 /// Keeps the policy that a person has switched to. The configured policy is no choice: it would
@@ -90,6 +129,30 @@ mod tests {
         assert_eq!(of(dir.path(), &told), None, "an option");
         keep(&dir, &config, "equi");
         assert!(!dir.file(FILE).exists(), "the configured policy is no choice");
+    }
+
+    #[test]
+    fn the_choice_to_record_counts_until_the_configuration_says_otherwise() {
+        let place = tempfile::tempdir().unwrap();
+        let dir = RuntimeDir::open(place.path().join("n")).unwrap();
+        let configured = |on| {
+            let mut config = Config::default();
+            config.recording.on = on;
+            config
+        };
+        let usual = configured(None);
+        assert!(!records(dir.path(), &usual));
+        assert!(keep_recording(&dir, &usual, true) && records(dir.path(), &usual));
+        assert!(records(dir.path(), &configured(Some(true))) && records(dir.path(), &configured(Some(false))));
+        assert!(keep_recording(&dir, &usual, false) && !records(dir.path(), &usual));
+        let always = configured(Some(true));
+        assert!(keep_recording(&dir, &always, false) && !records(dir.path(), &always));
+        assert!(!records(dir.path(), &usual), "the configuration has changed since, and says no");
+        let system = Config { system: true, ..Config::default() };
+        assert!(records(dir.path(), &system), "the system's records, whatever a user chose");
+        assert!(!keep_recording(&dir, &system, false) && records(dir.path(), &system));
+        std::fs::write(dir.file(RECORDING_FILE), "{").unwrap();
+        assert!(!records(dir.path(), &usual), "a damaged file is no choice");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use load::{Loaded, Source};
 pub(crate) use sections::Place;
-pub use sections::{Cgroups, Entitlement, Memory, Metrics, Rule, Service};
+pub use sections::{Cgroups, Entitlement, Memory, Metrics, Recording, Rule, Service};
 
 /// The manager's settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +68,8 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// See [`Metrics`].
     pub metrics: Metrics,
+    /// See [`Recording`].
+    pub recording: Recording,
     /// See [`Service`].
     pub service: Service,
 }
@@ -96,6 +98,7 @@ impl Default for Config {
             groups: BTreeMap::new(),
             rules: Vec::new(),
             metrics: Metrics::default(),
+            recording: Recording::default(),
             service: Service::default(),
         }
     }
@@ -149,6 +152,7 @@ impl Config {
             return wrong("rules", problem);
         }
         self.metrics.check()?;
+        self.recording.check()?;
         self.check_users()?;
         if self.memory.strict && self.cgroups == Cgroups::Off {
             let problem = "memory.strict binds memory by cgroups, and cgroups = \"off\" forbids them".to_owned();
@@ -181,6 +185,9 @@ mod tests {
         check("policy = \" \"", "policy");
         check("policy = \"nonsense\"", "policy: `nonsense` cannot be used");
         check("polcy = \"equi\"", "polcy");
+        check("[recording]\nmib = 0", "recording.mib: expected 1 or more");
+        check("[recording]\ndays = 0", "recording.days: expected 1 or more");
+        check("[recording]\ndirectory = \"here\"", "recording.directory: expected an absolute path");
     }
 
     #[test]

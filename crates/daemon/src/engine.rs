@@ -1,7 +1,9 @@
 //! The engine behind a wall: catches a policy that panics, and puts the simplest one in its place.
-//! It writes the journal too, because that holds each event with the actions that follow from it.
+//! It writes journal and recording too, because these hold each event with the actions that follow
+//! from it.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,11 +14,13 @@ use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
 use numaestro_contract::Observation;
 use numaestro_engine::{Action, Advice, Engine, Event, Nanos, Needs, Settings, Snapshot, Wish, journal};
+use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, Machine};
 
 use crate::bandwidth;
 use crate::config::Config;
 use crate::metrics::Histogram;
+use crate::recording::{Recording, Wanted};
 
 /// The policy that takes over when another one has failed.
 pub(crate) const FALLBACK_POLICY: &str = "share=equi placement=affinity";
@@ -92,10 +96,13 @@ pub(crate) struct ContainedEngine {
     /// Policies that have failed so far, each of them for good.
     failures: u32,
     journal: Option<Journal>,
+    recording: Option<Recording>,
     /// The name of the application of the next event, for the journal.
     arriving: Option<String>,
     /// Events so far: the position in the journal.
     events: u64,
+    /// Events that this engine has heard.
+    events_of_engine: u64,
     times: StepTimes,
 }
 
@@ -136,8 +143,10 @@ impl ContainedEngine {
             seed: config.seed,
             failures: 0,
             journal,
+            recording: None,
             arriving: None,
             events: 0,
+            events_of_engine: 0,
             times: StepTimes::default(),
         };
         contained.begin_journal(machine);
@@ -148,6 +157,48 @@ impl ContainedEngine {
         if let Some(journal) = &mut self.journal {
             journal.write(&journal::encode_head(machine, &self.settings, self.seed));
         }
+        if let Some(recording) = &mut self.recording {
+            recording.begin_run(&journal::encode_head(machine, &self.settings, self.seed), None);
+        }
+    }
+
+    /// Begins a recording, or ends it. `names`: of the applications that there are.
+    pub(crate) fn record(
+        &mut self,
+        wanted: Option<Wanted>,
+        machine: &Machine,
+        names: impl FnOnce() -> BTreeMap<AppId, String>,
+    ) -> std::io::Result<()> {
+        self.recording = None;
+        let Some(wanted) = wanted else { return Ok(()) };
+        let mut recording = Recording::start(wanted)?;
+        let state = self.fresh_or_state(&recording, names);
+        recording.begin_run(&journal::encode_head(machine, &self.settings, self.seed), state);
+        self.recording = Some(recording);
+        Ok(())
+    }
+
+    /// The state that a recording which begins now begins with; `None`: nothing has happened yet.
+    fn fresh_or_state(
+        &self,
+        recording: &Recording,
+        names: impl FnOnce() -> BTreeMap<AppId, String>,
+    ) -> Option<(Snapshot, BTreeMap<AppId, String>)> {
+        let names = || if recording.is_anonymous() { BTreeMap::new() } else { names() };
+        (self.events_of_engine > 0).then(|| (self.engine.snapshot(), names()))
+    }
+
+    /// The recording, if there is one.
+    pub(crate) fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
+    /// The next segment of the recording begins.
+    pub(crate) fn next_segment(&mut self, machine: &Machine, names: impl FnOnce() -> BTreeMap<AppId, String>) {
+        let Some(mut recording) = self.recording.take() else { return };
+        let state = self.fresh_or_state(&recording, names);
+        recording.begin_segment(&journal::encode_head(machine, &self.settings, self.seed), state);
+        self.recording = Some(recording);
     }
 
     /// Begins anew for the machine as it is now, under the present policy; under the configured one
@@ -176,6 +227,7 @@ impl ContainedEngine {
             journal.next_file()?;
         }
         (self.engine, self.settings, self.arriving) = (fresh, settings, None);
+        self.events_of_engine = 0;
         self.begin_journal(machine);
         Ok(())
     }
@@ -187,7 +239,9 @@ impl ContainedEngine {
         let settings = Settings { policy: FALLBACK_POLICY.to_owned(), ..self.settings.clone() };
         self.engine = build(machine, &settings, self.seed)?;
         (self.settings, self.journal, self.arriving) = (settings, None, None);
-        self.failures += 1;
+        (self.failures, self.events_of_engine) = (self.failures + 1, 0);
+        // The recording goes on: a run of its own is the simplest policy's.
+        self.begin_journal(machine);
         Ok(())
     }
 
@@ -209,12 +263,15 @@ impl ContainedEngine {
         let outcome = catch_unwind(AssertUnwindSafe(|| engine.step(now, event, actions)));
         let taken = begun.elapsed().as_nanos() as u64;
         (self.times.latest_ns, self.times.longest_ns) = (taken, self.times.longest_ns.max(taken));
-        self.events += 1;
+        (self.events, self.events_of_engine) = (self.events + 1, self.events_of_engine + 1);
         if outcome.is_ok() {
             self.times.all.count(taken);
             let name = self.arriving.take();
             if let Some(journal) = &mut self.journal {
                 journal.write(&journal::encode_named(now, name.as_deref(), event, actions));
+            }
+            if let Some(recording) = &mut self.recording {
+                recording.step(now, name.as_deref(), event, actions);
             }
         }
         outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
@@ -225,11 +282,14 @@ impl ContainedEngine {
         if let Some(journal) = self.journal.as_mut().filter(|journal| journal.observations) {
             journal.write(&what.encode(now));
         }
+        if let Some(recording) = &mut self.recording {
+            recording.observed(now, what);
+        }
     }
 
     /// The name of the application of the next event, which is its arrival. For the journal.
     pub(crate) fn arrives(&mut self, name: &str) {
-        self.arriving = self.journal.is_some().then(|| name.to_owned());
+        self.arriving = (self.journal.is_some() || self.recording.is_some()).then(|| name.to_owned());
     }
 
     /// Says what an application with this wish would get if it came now, or why it would be

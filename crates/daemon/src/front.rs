@@ -8,6 +8,7 @@ mod advice;
 mod attach;
 mod control;
 mod picture;
+mod recording;
 mod reload;
 mod steering;
 mod takeover;
@@ -66,6 +67,8 @@ pub(crate) struct Front {
     ending: bool,
     /// Connections that wait for the outcome of the end.
     askers_of_end: Vec<u64>,
+    /// Why the latest recording ended before its time; empty: it did not.
+    recording_trouble: String,
 }
 
 impl Front {
@@ -92,7 +95,10 @@ impl Front {
             started_ns: monotonic_ns(),
             ending: false,
             askers_of_end: Vec::new(),
+            recording_trouble: String::new(),
         };
+        // Before the first event: so the recording can be repeated.
+        front.choose_recording(shell);
         front.configure_users(shell);
         front.choose_policy(shell);
         front.take_over(shell);
@@ -239,6 +245,9 @@ impl Front {
             }
             if outcome.changed {
                 self.changed(shell);
+            }
+            if let Some(trouble) = outcome.recording_ended {
+                self.recording_ended(trouble, shell);
             }
             let abandoned = self.connections.take_abandoned();
             if abandoned.is_empty() {

@@ -84,6 +84,7 @@ fn for_admins(request: &Request) -> Option<&'static str> {
         Request::PolicySet { .. } => Some("changing the policy for everybody"),
         Request::Reload => Some("reading the configuration again"),
         Request::Stop => Some("stopping the manager of all users"),
+        Request::Record { on: Some(_) } => Some("choosing whether everybody's programs are recorded"),
         // The program's owner is checked where the program is known.
         Request::Run(_)
         | Request::Adopt { .. }
@@ -94,6 +95,7 @@ fn for_admins(request: &Request) -> Option<&'static str> {
         | Request::Watch
         | Request::PolicyList
         | Request::Advise { .. }
+        | Request::Record { on: None }
         | Request::Ping => None,
     }
 }

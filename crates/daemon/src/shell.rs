@@ -16,6 +16,7 @@ mod sensors;
 mod takeover;
 mod wishes;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -24,6 +25,7 @@ use numaestro_abi::control::Reply;
 use numaestro_contract::{Course, Next, Observation};
 use numaestro_engine::{Action, Advice, Event, Wish};
 use numaestro_host::{monotonic_ns, procfs};
+use numaestro_policy::AppId;
 use tracing::warn;
 
 use crate::bandwidth;
@@ -33,6 +35,7 @@ use crate::engine::{ContainedEngine, StepTimes};
 use crate::machine::Site;
 use crate::programs::{App, Programs};
 use crate::quota::Allowed;
+use crate::recording::{Recording, Wanted};
 use crate::wakeups::Wakeups;
 use actuators::Actuators;
 use sensors::Sensors;
@@ -54,6 +57,8 @@ pub(crate) struct Outcome {
     pub(crate) arrived: bool,
     /// An application has gone, and its descriptors with it.
     pub(crate) departed: bool,
+    /// The recording has ended before its time, and why.
+    pub(crate) recording_ended: Option<String>,
 }
 
 /// See the file's header.
@@ -245,6 +250,30 @@ impl Shell {
                 self.watch();
             }
         }
+        self.tend_recording();
+    }
+
+    /// Begins a recording, or ends it.
+    pub(crate) fn record(&mut self, wanted: Option<Wanted>) -> std::io::Result<()> {
+        let Self { engine, programs, site, .. } = self;
+        engine.record(wanted, &site.machine, || names(programs))
+    }
+
+    /// The recording, if there is one.
+    pub(crate) fn recording(&self) -> Option<&Recording> {
+        self.engine.recording()
+    }
+
+    /// The recording may want a next segment, or have come to an end.
+    fn tend_recording(&mut self) {
+        let Self { engine, programs, site, .. } = self;
+        let Some(recording) = engine.recording().filter(|recording| recording.wants_attention(monotonic_ns())) else {
+            return;
+        };
+        match recording.trouble() {
+            Some(trouble) => self.outcome.recording_ended = Some(trouble),
+            None => engine.next_segment(&site.machine, || names(programs)),
+        }
     }
 
     /// Tells the engine an event; gives what is to be done.
@@ -343,6 +372,11 @@ impl Shell {
         let managed = self.managed();
         self.actuators.trees.sweep(&managed, &self.site.usable);
     }
+}
+
+/// The names that people give the applications.
+fn names(programs: &Programs) -> BTreeMap<AppId, String> {
+    programs.iter().map(|app| (AppId(app.number), app.name.clone())).collect()
 }
 
 #[cfg(test)]

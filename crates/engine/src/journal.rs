@@ -11,6 +11,7 @@
 //! ```
 
 mod description;
+mod state;
 
 use crate::engine::Engine;
 use crate::event::{Action, Event, Nanos};
@@ -19,6 +20,7 @@ use description::Description;
 use numaestro_policy::{Bus, Needs, Party};
 use numaestro_topology::{Machine, PuSet};
 use serde::{Deserialize, Serialize};
+pub use state::State;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -158,6 +160,13 @@ pub fn encode_named(at: Nanos, name: Option<&str>, event: &Event, actions: &[Act
     text(&Body { at, name: name.map(Cow::from), event: Cow::Borrowed(event), actions: actions.into() })
 }
 
+/// Appends one step as a line with its newline, as [`encode_named`] gives it.
+pub fn write_named(text: &mut Vec<u8>, at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) {
+    let body = Body { at, name: name.map(Cow::from), event: Cow::Borrowed(event), actions: actions.into() };
+    serde_json::to_writer(&mut *text, &body).expect("memory takes everything");
+    text.push(b'\n');
+}
+
 /// The name that people give the application that arrives in this step, if the line has it.
 pub fn name(line: &str) -> Option<String> {
     Body::read(line).ok()?.name.map(Cow::into_owned)
@@ -165,8 +174,19 @@ pub fn name(line: &str) -> Option<String> {
 
 /// Whether a line holds an observation of the shell. Only a shell can play it.
 pub fn is_observation(line: &str) -> bool {
-    let rest = line.strip_prefix("{\"at\":").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
-    rest.is_some_and(|rest| rest.starts_with(",\"saw\":"))
+    content(line) == Some("saw")
+}
+
+/// Whether a line stands beside the steps: an observation, or what a recording says of itself. The
+/// engine does not hear of it.
+pub fn is_aside(line: &str) -> bool {
+    matches!(content(line), Some("saw" | "recording" | "wall" | "state"))
+}
+
+/// The name of the field behind the time.
+fn content(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("{\"at\":")?.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.strip_prefix(",\"")?.split('"').next()
 }
 
 /// Time, event and actions of one step.
@@ -187,6 +207,8 @@ fn text(line: &impl Serialize) -> String {
 pub struct Replay {
     engine: Engine,
     actions: Vec<Action>,
+    /// It has repeated a step.
+    stepped: bool,
 }
 
 impl Replay {
@@ -197,18 +219,23 @@ impl Replay {
     pub fn new(head: &str) -> Result<Self, JournalError> {
         let (machine, settings, seed) = decode_head(head)?;
         let engine = Engine::new(machine, settings, seed).map_err(JournalError::new)?;
-        Ok(Self { engine, actions: Vec::new() })
+        Ok(Self { engine, actions: Vec::new(), stepped: false })
     }
 
-    /// Repeats one step; passes over an observation.
+    /// Repeats one step; passes over lines beside the steps.
     ///
     /// # Errors
-    /// The line cannot be read, or the engine now gives other actions.
+    /// The line cannot be read, the engine now gives other actions, or it cannot be had in the
+    /// state that the line says: the journal continues one that is not there.
     pub fn step(&mut self, line: &str) -> Result<(), JournalError> {
-        if is_observation(line) {
+        if content(line) == Some("state") && !self.stepped {
+            return Err(JournalError::new("it begins in the middle of a manager's life, and cannot be repeated"));
+        }
+        if is_aside(line) {
             return Ok(());
         }
         let Body { at, name, event, .. } = Body::read(line)?;
+        self.stepped = true;
         self.engine.recycle(&mut self.actions);
         self.engine.step(at, &event, &mut self.actions);
         let repeated = encode_named(at, name.as_deref(), &event, &self.actions);

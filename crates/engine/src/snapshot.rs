@@ -6,9 +6,11 @@ use crate::event::{Class, Nanos};
 use crate::site::Site;
 use numaestro_policy::{AppId, Policy, PuState, Slot};
 use numaestro_topology::{PuId, PuSet};
+use serde::{Deserialize, Serialize};
 
 /// The state of an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum AppState {
     /// In the queue.
     Waiting,
@@ -39,7 +41,7 @@ impl AppState {
 }
 
 /// One application.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppSnapshot {
     /// Its number.
     pub app: AppId,
@@ -74,7 +76,7 @@ pub struct AppSnapshot {
 }
 
 /// One processor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PuSnapshot {
     /// The processor.
     pub pu: PuId,
@@ -103,7 +105,7 @@ impl PuSnapshot {
 }
 
 /// The whole state of the engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// Time of the latest event, nanoseconds.
     pub now: Nanos,

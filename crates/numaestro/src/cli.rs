@@ -10,6 +10,7 @@ mod jobserver;
 mod library;
 mod pool;
 mod profile;
+mod record;
 mod reload;
 mod steering;
 mod values;
@@ -21,6 +22,7 @@ pub use jobserver::{JobserverArg, JobserverArgs};
 pub use library::LibraryRule;
 pub use pool::{PoolArg, PoolArgs};
 pub use profile::ProfileCommand;
+pub use record::{RecordCommand, RecordDumpArgs, RecordListArgs};
 pub use reload::ReloadArgs;
 pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
 
@@ -174,6 +176,9 @@ pub enum Command {
     /// Run modelled programs on modelled machines under any policy, and compare policies.
     #[command(subcommand)]
     Sim(crate::sim::SimCommand),
+    /// Keep what the manager hears and decides, for later.
+    #[command(subcommand)]
+    Record(RecordCommand),
     /// Show a recorded run, of the manager or of the simulator, or write it for Paraver or
     /// Perfetto.
     #[command(subcommand)]

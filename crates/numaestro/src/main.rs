@@ -29,6 +29,7 @@ mod pages;
 mod policy;
 mod pool;
 mod profile;
+mod record;
 mod reload;
 mod repro;
 mod run;
@@ -107,6 +108,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Sim(what) => sim::sim(&what),
         Command::Repro(what) => repro::repro(&what),
         Command::Trace(what) => trace::trace(&what),
+        Command::Record(what) => record::record(dir, &what),
         Command::Topo(args) => topo::topo(&args),
         Command::Reload(args) => reload::reload(dir, &args),
         Command::Stop => stop::stop(dir),

@@ -42,7 +42,8 @@ pub enum Class {
 }
 
 /// The state of one processor in the ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PuState {
     /// It has no owner.
     #[default]

@@ -12,7 +12,7 @@ use crate::finding::Finding;
 use crate::sources::Source;
 
 /// Crates that the check looks at; `nanothreads` still has circles.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "crates/abi/src/",
     "crates/contract/src/",
     "crates/daemon/src/",
@@ -21,6 +21,7 @@ const CRATES: [&str; 12] = [
     "crates/numaestro/src/",
     "crates/policy/src/",
     "crates/quantity/src/",
+    "crates/recording/src/",
     "crates/sim/src/",
     "crates/topology/src/",
     "repro/",

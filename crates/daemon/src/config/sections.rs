@@ -110,6 +110,44 @@ impl Metrics {
     }
 }
 
+/// `[recording]`: the ring of journals on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Recording {
+    /// Record; absent: the system's manager does, a user's does not.
+    pub on: Option<bool>,
+    /// Absolute path; absent: the usual place.
+    pub directory: Option<PathBuf>,
+    /// Mebibytes on disk at most. At least 1.
+    pub mib: u32,
+    /// Days until it is removed. At least 1.
+    pub days: u32,
+    /// Leave names of programs out.
+    pub anonymous: bool,
+}
+
+impl Default for Recording {
+    fn default() -> Self {
+        Self { on: None, directory: None, mib: 64, days: 7, anonymous: false }
+    }
+}
+
+impl Recording {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |field, problem| Err(ConfigError { file: String::new(), field, problem });
+        if self.mib == 0 {
+            return wrong("recording.mib", "expected 1 or more mebibytes, found 0".to_owned());
+        }
+        if self.days == 0 {
+            return wrong("recording.days", "expected 1 or more days, found 0".to_owned());
+        }
+        if let Some(directory) = self.directory.as_ref().filter(|directory| !directory.is_absolute()) {
+            return wrong("recording.directory", format!("expected an absolute path, found `{}`", directory.display()));
+        }
+        Ok(())
+    }
+}
+
 /// A place that scrapers come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {

@@ -7,6 +7,7 @@ use numaestro_abi::control::Reloaded;
 use tracing::{info, warn};
 
 use super::Front;
+use crate::choice;
 use crate::config::Config;
 use crate::rights::Refusal;
 use crate::shell::Shell;
@@ -40,10 +41,12 @@ impl Front {
             let switched = shell.set_policy(fresh.policy.clone());
             switched.map_err(|(reason, _)| Refusal::new(format!("policy: {reason}"), hint))?;
         }
+        let recorded = choice::records_as_configured(&self.config);
         self.config = Rc::new(fresh);
         self.configure_users(shell);
         self.metrics.configure(&self.config.metrics, shell.wakeups());
         shell.configure(self.config.clone());
+        self.configure_recording(recorded, shell);
         self.start_rules(shell);
         self.connections.renew_roles(&self.rights);
         self.changed(shell);

@@ -17,7 +17,6 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use words::size;
 
 /// One NUMA node of the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -111,7 +110,11 @@ pub fn advise(dir: Option<PathBuf>, args: &AdviseArgs) -> anyhow::Result<u8> {
     if let (Some(wanted), 1.., true) = (args.mem, memory.len(), !matches!(form, Form::People | Form::Json))
         && wanted > free
     {
-        say::note(&format!("{} are free now, not {}: it may have to wait for memory", size(free), size(wanted)));
+        say::note(&format!(
+            "{} are free now, not {}: it may have to wait for memory",
+            say::size(free),
+            say::size(wanted)
+        ));
     }
     if !waits {
         return Ok(say::OK);
@@ -130,7 +133,7 @@ fn fits(wanted: u64, total: u64) -> anyhow::Result<()> {
     if wanted <= total {
         return Ok(());
     }
-    let what = format!("--mem asks for {}, and this machine has {} of memory", size(wanted), size(total));
+    let what = format!("--mem asks for {}, and this machine has {} of memory", say::size(wanted), say::size(total));
     Err(say::Failure::error(say::USAGE, what, "give the memory that the program is going to use here"))
 }
 

@@ -2,7 +2,7 @@
 
 use super::Node;
 use crate::columns;
-use crate::say::{Tone, paint};
+use crate::say::{self, Tone, paint};
 use numaestro_abi::control::Advice;
 use numaestro_topology::CpuSet;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ pub fn tell(advice: &Advice, managed: bool, nodes: &[Node], colours: bool) -> St
         let _ = writeln!(text, "free now   {idle}");
     }
     if !advice.memory_nodes.is_empty() {
-        let free = advice.memory_free.map_or_else(String::new, |free| format!(", {} free", size(free)));
+        let free = advice.memory_free.map_or_else(String::new, |free| format!(", {} free", say::size(free)));
         let _ = writeln!(text, "memory     node {}{free}", advice.memory_nodes);
     }
     if nodes.len() > 1 {
@@ -67,7 +67,7 @@ fn table(advice: &Advice, nodes: &[Node]) -> String {
             node.node.to_string(),
             or_none(own.clone()),
             or_none(own.intersection(&free)),
-            node.memory_free.map_or_else(|| "?".to_owned(), size),
+            node.memory_free.map_or_else(|| "?".to_owned(), say::size),
             distances.join(" "),
             if memory.contains(node.node) { "<- memory".to_owned() } else { String::new() },
         ]);
@@ -78,15 +78,6 @@ fn table(advice: &Advice, nodes: &[Node]) -> String {
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// Bytes for people.
-pub fn size(bytes: u64) -> String {
-    match bytes {
-        0..0x10_0000 => format!("{} KiB", bytes >> 10),
-        0x10_0000..0x4000_0000 => format!("{} MiB", bytes >> 20),
-        _ => format!("{}.{} GiB", bytes >> 30, ((bytes >> 20) & 1023) * 10 / 1024),
-    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,10 @@ pub fn replay(args: &ReplayArgs) -> anyhow::Result<u8> {
     let mut waiting: Option<(u64, String)> = None;
     for (number, line) in (2..).zip(lines) {
         let line = line.with_context(place)?;
-        if journal::is_observation(&line) {
+        if journal::is_aside(&line) {
+            if waiting.is_none() {
+                replay.step(&line).map_err(|error| wrong(number, &error.problem))?;
+            }
             continue;
         }
         if let Some(former) = waiting.replace((number, line)) {

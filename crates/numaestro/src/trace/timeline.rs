@@ -1,18 +1,24 @@
 //! Turns a journal into intervals: the application of each processor, the state of each
 //! application, and the decisions with their times.
 //!
-//! The engine repeats the journal, so that all that follows from an event is known, not guessed
-//! from the messages.
+//! The engine repeats a journal, so that all that follows from an event is known, not guessed from
+//! the messages. A recording may begin in mid-life and be of another version: its events and
+//! actions alone tell what they can ([`Picture`]).
 
 mod kind;
+mod picture;
+mod source;
 
 use super::super::sim::WRONG_FILE;
 use crate::say::Failure;
 use anyhow::Context;
 pub use kind::Kind;
-use numaestro_engine::journal::{self, Replay};
+use numaestro_engine::journal::{self, State};
 use numaestro_engine::{Action, Event, Nanos, PuState, Snapshot};
+use numaestro_recording::{Begins, Stamp};
 use numaestro_topology::{Machine, PuId};
+use picture::Picture;
+use source::Source;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -108,17 +114,18 @@ pub struct Timeline {
     /// The load that is not managed; without lanes if there was none.
     pub unmanaged: AppRow,
     pub marks: Vec<Mark>,
-    /// When the run began, seconds since 1970: the journal has no date, and its file was written
-    /// last at the run's end.
+    /// When the run began, seconds since 1970. A recording says it; a journal has no date, and its
+    /// file was written last at the run's end.
     pub began: u64,
     /// Time of the first event on the journal's clock.
-    start: Nanos,
+    start_at: Option<Nanos>,
     /// By processor, the spans that have not ended.
     open: Vec<Vec<Span>>,
 }
 
 impl Timeline {
-    /// Reads a journal. A last line that was cut off (a manager that was killed) is left out.
+    /// Reads a journal or a dumped recording. A last line that was cut off (a manager that was
+    /// killed) is left out.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
         let place = || format!("cannot read {name}");
@@ -130,21 +137,30 @@ impl Timeline {
         let written = file.metadata().and_then(|data| data.modified()).with_context(place)?;
         let mut lines = BufReader::new(file).lines();
         let head = lines.next().transpose().with_context(place)?.ok_or_else(|| wrong(1, "it is empty"))?;
-        let mut replay = Replay::new(&head).map_err(|error| wrong(1, &error.problem))?;
-        let mut timeline = Self::new(&replay.engine().snapshot(), replay.engine().machine().clone());
         let mut lines = (2..).zip(lines).peekable();
+        let recorded = matches!(lines.peek(), Some((_, Ok(second))) if Begins::decode(second).is_ok());
+        let mut source = Source::new(&head, recorded).map_err(|error| wrong(1, &error.problem))?;
+        let mut timeline = Self::new(&source.snapshot(), source.machine().clone());
+        let mut stamp = None;
         while let Some((number, line)) = lines.next() {
             let line = line.with_context(place)?;
-            if journal::is_observation(&line) {
+            if journal::is_aside(&line) {
+                stamp = stamp.or_else(|| Stamp::decode(&line));
+                if let Source::Recorded { picture, .. } = &mut source
+                    && let Ok(state) = State::decode(&line)
+                {
+                    timeline.resume(&state);
+                    *picture = Picture::of(state.state);
+                }
                 continue;
             }
             match journal::decode(&line) {
                 Ok((at, event, actions)) => {
-                    replay.step(&line).map_err(|error| wrong(number, &error.problem))?;
+                    source.step(&line, at, &event, &actions).map_err(|error| wrong(number, &error.problem))?;
                     if let (Event::Arrive { app, .. }, Some(name)) = (&event, journal::name(&line)) {
                         timeline.apps.entry(app.0).or_default().name = name;
                     }
-                    timeline.step(at, &event, &actions, &replay.engine().snapshot());
+                    timeline.step(at, &event, &actions, &source.snapshot());
                 }
                 Err(_) if lines.peek().is_none() => break,
                 Err(error) => return Err(wrong(number, &error.problem)),
@@ -152,7 +168,10 @@ impl Timeline {
         }
         timeline.close();
         let began = written.duration_since(UNIX_EPOCH).unwrap_or_default();
-        timeline.began = began.saturating_sub(Duration::from_nanos(timeline.end)).as_secs();
+        timeline.began = match stamp {
+            Some(stamp) => stamp.wall_at(timeline.start_at.unwrap_or_default()) / 1_000_000_000,
+            None => began.saturating_sub(Duration::from_nanos(timeline.end)).as_secs(),
+        };
         Ok(timeline)
     }
 
@@ -168,19 +187,35 @@ impl Timeline {
             unmanaged: AppRow::default(),
             marks: Vec::new(),
             began: 0,
-            start: 0,
+            start_at: None,
             open: vec![Vec::new(); pus],
         }
     }
 
-    fn step(&mut self, at: Nanos, event: &Event, actions: &[Action], after: &Snapshot) {
-        if self.steps == 0 {
-            self.start = at;
+    /// The recording says the whole state.
+    fn resume(&mut self, state: &State) {
+        for (app, name) in &state.names {
+            self.apps.entry(app.0).or_default().name.clone_from(name);
         }
-        self.steps += 1;
+        let at = self.time(state.at.max(state.state.now));
+        self.occupy(at, &state.state);
+        self.phases(at, &state.state);
+    }
+
+    /// The time since the begin, as far as it goes on.
+    fn time(&mut self, at: Nanos) -> Nanos {
+        let start = *self.start_at.get_or_insert(at);
         // The engine's time never goes back, even if the shell's clock does.
-        let at = after.now.max(at).saturating_sub(self.start).max(self.end);
-        self.end = at;
+        self.end = at.saturating_sub(start).max(self.end);
+        self.end
+    }
+
+    fn step(&mut self, at: Nanos, event: &Event, actions: &[Action], after: &Snapshot) {
+        self.steps += 1;
+        if self.start_at.is_none() {
+            self.time(at);
+        }
+        let at = self.time(after.now.max(at));
         self.mark(at, event, actions);
         self.occupy(at, after);
         self.phases(at, after);

@@ -59,12 +59,12 @@ impl Runs {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// A line after the first; an observation says nothing.
+    /// A line after the first; one beside the steps says nothing.
     ///
     /// # Errors
     /// It is no line of a journal.
     pub fn line(&mut self, line: &str) -> Result<(), JournalError> {
-        if journal::is_observation(line) {
+        if journal::is_aside(line) {
             return Ok(());
         }
         let (at, event, actions) = journal::decode(line)?;

@@ -1,6 +1,7 @@
 //! Tests of timelines, and the run that the tests of viewers use.
 
 use super::*;
+use numaestro_engine::journal::Replay;
 use numaestro_engine::{AppId, Engine, Settings, Wish};
 use std::collections::VecDeque;
 use std::io::Write;
@@ -45,26 +46,36 @@ pub fn crowded() -> Timeline {
 
 /// The timeline of a journal of these events; `adopts`: every target is adopted at once.
 fn recorded(machine: &str, events: impl IntoIterator<Item = (Nanos, Event)>, adopts: bool) -> Timeline {
+    // The remains of a line of a manager that is killed while it writes.
+    read(&(journal_of(machine, events, adopts) + "{\"at\":6"))
+}
+
+fn read(text: &str) -> Timeline {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file.as_file().set_modified(UNIX_EPOCH + Duration::from_secs(WRITTEN)).unwrap();
+    Timeline::read(file.path()).unwrap()
+}
+
+fn journal_of(machine: &str, events: impl IntoIterator<Item = (Nanos, Event)>, adopts: bool) -> String {
     let machine = numaestro_topology::synthetic::parse(machine).unwrap();
     let mut engine = Engine::new(machine, Settings::default(), 1).unwrap();
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    writeln!(file, "{}", journal::encode_head(engine.machine(), engine.settings(), 1)).unwrap();
+    let mut lines = vec![journal::encode_head(engine.machine(), engine.settings(), 1)];
     for (at, event) in events {
         let mut due = VecDeque::from([event]);
         while let Some(event) = due.pop_front() {
             let mut actions = Vec::new();
             engine.step(at, &event, &mut actions);
-            writeln!(file, "{}", journal::encode(at, &event, &actions)).unwrap();
-            due.extend(actions.iter().filter(|_| adopts).filter_map(|action| match action {
-                Action::Target { app, epoch, .. } => Some(Event::Adopted { app: *app, epoch: *epoch }),
+            lines.push(journal::encode(at, &event, &actions));
+            due.extend(actions.iter().filter_map(|action| match action {
+                Action::Target { app, epoch, .. } if adopts => Some(Event::Adopted { app: *app, epoch: *epoch }),
+                // The shell carries this out at once.
+                Action::Force { app, epoch, .. } => Some(Event::Adopted { app: *app, epoch: *epoch }),
                 _ => None,
             }));
         }
     }
-    // The remains of a line of a manager that is killed while it writes.
-    write!(file, "{{\"at\":6").unwrap();
-    file.as_file().set_modified(UNIX_EPOCH + Duration::from_secs(WRITTEN)).unwrap();
-    Timeline::read(file.path()).unwrap()
+    lines.join("\n") + "\n"
 }
 
 #[test]
@@ -115,5 +126,116 @@ fn no_processor_of_an_application_has_two_lanes_and_no_lane_two_processors() {
                 "{span:?} {other:?}"
             );
         }
+    }
+}
+
+/// Applications that come, grow, sleep, are told to leave and go on the given machine.
+fn lively(seed: u64) -> Vec<(Nanos, Event)> {
+    let (mut state, mut events, mut present) = (seed, Vec::new(), Vec::new());
+    let mut draw = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for number in 0..60 {
+        let at = number * 100_000_000;
+        let app = present.get(draw(8) as usize).copied().map(AppId);
+        let event = match (draw(6), app) {
+            (0, Some(app)) => {
+                present.retain(|other| *other != app.0);
+                Event::Depart { app }
+            }
+            (1, Some(app)) => Event::Request { app, processors: 1 + draw(8) as u32 },
+            (2, Some(app)) => Event::Sequential { app },
+            (3, Some(app)) => Event::Parallel { app },
+            _ if present.len() < 4 => {
+                present.push(number + 1);
+                Event::Arrive { app: AppId(number + 1), wish: Wish::new(1 + draw(8) as u32) }
+            }
+            _ => Event::Timer,
+        };
+        events.push((at, event));
+    }
+    events
+}
+
+/// The same journal as a recording.
+fn as_recording(journal: &str) -> String {
+    let begins = Begins {
+        version: numaestro_recording::VERSION,
+        numaestro: "0".to_owned(),
+        run: "1".to_owned(),
+        segment: 1,
+        continues: false,
+        anonymous: false,
+    };
+    let (head, rest) = journal.split_once('\n').unwrap();
+    format!("{head}\n{}\n{rest}{}\n", begins.encode(0), Stamp { at: 0, wall: 77_000_000_000 }.encode())
+}
+
+/// By application: its time on each processor.
+fn shares(timeline: &Timeline) -> BTreeMap<(Option<u64>, usize), Nanos> {
+    let mut shares = BTreeMap::new();
+    for (pu, span) in timeline.pus.iter().enumerate().flat_map(|(pu, spans)| spans.iter().map(move |span| (pu, span))) {
+        *shares.entry((span.app, pu)).or_default() += span.to - span.from;
+    }
+    shares
+}
+
+#[test]
+fn a_recording_is_drawn_as_the_engine_would_draw_its_journal() {
+    for seed in 0..20 {
+        for adopts in [true, false] {
+            let journal = journal_of("numa:2 core:4 pu:1", lively(seed), adopts);
+            let (replayed, pictured) = (read(&journal), read(&as_recording(&journal)));
+            assert_eq!(shares(&pictured), shares(&replayed), "seed {seed}, adopts {adopts}");
+            assert_eq!((pictured.steps, pictured.end), (replayed.steps, replayed.end));
+            let states = |timeline: &Timeline| -> Vec<Vec<(&str, Nanos)>> {
+                timeline
+                    .apps
+                    .values()
+                    .map(|row| row.phases.iter().map(|phase| (phase.state, phase.to)).collect())
+                    .collect()
+            };
+            assert_eq!(states(&pictured), states(&replayed), "seed {seed}, adopts {adopts}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_says_when_it_was() {
+    let journal = journal_of("core:2 pu:1", [(5_000_000_000, Event::Timer), (6_000_000_000, Event::Timer)], true);
+    assert_eq!(read(&as_recording(&journal)).began, 82);
+}
+
+#[test]
+fn a_recording_that_begins_in_mid_life_goes_on_from_its_state() {
+    let journal = journal_of("numa:2 core:4 pu:1", lively(3), true);
+    let mut lines = journal.lines();
+    let mut replay = Replay::new(lines.next().unwrap()).unwrap();
+    let mut rest = Vec::new();
+    let half = lines.clone().count() / 2;
+    for (number, line) in lines.enumerate() {
+        if number < half {
+            replay.step(line).unwrap();
+        } else {
+            rest.push(line);
+        }
+    }
+    let state = replay.engine().snapshot();
+    let at = state.now;
+    let names = state.apps.iter().map(|app| (app.app, format!("name{}", app.app.0))).collect();
+    let head = journal.lines().next().unwrap();
+    let state = State { at, state, names }.encode();
+    let later = read(&as_recording(&format!("{head}\n{state}\n{}\n", rest.join("\n"))));
+    let whole = read(&as_recording(&journal));
+    assert!(later.apps.values().any(|row| row.name.starts_with("name")));
+    let from = whole.end - later.end;
+    for (pu, spans) in whole.pus.iter().enumerate() {
+        let cut = spans
+            .iter()
+            .filter(|span| span.to > from)
+            .map(|span| (span.app, span.from.max(from) - from, span.to - from));
+        let found = later.pus[pu].iter().map(|span| (span.app, span.from, span.to));
+        assert_eq!(found.collect::<Vec<_>>(), cut.collect::<Vec<_>>(), "processor {pu}");
     }
 }

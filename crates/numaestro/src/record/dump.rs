@@ -1,0 +1,74 @@
+//! Writes a run as one journal: its segments one after the other, their heads only once.
+
+use super::{ring, runs_of};
+use crate::cli::RecordDumpArgs;
+use crate::say::{self, Failure};
+use anyhow::Context;
+use numaestro_engine::journal::{self, State};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+pub fn dump(dir: Option<PathBuf>, args: &RecordDumpArgs) -> anyhow::Result<u8> {
+    let ring = ring(dir, args.from.as_deref())?;
+    let runs = runs_of(&ring)?;
+    let Some(run) = runs.get(args.number as usize - 1).filter(|run| !run.segments.is_empty()) else {
+        let what = match runs.len() {
+            0 => format!("there are no recordings in {}", ring.directory().display()),
+            some if some < args.number as usize => format!("there is no recording {}, only {some}", args.number),
+            _ => format!("recording {} cannot be read: {}", args.number, runs[args.number as usize - 1].torn),
+        };
+        return Err(Failure::error(say::FAILED, what, "`numaestro record list` shows them"));
+    };
+    if !run.torn.is_empty() {
+        say::warn(&format!("lines are missing: {}", run.torn));
+    }
+    let mut out: Box<dyn Write> = match &args.output {
+        Some(path) => {
+            let place = || format!("cannot write {}", path.display());
+            Box::new(BufWriter::new(File::create(path).with_context(place)?))
+        }
+        None => Box::new(BufWriter::new(io::stdout().lock())),
+    };
+    let mut first = true;
+    for segment in &run.segments {
+        // It may have grown since it was listed, but not shrunk.
+        let Ok(contents) = segment.read() else { continue };
+        for line in contents.text.lines().skip(usize::from(!first)) {
+            let line = if args.anonymous { without_names(line) } else { Cow::Borrowed(line) };
+            writeln!(out, "{line}")?;
+        }
+        first = false;
+    }
+    out.flush()?;
+    Ok(say::OK)
+}
+
+/// The line without names of programs.
+fn without_names(line: &str) -> Cow<'_, str> {
+    if let Ok(state) = State::decode(line) {
+        return Cow::Owned(State { names: BTreeMap::new(), ..state }.encode());
+    }
+    match journal::decode(line) {
+        Ok((at, event, actions)) if journal::name(line).is_some() => Cow::Owned(journal::encode(at, &event, &actions)),
+        _ => Cow::Borrowed(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_and_nothing_else() {
+        let arrival = r#"{"at":1,"name":"secret","event":{"what":"arrive","app":1,"request":4,"min":1,"max":4,"weight_milli":1000,"class":"malleable"},"actions":[{"do":"start","app":1}]}"#;
+        assert_eq!(without_names(arrival), arrival.replace(r#""name":"secret","#, ""));
+        let state = r#"{"at":1,"state":{"now":1,"policy":"equi","usable":"0-1","unmanaged":0,"decisions":1,"apps":[],"pus":[],"queue":[],"work_list":[]},"names":{"1":"secret"}}"#;
+        assert_eq!(without_names(state), state.replace(r#","names":{"1":"secret"}"#, ""));
+        for kept in [r#"{"at":1,"wall":2}"#, r#"{"at":1,"event":{"what":"timer"},"actions":[]}"#, "a head"] {
+            assert_eq!(without_names(kept), kept);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `numaestro record`: switches the manager's recording, lists the recordings, and writes one as a
+//! journal.
+
+mod dump;
+mod runs;
+
+use crate::cli::{RecordCommand, RecordListArgs};
+use crate::columns;
+use crate::manager::{self, Manager};
+use crate::say;
+use anyhow::Context;
+use numaestro_abi::control::{RecordingStatus, Reply, Request};
+use numaestro_daemon::{Config, Source};
+use numaestro_recording::Ring;
+use runs::Run;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use time::{OffsetDateTime, UtcOffset};
+
+/// The subcommand.
+pub fn record(dir: Option<PathBuf>, what: &RecordCommand) -> anyhow::Result<u8> {
+    match what {
+        RecordCommand::On => switch(dir, true),
+        RecordCommand::Off => switch(dir, false),
+        RecordCommand::List(args) => list(dir, args),
+        RecordCommand::Dump(args) => dump::dump(dir, args),
+    }
+}
+
+fn switch(dir: Option<PathBuf>, on: bool) -> anyhow::Result<u8> {
+    let dir = manager::directory(dir)?;
+    let status = ask(&mut Manager::started(&dir)?, Some(on))?;
+    say::print(&words(&status))?;
+    if !status.kept {
+        let file = if manager::is_of_system(&dir) { "/etc/numaestro/config.toml" } else { "the configuration" };
+        say::note(&format!("it holds until this manager ends; `[recording] on = {on}` in {file} keeps it"));
+    }
+    Ok(say::OK)
+}
+
+fn ask(manager: &mut Manager, on: Option<bool>) -> anyhow::Result<RecordingStatus> {
+    match manager.ask(&Request::Record { on })? {
+        Reply::Recording(status) => Ok(status),
+        other => Err(manager::unexpected(&other)),
+    }
+}
+
+fn words(status: &RecordingStatus) -> String {
+    match (status.on, status.trouble.as_str()) {
+        (true, _) => format!("recording into {}\n", status.directory),
+        (false, "") => format!("not recording; recordings are in {}\n", status.directory),
+        (false, trouble) => format!("not recording: {trouble}\n"),
+    }
+}
+
+/// The state of recording. Where no manager runs, none is started for the question.
+fn status(dir: Option<PathBuf>) -> anyhow::Result<RecordingStatus> {
+    let dir = manager::directory(dir)?;
+    if let Ok(mut manager) = Manager::reach(&dir) {
+        return ask(&mut manager, None);
+    }
+    let source = if manager::is_of_system(&dir) { Source::of_system() } else { Source::of_user() };
+    let mut config = Config::load(&source).map_err(|error| anyhow::anyhow!("{error}"))?.config;
+    config.dir = dir;
+    let directory = numaestro_daemon::recordings(&config).display().to_string();
+    Ok(RecordingStatus { directory, ..RecordingStatus::default() })
+}
+
+/// The recordings that are meant: those of a directory that was named, or the manager's.
+fn ring(dir: Option<PathBuf>, from: Option<&Path>) -> anyhow::Result<Ring> {
+    Ok(match from {
+        Some(from) => {
+            anyhow::ensure!(from.is_dir(), "there is no directory {}", from.display());
+            Ring::at(from)
+        }
+        None => Ring::at(status(dir)?.directory),
+    })
+}
+
+/// The runs of a ring, newest first.
+fn runs_of(ring: &Ring) -> anyhow::Result<Vec<Run>> {
+    let place = || {
+        let next = "the system's recordings are for administrators: sudo";
+        format!("cannot read {} ({next})", ring.directory().display())
+    };
+    Ok(runs::of(ring.segments().with_context(place)?))
+}
+
+/// For programs.
+#[derive(Debug, Serialize)]
+struct List<'a> {
+    recording: bool,
+    directory: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    trouble: &'a str,
+    recordings: &'a [Run],
+}
+
+fn list(dir: Option<PathBuf>, args: &RecordListArgs) -> anyhow::Result<u8> {
+    let status = match &args.from {
+        Some(_) => RecordingStatus::default(),
+        None => status(dir.clone())?,
+    };
+    let ring = match &args.from {
+        Some(_) => ring(dir, args.from.as_deref())?,
+        None => Ring::at(&status.directory),
+    };
+    let runs = runs_of(&ring)?;
+    if args.json {
+        let directory = ring.directory().display().to_string();
+        let list = List { recording: status.on, directory, trouble: &status.trouble, recordings: &runs };
+        say::print(&format!("{}\n", serde_json::to_string_pretty(&list)?))?;
+        return Ok(say::OK);
+    }
+    let mut text = String::new();
+    if args.from.is_none() {
+        text += &words(&status);
+    }
+    if runs.is_empty() {
+        text += "no recordings; `numaestro record on` begins one\n";
+    } else {
+        text += &table(&runs);
+    }
+    say::print(&text)?;
+    Ok(say::OK)
+}
+
+fn table(runs: &[Run]) -> String {
+    let offset = UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC);
+    let head = ["", "began", "until", "events", "programs", "size", "policy", ""].map(str::to_owned);
+    let rows = (1..).zip(runs).map(|(number, run)| {
+        [
+            format!("{number}"),
+            moment(run.began(), offset),
+            moment(run.until(), offset),
+            run.events.to_string(),
+            run.programs.to_string(),
+            say::size(run.bytes),
+            run.policy.clone(),
+            run.remarks().join("; "),
+        ]
+    });
+    columns::headed(&[head].into_iter().chain(rows).collect::<Vec<_>>(), say::colours(&std::io::stdout()))
+}
+
+/// A time for people, to the second, in their time zone.
+fn moment(at: SystemTime, offset: UtcOffset) -> String {
+    let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
+    OffsetDateTime::from(at).to_offset(offset).format(format).unwrap_or_default()
+}

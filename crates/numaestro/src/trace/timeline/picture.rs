@@ -1,0 +1,232 @@
+//! The engine's state as far as events and actions tell it, for recordings: an engine cannot be
+//! asked, because it would have to hear all events from its first one on, and to be the version
+//! that was recorded.
+//!
+//! A processor is its owner's until the owner has adopted a target without it, or somebody else is
+//! told that it is his alone. Where two have it,
+//! the one who had it first owns it, and the other is a guest. The processors that are left to
+//! load outside are not told; they have no owner here.
+
+use numaestro_engine::{Action, AppId, AppSnapshot, AppState, Event, Nanos, PuSnapshot, PuState, Snapshot};
+use numaestro_topology::{Machine, PuId, PuSet};
+use std::collections::BTreeMap;
+
+/// See the file's header.
+#[derive(Debug)]
+pub struct Picture {
+    snapshot: Snapshot,
+    /// Processors of former targets, with the number of the target that has to be adopted before
+    /// they are vacated.
+    leaving: BTreeMap<AppId, Vec<(u32, PuSet)>>,
+}
+
+impl Picture {
+    /// Nobody has anything.
+    pub fn empty(machine: &Machine, policy: &str, reserved: &PuSet) -> Self {
+        let usable = machine.allowed();
+        let state = |pu| {
+            if reserved.contains(pu) {
+                PuState::Reserved
+            } else if usable.contains(pu) {
+                PuState::Free
+            } else {
+                PuState::Offline
+            }
+        };
+        let pus = (0..machine.pu_count() as u32).map(PuId);
+        let pus =
+            pus.map(|pu| PuSnapshot { pu, state: state(pu), owner: None, next: None, guests: Vec::new() }).collect();
+        let snapshot = Snapshot {
+            now: 0,
+            policy: policy.to_owned(),
+            usable: usable.clone(),
+            unmanaged: 0,
+            decisions: 0,
+            apps: Vec::new(),
+            pus,
+            queue: Vec::new(),
+            work_list: Vec::new(),
+        };
+        Self::of(snapshot)
+    }
+
+    /// Goes on from this state.
+    pub fn of(snapshot: Snapshot) -> Self {
+        let mut leaving = BTreeMap::new();
+        for app in &snapshot.apps {
+            let mut rest = PuSet::default();
+            for pu in snapshot.pus.iter().filter(|pu| pu.owner == Some(app.app)) {
+                rest.insert(pu.pu);
+            }
+            rest.subtract(&app.pus);
+            if app.adopted < app.epoch && !rest.is_empty() {
+                leaving.insert(app.app, vec![(app.epoch, rest)]);
+            }
+        }
+        Self { snapshot, leaving }
+    }
+
+    /// The state now.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The engine heard an event, and decided.
+    pub fn hear(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
+        self.snapshot.now = self.snapshot.now.max(at);
+        self.heard(event);
+        for action in actions {
+            self.decided(action);
+        }
+        self.settle();
+    }
+
+    fn app(&mut self, app: AppId) -> Option<&mut AppSnapshot> {
+        self.snapshot.apps.iter_mut().find(|entry| entry.app == app)
+    }
+
+    fn set_state(&mut self, app: AppId, state: AppState) {
+        if let Some(entry) = self.app(app) {
+            entry.state = state;
+        }
+    }
+
+    fn heard(&mut self, event: &Event) {
+        match event {
+            Event::Arrive { app, wish } => {
+                self.snapshot.apps.retain(|entry| entry.app != *app);
+                self.snapshot.apps.push(AppSnapshot {
+                    app: *app,
+                    state: AppState::Waiting,
+                    class: wish.class,
+                    request: wish.request,
+                    min: wish.min,
+                    max: wish.max,
+                    weight_milli: wish.weight_milli,
+                    count: 0,
+                    pus: PuSet::default(),
+                    shared: false,
+                    lent: false,
+                    epoch: 0,
+                    adopted: 0,
+                    position: 0,
+                    why: String::new(),
+                });
+            }
+            Event::Depart { app } => {
+                self.snapshot.apps.retain(|entry| entry.app != *app);
+                self.leaving.remove(app);
+            }
+            Event::Request { app, processors } | Event::Demand { app, processors, .. } => {
+                if let Some(entry) = self.app(*app) {
+                    entry.request = *processors;
+                }
+            }
+            Event::Limits { app, min, max, weight_milli } => {
+                if let Some(entry) = self.app(*app) {
+                    (entry.min, entry.max, entry.weight_milli) = (*min, *max, *weight_milli);
+                }
+            }
+            Event::Class { app, class } => {
+                if let Some(entry) = self.app(*app) {
+                    entry.class = *class;
+                }
+            }
+            Event::Adopted { app, epoch } => {
+                if let Some(entry) = self.app(*app) {
+                    entry.adopted = entry.adopted.max(*epoch);
+                }
+                if let Some(parts) = self.leaving.get_mut(app) {
+                    parts.retain(|(until, _)| until > epoch);
+                }
+            }
+            Event::Sequential { app } => self.set_state(*app, AppState::Sequential),
+            Event::Blocked { app } => self.set_state(*app, AppState::Blocked),
+            Event::Parallel { app } => self.set_state(*app, AppState::Running),
+            Event::Offline { pu } => self.snapshot.pus[pu.index()].state = PuState::Offline,
+            Event::Online { pu } => self.snapshot.pus[pu.index()].state = PuState::Free,
+            Event::Unmanaged { processors } => self.snapshot.unmanaged = *processors,
+            Event::Policy { policy } => self.snapshot.policy.clone_from(policy),
+            Event::Speedup { .. }
+            | Event::Bandwidth { .. }
+            | Event::Saturation { .. }
+            | Event::Memory { .. }
+            | Event::FreeMemory { .. }
+            | Event::Parties { .. }
+            | Event::Unstoppable { .. }
+            | Event::Stoppable { .. }
+            | Event::Timer => {}
+        }
+    }
+
+    fn decided(&mut self, action: &Action) {
+        match action {
+            Action::Start { app } | Action::Continue { app } => self.set_state(*app, AppState::Running),
+            Action::Stop { app } => self.set_state(*app, AppState::Stopped),
+            Action::Wait { app, position } => {
+                if let Some(entry) = self.app(*app) {
+                    (entry.state, entry.position) = (AppState::Waiting, *position);
+                }
+            }
+            Action::Target { app, epoch, count, pus, shared, lent } => {
+                let Some(entry) = self.app(*app) else { return };
+                let mut rest = std::mem::replace(&mut entry.pus, pus.clone());
+                (entry.epoch, entry.count, entry.shared, entry.lent) = (*epoch, *count, *shared, *lent);
+                rest.subtract(pus);
+                let parts = self.leaving.entry(*app).or_default();
+                // What it is given again it need not leave.
+                for (_, part) in &mut *parts {
+                    part.subtract(pus);
+                }
+                if !rest.is_empty() {
+                    parts.push((*epoch, rest));
+                }
+                if !shared {
+                    for (other, parts) in &mut self.leaving {
+                        for (_, part) in parts.iter_mut().filter(|_| other != app) {
+                            part.subtract(pus);
+                        }
+                    }
+                }
+            }
+            // Processors that are taken are free when somebody else is told that they are his.
+            Action::Force { .. } | Action::Pages { .. } | Action::Refuse { .. } => {}
+        }
+    }
+
+    /// The owner and the guests of every processor.
+    fn settle(&mut self) {
+        let (apps, leaving) = (&self.snapshot.apps, &self.leaving);
+        let on = |app: &AppSnapshot, pu| {
+            app.state != AppState::Waiting && app.state != AppState::Stopped && app.pus.contains(pu)
+        };
+        let leaves =
+            |app: AppId, pu| leaving.get(&app).is_some_and(|parts| parts.iter().any(|(_, part)| part.contains(pu)));
+        for entry in &mut self.snapshot.pus {
+            if matches!(entry.state, PuState::Offline | PuState::Reserved) {
+                (entry.owner, entry.next) = (None, None);
+                entry.guests.clear();
+                continue;
+            }
+            let there = || apps.iter().filter(|app| on(app, entry.pu)).map(|app| app.app);
+            let kept = entry.owner.filter(|owner| there().any(|app| app == *owner));
+            let left = apps.iter().map(|app| app.app).find(|app| leaves(*app, entry.pu));
+            // One that is told to have others beside it is the owner only where there is no other.
+            let alone = || apps.iter().find(|app| on(app, entry.pu) && !app.shared).map(|app| app.app);
+            let heir = kept.or_else(alone).or_else(|| there().next());
+            entry.guests.clear();
+            match (left.filter(|_| kept.is_none()), heir) {
+                (Some(left), heir) => {
+                    (entry.state, entry.owner, entry.next) = (PuState::Leaving, Some(left), heir);
+                }
+                (None, Some(owner)) => {
+                    entry.guests.extend(
+                        apps.iter().filter(|app| on(app, entry.pu)).map(|app| app.app).filter(|app| *app != owner),
+                    );
+                    (entry.state, entry.owner, entry.next) = (PuState::Owned, Some(owner), Some(owner));
+                }
+                (None, None) => (entry.state, entry.owner, entry.next) = (PuState::Free, None, None),
+            }
+        }
+    }
+}
