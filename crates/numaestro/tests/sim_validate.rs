@@ -115,9 +115,9 @@ fn a_program_is_learned_from_a_simulated_journal() {
     assert!(text(&unknown.stderr).contains("there is app"), "{}", text(&unknown.stderr));
 }
 
-/// A recording in the source tree.
-fn recording(name: &str) -> String {
-    let file = format!("../../testdata/recordings/{name}.jsonl");
+/// A staged run in the source tree.
+fn staged(name: &str) -> String {
+    let file = format!("../../testdata/staged/{name}.jsonl");
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file).to_str().expect("text").to_owned()
 }
 
@@ -125,9 +125,9 @@ fn recording(name: &str) -> String {
 fn a_recording_agrees_with_the_simulator_and_not_with_another_policy_or_machine() {
     let user = User::new();
     let path = |name: &str| user.path(name).to_str().expect("text").to_owned();
-    let files = [recording("four-hs-con-narrow"), recording("two-first-fit-rigid")];
+    let files = [staged("four-hs-con-narrow"), staged("two-first-fit-rigid")];
     let validate = |files: &[String], further: &[&str]| {
-        let words = ["sim", "validate", "--recorded"].into_iter().chain(files.iter().map(String::as_str));
+        let words = ["sim", "validate", "--staged"].into_iter().chain(files.iter().map(String::as_str));
         user.output(words.chain(further.iter().copied()))
     };
     let output = validate(&files, &["--json", &path("a.json")]);
@@ -135,7 +135,7 @@ fn a_recording_agrees_with_the_simulator_and_not_with_another_policy_or_machine(
     assert!(text(&output.stdout).contains("narrow  HS-Con"), "{}", text(&output.stdout));
     let document = json(&user.path("a.json"));
     assert_eq!(document["holds"], true);
-    let steps = document["recordings"][0]["comparison"]["steps"].as_array().expect("steps");
+    let steps = document["staged"][0]["comparison"]["steps"].as_array().expect("steps");
     assert!(steps.len() > 4 && steps.iter().all(|step| step["aspects"][0][0] == "kernel"), "{document}");
 
     let other = validate(&files[..1], &["--policies", "worst-fit"]);

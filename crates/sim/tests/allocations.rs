@@ -1,49 +1,49 @@
-//! Recordings of live managers in guests with several nodes, beside the simulator; and changes of
+//! Staged runs of live managers in guests with several nodes, beside the simulator; and changes of
 //! the simulation that the comparison has to notice.
 
 use numaestro_engine::journal::{self, Replay};
 use numaestro_engine::{Action, Engine, Event};
 use numaestro_sim::read::Text;
 use numaestro_sim::validation::allocations::{
-    Aspect, Change, Comparison, Judgement, Recording, Stage, Stages, Step, simulate,
+    Aspect, Change, Comparison, Judgement, Stage, StagedRun, Stages, Step, simulate,
 };
 use numaestro_topology::{Machine, synthetic};
 use std::collections::VecDeque;
 
-/// Recordings from guests, each with its policy and one that does otherwise.
-const RECORDINGS: [(&str, &str, &str); 4] = [
-    ("HS-Con", include_str!("../../../testdata/recordings/four-hs-con-narrow.jsonl"), "worst-fit"),
-    ("first-fit", include_str!("../../../testdata/recordings/two-first-fit-rigid.jsonl"), "equi"),
-    ("worst-fit", include_str!("../../../testdata/recordings/two-worst-fit-tide.jsonl"), "equi"),
-    ("equi", include_str!("../../../testdata/recordings/two-equi-pairs.jsonl"), "batch"),
+/// Staged runs from guests, each with its policy and one that does otherwise.
+const STAGED_RUNS: [(&str, &str, &str); 4] = [
+    ("HS-Con", include_str!("../../../testdata/staged/four-hs-con-narrow.jsonl"), "worst-fit"),
+    ("first-fit", include_str!("../../../testdata/staged/two-first-fit-rigid.jsonl"), "equi"),
+    ("worst-fit", include_str!("../../../testdata/staged/two-worst-fit-tide.jsonl"), "equi"),
+    ("equi", include_str!("../../../testdata/staged/two-equi-pairs.jsonl"), "batch"),
 ];
 
-/// A recording that does not agree. A live manager first sees one active thread of a program that
+/// A staged run that does not agree. A live manager first sees one active thread of a program that
 /// arrives while others contend, so it asks for one processor and soon for all. `equi-pools` moves
 /// processors both times, and goes by the places of pages. Those depend on the processor that a
 /// program's first thread had when it touched them: before, amid or after these requests.
-const ASKED_TWICE: &str = include_str!("../../../testdata/recordings/four-equi-pools-tide.jsonl");
+const ASKED_TWICE: &str = include_str!("../../../testdata/staged/four-equi-pools-tide.jsonl");
 
-fn read(name: &str, text: &str) -> (Recording, Machine) {
-    Recording::read(Text::new(name, text)).expect("a recording")
+fn read(name: &str, text: &str) -> (StagedRun, Machine) {
+    StagedRun::read(Text::new(name, text)).expect("a staged run")
 }
 
-/// The recording beside the same steps on a machine under a policy.
-fn compared(recording: &Recording, machine: &Machine, model: &Machine, policy: &str) -> Comparison {
-    let live = Stages::of(recording.journal()).expect("a journal");
-    let simulated = simulate(model, recording.steps(), (policy, recording.seed())).expect("a policy");
-    Comparison::new(recording, (machine, &live), (model, &simulated))
+/// The staged run beside the same steps on a machine under a policy.
+fn compared(run: &StagedRun, machine: &Machine, model: &Machine, policy: &str) -> Comparison {
+    let live = Stages::of(run.journal()).expect("a journal");
+    let simulated = simulate(model, run.steps(), (policy, run.seed())).expect("a policy");
+    Comparison::new(run, (machine, &live), (model, &simulated))
 }
 
 #[test]
 fn live_and_simulated_allocations_agree() {
-    for (name, text, _) in RECORDINGS {
-        let (recording, machine) = read(name, text);
-        assert_eq!(recording.policy(), name);
-        let comparison = compared(&recording, &machine, &machine, name);
+    for (name, text, _) in STAGED_RUNS {
+        let (run, machine) = read(name, text);
+        assert_eq!(run.policy(), name);
+        let comparison = compared(&run, &machine, &machine, name);
         let wrong: Vec<_> = comparison.steps().iter().filter(|step| step.disagreements().next().is_some()).collect();
         assert!(comparison.holds(), "{name}: {wrong:#?}");
-        assert_eq!(comparison.tally(Aspect::Counts).of, recording.steps().len());
+        assert_eq!(comparison.tally(Aspect::Counts).of, run.steps().len());
     }
 }
 
@@ -54,7 +54,7 @@ fn decided(journal: &str, change: impl Fn(Event) -> Option<Event>) -> Vec<(Chang
     let (machine, settings, seed) = journal::decode_head(head).expect("a head");
     let mut engine = Engine::new(machine, settings, seed).expect("a policy");
     let (mut stages, mut actions) = (Stages::default(), Vec::new());
-    for line in lines.lines().filter(|line| !journal::is_observation(line)) {
+    for line in lines.lines().filter(|line| !journal::is_aside(line)) {
         let (at, event, _) = journal::decode(line).expect("a line");
         let mut events: VecDeque<Event> = change(event).into_iter().collect();
         while let Some(event) = events.pop_front() {
@@ -74,10 +74,10 @@ fn decided(journal: &str, change: impl Fn(Event) -> Option<Event>) -> Vec<(Chang
 /// program elsewhere.
 #[test]
 fn requests_and_places_of_pages_decide_about_places() {
-    let (recording, _) = read("equi-pools", ASKED_TWICE);
-    let live = Stages::of(recording.journal()).expect("a journal");
+    let (run, _) = read("equi-pools", ASKED_TWICE);
+    let live = Stages::of(run.journal()).expect("a journal");
     let others = |change: &dyn Fn(Event) -> Option<Event>| -> Vec<usize> {
-        let stages = decided(recording.journal(), change);
+        let stages = decided(run.journal(), change);
         (1..).zip(live.iter().zip(&stages)).filter(|(_, (live, other))| live != other).map(|(step, _)| step).collect()
     };
     let but_adopted = |event: Event| (!matches!(event, Event::Adopted { .. })).then_some(event);
@@ -95,39 +95,39 @@ fn requests_and_places_of_pages_decide_about_places() {
 
 #[test]
 fn requests_that_only_a_live_manager_makes_decide_about_places_and_not_about_counts() {
-    let (recording, machine) = read("equi-pools", ASKED_TWICE);
-    let comparison = compared(&recording, &machine, &machine, "equi-pools");
+    let (run, machine) = read("equi-pools", ASKED_TWICE);
+    let comparison = compared(&run, &machine, &machine, "equi-pools");
     let agree = |aspect| comparison.tally(aspect).agree;
     assert_eq!([agree(Aspect::Kernel), agree(Aspect::Counts), comparison.steps().len()], [7, 7, 7]);
-    assert!(agree(Aspect::Nodes) < 7 && recording.journal().contains("\"what\":\"request\""));
-    assert!(Replay::run(recording.journal()).is_ok(), "the same requests give the same places");
+    assert!(agree(Aspect::Nodes) < 7 && run.journal().contains("\"what\":\"request\""));
+    assert!(Replay::run(run.journal()).is_ok(), "the same requests give the same places");
 }
 
 #[test]
 fn another_policy_is_noticed() {
-    for (name, text, other) in RECORDINGS {
-        let (recording, machine) = read(name, text);
-        assert!(!compared(&recording, &machine, &machine, other).holds(), "{other} instead of {name}");
+    for (name, text, other) in STAGED_RUNS {
+        let (run, machine) = read(name, text);
+        assert!(!compared(&run, &machine, &machine, other).holds(), "{other} instead of {name}");
     }
 }
 
 #[test]
 fn one_node_fewer_is_noticed() {
-    for (name, text, _) in RECORDINGS {
-        let (recording, machine) = read(name, text);
+    for (name, text, _) in STAGED_RUNS {
+        let (run, machine) = read(name, text);
         let nodes = machine.numa_nodes();
         let smaller = format!("numa:{} core:{} pu:1", nodes.len() - 1, nodes[0].pus.len());
         let smaller = synthetic::parse(&smaller).expect("a machine");
-        assert!(!compared(&recording, &machine, &smaller, name).holds(), "{name}");
+        assert!(!compared(&run, &machine, &smaller, name).holds(), "{name}");
     }
 }
 
 #[test]
 fn one_processor_elsewhere_is_noticed() {
-    for (name, text, _) in RECORDINGS {
-        let (recording, machine) = read(name, text);
-        let live = Stages::of(recording.journal()).expect("a journal");
-        let simulated = simulate(&machine, recording.steps(), (name, recording.seed())).expect("a policy");
+    for (name, text, _) in STAGED_RUNS {
+        let (run, machine) = read(name, text);
+        let live = Stages::of(run.journal()).expect("a journal");
+        let simulated = simulate(&machine, run.steps(), (name, run.seed())).expect("a policy");
         let spans = |stages: &mut Vec<_>| {
             // The first application that has no processor on some node exchanges one for one there.
             let place = |(_, stage): &(_, Stage)| {
@@ -145,7 +145,7 @@ fn one_processor_elsewhere_is_noticed() {
         };
         let mut changed = simulated.clone();
         spans(&mut changed);
-        let comparison = Comparison::new(&recording, (&machine, &live), (&machine, &changed));
+        let comparison = Comparison::new(&run, (&machine, &live), (&machine, &changed));
         let wrong: Vec<Aspect> = comparison.steps().iter().flat_map(Judgement::disagreements).collect();
         assert!(wrong.contains(&Aspect::Spans) && wrong.contains(&Aspect::Nodes), "{name}: {wrong:?}");
         assert!(!wrong.contains(&Aspect::Counts), "{name}: {wrong:?}");
@@ -154,23 +154,23 @@ fn one_processor_elsewhere_is_noticed() {
 
 #[test]
 fn a_manager_that_asks_for_another_number_is_noticed() {
-    for (name, text, _) in RECORDINGS {
-        let (recording, machine) = read(name, text);
-        let live = Stages::of(recording.journal()).expect("a journal");
-        let fewer = recording.steps().iter().map(|step| match *step {
+    for (name, text, _) in STAGED_RUNS {
+        let (run, machine) = read(name, text);
+        let live = Stages::of(run.journal()).expect("a journal");
+        let fewer = run.steps().iter().map(|step| match *step {
             Step::Arrive { processors, rigid } => Step::Arrive { processors: processors.div_ceil(2), rigid },
             Step::Depart(number) => Step::Depart(number),
         });
-        let simulated = simulate(&machine, &fewer.collect::<Vec<_>>(), (name, recording.seed())).expect("a policy");
-        assert!(!Comparison::new(&recording, (&machine, &live), (&machine, &simulated)).holds(), "{name}");
+        let simulated = simulate(&machine, &fewer.collect::<Vec<_>>(), (name, run.seed())).expect("a policy");
+        assert!(!Comparison::new(&run, (&machine, &live), (&machine, &simulated)).holds(), "{name}");
     }
 }
 
 #[test]
 fn the_recorded_journals_can_be_repeated() {
-    for (name, text, _) in RECORDINGS {
-        let (recording, _) = read(name, text);
-        if let Err(error) = Replay::run(recording.journal()) {
+    for (name, text, _) in STAGED_RUNS {
+        let (run, _) = read(name, text);
+        if let Err(error) = Replay::run(run.journal()) {
             panic!("{name}: {error}");
         }
     }

@@ -1,10 +1,10 @@
 //! The simulator beside the live manager: how many processors programs have, on which nodes, and
 //! where their homes are. No time counts.
 //!
-//! A scenario is one policy. It runs all mixes, writes a recording of each (the steps, the kernel's
-//! word after each step, the manager's journal), and `numaestro sim validate --recorded` simulates
-//! the same steps. They have to agree. Then it simulates another policy, and they must not: a
-//! comparison that finds no difference there would prove nothing.
+//! A scenario is one policy. It runs all mixes, writes a staged run of each (the steps, the
+//! kernel's word after each step, the manager's journal), and `numaestro sim validate --staged`
+//! simulates the same steps. They have to agree. Then it simulates another policy, and they must
+//! not: a comparison that finds no difference there would prove nothing.
 //!
 //! The order of arrivals and departures is forced: programs run until they are killed, and each
 //! step waits until everything is at rest. A departure takes a program that runs, by its place
@@ -15,14 +15,14 @@
 //! request changes, and a live manager asks for one processor of a program that arrives while
 //! others contend, and soon for all. And it goes by the places of pages, which depend on where the
 //! first thread was when it touched them, amid these requests.
-//! `testdata/recordings/four-equi-pools-tide.jsonl` and the tests beside it show both.
+//! `testdata/staged/four-equi-pools-tide.jsonl` and the tests beside it show both.
 
 use super::manager::{Manager, Program};
 use super::patience::until;
 use super::{Guest, Scenario, kernel};
 use anyhow::{Context, Result, ensure};
 use numaestro_abi::control::{AppStatus, Status};
-use numaestro_sim::validation::allocations::{Recording, Step};
+use numaestro_sim::validation::allocations::{StagedRun, Step};
 use numaestro_topology::CpuSet;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -89,8 +89,8 @@ const MIXES: [(&str, &[Act]); 6] = [
     ("teams", &[Team(8), Team(4), Load(2), Go(0), Team(2), Go(1)]),
 ];
 
-/// Where recordings are left, also for people who look at a guest.
-const RECORDINGS: &str = "/tmp/recordings";
+/// Where staged runs are left, also for people who look at a guest.
+const STAGED_RUNS: &str = "/tmp/staged";
 /// Looks that must show the same before everything is at rest: the manager looks for activity up to
 /// 300 ms after an arrival.
 const LOOKS: usize = 8;
@@ -99,23 +99,23 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Live and simulated runs of all mixes agree under `policy`, and not if `other` is simulated.
 fn agrees(policy: &str, other: &str) -> Result<()> {
-    let mut recorded = Vec::new();
+    let mut staged = Vec::new();
     for (name, acts) in MIXES {
-        recorded.push(record(name, acts, policy).with_context(|| format!("the mix {name} under {policy}"))?);
+        staged.push(run(name, acts, policy).with_context(|| format!("the mix {name} under {policy}"))?);
     }
-    let (agree, said) = compared(&recorded, &[])?;
+    let (agree, said) = compared(&staged, &[])?;
     ensure!(agree, "the simulator does otherwise:\n{said}");
-    let (unnoticed, _) = compared(&recorded, &["--policies", other])?;
+    let (unnoticed, _) = compared(&staged, &["--policies", other])?;
     ensure!(!unnoticed, "nobody notices that {other} is simulated instead of {policy}");
     let all = said.lines().rfind(|line| line.starts_with("all ")).unwrap_or_default();
     println!("measured: {policy}: {}", all.split_whitespace().collect::<Vec<_>>().join(" "));
     Ok(())
 }
 
-/// Whether the simulator does as these recordings say, and its table.
-fn compared(recorded: &[PathBuf], further: &[&str]) -> Result<(bool, String)> {
+/// Whether the simulator does as these staged runs say, and its table.
+fn compared(staged: &[PathBuf], further: &[&str]) -> Result<(bool, String)> {
     let mut command = Command::new("numaestro");
-    command.args(["sim", "validate", "--recorded"]).args(recorded).args(further);
+    command.args(["sim", "validate", "--staged"]).args(staged).args(further);
     let output = command.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.code() {
@@ -125,24 +125,24 @@ fn compared(recorded: &[PathBuf], further: &[&str]) -> Result<(bool, String)> {
     }
 }
 
-/// Runs a mix and writes its recording.
-fn record(mix: &str, acts: &[Act], policy: &str) -> Result<PathBuf> {
+/// Runs a mix and writes its staged run.
+fn run(mix: &str, acts: &[Act], policy: &str) -> Result<PathBuf> {
     let journal = PathBuf::from(format!("/tmp/{policy}-{mix}.journal"));
     let settings = format!("policy = \"{policy}\"\ncgroups = \"off\"\njournal = \"{}\"", journal.display());
     let mut troupe = Troupe { manager: Manager::start(&settings, &[])?, present: BTreeMap::new(), arrived: 0 };
-    let mut recording = Recording::new(mix, policy);
+    let mut staged = StagedRun::new(mix, policy);
     for (number, act) in (1..).zip(acts) {
         let begun = Instant::now();
         let step = troupe.act(*act)?;
         let at_rest = troupe.at_rest().with_context(|| format!("step {number}, {step:?}"))?;
         println!("{mix} under {policy}, step {number}: at rest after {:.1} s", begun.elapsed().as_secs_f64());
-        recording.add(step, at_rest);
+        staged.add(step, at_rest);
     }
     // The journal is read before anything ends: the last step is a part of the mix, the end is not.
-    recording.close(kernel::text(&journal)? + "\n");
-    std::fs::create_dir_all(RECORDINGS)?;
-    let path = Path::new(RECORDINGS).join(format!("{policy}-{mix}.jsonl"));
-    std::fs::write(&path, recording.to_text())?;
+    staged.close(kernel::text(&journal)? + "\n");
+    std::fs::create_dir_all(STAGED_RUNS)?;
+    let path = Path::new(STAGED_RUNS).join(format!("{policy}-{mix}.jsonl"));
+    std::fs::write(&path, staged.to_text())?;
     Ok(path)
 }
 

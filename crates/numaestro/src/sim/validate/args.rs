@@ -11,14 +11,14 @@ use std::path::PathBuf;
                   numaestro sim validate --json validate.json --html validate.html --state validate.jsonl            # stopped with Ctrl-C ...\n  \
                   numaestro sim validate --json validate.json --html validate.html --state validate.jsonl --resume   # ... goes on\n  \
                   numaestro sim validate --mix 'pair-*' --policies equi,batch --keep models && numaestro sim run models/pair-sor-cg.toml\n  \
-                  numaestro sim validate --recorded testdata/recordings/four-hs-con-narrow.jsonl --json steps.json\n  \
-                  numaestro sim validate --recorded testdata/recordings/four-hs-con-narrow.jsonl --policies worst-fit        # another policy: exit code 1\n\n\
+                  numaestro sim validate --staged testdata/staged/four-hs-con-narrow.jsonl --json steps.json\n  \
+                  numaestro sim validate --staged testdata/staged/four-hs-con-narrow.jsonl --policies worst-fit        # another policy: exit code 1\n\n\
                   Each program is learned alone (as `sim learn` does); no mix is used for that. Every mix runs under each policy, by a manager of its\n\
                   own, and in the simulator. Programs alone and mixes take turns, because a machine becomes slower and faster. Bounds: median error of makespan and of mean turnaround at most 10 %, 90th percentile at most\n\
                   20 %; the better of two policies told right in 90 % of the pairs that differ by more than the noise.\n\n\
-                  With --recorded nothing runs for real: a recording of `make test-numa` has what programs got from a live manager on a machine with\n\
+                  With --staged nothing runs for real: a staged run of `make test-numa` has what programs got from a live manager on a machine with\n\
                   several NUMA nodes, and the same steps are simulated. Compared are processors, nodes and homes, no times.\n\n\
-                  Exit codes: 0 done; 1 a program failed, with --check a bound does not hold, or with --recorded a step does not agree; 2 a file is wrong; 64 wrong usage; 130 stopped\n\
+                  Exit codes: 0 done; 1 a program failed, with --check a bound does not hold, or with --staged a step does not agree; 2 a file is wrong; 64 wrong usage; 130 stopped\n\
                   by Ctrl-C; with --state, --resume goes on."
 )]
 #[allow(clippy::struct_excessive_bools)] // They are switches of a command line.
@@ -26,13 +26,13 @@ pub struct ValidateArgs {
     /// The mixes [default: those of the source tree, bench/mixes.toml, which are built in].
     #[arg(value_name = "MIXES.toml")]
     pub mixes: Option<PathBuf>,
-    /// Compare what programs got in these recorded runs with what they get in the simulator.
+    /// Compare what programs got in these staged runs with what they get in the simulator.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["mixes", "mix", "quick", "list", "runs", "length", "html", "keep", "state", "resume"])]
-    pub recorded: Vec<PathBuf>,
+    pub staged: Vec<PathBuf>,
     /// Only mixes of this name; `*` stands for any text (repeat for several).
     #[arg(long, value_name = "NAME")]
     pub mix: Vec<String>,
-    /// These policies instead of those of the file; with --recorded one, which is simulated.
+    /// These policies instead of those of the file; with --staged one, which is simulated.
     #[arg(long, value_name = "A,B,...")]
     pub policies: Vec<String>,
     /// The mixes marked as quick only, with a third of the work and two runs.
@@ -58,7 +58,7 @@ pub struct ValidateArgs {
     /// A run that takes longer than this many seconds is an error.
     #[arg(long, value_name = "S", default_value_t = 120.0, value_parser = positive)]
     pub time_limit: f64,
-    /// The simulator's machine [default: made of what numaestro sees; with --recorded the recorded
+    /// The simulator's machine [default: made of what numaestro sees; with --staged the staged
     /// one].
     #[arg(long, value_name = "FILE")]
     pub machine: Option<PathBuf>,

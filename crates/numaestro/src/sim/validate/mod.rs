@@ -5,7 +5,7 @@
 //! the runs alone, `predicted` simulates the mixes on this machine's model (`machine`). The
 //! comparison is `numaestro_sim::validation`; `table`, `document` and `page` show it.
 //!
-//! `recorded` compares processors instead of times, from files.
+//! `staged` compares processors instead of times, from files.
 
 mod args;
 mod campaign;
@@ -17,8 +17,8 @@ mod mixes;
 mod page;
 mod predicted;
 mod real;
-mod recorded;
 mod schedule;
+mod staged;
 mod table;
 
 pub use args::ValidateArgs;
@@ -54,7 +54,7 @@ const RESIDUAL_MOST: f64 = 0.1;
 
 /// The subcommand.
 pub fn validate(args: &ValidateArgs) -> anyhow::Result<u8> {
-    if args.recorded.is_empty() { times_of_mixes(args) } else { recorded::compare(args) }
+    if args.staged.is_empty() { times_of_mixes(args) } else { staged::compare(args) }
 }
 
 /// Runs mixes for real and in the simulator, and compares their times.

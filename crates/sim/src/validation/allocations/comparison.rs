@@ -1,6 +1,6 @@
-//! Judges each step of a recording: whether the live run and the simulated one agree.
+//! Judges each step of a staged run: whether the live run and the simulated one agree.
 
-use super::recording::{AtRest, Recording};
+use super::staged::{AtRest, StagedRun};
 use super::stages::{Change, Holding, Stage};
 use super::symmetry::Nodes;
 use numaestro_topology::{Machine, NumaNodeId};
@@ -101,24 +101,24 @@ impl<'a> Side<'a> {
     }
 }
 
-/// All steps of a recording, judged.
+/// All steps of a staged run, judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Comparison {
     steps: Vec<Judgement>,
 }
 
 impl Comparison {
-    /// Judges a recording: the stages of its journal on its machine, beside those of a simulation
+    /// Judges a staged run: the stages of its journal on its machine, beside those of a simulation
     /// on another one (or the same).
     pub fn new(
-        recording: &Recording,
+        run: &StagedRun,
         (machine, live): (&Machine, &[(Change, Stage)]),
         (model, simulated): (&Machine, &[(Change, Stage)]),
     ) -> Self {
         let sides = [Side { machine, stages: live }, Side { machine: model, stages: simulated }];
         // A run with more changes than steps has one that nobody made.
-        let count = recording.steps().len().max(live.len()).max(simulated.len());
-        let judged = |step| judge(step, recording.at_rest().get(step), sides);
+        let count = run.steps().len().max(live.len()).max(simulated.len());
+        let judged = |step| judge(step, run.at_rest().get(step), sides);
         Self { steps: (0..count).map(judged).collect() }
     }
 
@@ -221,7 +221,7 @@ fn text(change: Option<Change>, stage: &Stage) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recording::Step;
+    use super::super::staged::Step;
     use super::*;
     use Aspect::{Counts, Homes, Kept, Nodes, Spans};
     use numaestro_topology::synthetic;
@@ -239,14 +239,14 @@ mod tests {
     /// in the second step.
     fn wrong(live: [Stage; 2], simulated: [Stage; 2]) -> Vec<Aspect> {
         let machine = synthetic::parse("numa:2 core:2 pu:1").expect("a machine");
-        let mut recording = Recording::new("m", "equi");
+        let mut run = StagedRun::new("m", "equi");
         for stage in &live {
             let cpus = |holding: &Holding| (!holding.pus.is_empty()).then(|| machine.os_cpuset(&holding.pus));
-            recording.add(ARRIVE, stage.iter().map(|(app, holding)| (*app, cpus(holding))).collect());
+            run.add(ARRIVE, stage.iter().map(|(app, holding)| (*app, cpus(holding))).collect());
         }
         let changes = [Change::Arrived(1), Change::Arrived(2)];
         let [live, simulated] = [live, simulated].map(|stages| changes.into_iter().zip(stages).collect::<Vec<_>>());
-        let comparison = Comparison::new(&recording, (&machine, &live), (&machine, &simulated));
+        let comparison = Comparison::new(&run, (&machine, &live), (&machine, &simulated));
         assert_eq!(comparison.steps().len(), 2);
         assert_eq!(comparison.holds(), comparison.steps().iter().all(|step| step.disagreements().count() == 0));
         comparison.steps()[1].disagreements().collect()
@@ -283,10 +283,10 @@ mod tests {
     #[test]
     fn the_kernel_and_changes_that_nobody_made_count() {
         let machine = synthetic::parse("numa:2 core:2 pu:1").expect("a machine");
-        let mut recording = Recording::new("m", "equi");
-        recording.add(ARRIVE, AtRest::from([(1, Some("0".parse().expect("a set")))]));
+        let mut run = StagedRun::new("m", "equi");
+        run.add(ARRIVE, AtRest::from([(1, Some("0".parse().expect("a set")))]));
         let stages = [(Change::Arrived(1), stage(&[(1, "0-1", None)])), (Change::Departed(1), Stage::new())];
-        let comparison = Comparison::new(&recording, (&machine, &stages), (&machine, &stages[..1]));
+        let comparison = Comparison::new(&run, (&machine, &stages), (&machine, &stages[..1]));
         let wrong = |step: usize| comparison.steps()[step].disagreements().collect::<Vec<_>>();
         assert_eq!(wrong(0), [Aspect::Kernel]);
         assert_eq!(wrong(1), [Aspect::Kernel, Aspect::Counts]);

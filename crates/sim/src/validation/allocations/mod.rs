@@ -1,7 +1,7 @@
 //! Compares the processors that applications have under a live manager with the ones that they have
 //! in the simulator: how many, and which. No time counts.
 //!
-//! In a [`Recording`] every arrival and departure waited until everything was at rest, so its order
+//! In a [`StagedRun`] every arrival and departure waited until everything was at rest, so its order
 //! is known and its times say nothing. [`Stages`] reads a journal of either shell: the holdings of
 //! all applications at rest after each arrival and departure. [`simulate`] makes the stages of the
 //! same steps in the simulator. It takes only the machine and the seed from the live run, so
@@ -14,13 +14,13 @@
 //! it, and the processors that are in both.
 
 mod comparison;
-mod recording;
 mod simulated;
+mod staged;
 mod stages;
 mod symmetry;
 
 pub use comparison::{Aspect, Comparison, Judgement, Tally};
-pub use recording::{Recording, Step};
 pub use simulated::simulate;
+pub use staged::{StagedRun, Step};
 pub use stages::{Change, Holding, Stage, Stages};
 pub use symmetry::Nodes;

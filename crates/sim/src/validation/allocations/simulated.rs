@@ -2,10 +2,10 @@
 //!
 //! The steps are [`STEP_NS`] apart, which is longer than any time of the engine's settings, so
 //! everything is at rest before the next one. Programs are teams that meet for ever, until they are
-//! told to end. The memory of a program is where its first thread began, as in the recorded ones:
+//! told to end. The memory of a program is where its first thread began, as in the staged ones:
 //! placements may look at it.
 
-use super::recording::Step;
+use super::staged::Step;
 use super::stages::{Change, Stage, Stages};
 use crate::Nanos;
 use crate::dist::Dist;
@@ -80,7 +80,7 @@ fn arrivals(steps: &[Step]) -> Vec<Arrival> {
     for (number, step) in steps.iter().enumerate() {
         match step {
             Step::Arrive { processors, rigid } => {
-                // The recorded one declared its maximum too, and policies may go by that.
+                // The staged one declared its maximum too, and policies may go by that.
                 let (max, min) = (*processors, if *rigid { *processors } else { 1 });
                 let limits = Limits { min, max, ..Limits::default() };
                 let program = Arc::new(Program { limits, ..endless(max) });
@@ -118,8 +118,8 @@ fn model(machine: &Machine) -> Model {
     let nodes = machine.numa_nodes();
     let bytes = nodes.iter().filter_map(|node| node.memory_bytes).min();
     Model {
-        name: "recorded".to_owned(),
-        about: "The machine of a recording".to_owned(),
+        name: "staged".to_owned(),
+        about: "The machine of a staged run".to_owned(),
         cycle_ps: 1000,
         delay: 0,
         access: Access { classes, class_of: vec![0; machine.pu_count() * nodes.len()], hit_ps: 0 },

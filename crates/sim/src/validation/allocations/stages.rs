@@ -47,7 +47,7 @@ impl Stages {
     pub fn of(text: &str) -> Result<Vec<(Change, Stage)>, JournalError> {
         let mut stages = Self::default();
         for (number, line) in (1..).zip(text.lines()).skip(1) {
-            if !journal::is_observation(line) {
+            if !journal::is_aside(line) {
                 let (_, event, actions) = journal::decode(line)
                     .map_err(|error| JournalError { problem: format!("line {number}: {}", error.problem) })?;
                 stages.hear(&event, &actions);

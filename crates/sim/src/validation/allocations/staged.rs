@@ -1,7 +1,7 @@
 //! The text of a live run in which arrivals and departures were forced, one JSON object a line.
 //!
 //! ```text
-//! {"numaestro_recording":1,"mix":"pair","policy":"equi","steps":[{"arrive":{"processors":4}},{"depart":1}]}
+//! {"numaestro_staged_run":1,"mix":"pair","policy":"equi","steps":[{"arrive":{"processors":4}},{"depart":1}]}
 //! {"at_rest":{"1":"0-3"}}                      one line for each step: the kernel's word
 //! {"at_rest":{}}
 //! {"numaestro_journal":1,...}                  the rest is the manager's journal
@@ -43,7 +43,7 @@ pub type AtRest = BTreeMap<usize, Option<CpuSet>>;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
-    numaestro_recording: u32,
+    numaestro_staged_run: u32,
     mix: String,
     policy: String,
     steps: Vec<Step>,
@@ -55,9 +55,9 @@ struct Rest {
     at_rest: AtRest,
 }
 
-/// A recorded live run.
+/// A live run whose steps were forced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recording {
+pub struct StagedRun {
     mix: String,
     policy: String,
     steps: Vec<Step>,
@@ -66,8 +66,8 @@ pub struct Recording {
     seed: u64,
 }
 
-impl Recording {
-    /// The recording of a mix under a policy, before its first step.
+impl StagedRun {
+    /// The staged run of a mix under a policy, before its first step.
     pub fn new(mix: &str, policy: &str) -> Self {
         let (mix, policy) = (mix.to_owned(), policy.to_owned());
         Self { mix, policy, steps: Vec::new(), at_rest: Vec::new(), journal: String::new(), seed: 0 }
@@ -117,7 +117,7 @@ impl Recording {
     /// Its text.
     pub fn to_text(&self) -> String {
         let (mix, policy, steps) = (self.mix.clone(), self.policy.clone(), self.steps.clone());
-        let mut out = line(&Head { numaestro_recording: VERSION, mix, policy, steps });
+        let mut out = line(&Head { numaestro_staged_run: VERSION, mix, policy, steps });
         for at_rest in &self.at_rest {
             out.push_str(&line(&Rest { at_rest: at_rest.clone() }));
         }
@@ -139,10 +139,10 @@ impl Recording {
         let (span, first, mut journal) = next();
         let wrong = |problem: String| text.mistake(span.clone(), "", problem);
         let head: Head = serde_json::from_str(first)
-            .map_err(|error| wrong(format!("expected the first line of a recording of `make test-numa`: {error}")))?;
-        if head.numaestro_recording != VERSION {
-            let found = head.numaestro_recording;
-            return Err(wrong(format!("expected format {VERSION} of recordings, found {found}")));
+            .map_err(|error| wrong(format!("expected the first line of a staged run of `make test-numa`: {error}")))?;
+        if head.numaestro_staged_run != VERSION {
+            let found = head.numaestro_staged_run;
+            return Err(wrong(format!("expected format {VERSION} of staged runs, found {found}")));
         }
         check(&head.steps).map_err(|problem| text.mistake(span.clone(), "steps", problem))?;
         let mut at_rest = Vec::with_capacity(head.steps.len());
@@ -195,7 +195,7 @@ fn line(of: &impl Serialize) -> String {
 mod tests {
     use super::*;
 
-    const TEXT: &str = r#"{"numaestro_recording":1,"mix":"one","policy":"equi","steps":[{"arrive":{"processors":4}},{"arrive":{"processors":2,"rigid":true}},{"depart":1}]}
+    const TEXT: &str = r#"{"numaestro_staged_run":1,"mix":"one","policy":"equi","steps":[{"arrive":{"processors":4}},{"arrive":{"processors":2,"rigid":true}},{"depart":1}]}
 {"at_rest":{"1":"0-3"}}
 {"at_rest":{"1":"0-3","2":null}}
 {"at_rest":{"2":"0-1"}}
@@ -209,25 +209,25 @@ mod tests {
     #[test]
     fn a_text_is_read_and_written() {
         let text = TEXT.to_owned() + &journal();
-        let (recording, machine) = Recording::read(Text::new("r", &text)).expect("a recording");
-        assert_eq!((recording.steps().len(), recording.at_rest()[1].get(&2), machine.pu_count()), (3, Some(&None), 4));
-        assert_eq!(recording.to_text(), text);
+        let (staged, machine) = StagedRun::read(Text::new("r", &text)).expect("a staged run");
+        assert_eq!((staged.steps().len(), staged.at_rest()[1].get(&2), machine.pu_count()), (3, Some(&None), 4));
+        assert_eq!(staged.to_text(), text);
     }
 
     #[test]
     fn mistakes_have_their_lines() {
         let journal = journal();
         for (from, to, expected) in [
-            ("recording\":1", "recording\":2", "r:1: expected format 1"),
+            ("staged_run\":1", "staged_run\":2", "r:1: expected format 1"),
             ("\"depart\":1", "\"depart\":3", "r:1: steps: step 3: application 3 is not there; there are [1, 2]"),
             ("\"processors\":4", "\"processors\":0", "r:1: steps: step 1: expected at least 1"),
             ("{\"at_rest\":{\"2\":\"0-1\"}}\n", "", "r:4: expected `at_rest` after step 3 of 3"),
             ("_journal\"", "_journey\"", "r:5: "),
         ] {
             let text = (TEXT.to_owned() + &journal).replacen(from, to, 1);
-            let said = Recording::read(Text::new("r", &text)).expect_err(from).to_string();
+            let said = StagedRun::read(Text::new("r", &text)).expect_err(from).to_string();
             assert!(said.starts_with(expected), "{said}");
         }
-        assert!(Recording::read(Text::new("r", "")).is_err());
+        assert!(StagedRun::read(Text::new("r", "")).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `numaestro sim validate --recorded`: the processors that programs had under a live manager
+//! `numaestro sim validate --staged`: the processors that programs had under a live manager
 //! beside the ones that they have in the simulator. The comparison is
 //! `numaestro_sim::validation::allocations`; files and output are here.
 
@@ -10,7 +10,7 @@ use crate::sim::files::{self, Directory};
 use crate::sim::policies::apart;
 use numaestro_sim::machine;
 use numaestro_sim::read::Text;
-use numaestro_sim::validation::allocations::{Aspect, Comparison, Recording, Stages, Tally, simulate};
+use numaestro_sim::validation::allocations::{Aspect, Comparison, StagedRun, Stages, Tally, simulate};
 use numaestro_topology::Machine;
 use serde::Serialize;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ use std::path::Path;
 /// Version of the JSON form.
 const VERSION: u32 = 1;
 
-/// A recording beside its simulation.
+/// A staged run beside its simulation.
 #[derive(Serialize)]
 struct Compared {
     file: String,
@@ -36,10 +36,10 @@ struct Compared {
 struct Document<'a> {
     numaestro_allocations: u32,
     holds: bool,
-    recordings: &'a [Compared],
+    staged: &'a [Compared],
 }
 
-/// Compares the recordings of the command line.
+/// Compares the staged runs of the command line.
 ///
 /// # Errors
 /// Exit code 2: a file is wrong.
@@ -47,19 +47,15 @@ pub fn compare(args: &ValidateArgs) -> anyhow::Result<u8> {
     files::check_writable(&[args.json.as_ref()])?;
     let policies: Vec<String> = args.policies.iter().flat_map(|list| apart(list)).collect();
     if policies.len() > 1 {
-        return Err(Failure::error(
-            say::USAGE,
-            "--recorded takes one policy for the simulator",
-            "leave out --policies",
-        ));
+        return Err(Failure::error(say::USAGE, "--staged takes one policy for the simulator", "leave out --policies"));
     }
     let model = args.machine.as_deref().map(other_machine).transpose()?;
     let one = |path| compared(path, policies.first().map(String::as_str), model.as_ref());
-    let compared = args.recorded.iter().map(|path| one(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let compared = args.staged.iter().map(|path| one(path)).collect::<anyhow::Result<Vec<_>>>()?;
     say::print(&table(&compared))?;
     let holds = compared.iter().all(|one| one.holds);
     if let Some(path) = &args.json {
-        let document = Document { numaestro_allocations: VERSION, holds, recordings: &compared };
+        let document = Document { numaestro_allocations: VERSION, holds, staged: &compared };
         files::write(path, &(serde_json::to_string_pretty(&document)? + "\n"))?;
     }
     Ok(if holds { say::OK } else { say::FAILED })
@@ -73,27 +69,26 @@ fn text(path: &Path) -> anyhow::Result<String> {
     files::text(path).map_err(|error| wrong(&format!("cannot read {}: {error}", path.display()), ""))
 }
 
-/// The machine of a file, to be simulated instead of the recorded one.
+/// The machine of a file, to be simulated instead of the staged one.
 fn other_machine(path: &Path) -> anyhow::Result<Machine> {
     let (name, content) = (path.display().to_string(), text(path)?);
     let model = machine::read(Text::new(&name, &content), &Directory::of(path));
     model.map(|model| model.topology).map_err(|mistake| wrong(&mistake, ""))
 }
 
-/// Compares one recording with the simulation of its steps.
+/// Compares one staged run with the simulation of its steps.
 fn compared(path: &Path, policy: Option<&str>, model: Option<&Machine>) -> anyhow::Result<Compared> {
     let (file, content) = (path.display().to_string(), text(path)?);
-    let next =
-        "recordings are written by the scenarios `validate-...` of `make test-numa`; testdata/recordings has some";
-    let (recording, machine) = Recording::read(Text::new(&file, &content)).map_err(|mistake| wrong(&mistake, next))?;
-    let live = Stages::of(recording.journal()).map_err(|error| wrong(&format!("{file}: {error}"), next))?;
-    let policy = policy.unwrap_or(recording.policy());
+    let next = "staged runs are written by the scenarios `validate-...` of `make test-numa`; testdata/staged has some";
+    let (staged, machine) = StagedRun::read(Text::new(&file, &content)).map_err(|mistake| wrong(&mistake, next))?;
+    let live = Stages::of(staged.journal()).map_err(|error| wrong(&format!("{file}: {error}"), next))?;
+    let policy = policy.unwrap_or(staged.policy());
     let model = model.unwrap_or(&machine);
-    let simulated = simulate(model, recording.steps(), (policy, recording.seed())).map_err(|rejected| {
+    let simulated = simulate(model, staged.steps(), (policy, staged.seed())).map_err(|rejected| {
         wrong(&format!("{file} under {policy}: {rejected}"), "`numaestro policy list` shows policies")
     })?;
-    let comparison = Comparison::new(&recording, (&machine, &live), (model, &simulated));
-    let (mix, live_policy) = (recording.mix().to_owned(), recording.policy().to_owned());
+    let comparison = Comparison::new(&staged, (&machine, &live), (model, &simulated));
+    let (mix, live_policy) = (staged.mix().to_owned(), staged.policy().to_owned());
     Ok(Compared {
         file,
         mix,
@@ -137,7 +132,7 @@ fn agreements(comparisons: &[&Comparison]) -> Vec<String> {
     aspects.chain([sum(&Comparison::identical)]).collect()
 }
 
-/// The steps of a recording that do not agree.
+/// The steps of a staged run that do not agree.
 fn disagreements(one: &Compared, out: &mut String) {
     for step in one.comparison.steps() {
         let wrong: Vec<&str> = step.disagreements().map(Aspect::name).collect();
