@@ -198,3 +198,30 @@ fn a_full_disk_ends_the_recording_and_nothing_else() {
     });
     assert_eq!(user.run(&["true"]).status.code(), Some(0));
 }
+
+/// A recording of each version is kept; each program reads all of them.
+#[test]
+fn recordings_of_every_version_are_read_and_drawn() {
+    let user = User::new();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings");
+    let mut versions = Vec::new();
+    for version in std::fs::read_dir(kept).expect("there") {
+        let place = version.expect("readable").path();
+        let from = place.to_str().expect("a name");
+        let listed = json(&user.output(["record", "list", "--json", "--from", from]));
+        let run = &listed["recordings"][0];
+        assert_eq!(place.file_name().and_then(|name| name.to_str()), run["numaestro"].as_str());
+        assert_eq!(
+            (&run["torn"], &run["whole"], &run["policy"]),
+            (&"".into(), &true.into(), &"dss".into()),
+            "{listed}"
+        );
+        assert_eq!((&run["events"], &run["programs"]), (&21.into(), &3.into()), "{listed}");
+        let file = user.path("kept.journal").display().to_string();
+        dump(&user, &["--from", from, "-o", &file]);
+        let drawn = text(&user.output(["trace", "show", &file]).stdout);
+        assert!(["first", "second", "third"].iter().all(|name| drawn.contains(name)), "{drawn}");
+        versions.push(run["numaestro"].as_str().map(str::to_owned));
+    }
+    assert!(versions.contains(&Some("0.1.0".to_owned())), "{versions:?}");
+}

@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// The kernel's thread that is the parent of its others.
+const KTHREADD: u32 = 2;
+
 /// The directory of control groups.
 pub const CGROUPS: &str = "/sys/fs/cgroup";
 
@@ -186,23 +189,40 @@ pub fn counter(name: &str) -> Result<u64> {
 /// Ids of all processes that have a program (so not the kernel's own threads), without the first
 /// one and this one.
 pub fn processes() -> Vec<u32> {
+    let has_program = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+    all_processes().into_iter().filter(|&pid| pid != 1 && pid != std::process::id()).filter(has_program).collect()
+}
+
+fn all_processes() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|&pid| pid != 1 && pid != std::process::id() && std::fs::read_link(format!("/proc/{pid}/exe")).is_ok())
-        .collect()
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Processes that are at their end and not gone: their first thread has no program any more.
+fn ending() -> Vec<u32> {
+    let kernels = |pid: u32| pid == KTHREADD || parent(pid) == Some(KTHREADD);
+    let has_program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
+    all_processes().into_iter().filter(|&pid| !kernels(pid) && !has_program(pid)).collect()
 }
 
 /// One line for each process and each of its threads, to see which one hangs: the thread's state
-/// and processor time in ticks, and where it waits in the kernel, or is in the program.
+/// and processor time in ticks, and where it waits in the kernel, or is in the program. A process
+/// that does not come to its end is among them, with the kernel's stack.
 pub fn processes_text() -> String {
     let mut out = String::new();
-    for pid in processes() {
+    let ending = ending();
+    for pid in processes().into_iter().chain(ending.iter().copied()) {
         let command = text(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ");
-        let _ = writeln!(out, "  {pid} {command}");
+        let _ = writeln!(out, "  {pid} {}", if ending.contains(&pid) { "ends" } else { &command });
         for Thread { tid, name, state, ticks, .. } in threads(pid).unwrap_or_default() {
             let of = |file: &str| text(format!("/proc/{pid}/task/{tid}/{file}")).unwrap_or_default();
             let (wchan, call) = (of("wchan"), of("syscall"));
             let _ = writeln!(out, "    {tid} {name} {state} {ticks} ticks, {wchan}, system call {call}");
+            if ending.contains(&pid) {
+                for line in of("stack").lines() {
+                    let _ = writeln!(out, "      {line}");
+                }
+            }
         }
     }
     out
