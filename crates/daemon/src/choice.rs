@@ -11,6 +11,7 @@ use std::path::Path;
 use numaestro_host::HostError;
 use numaestro_host::rundir::RuntimeDir;
 use numaestro_policy::Policy;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
@@ -51,7 +52,7 @@ pub(crate) fn keep_recording(dir: &RuntimeDir, config: &Config, on: bool) -> boo
         return on == configured;
     }
     let choice = RecordingChoice { on, configured };
-    let kept = dir.replace(RECORDING_FILE, &serde_json::to_vec(&choice).unwrap_or_default());
+    let kept = write(dir, RECORDING_FILE, &choice);
     if let Err(cause) = &kept {
         warn!("the next manager will record as it is configured: {cause}");
     }
@@ -61,9 +62,7 @@ pub(crate) fn keep_recording(dir: &RuntimeDir, config: &Config, on: bool) -> boo
 /// Whether a manager of this directory with this configuration begins to record.
 pub(crate) fn records(dir: &Path, config: &Config) -> bool {
     let configured = records_as_configured(config);
-    let read =
-        || -> Option<RecordingChoice> { serde_json::from_slice(&std::fs::read(dir.join(RECORDING_FILE)).ok()?).ok() };
-    let choice = if config.system { None } else { read() };
+    let choice: Option<RecordingChoice> = if config.system { None } else { read(dir, RECORDING_FILE) };
     choice.filter(|choice| choice.configured == configured).map_or(configured, |choice| choice.on)
 }
 
@@ -81,15 +80,20 @@ pub(crate) fn keep(dir: &RuntimeDir, config: &Config, policy: &str) {
         Ok(())
     } else {
         let choice = Choice { policy: policy.to_owned(), configured: configured.clone() };
-        write(dir, &choice)
+        write(dir, FILE, &choice)
     };
     if let Err(cause) = kept {
         warn!("the next manager will begin with the configured policy: {cause}");
     }
 }
 
-fn write(dir: &RuntimeDir, choice: &Choice) -> Result<(), HostError> {
-    dir.replace(FILE, &serde_json::to_vec(choice).unwrap_or_default())
+fn write(dir: &RuntimeDir, file: &str, choice: &impl Serialize) -> Result<(), HostError> {
+    dir.replace(file, &serde_json::to_vec(choice).unwrap_or_default())
+}
+
+/// The choice in a file; none if it is not there or damaged.
+fn read<T: DeserializeOwned>(dir: &Path, file: &str) -> Option<T> {
+    serde_json::from_slice(&std::fs::read(dir.join(file)).ok()?).ok()
 }
 
 /// The choice that counts for a manager of this directory with this configuration.
@@ -97,7 +101,7 @@ pub(crate) fn of(dir: &Path, config: &Config) -> Option<String> {
     if config.system || config.source.options.contains_key("policy") {
         return None;
     }
-    let choice: Choice = serde_json::from_slice(&std::fs::read(dir.join(FILE)).ok()?).ok()?;
+    let choice: Choice = read(dir, FILE)?;
     let counts = choice.configured == config.policy && Policy::parse(&choice.policy, config.seed).is_ok();
     counts.then_some(choice.policy)
 }

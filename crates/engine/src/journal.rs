@@ -157,13 +157,16 @@ pub fn encode(at: Nanos, event: &Event, actions: &[Action]) -> String {
 
 /// One step with the name that people give the application that arrives.
 pub fn encode_named(at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) -> String {
-    text(&Body { at, name: name.map(Cow::from), event: Cow::Borrowed(event), actions: actions.into() })
+    text(&body(at, name, event, actions))
+}
+
+fn body<'a>(at: Nanos, name: Option<&'a str>, event: &'a Event, actions: &'a [Action]) -> Body<'a> {
+    Body { at, name: name.map(Cow::from), event: Cow::Borrowed(event), actions: actions.into() }
 }
 
 /// Appends one step as a line with its newline, as [`encode_named`] gives it.
 pub fn write_named(text: &mut Vec<u8>, at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) {
-    let body = Body { at, name: name.map(Cow::from), event: Cow::Borrowed(event), actions: actions.into() };
-    serde_json::to_writer(&mut *text, &body).expect("memory takes everything");
+    serde_json::to_writer(&mut *text, &body(at, name, event, actions)).expect("memory takes everything");
     text.push(b'\n');
 }
 

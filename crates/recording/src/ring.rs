@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// The end of a segment's name.
 const SUFFIX: &str = ".journal.lz4";
@@ -125,13 +125,6 @@ impl Ring {
 /// The begin in a segment's name, milliseconds since 1970.
 fn began_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_suffix(SUFFIX)?.parse().ok()
-}
-
-impl Segment {
-    /// Its begin.
-    pub fn began(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_millis(self.began_ms)
-    }
 }
 
 #[cfg(test)]

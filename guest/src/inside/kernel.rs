@@ -189,8 +189,11 @@ pub fn counter(name: &str) -> Result<u64> {
 /// Ids of all processes that have a program (so not the kernel's own threads), without the first
 /// one and this one.
 pub fn processes() -> Vec<u32> {
-    let has_program = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
-    all_processes().into_iter().filter(|&pid| pid != 1 && pid != std::process::id()).filter(has_program).collect()
+    all_processes().into_iter().filter(|&pid| pid != 1 && pid != std::process::id() && has_program(pid)).collect()
+}
+
+fn has_program(pid: u32) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }
 
 fn all_processes() -> Vec<u32> {
@@ -201,7 +204,6 @@ fn all_processes() -> Vec<u32> {
 /// Processes that are at their end and not gone: their first thread has no program any more.
 fn ending() -> Vec<u32> {
     let kernels = |pid: u32| pid == KTHREADD || parent(pid) == Some(KTHREADD);
-    let has_program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok();
     all_processes().into_iter().filter(|&pid| !kernels(pid) && !has_program(pid)).collect()
 }
 

@@ -120,7 +120,8 @@ pub struct Recording {
     pub directory: Option<PathBuf>,
     /// Mebibytes on disk at most. At least 1.
     pub mib: u32,
-    /// Days until it is removed. At least 1.
+    /// The manager removes segments that are older than so many days, when it begins the next one.
+    /// At least 1.
     pub days: u32,
     /// Leave names of programs out.
     pub anonymous: bool,

@@ -15,7 +15,7 @@ A recording holds what the manager heard and decided: programs by name, their wi
 command lines, no arguments and no data of programs. The system's manager records unless its configuration says `[recording]
 on = false`; yours records when you say so. A ring of 64 MiB and 7 days holds the newest (`mib` and `days` in `[recording]`).
 
-Where a manager was killed, a second of its last events can be missing. `list` says so.";
+If the manager is killed, the events of its last second can be missing. `list` says which recordings are damaged.";
 
 /// What can be done with recordings.
 #[derive(Debug, Subcommand)]

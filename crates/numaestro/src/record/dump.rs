@@ -1,10 +1,11 @@
 //! Writes a run as one journal: its segments one after the other, their heads only once.
 
-use super::{ring, runs_of};
+use super::{place, runs_of};
 use crate::cli::RecordDumpArgs;
 use crate::say::{self, Failure};
 use anyhow::Context;
 use numaestro_engine::journal::{self, State};
+use numaestro_recording::Ring;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +13,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 pub fn dump(dir: Option<PathBuf>, args: &RecordDumpArgs) -> anyhow::Result<u8> {
-    let ring = ring(dir, args.from.as_deref())?;
+    let ring = Ring::at(place(dir, args.from.as_deref())?.directory);
     let runs = runs_of(&ring)?;
     let Some(run) = runs.get(args.number as usize - 1).filter(|run| !run.segments.is_empty()) else {
         let what = match runs.len() {
@@ -27,8 +28,8 @@ pub fn dump(dir: Option<PathBuf>, args: &RecordDumpArgs) -> anyhow::Result<u8> {
     }
     let mut out: Box<dyn Write> = match &args.output {
         Some(path) => {
-            let place = || format!("cannot write {}", path.display());
-            Box::new(BufWriter::new(File::create(path).with_context(place)?))
+            let what = || format!("cannot write {}", path.display());
+            Box::new(BufWriter::new(File::create(path).with_context(what)?))
         }
         None => Box::new(BufWriter::new(io::stdout().lock())),
     };
@@ -48,11 +49,12 @@ pub fn dump(dir: Option<PathBuf>, args: &RecordDumpArgs) -> anyhow::Result<u8> {
 
 /// The line without names of programs.
 fn without_names(line: &str) -> Cow<'_, str> {
-    if let Ok(state) = State::decode(line) {
-        return Cow::Owned(State { names: BTreeMap::new(), ..state }.encode());
+    if journal::is_aside(line) {
+        let state = State::decode(line);
+        return state.map_or(Cow::Borrowed(line), |state| State { names: BTreeMap::new(), ..state }.encode().into());
     }
     match journal::decode(line) {
-        Ok((at, event, actions)) if journal::name(line).is_some() => Cow::Owned(journal::encode(at, &event, &actions)),
+        Ok((at, event, actions)) if journal::name(line).is_some() => journal::encode(at, &event, &actions).into(),
         _ => Cow::Borrowed(line),
     }
 }

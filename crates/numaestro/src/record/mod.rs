@@ -67,15 +67,11 @@ fn status(dir: Option<PathBuf>) -> anyhow::Result<RecordingStatus> {
     Ok(RecordingStatus { directory, ..RecordingStatus::default() })
 }
 
-/// The recordings that are meant: those of a directory that was named, or the manager's.
-fn ring(dir: Option<PathBuf>, from: Option<&Path>) -> anyhow::Result<Ring> {
-    Ok(match from {
-        Some(from) => {
-            anyhow::ensure!(from.is_dir(), "there is no directory {}", from.display());
-            Ring::at(from)
-        }
-        None => Ring::at(status(dir)?.directory),
-    })
+/// The same of a directory that the user named, in which nobody records, or of the manager.
+fn place(dir: Option<PathBuf>, named: Option<&Path>) -> anyhow::Result<RecordingStatus> {
+    let Some(named) = named else { return status(dir) };
+    anyhow::ensure!(named.is_dir(), "there is no directory {}", named.display());
+    Ok(RecordingStatus { directory: named.display().to_string(), ..RecordingStatus::default() })
 }
 
 /// The runs of a ring, newest first.
@@ -91,25 +87,19 @@ fn runs_of(ring: &Ring) -> anyhow::Result<Vec<Run>> {
 #[derive(Debug, Serialize)]
 struct List<'a> {
     recording: bool,
-    directory: String,
+    directory: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     trouble: &'a str,
     recordings: &'a [Run],
 }
 
 fn list(dir: Option<PathBuf>, args: &RecordListArgs) -> anyhow::Result<u8> {
-    let status = match &args.from {
-        Some(_) => RecordingStatus::default(),
-        None => status(dir.clone())?,
-    };
-    let ring = match &args.from {
-        Some(_) => ring(dir, args.from.as_deref())?,
-        None => Ring::at(&status.directory),
-    };
+    let status = place(dir, args.from.as_deref())?;
+    let ring = Ring::at(&status.directory);
     let runs = runs_of(&ring)?;
     if args.json {
-        let directory = ring.directory().display().to_string();
-        let list = List { recording: status.on, directory, trouble: &status.trouble, recordings: &runs };
+        let list =
+            List { recording: status.on, directory: &status.directory, trouble: &status.trouble, recordings: &runs };
         say::print(&format!("{}\n", serde_json::to_string_pretty(&list)?))?;
         return Ok(say::OK);
     }

@@ -88,7 +88,16 @@ impl Run {
         }
         let (mut first, mut latest) = (None, None);
         for line in lines {
-            if let Some(stamp) = Stamp::decode(line) {
+            if !journal::is_aside(line) {
+                let Ok((at, event, _)) = journal::decode(line) else { continue };
+                first = first.or(Some(at));
+                self.events += 1;
+                match event {
+                    Event::Arrive { app, .. } => drop(self.apps.insert(app.0)),
+                    Event::Policy { policy } => self.policy = policy,
+                    _ => {}
+                }
+            } else if let Some(stamp) = Stamp::decode(line) {
                 latest = Some(stamp);
                 if let (Some(at), 0) = (first, self.began_ns) {
                     self.began_ns = stamp.wall_at(at);
@@ -97,16 +106,6 @@ impl Run {
                 first = first.or(Some(state.at));
                 self.policy.clone_from(&state.state.policy);
                 self.apps.extend(state.state.apps.iter().map(|app| app.app.0));
-            } else if !journal::is_aside(line)
-                && let Ok((at, event, _)) = journal::decode(line)
-            {
-                first = first.or(Some(at));
-                self.events += 1;
-                match event {
-                    Event::Arrive { app, .. } => drop(self.apps.insert(app.0)),
-                    Event::Policy { policy } => self.policy = policy,
-                    _ => {}
-                }
             }
         }
         if let Some(stamp) = latest {

@@ -3,9 +3,9 @@
 //! that was recorded.
 //!
 //! A processor is its owner's until the owner has adopted a target without it, or somebody else is
-//! told that it is his alone. Where two have it,
-//! the one who had it first owns it, and the other is a guest. The processors that are left to
-//! load outside are not told; they have no owner here.
+//! told that it is his alone. Where two have it, the first of them owns it, and the other is a
+//! guest. No action tells which processors the engine leaves to load outside; they have no owner
+//! here.
 
 use numaestro_engine::{Action, AppId, AppSnapshot, AppState, Event, Nanos, PuSnapshot, PuState, Snapshot};
 use numaestro_topology::{Machine, PuId, PuSet};
