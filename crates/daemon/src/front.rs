@@ -302,6 +302,8 @@ impl Front {
             self.reply(number, &Reply::Ended, shell);
         }
         let whole = shell.end();
+        // Whoever asked for the end may look at the recording at once.
+        Self::stop_recording(shell);
         self.directory.clear(self.connections.sockets_stay());
         for asker in std::mem::take(&mut self.askers_of_end) {
             self.reply(asker, &Reply::Whole(whole.clone()), shell);

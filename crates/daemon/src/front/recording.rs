@@ -74,8 +74,11 @@ impl Front {
         }
     }
 
-    fn stop_recording(shell: &mut Shell) {
-        info!("recording no more");
+    /// Everything so far is written when this returns, unless the disk hangs.
+    pub(super) fn stop_recording(shell: &mut Shell) {
+        if shell.recording().is_some() {
+            info!("recording no more");
+        }
         // Nothing is left that could fail.
         let _ = shell.record(None);
     }
