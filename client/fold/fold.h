@@ -93,10 +93,11 @@ void nm_fold_send_home(uint32_t number);
 /* Sends all other contexts home and waits until they are there. False: that took longer than
  * `patience_ns`. */
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns);
-/* Keeps a signal for the root alone and sends the root home: the signal is handled while the root's
- * kernel thread runs it. From any thread of the team. */
-void nm_fold_signal_root(int number);
-/* Any carrier may run the context again. */
+/* Sends a signal to another context alone: its own kernel thread handles the signal, while it runs
+ * that context. Returns 0 or an error number. From any thread. */
+int nm_fold_signal(uint32_t member, int number);
+/* Any carrier may run the context again, unless it has been sent a signal meanwhile. First goes
+ * home for what it was sent before. */
 void nm_fold_leave_home(struct nm_context *me);
 
 /* Sets the number of carriers that work. From any thread. */

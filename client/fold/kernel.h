@@ -84,4 +84,12 @@ static inline void nm_restore_signals(uint64_t mask)
     nm_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
 }
 
+/* Signals for this kernel thread that it blocks. */
+static inline uint64_t nm_pending_signals(void)
+{
+    uint64_t pending = 0;
+    nm_raw(SYS_rt_sigpending, (long)&pending, 8, 0, 0);
+    return pending;
+}
+
 #endif

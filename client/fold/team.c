@@ -53,6 +53,8 @@ static struct team {
     _Atomic bool open, dissolving;
     _Atomic bool roams; /* any carrier may run the root */
     _Atomic uint64_t late; /* signals for the root, bit number - 1: they came while its kernel thread ran another context */
+    _Atomic bool root_runs; /* by its own carrier, which writes this: it is on the root's stack for certain */
+    _Atomic uint32_t senders; /* threads that may be sending the root a signal */
     bool complete; /* the root's member has arrived */
     _Atomic uint32_t joined; /* futex: threads that have arrived */
     void (*work)(void *, struct nm_context *);
@@ -302,6 +304,23 @@ static inline bool takes_signals(const struct nm_carrier *carrier, const struct 
     return carrier->number == 0 && !team.contexts[0].home;
 }
 
+/* These two store before they read `home`, and a sender stores that before it reads `root_runs`. So
+ * a sender that sees the root run makes the root's carrier block signals before it runs another
+ * context. A sender that does not see it leaves the signal to the root, which sees it when it runs
+ * again. */
+static inline void root_goes(const struct nm_context *me, const struct nm_carrier *carrier)
+{
+    if (me->number == 0 && carrier->number == 0)
+        atomic_store(&team.root_runs, false);
+}
+
+static inline void root_comes(const struct nm_context *me, const struct nm_carrier *carrier)
+{
+    if (NM_UNLIKELY(me->number == 0 && carrier->number == 0 &&
+                    !atomic_load_explicit(&team.root_runs, memory_order_relaxed)))
+        atomic_store(&team.root_runs, true);
+}
+
 /* The carrier is off the stack that it left for the present one. */
 static void ring_for_left(struct nm_carrier *carrier)
 {
@@ -317,6 +336,7 @@ static inline void runs_again(struct nm_context *me)
     struct nm_carrier *carrier = me->carrier;
     if (NM_UNLIKELY(carrier->left))
         ring_for_left(carrier);
+    root_comes(me, carrier);
     if (NM_UNLIKELY(carrier->blocks) && takes_signals(carrier, me)) {
         carrier->blocks = false;
         nm_restore_signals(carrier->signals);
@@ -328,6 +348,7 @@ static inline void runs_again(struct nm_context *me)
 static void leave_for(struct nm_context *me, struct nm_context *next)
 {
     struct nm_carrier *carrier = next->carrier;
+    root_goes(me, carrier);
     if (NM_UNLIKELY(!carrier->blocks) && !takes_signals(carrier, next))
         block_carrier(carrier);
     /* A context at home may run before its turn, and both may become ready at once. */
@@ -340,6 +361,7 @@ static void leave_for(struct nm_context *me, struct nm_context *next)
 
 static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
 {
+    root_goes(me, carrier);
     if (NM_UNLIKELY(!carrier->blocks))
         block_carrier(carrier);
     carrier->left = 0; /* it rings where it parks */
@@ -391,8 +413,10 @@ static void suspend(struct nm_context *me)
 {
     for (;;) {
         struct nm_carrier *carrier = me->carrier;
-        if (NM_UNLIKELY(atomic_load_explicit(&carrier->call, memory_order_relaxed)))
+        if (NM_UNLIKELY(atomic_load_explicit(&carrier->call, memory_order_relaxed))) {
             take_call(carrier);
+            runs_again(me); /* it may be at home since, and wait here for a signal */
+        }
         /* Read this first: the store that has made it ready may follow one that sent it to its own
          * kernel thread, and the code below then sees that one too. */
         bool ready = is_ready(me);
@@ -473,13 +497,25 @@ void nm_fold_send_home(uint32_t number)
     call(&team.carriers[number]);
 }
 
-void nm_fold_signal_root(int number)
+static void signal_root(int number)
 {
+    atomic_fetch_add(&team.senders, 1);
     atomic_fetch_or(&team.late, 1ull << (number - 1));
     nm_fold_send_home(0);
-    /* From here on the root's kernel thread blocks signals before it runs another context. */
-    if (atomic_load(&team.contexts[0].runner) == 1)
+    if (atomic_load(&team.root_runs))
         take_late();
+    atomic_fetch_sub(&team.senders, 1);
+}
+
+int nm_fold_signal(uint32_t member, int number)
+{
+    if (member == 0) {
+        signal_root(number);
+        return 0;
+    }
+    long code = nm_raw(SYS_tgkill, nm_raw(SYS_getpid, 0, 0, 0, 0), team.carriers[member].tid, number, 0);
+    nm_fold_send_home(member);
+    return (int)-code;
 }
 
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
@@ -500,13 +536,33 @@ bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
     return true;
 }
 
+/* The root takes signals on its kernel thread from now on only while it runs there. A signal that
+ * somebody is sending must come before that; a sender that this does not see sends the root home
+ * again. */
+static void root_leaves_home(struct nm_context *root)
+{
+    root->home = false;
+    for (uint32_t senders; (senders = atomic_load(&team.senders)) != 0;)
+        nm_sleep_on(&team.senders, senders, true);
+    take_late();
+}
+
 void nm_fold_leave_home(struct nm_context *me)
 {
+    nm_fold_go_home(me); /* it may have been sent home just now, for a signal that it has not handled */
+    if (me->number == 0) {
+        root_leaves_home(me);
+        return;
+    }
+    struct nm_carrier *carrier = me->carrier;
     me->home = false;
-    if (me->number == 0)
-        take_late();
-    else if (!me->carrier->blocks)
-        block_carrier(me->carrier);
+    block_carrier(carrier);
+    /* A signal that came before this is handled, and the context stays. One that comes later sends
+     * the context home once more. */
+    if (nm_pending_signals() & ~carrier->signals) {
+        me->home = true;
+        runs_again(me);
+    }
 }
 
 void nm_fold_roam(bool on)
@@ -559,6 +615,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     team.sleepers = 0;
     team.dissolving = team.roams = false;
     team.late = 0;
+    team.root_runs = true;
     team.joined = 0;
     for (uint32_t i = 0; i < members; i++) {
         struct nm_context *context = &team.contexts[i];
@@ -663,10 +720,8 @@ static void end(struct nm_context *me)
 {
     meet(me, me->number == 0 ? 1 : 2);
     /* Outside of regions the root runs on its own kernel thread. */
-    if (NM_UNLIKELY(me->number == 0 && me->carrier->number != 0)) {
-        nm_fold_go_home(me);
-        me->home = false;
-    }
+    if (NM_UNLIKELY(me->number == 0 && me->carrier->number != 0))
+        nm_fold_leave_home(me);
 }
 
 void nm_fold_member(uint32_t number)
@@ -682,6 +737,8 @@ void nm_fold_member(uint32_t number)
     /* Nothing is ready before the root opens a region; carriers that work wait for that on their
      * parking stacks. */
     leave_for_parking(me, me->carrier);
+    if (!is_ready(me))
+        suspend(me); /* it has been sent home before the first region */
     while (!atomic_load_explicit(&team.dissolving, memory_order_acquire)) {
         team.work(team.argument, me);
         end(me);

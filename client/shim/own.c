@@ -63,14 +63,19 @@ SHIM_EXPORT int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
 /* A jump out of a signal handler puts back a mask, too. It needs no wrapper: a thread that has set
  * a mask is on its own kernel thread already. */
 
-/* For calls about another thread: if that is a member, it goes to its own kernel thread. */
+/* For calls about a thread: whether it is another one, a member of the team. */
+static bool is_member(pthread_t thread, uint32_t *number)
+{
+    if (NM_LIKELY(!nm_fold_is_open()))
+        return false;
+    own_thread();
+    return !pthread_equal(thread, pthread_self()) && nm_fold_number_of((uintptr_t)thread, number);
+}
+
 static void send_home(pthread_t thread)
 {
     uint32_t number;
-    if (NM_LIKELY(!nm_fold_is_open()))
-        return;
-    own_thread();
-    if (!pthread_equal(thread, pthread_self()) && nm_fold_number_of((uintptr_t)thread, &number))
+    if (NM_UNLIKELY(is_member(thread, &number)))
         nm_fold_send_home(number);
 }
 
@@ -81,7 +86,6 @@ static void send_home(pthread_t thread)
         return REAL(name) arguments;                                                                                    \
     }
 
-ABOUT_ANOTHER(int, pthread_sigqueue, (pthread_t thread, int number, const union sigval value), (thread, number, value))
 ABOUT_ANOTHER(int, pthread_cancel, (pthread_t thread), (thread))
 ABOUT_ANOTHER(int, pthread_setschedparam, (pthread_t thread, int policy, const struct sched_param *param),
               (thread, policy, param))
@@ -95,13 +99,22 @@ SHIM_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu
 SHIM_EXPORT int pthread_kill(pthread_t thread, int number)
 {
     uint32_t member;
-    send_home(thread);
     bool usual = (number > 0 && number < 32) || (number >= SIGRTMIN && number <= SIGRTMAX); /* others are the C library's */
-    if (NM_LIKELY(!nm_fold_is_open()) || !usual || pthread_equal(thread, pthread_self()) ||
-        !nm_fold_number_of((uintptr_t)thread, &member) || member != 0)
+    if (NM_LIKELY(!is_member(thread, &member)) || !usual)
         return REAL(pthread_kill)(thread, number);
-    nm_fold_signal_root(number);
-    return 0;
+    return nm_fold_signal(member, number);
+}
+
+/* First the signal, then the way home, as in nm_fold_signal: a member that leaves its home sees the
+ * one or the other. */
+SHIM_EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
+{
+    uint32_t member;
+    bool theirs = is_member(thread, &member);
+    int code = REAL(pthread_sigqueue)(thread, number, value);
+    if (NM_UNLIKELY(theirs))
+        nm_fold_send_home(member);
+    return code;
 }
 
 /* Waits so long for all members to be on their own kernel threads. */
