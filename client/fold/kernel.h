@@ -84,6 +84,12 @@ static inline void nm_restore_signals(uint64_t mask)
     nm_raw(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
 }
 
+/* Sends one thread of the process a signal. Returns 0 or an error number. */
+static inline int nm_signal_thread(int32_t tid, int number)
+{
+    return (int)-nm_raw(SYS_tgkill, nm_raw(SYS_getpid, 0, 0, 0, 0), tid, number, 0);
+}
+
 /* Signals for this kernel thread that it blocks. */
 static inline uint64_t nm_pending_signals(void)
 {

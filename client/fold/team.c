@@ -26,6 +26,7 @@
 #include "fold.h"
 #include "kernel.h"
 #include "memory.h"
+#include "root.h"
 
 #include <errno.h>
 #include <string.h>
@@ -52,9 +53,7 @@ static struct team {
     uint32_t members;
     _Atomic bool open, dissolving;
     _Atomic bool roams; /* any carrier may run the root */
-    _Atomic uint64_t late; /* signals for the root, bit number - 1: they came while its kernel thread ran another context */
-    _Atomic bool root_runs; /* by its own carrier, which writes this: it is on the root's stack for certain */
-    _Atomic uint32_t senders; /* threads that may be sending the root a signal */
+    struct nm_root root;
     bool complete; /* the root's member has arrived */
     _Atomic uint32_t joined; /* futex: threads that have arrived */
     void (*work)(void *, struct nm_context *);
@@ -285,15 +284,6 @@ static void count_switch(struct nm_carrier *carrier)
     atomic_store_explicit(&carrier->switches, switches + 1, memory_order_relaxed);
 }
 
-/* The root runs on its own kernel thread: handles the signals that came for it meanwhile. */
-static void take_late(void)
-{
-    uint64_t late = atomic_exchange(&team.late, 0);
-    for (int number = 1; late; number++, late >>= 1)
-        if (late & 1)
-            nm_raw(SYS_tgkill, nm_raw(SYS_getpid, 0, 0, 0, 0), team.carriers[0].tid, number, 0);
-}
-
 /* Whether a carrier may take signals while it runs this context: a handler sees the context's
  * thread-local storage. A signal for one thread must find that thread's own context; a signal for
  * the process may find any, and only the root's kernel thread takes those. */
@@ -304,21 +294,9 @@ static inline bool takes_signals(const struct nm_carrier *carrier, const struct 
     return carrier->number == 0 && !team.contexts[0].home;
 }
 
-/* These two store before they read `home`, and a sender stores that before it reads `root_runs`. So
- * a sender that sees the root run makes the root's carrier block signals before it runs another
- * context. A sender that does not see it leaves the signal to the root, which sees it when it runs
- * again. */
-static inline void root_goes(const struct nm_context *me, const struct nm_carrier *carrier)
+static inline bool is_root_at_home(const struct nm_context *me, const struct nm_carrier *carrier)
 {
-    if (me->number == 0 && carrier->number == 0)
-        atomic_store(&team.root_runs, false);
-}
-
-static inline void root_comes(const struct nm_context *me, const struct nm_carrier *carrier)
-{
-    if (NM_UNLIKELY(me->number == 0 && carrier->number == 0 &&
-                    !atomic_load_explicit(&team.root_runs, memory_order_relaxed)))
-        atomic_store(&team.root_runs, true);
+    return me->number == 0 && carrier->number == 0;
 }
 
 /* The carrier is off the stack that it left for the present one. */
@@ -336,19 +314,21 @@ static inline void runs_again(struct nm_context *me)
     struct nm_carrier *carrier = me->carrier;
     if (NM_UNLIKELY(carrier->left))
         ring_for_left(carrier);
-    root_comes(me, carrier);
+    if (is_root_at_home(me, carrier))
+        nm_root_comes(&team.root);
     if (NM_UNLIKELY(carrier->blocks) && takes_signals(carrier, me)) {
         carrier->blocks = false;
         nm_restore_signals(carrier->signals);
     }
-    if (me->number == 0 && NM_UNLIKELY(me->home) && carrier->number == 0)
-        take_late();
+    if (NM_UNLIKELY(me->home) && is_root_at_home(me, carrier))
+        nm_root_take(&team.root, carrier->tid);
 }
 
 static void leave_for(struct nm_context *me, struct nm_context *next)
 {
     struct nm_carrier *carrier = next->carrier;
-    root_goes(me, carrier);
+    if (is_root_at_home(me, carrier))
+        nm_root_goes(&team.root);
     if (NM_UNLIKELY(!carrier->blocks) && !takes_signals(carrier, next))
         block_carrier(carrier);
     /* A context at home may run before its turn, and both may become ready at once. */
@@ -361,7 +341,8 @@ static void leave_for(struct nm_context *me, struct nm_context *next)
 
 static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
 {
-    root_goes(me, carrier);
+    if (is_root_at_home(me, carrier))
+        nm_root_goes(&team.root);
     if (NM_UNLIKELY(!carrier->blocks))
         block_carrier(carrier);
     carrier->left = 0; /* it rings where it parks */
@@ -497,25 +478,16 @@ void nm_fold_send_home(uint32_t number)
     call(&team.carriers[number]);
 }
 
-static void signal_root(int number)
-{
-    atomic_fetch_add(&team.senders, 1);
-    atomic_fetch_or(&team.late, 1ull << (number - 1));
-    nm_fold_send_home(0);
-    if (atomic_load(&team.root_runs))
-        take_late();
-    atomic_fetch_sub(&team.senders, 1);
-}
-
 int nm_fold_signal(uint32_t member, int number)
 {
-    if (member == 0) {
-        signal_root(number);
-        return 0;
-    }
-    long code = nm_raw(SYS_tgkill, nm_raw(SYS_getpid, 0, 0, 0, 0), team.carriers[member].tid, number, 0);
+    int32_t tid = team.carriers[member].tid;
+    if (member == 0)
+        nm_root_begin(&team.root, number);
+    int code = member == 0 ? 0 : nm_signal_thread(tid, number);
     nm_fold_send_home(member);
-    return (int)-code;
+    if (member == 0)
+        nm_root_end(&team.root, tid);
+    return code;
 }
 
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
@@ -536,26 +508,15 @@ bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)
     return true;
 }
 
-/* The root takes signals on its kernel thread from now on only while it runs there. A signal that
- * somebody is sending must come before that; a sender that this does not see sends the root home
- * again. */
-static void root_leaves_home(struct nm_context *root)
-{
-    root->home = false;
-    for (uint32_t senders; (senders = atomic_load(&team.senders)) != 0;)
-        nm_sleep_on(&team.senders, senders, true);
-    take_late();
-}
-
 void nm_fold_leave_home(struct nm_context *me)
 {
     nm_fold_go_home(me); /* it may have been sent home just now, for a signal that it has not handled */
-    if (me->number == 0) {
-        root_leaves_home(me);
-        return;
-    }
     struct nm_carrier *carrier = me->carrier;
     me->home = false;
+    if (me->number == 0) {
+        nm_root_leaves(&team.root, carrier->tid);
+        return;
+    }
     block_carrier(carrier);
     /* A signal that came before this is handled, and the context stays. One that comes later sends
      * the context home once more. */
@@ -614,8 +575,7 @@ bool nm_fold_prepare(uint32_t members, uint32_t limit)
     team.arrived = 0;
     team.sleepers = 0;
     team.dissolving = team.roams = false;
-    team.late = 0;
-    team.root_runs = true;
+    team.root = (struct nm_root){.runs = true};
     team.joined = 0;
     for (uint32_t i = 0; i < members; i++) {
         struct nm_context *context = &team.contexts[i];

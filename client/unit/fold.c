@@ -5,8 +5,7 @@
  * "cost", or "race", which leaves out the meeting between all reads and each next write, for
  * ThreadSanitizer to find.
  */
-#include "../fold/fold.h"
-#include "../fold/sanitize.h"
+#include "team.h"
 
 #include <errno.h>
 #include <fenv.h>
@@ -19,62 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST 64
-
-/* ThreadSanitizer holds a signal back until the context calls the C library. */
-#ifdef NM_SANITIZED
-#define HOLDS_SIGNALS true
-#else
-#define HOLDS_SIGNALS false
-#endif
-
-static uint32_t members;
-static pthread_t threads[MOST];
 static _Atomic uint64_t counts[MOST];
 static uint64_t plain[MOST]; /* written by each context, read by all: only the meetings keep the two apart */
 static bool races;
 static __thread uint64_t mine; /* must be the same variable after every switch */
-static _Atomic bool over;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void fail(const char *what, long is, long should)
-{
-    fprintf(stderr, "FAILED fold: %s is %ld, not %ld\n", what, is, should);
-    _exit(1);
-}
-
-static uint64_t state = 1;
-
-static uint32_t draw(uint32_t below)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(state >> 33) % below;
-}
-
-static void *member(void *number)
-{
-    mine = 0;
-    nm_fold_member((uint32_t)(uintptr_t)number);
-    return NULL;
-}
-
-/* Does a runtime's part: all threads of the team run the region's function, and end together. */
-static void region(void *unused)
-{
-    (void)unused;
-    for (uint32_t i = 1; i < members; i++)
-        if (pthread_create(&threads[i], NULL, member, (void *)(uintptr_t)i))
-            abort();
-    nm_fold_member(0);
-    for (uint32_t i = 1; i < members; i++)
-        pthread_join(threads[i], NULL);
-}
 
 static pid_t root_tid;
 
@@ -109,18 +56,6 @@ static void work(void *argument, struct nm_context *me)
     if (mine != counts[number])
         fail("a thread-local count", (long)mine, (long)counts[number]);
     fesetround(FE_TONEAREST);
-}
-
-static void *shake(void *seed)
-{
-    uint64_t own = (uintptr_t)seed;
-    while (!over) {
-        own = own * 6364136223846793005u + 1442695040888963407u;
-        nm_fold_limit((uint32_t)(own >> 33) % members + 1);
-        struct timespec t = {0, (long)((own >> 20) % 200000)};
-        nanosleep(&t, NULL);
-    }
-    return NULL;
 }
 
 static void stress(double seconds, uint64_t seed)
@@ -264,137 +199,6 @@ static void lets_the_root_go_first(void)
     printf("ok fold: a member that lets the root go first is run by another carrier\n");
 }
 
-/* Each context signals the next one: each handles its own signal, whatever its kernel thread was
- * running when the signal came. */
-static __thread volatile sig_atomic_t handled;
-
-static void handle(int number)
-{
-    (void)number;
-    handled++;
-}
-
-static void signal_the_next(void *argument, struct nm_context *me)
-{
-    (void)argument;
-    uint32_t next = (me->number + 1) % members;
-    handled = 0;
-    nm_fold_barrier(me);
-    if (me->number == 0)
-        nm_fold_roam(true);
-    nm_fold_go_home(me);
-    if (nm_fold_signal(next, SIGUSR1) != 0)
-        fail("members that could be signalled", 0, 1);
-    nm_fold_barrier(me);
-    for (int i = 0; i < 5000 && handled == 0; i++)
-        usleep(1000);
-    if (handled != 1)
-        fail("signals that a member has handled", handled, 1);
-    nm_fold_barrier(me);
-    if (me->number == 0)
-        nm_fold_roam(false);
-    nm_fold_leave_home(me);
-}
-
-static void to_another(double seconds)
-{
-    struct sigaction action = {.sa_handler = handle};
-    sigaction(SIGUSR1, &action, NULL);
-    long regions = 0;
-    for (double until = now() + seconds; now() < until;) {
-        members = draw(4) == 0 ? MOST : 2 + draw(15);
-        over = false;
-        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
-            fail("a team", 0, 1);
-        pthread_t shaker;
-        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)(regions + 1));
-        for (uint32_t i = 0; i < 10; i++, regions++)
-            nm_fold_run(signal_the_next, NULL);
-        over = true;
-        pthread_join(shaker, NULL);
-        nm_fold_dissolve();
-    }
-    printf("ok fold: signals for one member are handled by that one, %ld regions\n", regions);
-}
-
-/* A thread outside of the team signals one context after the other and waits for each answer, as a
- * collector does that stops all threads. Meanwhile the contexts go home and leave it. */
-static _Atomic bool asked[MOST];
-
-static void answer(int number)
-{
-    (void)number;
-    static const char what[] = "FAILED fold: a context handled a signal that was for another one\n";
-    struct nm_context *me = nm_context_self;
-    if ((!me || !atomic_exchange(&asked[me->number], false)) && write(2, what, sizeof what - 1) > 0)
-        _exit(1);
-}
-
-static void comes_and_goes(void *argument, struct nm_context *me)
-{
-    uint32_t own = *(uint32_t *)argument + me->number;
-    if (me->number == 0)
-        nm_fold_roam(own % 2);
-    for (int i = 0; i < 20; i++) {
-        own = own * 1664525u + 1013904223u;
-        if (own >> 30 == 0)
-            nm_fold_go_home(me);
-        else if (me->home)
-            nm_fold_leave_home(me);
-        if (own >> 24 == 0)
-            usleep(100);
-        nm_fold_barrier(me);
-    }
-    if (me->number == 0)
-        nm_fold_roam(false);
-}
-
-static void *ask(void *number_of_members)
-{
-    uint64_t own = (uintptr_t)number_of_members, answers = 0;
-    for (; !over; answers++) {
-        own = own * 6364136223846793005u + 1442695040888963407u;
-        uint32_t member = (own >> 33) % 3 == 0 ? 0 : (uint32_t)((own >> 40) % members);
-        atomic_store(&asked[member], true);
-        if (nm_fold_signal(member, SIGUSR1) != 0)
-            fail("members that could be signalled", 0, 1);
-        for (double until = now() + 10; atomic_load(&asked[member]);)
-            if (now() > until)
-                fail("the context that has not answered its signal", member, -1);
-    }
-    return (void *)(uintptr_t)answers;
-}
-
-static void from_outside(double seconds)
-{
-    struct sigaction action = {.sa_handler = answer}, before;
-    sigaction(SIGUSR1, &action, &before);
-    uintptr_t answers = 0;
-    for (double until = now() + seconds; now() < until;) {
-        members = 2 + draw(7);
-        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
-            fail("a team", 0, 1);
-        over = false;
-        pthread_t shaker, asker;
-        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)draw(1u << 30));
-        pthread_create(&asker, NULL, ask, (void *)(uintptr_t)draw(1u << 30));
-        for (double until_next = now() + 0.05; now() < until_next;) {
-            uint32_t seed = draw(1u << 30);
-            nm_fold_run(comes_and_goes, &seed);
-        }
-        over = true;
-        pthread_join(shaker, NULL);
-        void *of_this_team;
-        pthread_join(asker, &of_this_team);
-        answers += (uintptr_t)of_this_team;
-        nm_fold_dissolve();
-    }
-    sigaction(SIGUSR1, &before, NULL);
-    if (answers == 0)
-        fail("signals that were answered", 0, 1);
-    printf("ok fold: %lu signals from outside, each answered by its context\n", (unsigned long)answers);
-}
-
 static void join_and_leave(void)
 {
     for (members = 2; members <= 9; members += 7) {
@@ -463,9 +267,6 @@ int main(int argc, char **argv)
     join_and_leave();
     comes_last();
     lets_the_root_go_first();
-    to_another(argc > 1 ? strtod(argv[1], NULL) / 2 : 1.0);
-    if (!HOLDS_SIGNALS)
-        from_outside(argc > 1 ? strtod(argv[1], NULL) / 2 : 1.0);
     stress(argc > 1 ? strtod(argv[1], NULL) : 2.0, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
     return 0;
 }

@@ -1,0 +1,152 @@
+/* signals.c - signals for one context of a folded team: that one handles each, whatever its kernel
+ * thread runs when the signal comes, and however contexts come home and leave.
+ *
+ * Arguments: seconds (default 2), seed (default 1).
+ */
+#include "team.h"
+
+#include <signal.h>
+
+/* Each context signals the next one: each handles its own signal, whatever its kernel thread was
+ * running when the signal came. */
+static __thread volatile sig_atomic_t handled;
+
+static void handle(int number)
+{
+    (void)number;
+    handled++;
+}
+
+static void signal_the_next(void *argument, struct nm_context *me)
+{
+    (void)argument;
+    uint32_t next = (me->number + 1) % members;
+    handled = 0;
+    nm_fold_barrier(me);
+    if (me->number == 0)
+        nm_fold_roam(true);
+    nm_fold_go_home(me);
+    if (nm_fold_signal(next, SIGUSR1) != 0)
+        fail("members that could be signalled", 0, 1);
+    nm_fold_barrier(me);
+    for (int i = 0; i < 5000 && handled == 0; i++)
+        usleep(1000);
+    if (handled != 1)
+        fail("signals that a member has handled", handled, 1);
+    nm_fold_barrier(me);
+    if (me->number == 0)
+        nm_fold_roam(false);
+    nm_fold_leave_home(me);
+}
+
+static void to_another(double seconds)
+{
+    struct sigaction action = {.sa_handler = handle};
+    sigaction(SIGUSR1, &action, NULL);
+    long regions = 0;
+    for (double until = now() + seconds; now() < until;) {
+        members = draw(4) == 0 ? MOST : 2 + draw(15);
+        over = false;
+        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
+            fail("a team", 0, 1);
+        pthread_t shaker;
+        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)(regions + 1));
+        for (uint32_t i = 0; i < 10; i++, regions++)
+            nm_fold_run(signal_the_next, NULL);
+        over = true;
+        pthread_join(shaker, NULL);
+        nm_fold_dissolve();
+    }
+    printf("ok signals: signals for one member are handled by that one, %ld regions\n", regions);
+}
+
+/* A thread outside of the team signals one context after the other and waits for each answer, as a
+ * collector does that stops all threads. Meanwhile the contexts go home and leave it. */
+static _Atomic bool asked[MOST];
+
+static void answer(int number)
+{
+    (void)number;
+    static const char what[] = "FAILED signals: a context handled a signal that was for another one\n";
+    struct nm_context *me = nm_context_self;
+    if ((!me || !atomic_exchange(&asked[me->number], false)) && write(2, what, sizeof what - 1) > 0)
+        _exit(1);
+}
+
+static void comes_and_goes(void *argument, struct nm_context *me)
+{
+    uint32_t own = *(uint32_t *)argument + me->number;
+    if (me->number == 0)
+        nm_fold_roam(own % 2);
+    for (int i = 0; i < 20; i++) {
+        own = own * 1664525u + 1013904223u;
+        if (own >> 30 == 0)
+            nm_fold_go_home(me);
+        else if (me->home)
+            nm_fold_leave_home(me);
+        if (own >> 24 == 0)
+            usleep(100);
+        nm_fold_barrier(me);
+    }
+    if (me->number == 0)
+        nm_fold_roam(false);
+}
+
+static void *ask(void *number_of_members)
+{
+    uint64_t own = (uintptr_t)number_of_members, answers = 0;
+    for (; !over; answers++) {
+        own = own * 6364136223846793005u + 1442695040888963407u;
+        uint32_t member = (own >> 33) % 3 == 0 ? 0 : (uint32_t)((own >> 40) % members);
+        atomic_store(&asked[member], true);
+        if (nm_fold_signal(member, SIGUSR1) != 0)
+            fail("members that could be signalled", 0, 1);
+        for (double until = now() + 10; atomic_load(&asked[member]);)
+            if (now() > until)
+                fail("the context that has not answered its signal", member, -1);
+    }
+    return (void *)(uintptr_t)answers;
+}
+
+static void from_outside(double seconds)
+{
+    struct sigaction action = {.sa_handler = answer}, before;
+    sigaction(SIGUSR1, &action, &before);
+    uintptr_t answers = 0;
+    for (double until = now() + seconds; now() < until;) {
+        members = 2 + draw(7);
+        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
+            fail("a team", 0, 1);
+        over = false;
+        pthread_t shaker, asker;
+        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)draw(1u << 30));
+        pthread_create(&asker, NULL, ask, (void *)(uintptr_t)draw(1u << 30));
+        for (double until_next = now() + 0.05; now() < until_next;) {
+            uint32_t seed = draw(1u << 30);
+            nm_fold_run(comes_and_goes, &seed);
+        }
+        over = true;
+        pthread_join(shaker, NULL);
+        void *of_this_team;
+        pthread_join(asker, &of_this_team);
+        answers += (uintptr_t)of_this_team;
+        nm_fold_dissolve();
+    }
+    sigaction(SIGUSR1, &before, NULL);
+    if (answers == 0)
+        fail("signals that were answered", 0, 1);
+    printf("ok signals: %lu signals from outside, each answered by its context\n", (unsigned long)answers);
+}
+
+int main(int argc, char **argv)
+{
+    double seconds = argc > 1 ? strtod(argv[1], NULL) : 2.0;
+    state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    if (nm_switch_refused() != NM_WHY_NONE) {
+        printf("skipped signals: no user-space switching here (reason %d)\n", (int)nm_switch_refused());
+        return 0;
+    }
+    to_another(seconds / 2);
+    from_outside(seconds / 2);
+    return 0;
+}

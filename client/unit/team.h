@@ -1,0 +1,72 @@
+/* team.h - a team of plain threads for the tests of the scheduler of whole teams, instead of an
+ * OpenMP runtime's. */
+#ifndef NUMAESTRO_UNIT_TEAM_H
+#define NUMAESTRO_UNIT_TEAM_H
+
+#include "../fold/fold.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST 64
+
+static uint32_t members;
+static pthread_t threads[MOST];
+static _Atomic bool over;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail(const char *what, long is, long should)
+{
+    fprintf(stderr, "FAILED: %s is %ld, not %ld\n", what, is, should);
+    _exit(1);
+}
+
+static uint64_t state = 1;
+
+static uint32_t draw(uint32_t below)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33) % below;
+}
+
+static void *member(void *number)
+{
+    nm_fold_member((uint32_t)(uintptr_t)number);
+    return NULL;
+}
+
+/* Does a runtime's part: all threads of the team run the region's function, and end together. */
+static void region(void *unused)
+{
+    (void)unused;
+    for (uint32_t i = 1; i < members; i++)
+        if (pthread_create(&threads[i], NULL, member, (void *)(uintptr_t)i))
+            abort();
+    nm_fold_member(0);
+    for (uint32_t i = 1; i < members; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* Changes the number of carriers again and again, until it is over. */
+static void *shake(void *seed)
+{
+    uint64_t own = (uintptr_t)seed;
+    while (!over) {
+        own = own * 6364136223846793005u + 1442695040888963407u;
+        nm_fold_limit((uint32_t)(own >> 33) % members + 1);
+        struct timespec t = {0, (long)((own >> 20) % 200000)};
+        nanosleep(&t, NULL);
+    }
+    return NULL;
+}
+
+#endif
