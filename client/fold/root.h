@@ -1,8 +1,8 @@
 /* root.h - signals for the root of a folded team.
  *
  * Other carriers block signals whenever they run a context that is not their own. The root's kernel
- * thread takes those for the process also while it runs others, so a signal for the root alone may
- * be sent only while it runs the root.
+ * thread also takes signals for the process while it runs others, so a signal for the root alone
+ * may be sent only while it runs the root.
  *
  * The root's carrier stores `runs` before it reads whether the root is at home; a sender stores
  * that the root is at home before it reads `runs`. So a sender that sees the root run makes its

@@ -294,7 +294,8 @@ static inline bool takes_signals(const struct nm_carrier *carrier, const struct 
     return carrier->number == 0 && !team.contexts[0].home;
 }
 
-static inline bool is_root_at_home(const struct nm_context *me, const struct nm_carrier *carrier)
+/* The root, run by its own carrier. */
+static inline bool is_root_on_own(const struct nm_context *me, const struct nm_carrier *carrier)
 {
     return me->number == 0 && carrier->number == 0;
 }
@@ -314,20 +315,20 @@ static inline void runs_again(struct nm_context *me)
     struct nm_carrier *carrier = me->carrier;
     if (NM_UNLIKELY(carrier->left))
         ring_for_left(carrier);
-    if (is_root_at_home(me, carrier))
+    if (is_root_on_own(me, carrier))
         nm_root_comes(&team.root);
     if (NM_UNLIKELY(carrier->blocks) && takes_signals(carrier, me)) {
         carrier->blocks = false;
         nm_restore_signals(carrier->signals);
     }
-    if (NM_UNLIKELY(me->home) && is_root_at_home(me, carrier))
+    if (NM_UNLIKELY(me->home) && is_root_on_own(me, carrier))
         nm_root_take(&team.root, carrier->tid);
 }
 
 static void leave_for(struct nm_context *me, struct nm_context *next)
 {
     struct nm_carrier *carrier = next->carrier;
-    if (is_root_at_home(me, carrier))
+    if (is_root_on_own(me, carrier))
         nm_root_goes(&team.root);
     if (NM_UNLIKELY(!carrier->blocks) && !takes_signals(carrier, next))
         block_carrier(carrier);
@@ -341,7 +342,7 @@ static void leave_for(struct nm_context *me, struct nm_context *next)
 
 static void leave_for_parking(struct nm_context *me, struct nm_carrier *carrier)
 {
-    if (is_root_at_home(me, carrier))
+    if (is_root_on_own(me, carrier))
         nm_root_goes(&team.root);
     if (NM_UNLIKELY(!carrier->blocks))
         block_carrier(carrier);
@@ -481,13 +482,15 @@ void nm_fold_send_home(uint32_t number)
 int nm_fold_signal(uint32_t member, int number)
 {
     int32_t tid = team.carriers[member].tid;
-    if (member == 0)
-        nm_root_begin(&team.root, number);
-    int code = member == 0 ? 0 : nm_signal_thread(tid, number);
-    nm_fold_send_home(member);
-    if (member == 0)
-        nm_root_end(&team.root, tid);
-    return code;
+    if (member != 0) {
+        int code = nm_signal_thread(tid, number);
+        nm_fold_send_home(member);
+        return code;
+    }
+    nm_root_begin(&team.root, number);
+    nm_fold_send_home(0);
+    nm_root_end(&team.root, tid);
+    return 0;
 }
 
 bool nm_fold_send_all_home(struct nm_context *me, uint64_t patience_ns)

@@ -63,7 +63,7 @@ SHIM_EXPORT int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
 /* A jump out of a signal handler puts back a mask, too. It needs no wrapper: a thread that has set
  * a mask is on its own kernel thread already. */
 
-/* For calls about a thread: whether it is another one, a member of the team. */
+/* For calls about a thread. True: it is a member of the team, and not the calling one. */
 static bool is_member(pthread_t thread, uint32_t *number)
 {
     if (NM_LIKELY(!nm_fold_is_open()))
@@ -72,6 +72,7 @@ static bool is_member(pthread_t thread, uint32_t *number)
     return !pthread_equal(thread, pthread_self()) && nm_fold_number_of((uintptr_t)thread, number);
 }
 
+/* For calls about another thread: a member goes to its own kernel thread. */
 static void send_home(pthread_t thread)
 {
     uint32_t number;

@@ -5,6 +5,7 @@
  * "cost", or "race", which leaves out the meeting between all reads and each next write, for
  * ThreadSanitizer to find.
  */
+#define SUITE "fold"
 #include "team.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@ static _Atomic uint64_t counts[MOST];
 static uint64_t plain[MOST]; /* written by each context, read by all: only the meetings keep the two apart */
 static bool races;
 static __thread uint64_t mine; /* must be the same variable after every switch */
-
 static pid_t root_tid;
 
 static void work(void *argument, struct nm_context *me)
@@ -67,20 +67,14 @@ static void stress(double seconds, uint64_t seed)
         members = draw(8) == 0 ? MOST : 2 + draw(7);
         memset(counts, 0, sizeof counts);
         mine = 0;
-        over = false;
-        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
-            fail("a team", 0, 1);
-        pthread_t shaker;
-        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)(seed + (uint64_t)teams));
+        open_shaken(seed + (uint64_t)teams);
         for (uint32_t i = 0; i < 20; i++, regions++) {
             uint32_t rounds = 1 + draw(20);
             nm_fold_run(work, &rounds);
             if (syscall(SYS_gettid) != root_tid)
                 fail("the root's kernel thread outside", syscall(SYS_gettid), root_tid);
         }
-        over = true;
-        pthread_join(shaker, NULL);
-        nm_fold_dissolve();
+        dissolve_shaken();
     }
     printf("ok fold: seed %llu, %ld teams, %ld regions, %llu switches\n", (unsigned long long)seed, teams, regions,
            (unsigned long long)(nm_fold_switches() - before));

@@ -3,9 +3,19 @@
  *
  * Arguments: seconds (default 2), seed (default 1).
  */
+#define SUITE "signals"
 #include "team.h"
 
+#include "../fold/sanitize.h"
+
 #include <signal.h>
+
+/* ThreadSanitizer holds a signal back until the context calls the C library. */
+#ifdef NM_SANITIZED
+#define HOLDS_SIGNALS true
+#else
+#define HOLDS_SIGNALS false
+#endif
 
 /* Each context signals the next one: each handles its own signal, whatever its kernel thread was
  * running when the signal came. */
@@ -20,13 +30,13 @@ static void handle(int number)
 static void signal_the_next(void *argument, struct nm_context *me)
 {
     (void)argument;
-    uint32_t next = (me->number + 1) % members;
+    uint32_t neighbour = (me->number + 1) % members;
     handled = 0;
     nm_fold_barrier(me);
     if (me->number == 0)
         nm_fold_roam(true);
     nm_fold_go_home(me);
-    if (nm_fold_signal(next, SIGUSR1) != 0)
+    if (nm_fold_signal(neighbour, SIGUSR1) != 0)
         fail("members that could be signalled", 0, 1);
     nm_fold_barrier(me);
     for (int i = 0; i < 5000 && handled == 0; i++)
@@ -46,16 +56,10 @@ static void to_another(double seconds)
     long regions = 0;
     for (double until = now() + seconds; now() < until;) {
         members = draw(4) == 0 ? MOST : 2 + draw(15);
-        over = false;
-        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
-            fail("a team", 0, 1);
-        pthread_t shaker;
-        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)(regions + 1));
+        open_shaken((uint64_t)regions + 1);
         for (uint32_t i = 0; i < 10; i++, regions++)
             nm_fold_run(signal_the_next, NULL);
-        over = true;
-        pthread_join(shaker, NULL);
-        nm_fold_dissolve();
+        dissolve_shaken();
     }
     printf("ok signals: signals for one member are handled by that one, %ld regions\n", regions);
 }
@@ -92,11 +96,11 @@ static void comes_and_goes(void *argument, struct nm_context *me)
         nm_fold_roam(false);
 }
 
-static void *ask(void *number_of_members)
+static void *ask(void *seed)
 {
-    uint64_t own = (uintptr_t)number_of_members, answers = 0;
+    uint64_t own = (uintptr_t)seed, answers = 0;
     for (; !over; answers++) {
-        own = own * 6364136223846793005u + 1442695040888963407u;
+        next(&own);
         uint32_t member = (own >> 33) % 3 == 0 ? 0 : (uint32_t)((own >> 40) % members);
         atomic_store(&asked[member], true);
         if (nm_fold_signal(member, SIGUSR1) != 0)
@@ -115,22 +119,18 @@ static void from_outside(double seconds)
     uintptr_t answers = 0;
     for (double until = now() + seconds; now() < until;) {
         members = 2 + draw(7);
-        if (!nm_fold_open(members, 1 + draw(members), region, NULL))
-            fail("a team", 0, 1);
-        over = false;
-        pthread_t shaker, asker;
-        pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)draw(1u << 30));
+        open_shaken(draw(1u << 30));
+        pthread_t asker;
         pthread_create(&asker, NULL, ask, (void *)(uintptr_t)draw(1u << 30));
         for (double until_next = now() + 0.05; now() < until_next;) {
             uint32_t seed = draw(1u << 30);
             nm_fold_run(comes_and_goes, &seed);
         }
         over = true;
-        pthread_join(shaker, NULL);
         void *of_this_team;
         pthread_join(asker, &of_this_team);
         answers += (uintptr_t)of_this_team;
-        nm_fold_dissolve();
+        dissolve_shaken();
     }
     sigaction(SIGUSR1, &before, NULL);
     if (answers == 0)
@@ -147,6 +147,7 @@ int main(int argc, char **argv)
         return 0;
     }
     to_another(seconds / 2);
-    from_outside(seconds / 2);
+    if (!HOLDS_SIGNALS)
+        from_outside(seconds / 2);
     return 0;
 }

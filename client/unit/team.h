@@ -1,5 +1,7 @@
 /* team.h - a team of plain threads for the tests of the scheduler of whole teams, instead of an
- * OpenMP runtime's. */
+ * OpenMP runtime's.
+ *
+ * SUITE, the name of the test, is defined by whoever includes it. */
 #ifndef NUMAESTRO_UNIT_TEAM_H
 #define NUMAESTRO_UNIT_TEAM_H
 
@@ -17,35 +19,40 @@ static uint32_t members;
 static pthread_t threads[MOST];
 static _Atomic bool over;
 
-static double now(void)
+static inline double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void fail(const char *what, long is, long should)
+static inline void fail(const char *what, long is, long should)
 {
-    fprintf(stderr, "FAILED: %s is %ld, not %ld\n", what, is, should);
+    fprintf(stderr, "FAILED " SUITE ": %s is %ld, not %ld\n", what, is, should);
     _exit(1);
 }
 
 static uint64_t state = 1;
 
-static uint32_t draw(uint32_t below)
+/* The next number of a thread's own stream. */
+static inline uint64_t next(uint64_t *own)
 {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(state >> 33) % below;
+    return *own = *own * 6364136223846793005u + 1442695040888963407u;
 }
 
-static void *member(void *number)
+static inline uint32_t draw(uint32_t below)
+{
+    return (uint32_t)(next(&state) >> 33) % below;
+}
+
+static inline void *member(void *number)
 {
     nm_fold_member((uint32_t)(uintptr_t)number);
     return NULL;
 }
 
 /* Does a runtime's part: all threads of the team run the region's function, and end together. */
-static void region(void *unused)
+static inline void region(void *unused)
 {
     (void)unused;
     for (uint32_t i = 1; i < members; i++)
@@ -57,16 +64,34 @@ static void region(void *unused)
 }
 
 /* Changes the number of carriers again and again, until it is over. */
-static void *shake(void *seed)
+static inline void *shake(void *seed)
 {
     uint64_t own = (uintptr_t)seed;
     while (!over) {
-        own = own * 6364136223846793005u + 1442695040888963407u;
+        next(&own);
         nm_fold_limit((uint32_t)(own >> 33) % members + 1);
         struct timespec t = {0, (long)((own >> 20) % 200000)};
         nanosleep(&t, NULL);
     }
     return NULL;
+}
+
+static pthread_t shaker;
+
+/* Opens a team whose number of carriers changes until it is dissolved. */
+static inline void open_shaken(uint64_t seed)
+{
+    over = false;
+    if (!nm_fold_open(members, 1 + draw(members), region, NULL))
+        fail("a team", 0, 1);
+    pthread_create(&shaker, NULL, shake, (void *)(uintptr_t)seed);
+}
+
+static inline void dissolve_shaken(void)
+{
+    over = true;
+    pthread_join(shaker, NULL);
+    nm_fold_dissolve();
 }
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/sh
-# tsan.sh - the scheduler of whole teams under ThreadSanitizer: it must find nothing in the stress program, and the race
-# that the program makes when it is asked to.
+# tsan.sh - the scheduler of whole teams under ThreadSanitizer: it must find nothing in the stress programs, and
+# the race that fold.c makes when it is asked to.
 #
 # Arguments: a compiler, where to put what it makes, the seed. In the directory of the Makefile.
 set -u
@@ -22,15 +22,17 @@ echo 'int main(void) { return 0; }' >"$made/probe.c"
 # functions that must be inlined and do not say `inline`.
 quiet=
 case $("$compiler" --version) in *clang*) ;; *) quiet='-Wno-tsan -Wno-attributes' ;; esac
-# shellcheck disable=SC2086
-"$compiler" -O1 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror $quiet -Isrc -fsanitize=thread unit/fold.c fold/team.c \
-    fold/switch.c -pthread -lm -o "$made/fold-tsan" || fail "it does not build"
-timeout 120 "$made/fold-tsan" 0.5 "$seed" >"$made/tsan.log" 2>&1
-status=$?
-if [ $status -ne 0 ]; then
-    head -n 60 "$made/tsan.log"
-    fail "the stress program ended with $status"
-fi
+for program in signals fold; do
+    # shellcheck disable=SC2086
+    "$compiler" -O1 -g -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror $quiet -Isrc -fsanitize=thread unit/$program.c \
+        fold/team.c fold/switch.c -pthread -lm -o "$made/$program-tsan" || fail "$program does not build"
+    timeout 120 "$made/$program-tsan" 0.5 "$seed" >"$made/tsan.log" 2>&1
+    status=$?
+    if [ $status -ne 0 ]; then
+        head -n 60 "$made/tsan.log"
+        fail "the stress program $program ended with $status"
+    fi
+done
 grep -q '^skipped' "$made/tsan.log" && skip "no user-space switching here"
 timeout 120 "$made/fold-tsan" race "$seed" >"$made/race.log" 2>&1
 status=$?

@@ -3,15 +3,8 @@
  *
  * Plain threads stand for an OpenMP runtime.
  */
-#include "../fold/fold.h"
-
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define MEMBERS 4u
-
-static pthread_t threads[MEMBERS];
+#define SUITE "waits"
+#include "team.h"
 
 /* The debugger's breakpoint. */
 __attribute__((noinline)) void stop_here(uint32_t number)
@@ -36,30 +29,14 @@ static void work(void *unused, struct nm_context *me)
     __asm__ volatile("" : : : "memory");
 }
 
-static void *member(void *number)
-{
-    nm_fold_member((uint32_t)(uintptr_t)number);
-    return NULL;
-}
-
-static void region(void *unused)
-{
-    (void)unused;
-    for (uint32_t i = 1; i < MEMBERS; i++)
-        if (pthread_create(&threads[i], NULL, member, (void *)(uintptr_t)i))
-            abort();
-    nm_fold_member(0);
-    for (uint32_t i = 1; i < MEMBERS; i++)
-        pthread_join(threads[i], NULL);
-}
-
 int main(void)
 {
     if (nm_switch_refused() != NM_WHY_NONE) {
         puts("skipped waits: no user-space switching here");
         return 0;
     }
-    if (!nm_fold_open(MEMBERS, 1, region, NULL))
+    members = 4;
+    if (!nm_fold_open(members, 1, region, NULL))
         return 1;
     nm_fold_run(work, NULL);
     nm_fold_dissolve();
