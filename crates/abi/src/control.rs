@@ -6,6 +6,7 @@
 
 mod class;
 mod folding;
+mod history;
 mod jobserver;
 mod library;
 mod memory;
@@ -18,6 +19,7 @@ mod wishes;
 
 pub use class::Class;
 pub use folding::FoldStatus;
+pub use history::{Alternative, Change, History};
 pub use jobserver::{BuildTool, Jobserver, JobserverStatus};
 pub use library::LibraryStatus;
 pub use memory::{MemoryStatus, NodeStatus, OnNode};
@@ -77,6 +79,13 @@ pub enum Request {
     Advise {
         /// As for `run`; `max` is the number of processors that the program could use.
         options: Options,
+    },
+    /// What the manager has heard and decided lately, for explanations. Answered by
+    /// [`Reply::History`].
+    History {
+        /// The application in question; absent: no particular one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        app: Option<AppName>,
     },
     /// Record from now on, or no more; without `on`: only say whether.
     Record {
@@ -189,6 +198,8 @@ pub enum Reply {
         /// In order of arrival.
         apps: Vec<AppWishes>,
     },
+    /// See [`History`].
+    History(Box<History>),
     /// To [`Request::Record`].
     Recording(RecordingStatus),
     /// To a program that waits in the queue: the manager ends in order, and nobody takes the queue
@@ -283,6 +294,9 @@ pub struct Status {
     pub decisions: u64,
     /// Nanoseconds of the latest and the longest decision.
     pub decision_ns: [u64; 2],
+    /// The manager records ([`Request::Record`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recording: bool,
     /// The sources of transaction rates; absent while the policy does not need rates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<SensingStatus>,

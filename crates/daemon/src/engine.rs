@@ -13,12 +13,14 @@ use std::time::Instant;
 use anyhow::{Context, Result, anyhow};
 use numaestro_abi::control::PolicyInfo;
 use numaestro_contract::Observation;
+use numaestro_engine::explain::Alternative;
 use numaestro_engine::{Action, Advice, Engine, Event, Nanos, Needs, Settings, Snapshot, Wish, journal};
 use numaestro_policy::AppId;
 use numaestro_topology::{CpuSet, Machine};
 
 use crate::bandwidth;
 use crate::config::Config;
+use crate::history::History;
 use crate::metrics::Histogram;
 use crate::recording::{Recording, Wanted};
 
@@ -65,8 +67,13 @@ impl Journal {
     /// One line. A journal that cannot be written any more is given up: programs do not depend on
     /// it.
     fn write(&mut self, line: &str) {
+        self.write_line(format!("{}\n", line.trim_end()).as_bytes());
+    }
+
+    /// The same with its newline.
+    fn write_line(&mut self, line: &[u8]) {
         if let Some(file) = &mut self.file
-            && let Err(cause) = file.write_all(format!("{}\n", line.trim_end()).as_bytes())
+            && let Err(cause) = file.write_all(line)
         {
             tracing::warn!("the journal ends here: {cause}");
             self.file = None;
@@ -97,6 +104,7 @@ pub(crate) struct ContainedEngine {
     failures: u32,
     journal: Option<Journal>,
     recording: Option<Recording>,
+    history: History,
     /// The name of the application of the next event, for the journal.
     arriving: Option<String>,
     /// Events so far: the position in the journal.
@@ -144,6 +152,7 @@ impl ContainedEngine {
             failures: 0,
             journal,
             recording: None,
+            history: History::default(),
             arriving: None,
             events: 0,
             events_of_engine: 0,
@@ -154,37 +163,31 @@ impl ContainedEngine {
     }
 
     fn begin_journal(&mut self, machine: &Machine) {
+        let head = journal::encode_head(machine, &self.settings, self.seed);
         if let Some(journal) = &mut self.journal {
-            journal.write(&journal::encode_head(machine, &self.settings, self.seed));
+            journal.write(&head);
         }
         if let Some(recording) = &mut self.recording {
-            recording.begin_run(&journal::encode_head(machine, &self.settings, self.seed), None);
+            recording.begin_run(&head, None);
         }
+        self.history.begin(head);
     }
 
-    /// Begins a recording, or ends it. `names`: of the applications that there are.
-    pub(crate) fn record(
-        &mut self,
-        wanted: Option<Wanted>,
-        machine: &Machine,
-        names: impl FnOnce() -> BTreeMap<AppId, String>,
-    ) -> std::io::Result<()> {
+    /// Begins a recording, or ends it.
+    pub(crate) fn record(&mut self, wanted: Option<Wanted>, machine: &Machine) -> std::io::Result<()> {
         self.recording = None;
         let Some(wanted) = wanted else { return Ok(()) };
         let mut recording = Recording::start(wanted)?;
-        let state = self.fresh_or_state(&recording, names);
+        let state = self.fresh_or_state(&recording);
         recording.begin_run(&journal::encode_head(machine, &self.settings, self.seed), state);
         self.recording = Some(recording);
         Ok(())
     }
 
-    /// The state that a recording which begins now begins with; `None`: nothing has happened yet.
-    fn fresh_or_state(
-        &self,
-        recording: &Recording,
-        names: impl FnOnce() -> BTreeMap<AppId, String>,
-    ) -> Option<(Snapshot, BTreeMap<AppId, String>)> {
-        let names = || if recording.is_anonymous() { BTreeMap::new() } else { names() };
+    /// The state that a recording which begins now begins with, and the names of the applications;
+    /// `None`: nothing has happened yet.
+    fn fresh_or_state(&self, recording: &Recording) -> Option<(Snapshot, BTreeMap<AppId, String>)> {
+        let names = || if recording.is_anonymous() { BTreeMap::new() } else { self.history.names().clone() };
         (self.events_of_engine > 0).then(|| (self.engine.snapshot(), names()))
     }
 
@@ -194,9 +197,9 @@ impl ContainedEngine {
     }
 
     /// The next segment of the recording begins.
-    pub(crate) fn next_segment(&mut self, machine: &Machine, names: impl FnOnce() -> BTreeMap<AppId, String>) {
+    pub(crate) fn next_segment(&mut self, machine: &Machine) {
         let Some(mut recording) = self.recording.take() else { return };
-        let state = self.fresh_or_state(&recording, names);
+        let state = self.fresh_or_state(&recording);
         recording.begin_segment(&journal::encode_head(machine, &self.settings, self.seed), state);
         self.recording = Some(recording);
     }
@@ -266,15 +269,38 @@ impl ContainedEngine {
         (self.events, self.events_of_engine) = (self.events + 1, self.events_of_engine + 1);
         if outcome.is_ok() {
             self.times.all.count(taken);
-            let name = self.arriving.take();
-            if let Some(journal) = &mut self.journal {
-                journal.write(&journal::encode_named(now, name.as_deref(), event, actions));
-            }
-            if let Some(recording) = &mut self.recording {
-                recording.step(now, name.as_deref(), event, actions);
-            }
+            self.remember(now, event, actions);
         }
         outcome.map_err(|cause| Failed { message: message_of(cause.as_ref()) })
+    }
+
+    /// Writes an event and its actions where they are kept.
+    fn remember(&mut self, now: Nanos, event: &Event, actions: &[Action]) {
+        let name = self.arriving.take();
+        let line = self.history.step(now, name.as_deref(), event, actions);
+        if let Some(journal) = &mut self.journal {
+            journal.write_line(line);
+        }
+        if let Some(recording) = &mut self.recording {
+            match &name {
+                Some(_) if recording.is_anonymous() => recording.step_without_name(now, event, actions),
+                _ => recording.step(line),
+            }
+        }
+        if self.history.is_full() {
+            self.history.turn_over(now, self.engine.snapshot());
+        }
+    }
+
+    /// What is remembered, as a journal that ends with the present state.
+    pub(crate) fn history(&self, now: Nanos) -> String {
+        self.history.journal(now, self.engine.snapshot())
+    }
+
+    /// What would give an application another number of processors. Nothing changes, and nothing is
+    /// found where the policy fails at it.
+    pub(crate) fn alternatives(&self, now: Nanos, app: AppId) -> Vec<Alternative> {
+        catch_unwind(AssertUnwindSafe(|| self.engine.alternatives(now, app))).unwrap_or_default()
     }
 
     /// The shell has observed something; for the journal.
@@ -287,9 +313,9 @@ impl ContainedEngine {
         }
     }
 
-    /// The name of the application of the next event, which is its arrival. For the journal.
+    /// The name of the application of the next event, which is its arrival.
     pub(crate) fn arrives(&mut self, name: &str) {
-        self.arriving = (self.journal.is_some() || self.recording.is_some()).then(|| name.to_owned());
+        self.arriving = Some(name.to_owned());
     }
 
     /// Says what an application with this wish would get if it came now, or why it would be

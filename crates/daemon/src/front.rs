@@ -7,6 +7,7 @@
 mod advice;
 mod attach;
 mod control;
+mod history;
 mod picture;
 mod recording;
 mod reload;

@@ -117,10 +117,14 @@ impl Recording {
         self.recorder.begin(at, &lines);
     }
 
-    /// An event, and what followed. `name`: of the application that arrives with it.
-    pub(crate) fn step(&mut self, at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) {
-        let name = name.filter(|_| !self.wanted.anonymous);
-        self.recorder.line(|text| journal::write_named(text, at, name, event, actions));
+    /// The line of an event, and of what followed.
+    pub(crate) fn step(&mut self, line: &[u8]) {
+        self.recorder.line(|text| text.extend_from_slice(line));
+    }
+
+    /// The same for an application whose name is to be left out.
+    pub(crate) fn step_without_name(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
+        self.recorder.line(|text| journal::write_named(text, at, None, event, actions));
     }
 
     /// What the shell has seen, if no event says it.
@@ -145,7 +149,7 @@ impl Recording {
 }
 
 /// The time on the journal's clock and on people's.
-fn clock() -> Stamp {
+pub(crate) fn clock() -> Stamp {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Stamp { at: monotonic_ns(), wall: wall.as_nanos() as u64 }
 }

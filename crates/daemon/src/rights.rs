@@ -95,6 +95,7 @@ fn for_admins(request: &Request) -> Option<&'static str> {
         | Request::Watch
         | Request::PolicyList
         | Request::Advise { .. }
+        | Request::History { .. }
         | Request::Record { on: None }
         | Request::Ping => None,
     }

@@ -16,13 +16,13 @@ mod sensors;
 mod takeover;
 mod wishes;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 use anyhow::Result;
 use numaestro_abi::control::Reply;
 use numaestro_contract::{Course, Next, Observation};
+use numaestro_engine::explain::Alternative;
 use numaestro_engine::{Action, Advice, Event, Wish};
 use numaestro_host::{monotonic_ns, procfs};
 use numaestro_policy::AppId;
@@ -253,10 +253,19 @@ impl Shell {
         self.tend_recording();
     }
 
+    /// The latest events as a journal that ends with the present state.
+    pub(crate) fn history(&self) -> String {
+        self.engine.history(monotonic_ns())
+    }
+
+    /// What would give an application another number of processors.
+    pub(crate) fn alternatives(&self, app: u64) -> Vec<Alternative> {
+        self.engine.alternatives(monotonic_ns(), AppId(app))
+    }
+
     /// Begins a recording, or ends it.
     pub(crate) fn record(&mut self, wanted: Option<Wanted>) -> std::io::Result<()> {
-        let Self { engine, programs, site, .. } = self;
-        engine.record(wanted, &site.machine, || names(programs))
+        self.engine.record(wanted, &self.site.machine)
     }
 
     /// The recording, if there is one.
@@ -266,13 +275,13 @@ impl Shell {
 
     /// The recording may want a next segment, or have come to an end.
     fn tend_recording(&mut self) {
-        let Self { engine, programs, site, .. } = self;
+        let Self { engine, site, .. } = self;
         let Some(recording) = engine.recording().filter(|recording| recording.wants_attention(monotonic_ns())) else {
             return;
         };
         match recording.trouble() {
             Some(trouble) => self.outcome.recording_ended = Some(trouble),
-            None => engine.next_segment(&site.machine, || names(programs)),
+            None => engine.next_segment(&site.machine),
         }
     }
 
@@ -372,11 +381,6 @@ impl Shell {
         let managed = self.managed();
         self.actuators.trees.sweep(&managed, &self.site.usable);
     }
-}
-
-/// The names that people give the applications.
-fn names(programs: &Programs) -> BTreeMap<AppId, String> {
-    programs.iter().map(|app| (AppId(app.number), app.name.clone())).collect()
 }
 
 #[cfg(test)]

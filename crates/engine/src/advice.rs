@@ -7,20 +7,13 @@
 //! turns are taken, the copy goes on from turn to turn until the newcomer has had one. The answer
 //! does not say which processors others would lose.
 
-use crate::account::Phase;
 use crate::engine::Engine;
-use crate::event::{Action, Event, Nanos, Wish};
-use crate::site::Site;
+use crate::event::{Event, Nanos, Wish};
+use crate::rehearsal::Rehearsal;
 use numaestro_policy::{PageHome, PuState, Rejected, Slot};
 use numaestro_topology::{Machine, NumaNodeId, PuId, PuSet};
 use std::cmp::Reverse;
 use std::fmt::Write;
-
-/// Work that may be spent on finding the newcomer's first turn: turns, times the applications that
-/// take part in each. If its turn is farther away, the answer is that it waits for its turn.
-const LOOK_AHEAD: usize = 1024;
-/// Targets that each application carries out, at most, until all have made room.
-const SETTLE_MAX: usize = 8;
 
 /// The processors, turn and memory that an application would have if it came now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,20 +55,20 @@ impl Engine {
     /// # Panics
     /// If an invariant is broken, as [`Self::step`]. This engine has not changed even then.
     pub fn advise(&self, now: Nanos, wish: &Wish, free_memory: &[u64]) -> Result<Advice, Rejected> {
-        let mut trial = Trial { engine: self.clone(), actions: Vec::new(), now };
+        let mut copy = Rehearsal::of(self, now);
         if !free_memory.is_empty() {
-            trial.engine.set_free_memory(free_memory);
+            copy.engine.set_free_memory(free_memory);
         }
         // Some placements draw by the number.
         let app = self.next_number();
-        trial.step(&Event::Arrive { app, wish: Wish { claim: None, home: None, ..wish.clone() } })?;
-        let Some(slot) = trial.engine.slot(app) else {
+        copy.step(&Event::Arrive { app, wish: Wish { claim: None, home: None, ..wish.clone() } })?;
+        let Some(slot) = copy.engine.slot(app) else {
             return Err(Rejected::new("the application would be gone at once"));
         };
-        trial.settle()?;
-        let begin = trial.engine.site().now;
-        trial.await_turn(slot)?;
-        Ok(self.read(&trial.engine, slot, begin))
+        copy.settle()?;
+        let begin = copy.engine.site().now;
+        copy.await_turn(slot)?;
+        Ok(self.read(&copy.engine, slot, begin))
     }
 
     /// Reads the answer off the copy.
@@ -115,63 +108,6 @@ impl Engine {
             memory_free,
             why,
         }
-    }
-}
-
-/// A copy of the engine in which each application carries its targets out at once.
-struct Trial {
-    engine: Engine,
-    actions: Vec<Action>,
-    now: Nanos,
-}
-
-impl Trial {
-    fn step(&mut self, event: &Event) -> Result<(), Rejected> {
-        self.engine.step(self.now, event, &mut self.actions);
-        let refused = self.actions.iter().find_map(|action| match action {
-            Action::Refuse { reason, .. } => Some(Rejected::new(reason.clone())),
-            _ => None,
-        });
-        self.engine.recycle(&mut self.actions);
-        refused.map_or(Ok(()), Err)
-    }
-
-    /// Lets all applications carry their targets out, the earliest arrival first, and calls the
-    /// engine where it is due. It ends because each vacated processor has its next owner; the bound
-    /// is for a policy that goes on deciding.
-    fn settle(&mut self) -> Result<(), Rejected> {
-        for _ in 0..SETTLE_MAX * (self.engine.site().ledger.apps().len() + 1) {
-            if self.engine.is_due(self.now) {
-                self.step(&Event::Timer)?;
-                continue;
-            }
-            let ledger = &self.engine.site().ledger;
-            let late = |slot: &&Slot| {
-                let (epoch, adopted) = ledger.epochs(**slot);
-                adopted < epoch && !ledger.activity(**slot).stopped
-            };
-            let Some(&slot) = ledger.started().iter().find(late) else { return Ok(()) };
-            let (app, (epoch, _)) = (ledger.app(slot).id, ledger.epochs(slot));
-            self.step(&Event::Adopted { app, epoch })?;
-        }
-        Ok(())
-    }
-
-    /// Where turns are taken, goes on until the application has processors.
-    fn await_turn(&mut self, slot: Slot) -> Result<(), Rejected> {
-        for _ in 0..LOOK_AHEAD / self.engine.site().ledger.started().len().max(1) {
-            let Site { regime, ledger, .. } = self.engine.site();
-            let turns = regime.stops() || regime.holds();
-            let runs = ledger.account(slot).phase == Phase::Running;
-            if !turns || !runs || ledger.app(slot).allocation > 0 {
-                return Ok(());
-            }
-            let Some(at) = self.engine.deadline() else { return Ok(()) };
-            self.now = self.now.max(at);
-            self.step(&Event::Timer)?;
-            self.settle()?;
-        }
-        Ok(())
     }
 }
 

@@ -229,6 +229,37 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// The application that it is about.
+    pub fn app(&self) -> Option<AppId> {
+        match self {
+            Self::Arrive { app, .. }
+            | Self::Depart { app }
+            | Self::Request { app, .. }
+            | Self::Limits { app, .. }
+            | Self::Demand { app, .. }
+            | Self::Class { app, .. }
+            | Self::Adopted { app, .. }
+            | Self::Sequential { app }
+            | Self::Blocked { app }
+            | Self::Parallel { app }
+            | Self::Speedup { app, .. }
+            | Self::Bandwidth { app, .. }
+            | Self::Memory { app, .. }
+            | Self::Unstoppable { app }
+            | Self::Stoppable { app } => Some(*app),
+            Self::Saturation { .. }
+            | Self::FreeMemory { .. }
+            | Self::Parties { .. }
+            | Self::Offline { .. }
+            | Self::Online { .. }
+            | Self::Unmanaged { .. }
+            | Self::Timer
+            | Self::Policy { .. } => None,
+        }
+    }
+}
+
 /// An order to the shell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
@@ -300,4 +331,20 @@ pub enum Action {
         /// The reason, one sentence.
         reason: String,
     },
+}
+
+impl Action {
+    /// The application that it is about.
+    pub fn app(&self) -> Option<AppId> {
+        match self {
+            Self::Start { app }
+            | Self::Wait { app, .. }
+            | Self::Target { app, .. }
+            | Self::Stop { app }
+            | Self::Continue { app }
+            | Self::Pages { app, .. }
+            | Self::Force { app, .. } => Some(*app),
+            Self::Refuse { app, .. } => *app,
+        }
+    }
 }

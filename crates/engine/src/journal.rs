@@ -11,6 +11,7 @@
 //! ```
 
 mod description;
+mod picture;
 mod state;
 
 use crate::engine::Engine;
@@ -19,6 +20,7 @@ use crate::settings::Settings;
 use description::Description;
 use numaestro_policy::{Bus, Needs, Party};
 use numaestro_topology::{Machine, PuSet};
+pub use picture::Picture;
 use serde::{Deserialize, Serialize};
 pub use state::State;
 use std::borrow::Cow;
@@ -35,7 +37,7 @@ pub struct JournalError {
 }
 
 impl JournalError {
-    fn new(problem: impl fmt::Display) -> Self {
+    pub(crate) fn new(problem: impl fmt::Display) -> Self {
         Self { problem: problem.to_string() }
     }
 }
@@ -183,7 +185,27 @@ pub fn is_observation(line: &str) -> bool {
 /// Whether a line stands beside the steps: an observation, or what a recording says of itself. The
 /// engine does not hear of it.
 pub fn is_aside(line: &str) -> bool {
-    matches!(content(line), Some("saw" | "recording" | "wall" | "state"))
+    matches!(content(line), Some("saw" | "recording" | "wall" | "state" | "veiled"))
+}
+
+/// The fields of a step whose event is hidden.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Veiled<'a> {
+    at: Nanos,
+    veiled: Cow<'a, [Action]>,
+}
+
+/// A step without its event, which was about another user's program. The engine cannot repeat it.
+pub fn encode_veiled(at: Nanos, actions: &[Action]) -> String {
+    text(&Veiled { at, veiled: actions.into() })
+}
+
+/// The time and the actions of such a step; `None`: it is another line.
+pub fn decode_veiled(line: &str) -> Option<(Nanos, Vec<Action>)> {
+    (content(line) == Some("veiled")).then_some(())?;
+    let Veiled { at, veiled } = serde_json::from_str(line).ok()?;
+    Some((at, veiled.into_owned()))
 }
 
 /// The name of the field behind the time.

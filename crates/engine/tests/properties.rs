@@ -3,8 +3,12 @@
 //! the actions alone, checks what programs see.
 #[path = "properties/advised.rs"]
 mod advised;
+#[path = "properties/alternatives.rs"]
+mod alternatives;
 #[path = "properties/drawn.rs"]
 mod drawn;
+#[path = "properties/explained.rs"]
+mod explained;
 #[path = "properties/kept.rs"]
 mod kept;
 #[path = "properties/program.rs"]
@@ -339,6 +343,7 @@ fn check_everything(machine: &str, policy: &str, seed: u64, ops: &[Op]) {
 /// Comes to rest, replays its journal and ends.
 fn check_end(mut world: World) {
     world.check_advice();
+    world.check_alternatives();
     world.settle();
     world.check_rest();
     if let Some(copy) = &world.copy {
@@ -346,6 +351,7 @@ fn check_end(mut world: World) {
     }
     let replay = journal::Replay::run(&world.journal).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(replay.engine().snapshot(), world.engine.snapshot());
+    world.check_explanations();
     let last: Vec<_> = world.programs.keys().copied().collect();
     for app in last {
         world.step(&Event::Depart { app });

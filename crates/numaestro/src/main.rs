@@ -19,6 +19,7 @@ mod demo;
 mod doctor;
 mod elf;
 mod environment;
+mod explain;
 mod finished;
 mod folding;
 mod jobserver;
@@ -99,6 +100,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Release(args) => adopt::release(dir, &args),
         Command::Advise(args) => advise::advise(dir, &args),
         Command::Status(args) => status::status(dir, &args),
+        Command::Explain(args) => explain::explain(dir, &args),
         Command::Top => top::top(dir),
         Command::Policy(what) => policy::policy(dir, what),
         Command::Profile(what) => profile::command(what),

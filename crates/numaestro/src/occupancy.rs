@@ -104,6 +104,7 @@ pub mod tests {
             unmanaged: 1,
             decisions: 12,
             decision_ns: [2_000, 9_000],
+            recording: false,
             bandwidth: None,
             apps: vec![app(7, "lulesh", 2, "0-1"), app(9, "python3", 1, "2")],
             pus: vec![

@@ -137,11 +137,12 @@ pub fn age(seconds: f64) -> String {
 pub fn render(status: &Status, colours: bool) -> String {
     let mut text = String::new();
     let line = format!(
-        "policy {}, processors {}, manager {} up {}",
+        "policy {}, processors {}, manager {} up {}{}",
         status.policy,
         status.cpus,
         status.pid,
-        age(status.uptime_s)
+        age(status.uptime_s),
+        if status.recording { ", recording" } else { "" }
     );
     let _ = writeln!(text, "{}", paint(&line, Tone::Strong, colours));
     if status.unmanaged > 0 {

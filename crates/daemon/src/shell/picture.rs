@@ -36,6 +36,7 @@ impl Shell {
             unmanaged: self.sensors.foreign.processors(),
             decisions: ledger.decisions,
             decision_ns: [times.latest_ns, times.longest_ns],
+            recording: self.engine.recording().is_some(),
             bandwidth: self.sensors.bandwidth.status(),
             apps: self.programs.iter().map(|app| self.app_status(app, name_of(app.uid), &ledger, now)).collect(),
             pus: self.pu_statuses(&ledger),

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use numaestro_abi::control::{AppName, Most, NewWishes, Options, Reply, Request, Status};
+use numaestro_abi::control::{AppName, History, Most, NewWishes, Options, Reply, Request, Status};
 use numaestro_host::{own_uid, procfs};
 use numaestro_skip::skip;
 
@@ -99,6 +99,34 @@ fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
     }
     let text = serde_json::to_string(&status).unwrap();
     assert!(!text.contains("alice") && !text.contains(&alice.pid().to_string()), "{text}");
+}
+
+fn history(client: &mut Client, app: Option<AppName>) -> History {
+    match ask(client, &Request::History { app }) {
+        Reply::History(history) => *history,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_history_shows_no_more_of_others_than_the_status() {
+    let Some(stage) = system("") else { skip!("only root can be several users") };
+    let (mut alice, mut bob) = (of(&stage, ALICE), of(&stage, BOB));
+    let (hers, his) = (alice.hello(8), bob.hello(8));
+    alice.say("adopted");
+    bob.say("adopted");
+    let mut admin = member(&stage, DAVE, ADMINS);
+    let all = history(&mut admin, Some(AppName::Number(hers)));
+    let about = |app: u64| [format!("\"app\":{app},"), format!("\"app\":{app}}}")];
+    let shows = |text: &str, app: u64| about(app).iter().any(|words| text.contains(words));
+    assert!(shows(&all.journal, hers) && shows(&all.journal, his), "{}", all.journal);
+
+    let own = history(&mut bob, Some(AppName::Number(his)));
+    assert!(shows(&own.journal, his) && !shows(&own.journal, hers), "{}", own.journal);
+    assert!(!own.journal.contains(&format!("\"owner\":{hers}")) && !own.journal.contains("\"parties\""));
+    let (there, _) = refused(&mut bob, &Request::History { app: Some(AppName::Number(hers)) });
+    let (not_there, _) = refused(&mut bob, &Request::History { app: Some(AppName::Number(999)) });
+    assert_eq!(there.replace(&hers.to_string(), "N"), not_there.replace("999", "N"));
 }
 
 #[test]

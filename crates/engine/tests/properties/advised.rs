@@ -52,7 +52,7 @@ impl World {
 /// their own: the latest arrival first. A selective placement decides again at every answer, and a
 /// turn begins with the processors that the order has left free: under these two the order is that
 /// of the advice, the earliest first.
-fn answer(engine: &mut Engine, now: u64) {
+pub fn answer(engine: &mut Engine, now: u64) {
     for _ in 0..10_000 {
         if engine.is_due(now) {
             engine.step(now, &Event::Timer, &mut Vec::new());

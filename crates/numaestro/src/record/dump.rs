@@ -1,11 +1,12 @@
 //! Writes a run as one journal: its segments one after the other, their heads only once.
 
+use super::runs::Run;
 use super::{place, runs_of};
 use crate::cli::RecordDumpArgs;
 use crate::say::{self, Failure};
 use anyhow::Context;
 use numaestro_engine::journal::{self, State};
-use numaestro_recording::Ring;
+use numaestro_recording::{Ring, Segment};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,14 +16,7 @@ use std::path::PathBuf;
 pub fn dump(dir: Option<PathBuf>, args: &RecordDumpArgs) -> anyhow::Result<u8> {
     let ring = Ring::at(place(dir, args.from.as_deref())?.directory);
     let runs = runs_of(&ring)?;
-    let Some(run) = runs.get(args.number as usize - 1).filter(|run| !run.segments.is_empty()) else {
-        let what = match runs.len() {
-            0 => format!("there are no recordings in {}", ring.directory().display()),
-            some if some < args.number as usize => format!("there is no recording {}, only {some}", args.number),
-            _ => format!("recording {} cannot be read: {}", args.number, runs[args.number as usize - 1].torn),
-        };
-        return Err(Failure::error(say::FAILED, what, "`numaestro record list` shows them"));
-    };
+    let run = numbered(&ring, &runs, args.number)?;
     if !run.torn.is_empty() {
         say::warn(&format!("lines are missing: {}", run.torn));
     }
@@ -45,6 +39,32 @@ pub fn dump(dir: Option<PathBuf>, args: &RecordDumpArgs) -> anyhow::Result<u8> {
     }
     out.flush()?;
     Ok(say::OK)
+}
+
+/// A run by its number in the list.
+pub fn numbered<'a>(ring: &Ring, runs: &'a [Run], number: u32) -> anyhow::Result<&'a Run> {
+    let run = (number as usize).checked_sub(1).and_then(|place| runs.get(place));
+    run.filter(|run| !run.segments.is_empty()).ok_or_else(|| {
+        let what = match (runs.len(), run) {
+            (0, _) => format!("there are no recordings in {}", ring.directory().display()),
+            (_, Some(run)) => format!("recording {number} cannot be read: {}", run.torn),
+            (some, None) => format!("there is no recording {number}, only {some}"),
+        };
+        Failure::error(say::FAILED, what, "`numaestro record list` shows them")
+    })
+}
+
+/// Segments of one run as one journal.
+pub fn text(segments: &[Segment]) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for segment in segments {
+        let contents = segment.read().with_context(|| format!("cannot read {}", segment.path.display()))?;
+        for line in contents.text.lines().skip(usize::from(!text.is_empty())) {
+            text += line;
+            text.push('\n');
+        }
+    }
+    Ok(text)
 }
 
 /// The line without names of programs.

@@ -83,6 +83,32 @@ fn runs_of(ring: &Ring) -> anyhow::Result<Vec<Run>> {
     Ok(runs::of(ring.segments().with_context(place)?))
 }
 
+/// The journal of the recording that has a time (nanoseconds since 1970): of its segments the one
+/// that holds the time, and the one before. `from`: the recordings in this directory, not those of
+/// the manager.
+pub fn journal_at(dir: Option<PathBuf>, from: Option<&Path>, wall: u64) -> anyhow::Result<String> {
+    let ring = Ring::at(place(dir, from)?.directory);
+    let runs = runs_of(&ring)?;
+    let run = runs.iter().find(|run| run.began_ns <= wall && !run.segments.is_empty());
+    let run = run.with_context(|| match runs.last() {
+        Some(oldest) => format!("the oldest recording began {}", moment(oldest.began(), local())),
+        None => format!("there are no recordings in {}", ring.directory().display()),
+    })?;
+    let next = run.segments.partition_point(|segment| segment.began_ms.saturating_mul(1_000_000) <= wall).max(1);
+    dump::text(&run.segments[next.saturating_sub(2)..next])
+}
+
+/// The journal of a recording by its number in the list. `from`: as [`journal_at`].
+pub fn journal_of(dir: Option<PathBuf>, from: Option<&Path>, number: u32) -> anyhow::Result<String> {
+    let ring = Ring::at(place(dir, from)?.directory);
+    let runs = runs_of(&ring)?;
+    dump::text(&dump::numbered(&ring, &runs, number)?.segments)
+}
+
+fn local() -> UtcOffset {
+    UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC)
+}
+
 /// For programs.
 #[derive(Debug, Serialize)]
 struct List<'a> {
@@ -117,7 +143,7 @@ fn list(dir: Option<PathBuf>, args: &RecordListArgs) -> anyhow::Result<u8> {
 }
 
 fn table(runs: &[Run]) -> String {
-    let offset = UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC);
+    let offset = local();
     let head = ["", "began", "until", "events", "programs", "size", "policy", ""].map(str::to_owned);
     let rows = (1..).zip(runs).map(|(number, run)| {
         [

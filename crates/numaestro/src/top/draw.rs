@@ -13,12 +13,13 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, List, ListItem, ListState, Paragraph, Row, Table, TableState, Wrap};
 
-const KEYS: &str = "q quit  l limit  w weight  r release  s sort  / filter  p policy  ? help";
+const KEYS: &str = "q quit  l limit  w weight  r release  e why  s sort  / filter  p policy  ? help";
 const HELP: &str = "\
 up, down  choose an application; the lines below say why it has so many
 l         the most processors that it may have: a number, or none
 w         its weight: its share relative to the others
 r         stop managing it: it runs on with all processors, without limits
+e         explain: what led to what it has, and what would change it
 s         sort by arrival, processor time, processors, name, user
 /         show only names and users that contain a text; an empty text: all
 p         choose the policy, live
@@ -191,7 +192,17 @@ fn popup(frame: &mut Frame, model: &Model) {
             );
         }
         Some(Popup::Policies(list, place)) => policies(frame, list, *place),
+        Some(Popup::Explanation(text, line)) => reasons(frame, text, *line),
     }
+}
+
+fn reasons(frame: &mut Frame, text: &str, line: usize) {
+    let whole = frame.area();
+    let area = middle(whole, whole.width.saturating_sub(4), whole.height.saturating_sub(2));
+    let from: Vec<&str> = text.lines().skip(line).collect();
+    let block = Block::bordered().title("explain: up, down; any other key leaves");
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(from.join("\n")).wrap(Wrap { trim: false }).block(block), area);
 }
 
 fn policies(frame: &mut Frame, list: &[PolicyInfo], place: usize) {

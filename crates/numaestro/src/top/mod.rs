@@ -12,11 +12,12 @@ mod listing;
 mod model;
 mod prompt;
 mod rates;
+mod wish;
 
 use crate::manager::{self, Manager};
-use crate::{adopt, policy, say, set};
+use crate::{adopt, explain, policy, say, set};
 use crossterm::event::{Event as Input, KeyEventKind};
-use model::{Model, Wish};
+use model::Model;
 use numaestro_abi::control::{AppName, Reply, Request, Status};
 use numaestro_host::procfs;
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+use wish::Wish;
 
 /// Numbers that the programs themselves write (regions, team) change without a decision, so they
 /// are asked for.
@@ -163,6 +165,10 @@ fn fulfil(model: &mut Model, dir: &Path, wish: Wish) {
         Wish::Change(app, wishes) => {
             let apps = manager.set(AppName::Number(app), wishes)?;
             Ok(apps.first().map(set::sentence))
+        }
+        Wish::Explain(app) => {
+            model.show_explanation(explain::of_app(&mut manager, app)?);
+            Ok(None)
         }
         Wish::Release(app) => {
             let (who, whole) = adopt::let_go(&mut manager, AppName::Number(app))?;

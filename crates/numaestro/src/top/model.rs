@@ -4,30 +4,14 @@
 use super::listing::Listing;
 use super::prompt::{Answer, Prompt, Question};
 use super::rates::Rates;
+use super::wish::Wish;
 use crate::status::clean;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use numaestro_abi::control::{AppStatus, NewWishes, Policies, PolicyInfo, Status};
+use numaestro_abi::control::{AppStatus, Policies, PolicyInfo, Status};
 use std::time::Instant;
 
 /// Nanoseconds of processor time that are all of one processor for a second, in percent.
 const NS_PER_PERCENT: f64 = 1e7;
-
-/// A wish of the user that the model cannot fulfil by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wish {
-    /// End.
-    Quit,
-    /// Stop, as with `SIGTSTP`.
-    Suspend,
-    /// Ask for the policies there are.
-    ListPolicies,
-    /// Switch to this one.
-    SetPolicy(String),
-    /// Other wishes for an application.
-    Change(u64, NewWishes),
-    /// Stop managing an application.
-    Release(u64),
-}
 
 /// A window over the view, or a line in it.
 #[derive(Debug)]
@@ -38,6 +22,8 @@ pub enum Popup {
     Policies(Vec<PolicyInfo>, usize),
     /// A value is being typed.
     Prompt(Prompt),
+    /// An explanation, and the line with which it begins to be shown.
+    Explanation(String, usize),
 }
 
 /// One row of the table.
@@ -159,6 +145,11 @@ impl Model {
         self.popup = Some(Popup::Policies(list, place));
     }
 
+    /// Opens an explanation.
+    pub fn show_explanation(&mut self, text: String) {
+        self.popup = Some(Popup::Explanation(text, 0));
+    }
+
     /// A key was pressed.
     pub fn key(&mut self, key: KeyEvent) -> Option<Wish> {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -174,6 +165,7 @@ impl Model {
         match self.popup.take() {
             Some(Popup::Policies(list, place)) => self.key_in_policies(key.code, list, place),
             Some(Popup::Prompt(prompt)) => self.key_in_prompt(key.code, prompt),
+            Some(Popup::Explanation(text, line)) => self.key_in_explanation(key.code, text, line),
             Some(Popup::Help) => None,
             None => self.key_in_view(key.code),
         }
@@ -201,6 +193,10 @@ impl Model {
                 self.ask(Question::Filter, words);
             }
             KeyCode::Char(key @ ('l' | 'w' | 'r')) => self.ask_about_chosen(key),
+            KeyCode::Char('e') => {
+                let (rows, row) = self.rows();
+                return rows.get(row).map(|entry| Wish::Explain(entry.app.app));
+            }
             _ => {}
         }
         None
@@ -241,6 +237,18 @@ impl Model {
         None
     }
 
+    /// It scrolls; every other key closes it.
+    fn key_in_explanation(&mut self, code: KeyCode, text: String, line: usize) -> Option<Wish> {
+        let last = text.lines().count().saturating_sub(1);
+        let line = match code {
+            KeyCode::Down | KeyCode::Char('j') => (line + 1).min(last),
+            KeyCode::Up | KeyCode::Char('k') => line.saturating_sub(1),
+            _ => return None,
+        };
+        self.popup = Some(Popup::Explanation(text, line));
+        None
+    }
+
     fn key_in_policies(&mut self, code: KeyCode, list: Vec<PolicyInfo>, place: usize) -> Option<Wish> {
         let place = match code {
             KeyCode::Enter => return list.get(place).map(|p| Wish::SetPolicy(word(p))),
@@ -263,7 +271,7 @@ fn word(policy: &PolicyInfo) -> String {
 mod tests {
     use super::*;
     use crate::occupancy::tests::example;
-    use numaestro_abi::control::Most;
+    use numaestro_abi::control::{Most, NewWishes};
     use std::time::Duration;
 
     fn press(model: &mut Model, code: KeyCode) -> Option<Wish> {
@@ -298,7 +306,7 @@ mod tests {
     #[test]
     fn keys_do_what_the_help_says() {
         let mut model = Model::new(false);
-        for key in ['j', 's', 'l', 'w', 'r'] {
+        for key in ['j', 's', 'l', 'w', 'r', 'e'] {
             assert_eq!(press(&mut model, KeyCode::Char(key)), None, "nothing to choose from is no trouble");
             assert!(model.popup().is_none());
         }
@@ -309,6 +317,13 @@ mod tests {
         press(&mut model, KeyCode::Char('?'));
         assert!(matches!(model.popup(), Some(Popup::Help)));
         assert_eq!(press(&mut model, KeyCode::Char('q')), None, "closes the help only");
+        assert_eq!(press(&mut model, KeyCode::Char('e')), Some(Wish::Explain(9)));
+        model.show_explanation("why\nbecause".into());
+        for (key, line) in [('j', 1), ('j', 1), ('k', 0), ('k', 0)] {
+            assert_eq!(press(&mut model, KeyCode::Char(key)), None);
+            assert!(matches!(model.popup(), Some(Popup::Explanation(_, at)) if *at == line));
+        }
+        assert_eq!(press(&mut model, KeyCode::Char('q')), None, "closes the explanation only");
         assert_eq!(press(&mut model, KeyCode::Char('p')), Some(Wish::ListPolicies));
         let info = |part: &str, name: &str| PolicyInfo {
             part: part.into(),

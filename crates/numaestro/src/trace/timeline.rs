@@ -6,18 +6,16 @@
 //! actions alone tell what they can ([`Picture`]).
 
 mod kind;
-mod picture;
 mod source;
 
 use super::super::sim::WRONG_FILE;
 use crate::say::Failure;
 use anyhow::Context;
 pub use kind::Kind;
-use numaestro_engine::journal::{self, State};
+use numaestro_engine::journal::{self, Picture, State};
 use numaestro_engine::{Action, Event, Nanos, PuState, Snapshot};
 use numaestro_recording::{Begins, Stamp};
 use numaestro_topology::{Machine, PuId};
-use picture::Picture;
 use source::Source;
 use std::collections::BTreeMap;
 use std::fs::File;

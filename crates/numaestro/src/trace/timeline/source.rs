@@ -1,8 +1,7 @@
 //! The engine's state after each event of a file: of a journal the engine itself knows it, of a
 //! recording its events and actions tell it.
 
-use super::picture::Picture;
-use numaestro_engine::journal::{self, JournalError, Replay};
+use numaestro_engine::journal::{self, JournalError, Picture, Replay};
 use numaestro_engine::{Action, Event, Nanos, Snapshot};
 use numaestro_topology::Machine;
 use std::borrow::Cow;

@@ -7,12 +7,14 @@
 //! guest. No action tells which processors the engine leaves to load outside; they have no owner
 //! here.
 
-use numaestro_engine::{Action, AppId, AppSnapshot, AppState, Event, Nanos, PuSnapshot, PuState, Snapshot};
+use crate::event::{Action, Event, Nanos};
+use crate::snapshot::{AppSnapshot, AppState, PuSnapshot, Snapshot};
+use numaestro_policy::{AppId, PuState};
 use numaestro_topology::{Machine, PuId, PuSet};
 use std::collections::BTreeMap;
 
 /// See the file's header.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Picture {
     snapshot: Snapshot,
     /// Processors of former targets, with the number of the target that has to be adopted before
@@ -73,10 +75,19 @@ impl Picture {
 
     /// The engine heard an event, and decided.
     pub fn hear(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
-        self.snapshot.now = self.snapshot.now.max(at);
         self.heard(event);
+        self.follow(at, actions);
+    }
+
+    /// The engine decided, and the event is not known.
+    pub fn follow(&mut self, at: Nanos, actions: &[Action]) {
+        self.snapshot.now = self.snapshot.now.max(at);
         for action in actions {
             self.decided(action);
+        }
+        if !actions.is_empty() {
+            // The reasons were true before.
+            self.snapshot.apps.iter_mut().for_each(|app| app.why.clear());
         }
         self.settle();
     }
@@ -87,6 +98,13 @@ impl Picture {
 
     fn set_state(&mut self, app: AppId, state: AppState) {
         if let Some(entry) = self.app(app) {
+            entry.state = state;
+        }
+    }
+
+    /// The engine passes over processors that the machine does not have.
+    fn set_presence(&mut self, pu: PuId, state: PuState) {
+        if let Some(entry) = self.snapshot.pus.get_mut(pu.index()) {
             entry.state = state;
         }
     }
@@ -143,8 +161,8 @@ impl Picture {
             Event::Sequential { app } => self.set_state(*app, AppState::Sequential),
             Event::Blocked { app } => self.set_state(*app, AppState::Blocked),
             Event::Parallel { app } => self.set_state(*app, AppState::Running),
-            Event::Offline { pu } => self.snapshot.pus[pu.index()].state = PuState::Offline,
-            Event::Online { pu } => self.snapshot.pus[pu.index()].state = PuState::Free,
+            Event::Offline { pu } => self.set_presence(*pu, PuState::Offline),
+            Event::Online { pu } => self.set_presence(*pu, PuState::Free),
             Event::Unmanaged { processors } => self.snapshot.unmanaged = *processors,
             Event::Policy { policy } => self.snapshot.policy.clone_from(policy),
             Event::Speedup { .. }

@@ -1,0 +1,43 @@
+//! Answers what the manager has heard and decided lately.
+
+use numaestro_abi::control::{self, AppName, History, Reply};
+use numaestro_engine::AppId;
+use numaestro_engine::explain::{Alternative, Change};
+
+use super::{Front, steering};
+use crate::recording;
+use crate::rights::{Refusal, Role, Who};
+use crate::shell::Shell;
+use crate::veil;
+
+impl Front {
+    /// The latest events as a journal, and what would give an application another number of
+    /// processors.
+    pub(super) fn history(who: Who, name: Option<&AppName>, shell: &Shell) -> Result<Reply, Refusal> {
+        let app = name.map(|name| steering::find(who, name, shell)).transpose()?;
+        let own = |app: AppId| shell.programs().get(app.0).is_some_and(|entry| who.steers(entry.uid));
+        let mut journal = shell.history();
+        if who.role != Role::Admin {
+            journal = veil::veiled(&journal, &own);
+        }
+        journal += &recording::clock().encode();
+        journal.push('\n');
+        let alternatives = app.map(|app| shell.alternatives(app)).unwrap_or_default();
+        let alternatives = veil::without_others(alternatives, &own);
+        let alternatives = alternatives.into_iter().map(|found| in_words_of_linux(found, shell)).collect();
+        Ok(Reply::History(Box::new(History { journal, app, alternatives })))
+    }
+}
+
+/// With the numbers that Linux gives processors.
+fn in_words_of_linux(found: Alternative, shell: &Shell) -> control::Alternative {
+    let change = match found.change {
+        Change::Limit { max } => control::Change::Limit { max },
+        Change::Weight { weight_milli } => control::Change::Weight { weight_milli },
+        Change::Use { processors } => control::Change::Use { processors },
+        Change::End { app } => control::Change::End { app: app.0 },
+        Change::Policy { policy } => control::Change::Policy { policy },
+    };
+    let cpus = shell.site().machine.os_cpuset(&found.pus).to_string();
+    control::Alternative { change, count: found.count, cpus }
+}

@@ -1,0 +1,123 @@
+//! The latest events with what followed, in memory: what `numaestro explain` asks for. It is there
+//! whether the manager records or not.
+//!
+//! The lines are those of a journal, and each is made once: the journal's file and the recording
+//! take it from here. They are kept in two parts of bounded size, of which each begins with the
+//! whole state. When the newer part is full, the older one goes.
+
+use std::collections::BTreeMap;
+
+use numaestro_engine::journal::{self, State};
+use numaestro_engine::{Action, Event, Nanos, Snapshot};
+use numaestro_policy::AppId;
+
+/// Bytes of a part: about a thousand events.
+const PART_BYTES: usize = 128 << 10;
+
+/// See the file's header.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// The journal's first line.
+    head: String,
+    older: Vec<u8>,
+    newer: Vec<u8>,
+    /// The names of the applications that are there.
+    names: BTreeMap<AppId, String>,
+}
+
+impl History {
+    /// Forgets everything: an engine begins that has heard nothing.
+    pub(crate) fn begin(&mut self, head: String) {
+        self.head = head;
+        self.older.clear();
+        self.newer.clear();
+        self.newer.reserve(2 * PART_BYTES);
+        self.names.clear();
+    }
+
+    /// An event, and what followed. `name`: of the application that arrives with it. Gives the line
+    /// with its newline.
+    pub(crate) fn step(&mut self, at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) -> &[u8] {
+        match (event, name) {
+            (Event::Arrive { app, .. }, Some(name)) => _ = self.names.insert(*app, name.to_owned()),
+            (Event::Depart { app }, _) => _ = self.names.remove(app),
+            _ => {}
+        }
+        let begin = self.newer.len();
+        journal::write_named(&mut self.newer, at, name, event, actions);
+        &self.newer[begin..]
+    }
+
+    /// The newer part is full: [`Self::turn_over`] is to follow.
+    pub(crate) fn is_full(&self) -> bool {
+        self.newer.len() >= PART_BYTES
+    }
+
+    /// The next part begins with this state.
+    pub(crate) fn turn_over(&mut self, at: Nanos, state: Snapshot) {
+        std::mem::swap(&mut self.older, &mut self.newer);
+        self.newer.clear();
+        let line = State { at, state, names: self.names.clone() }.encode();
+        self.newer.extend_from_slice(line.as_bytes());
+        self.newer.push(b'\n');
+    }
+
+    /// The names of the applications that are there.
+    pub(crate) fn names(&self) -> &BTreeMap<AppId, String> {
+        &self.names
+    }
+
+    /// The journal of what is remembered, and as its last line the state now.
+    pub(crate) fn journal(&self, at: Nanos, state: Snapshot) -> String {
+        let mut lines = self.head.clone();
+        lines.push('\n');
+        lines += &String::from_utf8_lossy(&self.older);
+        lines += &String::from_utf8_lossy(&self.newer);
+        lines += &State { at, state, names: self.names.clone() }.encode();
+        lines.push('\n');
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numaestro_engine::explain::Chronicle;
+    use numaestro_engine::{Engine, Settings, Wish};
+
+    use super::*;
+
+    #[test]
+    fn it_keeps_the_latest_events_and_reads_as_a_journal() {
+        let machine = numaestro_topology::synthetic::parse("core:4 pu:1").unwrap();
+        let settings = Settings::default();
+        let mut engine = Engine::new(machine.clone(), settings.clone(), 1).unwrap();
+        let mut history = History::default();
+        history.begin(journal::encode_head(&machine, &settings, 1));
+        let mut actions = Vec::new();
+        let mut turned = 0;
+        for number in 1..5000 {
+            let app = AppId(number);
+            for event in [Event::Arrive { app, wish: Wish::new(4) }, Event::Depart { app }] {
+                engine.step(number, &event, &mut actions);
+                let named = matches!(event, Event::Arrive { .. }).then_some("cg");
+                let line = history.step(number, named, &event, &actions).to_vec();
+                assert_eq!(line.last(), Some(&b'\n'));
+                engine.recycle(&mut actions);
+                if history.is_full() {
+                    turned += 1;
+                    history.turn_over(number, engine.snapshot());
+                }
+            }
+        }
+        assert!(turned > 4 && history.names().is_empty());
+        let kept = history.older.len() + history.newer.len();
+        assert!(kept < 3 * PART_BYTES && kept > PART_BYTES, "{kept}");
+        let text = history.journal(6000, engine.snapshot());
+        let mut lines = text.lines();
+        let mut chronicle = Chronicle::new(lines.next().unwrap(), usize::MAX).unwrap();
+        lines.for_each(|line| chronicle.line(line).unwrap());
+        assert_eq!(chronicle.snapshot(), &engine.snapshot());
+        assert!(chronicle.decisions().count() > 500);
+        assert_eq!(chronicle.decisions().next_back().unwrap().at, 4999);
+    }
+}

@@ -1,0 +1,126 @@
+//! What would give an application another number of processors. A copy of the engine gives each
+//! answer, as for advice, so it is what would follow.
+//!
+//! Where turns are taken there is no answer: the number of a moment says little there.
+
+use crate::engine::Engine;
+use crate::event::{Event, Nanos};
+use crate::rehearsal::Rehearsal;
+use numaestro_policy::{AppId, Part, Slot, catalogue};
+use numaestro_topology::PuSet;
+use serde::{Deserialize, Serialize};
+
+/// Other applications whose end is tried, at most.
+const ENDS_MOST: usize = 8;
+
+/// Something that could be different.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+pub enum Change {
+    /// The user lets it have this many processors.
+    Limit {
+        /// The most processors.
+        max: u32,
+    },
+    /// Its user gives it this weight.
+    Weight {
+        /// Thousandths; 1000 is usual.
+        weight_milli: u32,
+    },
+    /// It could use this many processors.
+    Use {
+        /// Processors.
+        processors: u32,
+    },
+    /// Another application ends.
+    End {
+        /// The other one.
+        app: AppId,
+    },
+    /// The policy is this one.
+    Policy {
+        /// As `numaestro policy set` takes it.
+        policy: String,
+    },
+}
+
+/// What an application would have then, once all have made room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// What would be different.
+    #[serde(flatten)]
+    pub change: Change,
+    /// Processors of its own; 0: it would wait, or share.
+    pub count: u32,
+    /// The processors that it would run on.
+    pub pus: PuSet,
+}
+
+impl Engine {
+    /// What would give an application another number of processors: only changes that do. Empty
+    /// where turns are taken, and for an application that is not there. Allocates; not for the hot
+    /// path.
+    ///
+    /// # Panics
+    /// If an invariant is broken, as [`Self::step`]. This engine has not changed even then.
+    pub fn alternatives(&self, now: Nanos, app: AppId) -> Vec<Alternative> {
+        let Some(slot) = self.slot(app) else { return Vec::new() };
+        let Some((usual, _)) = self.outcome(now, slot, None) else { return Vec::new() };
+        let mut found = Vec::new();
+        for change in self.changes(slot) {
+            let Some((count, pus)) = self.outcome(now, slot, Some(&self.event(app, slot, &change))) else { continue };
+            if count != usual {
+                found.push(Alternative { change, count, pus });
+            }
+        }
+        found
+    }
+
+    /// The number of its processors, and the processors, after an event. `None`: it cannot be
+    /// said.
+    fn outcome(&self, now: Nanos, slot: Slot, event: Option<&Event>) -> Option<(u32, PuSet)> {
+        let mut copy = Rehearsal::of(self, now);
+        if let Some(event) = event {
+            copy.step(event).ok()?;
+        }
+        copy.settle().ok()?;
+        let site = copy.engine.site();
+        let steady = site.regime.owns() && !site.regime.stops() && !site.regime.holds();
+        steady.then(|| (site.ledger.app(slot).allocation, site.ledger.account(slot).sent.pus.clone()))
+    }
+
+    /// The changes to try, those within reach of its user first.
+    fn changes(&self, slot: Slot) -> Vec<Change> {
+        let ledger = &self.site().ledger;
+        let (app, limits) = (ledger.app(slot), ledger.account(slot).activity.limits);
+        let usable = ledger.usable().len() as u32;
+        let mut changes = Vec::new();
+        if limits.max < usable {
+            changes.push(Change::Limit { max: usable });
+        }
+        changes.push(Change::Weight { weight_milli: limits.weight_milli.saturating_mul(2) });
+        if limits.request < usable {
+            changes.push(Change::Use { processors: usable });
+        }
+        let mut others: Vec<Slot> = ledger.started().iter().copied().filter(|&other| other != slot).collect();
+        others.sort_by_key(|&other| (std::cmp::Reverse(ledger.app(other).allocation), ledger.app(other).id));
+        changes.extend(others.iter().take(ENDS_MOST).map(|&other| Change::End { app: ledger.app(other).id }));
+        let shares = catalogue().into_iter().filter(|entry| entry.part == Part::Share.name());
+        let present = self.policy().share.info().name;
+        let others = shares.filter(|entry| entry.info.name != present && app.allocation > 0);
+        changes.extend(others.map(|entry| Change::Policy { policy: format!("share={}", entry.info.name) }));
+        changes
+    }
+
+    fn event(&self, app: AppId, slot: Slot, change: &Change) -> Event {
+        let limits = self.site().ledger.account(slot).activity.limits;
+        let (min, max, weight_milli) = (limits.min, limits.max, limits.weight_milli);
+        match change {
+            Change::Limit { max } => Event::Limits { app, min, max: *max, weight_milli },
+            Change::Weight { weight_milli } => Event::Limits { app, min, max, weight_milli: *weight_milli },
+            Change::Use { processors } => Event::Request { app, processors: *processors },
+            Change::End { app } => Event::Depart { app: *app },
+            Change::Policy { policy } => Event::Policy { policy: policy.clone() },
+        }
+    }
+}

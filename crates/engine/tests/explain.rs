@@ -1,0 +1,189 @@
+//! Explanations as people read them.
+
+use numaestro_engine::explain::{Chronicle, Heard, Rule};
+use numaestro_engine::journal::{self, State};
+use numaestro_engine::{AppId, Class, Engine, Event, Nanos, Needs, Settings, Wish};
+use numaestro_topology::{PuId, synthetic};
+
+const MS: Nanos = 1_000_000;
+
+/// An engine, and the journal of what it has heard.
+struct Told {
+    engine: Engine,
+    journal: String,
+    now: Nanos,
+}
+
+impl Told {
+    fn new(machine: &str, policy: &str) -> Self {
+        let machine = synthetic::parse(machine).unwrap();
+        let host = Needs { requests: true, speedup: true, bandwidth: true, page_control: true, preemption: true };
+        let settings = Settings { policy: policy.to_owned(), host, ..Settings::default() };
+        let journal = journal::encode_head(&machine, &settings, 1);
+        Self { engine: Engine::new(machine, settings, 1).unwrap(), journal, now: 0 }
+    }
+
+    /// After so many milliseconds, an event.
+    fn after(&mut self, ms: u64, event: &Event) -> &mut Self {
+        self.now += ms * MS;
+        let mut actions = Vec::new();
+        self.engine.step(self.now, event, &mut actions);
+        let name = match event {
+            Event::Arrive { app: AppId(1), .. } => Some("cg"),
+            Event::Arrive { app: AppId(2), .. } => Some("lu"),
+            _ => None,
+        };
+        self.journal.push('\n');
+        self.journal += &journal::encode_named(self.now, name, event, &actions);
+        self
+    }
+
+    fn arrives(&mut self, ms: u64, app: u64, request: u32) -> &mut Self {
+        self.after(ms, &Event::Arrive { app: AppId(app), wish: Wish::new(request) })
+    }
+
+    fn adopts(&mut self, app: u64, epoch: u32) -> &mut Self {
+        self.after(1, &Event::Adopted { app: AppId(app), epoch })
+    }
+
+    fn chronicle(&self) -> Chronicle {
+        let mut lines = self.journal.lines();
+        let mut chronicle = Chronicle::new(lines.next().unwrap(), 1000).unwrap();
+        lines.for_each(|line| chronicle.line(line).unwrap());
+        chronicle
+    }
+
+    /// The chain of an application: rule, event and effect of each link.
+    fn chain(&self, app: u64) -> Vec<(Rule, String, String)> {
+        let links = self.chronicle().chain(AppId(app)).into_iter();
+        links.map(|link| (link.rule.rule, link.event, link.effect)).collect()
+    }
+
+    fn last(&self, app: u64) -> (Rule, String, String) {
+        self.chain(app).pop().expect("something has led to it")
+    }
+}
+
+fn link(rule: Rule, event: &str, effect: &str) -> (Rule, String, String) {
+    (rule, event.to_owned(), effect.to_owned())
+}
+
+#[test]
+fn a_processor_goes_from_one_to_the_other_and_the_chain_begins_at_the_arrival() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(1, 1, 4).adopts(1, 1).arrives(10, 2, 4).adopts(1, 2);
+    let arrival = "lu (2) arrived and could use 4 processors";
+    assert_eq!(
+        told.chain(2),
+        [
+            link(
+                Rule::Share,
+                arrival,
+                "cg (1) gets 2 processors instead of 4: processors 0-1 (it leaves processors 2-3)"
+            ),
+            link(Rule::Handover, "cg (1) carried out what it had been told", "lu (2) gets processors 2-3"),
+        ]
+    );
+    assert_eq!(told.last(1).1, arrival);
+    told.after(5, &Event::Depart { app: AppId(2) });
+    let back = "cg (1) gets 4 processors instead of 2: processors 0-3 (processors 2-3 new)";
+    assert_eq!(told.chain(1), [link(Rule::Share, "lu (2) ended", back)]);
+    let chronicle = told.chronicle();
+    let owners: Vec<_> = chronicle.passes_of(PuId(2)).map(|(_, pass)| (pass.from, pass.to)).collect();
+    let (cg, lu) = (Some(AppId(1)), Some(AppId(2)));
+    assert_eq!(owners, [(lu, cg), (cg, lu), (None, cg)]);
+    assert_eq!(
+        chronicle.pass(chronicle.passes_of(PuId(2)).nth(1).unwrap().1),
+        "processor 2 went from cg (1) to lu (2)"
+    );
+}
+
+#[test]
+fn who_does_not_leave_in_time_is_folded_because_of_the_one_that_came() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(1, 1, 4).adopts(1, 1).arrives(10, 2, 4).after(1000, &Event::Timer);
+    let chronicle = told.chronicle();
+    let decision = chronicle.decisions().next_back().unwrap();
+    let effect = decision.on(AppId(1)).next().unwrap();
+    let link = chronicle.link(decision, effect);
+    assert_eq!((link.rule.rule, link.event.as_str()), (Rule::Grace, "the time to leave was over"));
+    assert_eq!(link.effect, "the threads of cg (1) are folded onto processors 0-1");
+    let cause = chronicle.decision(effect.cause.unwrap()).unwrap();
+    assert!(matches!(&cause.heard, Heard::Event(Event::Arrive { app: AppId(2), .. })));
+}
+
+#[test]
+fn lending_limits_load_presence_and_policies_have_their_rules() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(3000, 1, 4).adopts(1, 1).arrives(10, 2, 4).adopts(1, 2).adopts(2, 1);
+    told.after(1, &Event::Sequential { app: AppId(1) });
+    assert_eq!(told.last(1).0, Rule::Lending);
+    assert_eq!(told.last(1).1, "cg (1) became sequential");
+    told.adopts(1, 3);
+    assert_eq!(told.last(2).0, Rule::Handover, "what is lent is left first");
+    told.after(1, &Event::Parallel { app: AppId(1) }).adopts(2, 3).adopts(1, 4);
+    told.after(1, &Event::Limits { app: AppId(1), min: 1, max: 1, weight_milli: 1000 });
+    let limits = "the limits of cg (1) were changed: at most 1, at least 1, weight 1";
+    assert_eq!((told.last(1).0, told.last(1).1.as_str()), (Rule::Share, limits));
+    assert_eq!(told.chronicle().reason(told.chronicle().app(AppId(1)).unwrap()), "its limit is 1");
+    told.adopts(1, 5).after(1, &Event::Unmanaged { processors: 2 });
+    assert_eq!(told.last(2), link(Rule::Load, "load outside keeps 2 processors busy", &told.last(2).2));
+    let epoch = told.engine.snapshot().apps[1].epoch;
+    told.adopts(2, epoch).after(1, &Event::Unmanaged { processors: 0 }).after(60_000, &Event::Timer);
+    let less = told.chain(2);
+    assert_eq!(less.last().unwrap().1, "there had been less load outside for long enough");
+    told.after(1, &Event::Offline { pu: PuId(3) });
+    assert_eq!((told.last(2).0, told.last(2).1.as_str()), (Rule::Presence, "processor 3 went away"));
+    told.after(1, &Event::Policy { policy: "dss".to_owned() });
+    assert_eq!(told.chronicle().policy().share.info().name, "dss");
+}
+
+#[test]
+fn turns_and_queues_have_theirs() {
+    let mut told = Told::new("core:2 pu:1", "rr");
+    told.arrives(1, 1, 2).adopts(1, 1).arrives(1, 2, 2);
+    let until = told.engine.deadline().expect("a turn ends");
+    told.after(until / MS + 1, &Event::Timer);
+    let chain = told.chain(1);
+    assert!(chain.iter().any(|(rule, event, effect)| {
+        *rule == Rule::Turns && event == "a turn ended" && effect == "cg (1) is stopped until its turn"
+    }));
+    let mut told = Told::new("core:2 pu:1", "fifo");
+    told.arrives(1, 1, 2).arrives(1, 2, 2).arrives(1, 3, 2);
+    assert_eq!(told.last(3).0, Rule::Admission);
+    assert_eq!(told.last(3).2, "application 3 waits: number 1 in the queue");
+    let chronicle = told.chronicle();
+    let reason = chronicle.reason(chronicle.app(AppId(3)).unwrap());
+    assert_eq!(reason, "it waits for processors of its own: number 1 in the queue");
+}
+
+#[test]
+fn it_goes_on_from_a_state_and_passes_over_what_it_does_not_know_of() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(1, 1, 4).adopts(1, 1);
+    let head = told.journal.lines().next().unwrap().to_owned();
+    let names = [(AppId(1), "cg".to_owned())].into();
+    let state = State { at: told.now, state: told.engine.snapshot(), names };
+    let mut chronicle = Chronicle::new(&head, 2).unwrap();
+    for line in ["{\"at\":1,\"wall\":2}", &state.encode(), "{\"at\":5,\"veiled\":[]}"] {
+        chronicle.line(line).unwrap();
+    }
+    let app = chronicle.app(AppId(1)).unwrap();
+    assert_eq!(chronicle.reason(app), "alone: 4 of 4 processors", "the engine's own reason");
+    assert!(chronicle.chain(AppId(1)).is_empty() && chronicle.called(AppId(1)) == "cg (1)");
+    for (number, request) in [3, 2, 1].into_iter().enumerate() {
+        chronicle.hear(told.now, Heard::Event(Event::Request { app: AppId(1), processors: request }), Vec::new());
+        let pus = (0..request).map(PuId).collect();
+        let target = numaestro_engine::Action::Target {
+            app: AppId(1),
+            epoch: number as u32 + 2,
+            count: request,
+            pus,
+            shared: false,
+            lent: false,
+        };
+        chronicle.hear(told.now, Heard::Event(Event::Class { app: AppId(1), class: Class::Fold }), vec![target]);
+    }
+    assert_eq!(chronicle.decisions().count(), 2, "only the latest are kept");
+    assert!(chronicle.line("{\"at\":").is_err() && Chronicle::new("{}", 1).is_err());
+}

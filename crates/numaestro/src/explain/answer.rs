@@ -1,0 +1,243 @@
+//! The answers, as programs read them.
+
+use super::source::Known;
+use numaestro_abi::control::{Alternative, Change};
+use numaestro_engine::explain::{Decision, Effect, Link};
+use numaestro_engine::{AppId, AppSnapshot};
+use numaestro_topology::PuId;
+use serde::Serialize;
+
+/// An answer.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    App(Box<OfApp>),
+    Cpu(Box<OfCpu>),
+    Time(Box<OfTime>),
+}
+
+/// A link with its time for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Timed {
+    /// As RFC 3339 has it; absent where the journal has no times of day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// For people.
+    #[serde(skip)]
+    pub shown: String,
+    #[serde(flatten)]
+    pub link: Link,
+}
+
+/// An application in few words.
+#[derive(Debug, Serialize)]
+pub struct Brief {
+    pub app: AppId,
+    pub name: String,
+    /// `waiting`, `running`, …; `ended` where it is not there any more.
+    pub state: &'static str,
+    /// Threads it should have.
+    pub count: u32,
+    /// Processors that it could use.
+    pub request: u32,
+    /// Linux list.
+    pub cpus: String,
+    pub shared: bool,
+    pub lent: bool,
+    /// Why it has this and no more: one sentence.
+    pub why: String,
+    /// Its name and number for people.
+    #[serde(skip)]
+    pub called: String,
+}
+
+/// One application.
+#[derive(Debug, Serialize)]
+pub struct OfApp {
+    #[serde(flatten)]
+    pub brief: Brief,
+    /// What has led to its latest change, the first cause first.
+    pub chain: Vec<Timed>,
+    /// The changes before, the latest first.
+    pub before: Vec<Timed>,
+    /// What would give it another number of processors.
+    pub alternatives: Vec<Would>,
+}
+
+/// An alternative, with its words for people.
+#[derive(Debug, Serialize)]
+pub struct Would {
+    #[serde(flatten)]
+    pub alternative: Alternative,
+    #[serde(skip)]
+    pub shown: String,
+}
+
+/// One processor.
+#[derive(Debug, Serialize)]
+pub struct OfCpu {
+    pub cpu: u32,
+    /// OS index of its node.
+    pub node: u32,
+    /// `free`, `owned`, `leaving`, …
+    pub state: &'static str,
+    pub owner: Option<AppId>,
+    /// The owner's name for people.
+    #[serde(skip)]
+    pub called: Option<String>,
+    pub guests: Vec<AppId>,
+    /// What has led to its latest change of owner, the first cause first.
+    pub chain: Vec<Timed>,
+    /// Its changes of owner, the latest first.
+    pub passes: Vec<Passed>,
+}
+
+/// A change of owner.
+#[derive(Debug, Serialize)]
+pub struct Passed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    #[serde(skip)]
+    pub shown: String,
+    pub at_ns: u64,
+    pub from: Option<AppId>,
+    pub to: Option<AppId>,
+    #[serde(skip)]
+    pub words: String,
+}
+
+/// All applications.
+#[derive(Debug, Serialize)]
+pub struct OfTime {
+    /// The policy in force.
+    pub policy: String,
+    pub apps: Vec<Brief>,
+    /// The latest decisions, the first one first.
+    pub decisions: Vec<Timed>,
+}
+
+impl Known {
+    fn timed(&self, link: Link) -> Timed {
+        Timed { time: self.clock.rfc3339(link.at_ns), shown: self.clock.show(link.at_ns), link }
+    }
+
+    fn timed_all(&self, links: Vec<Link>) -> Vec<Timed> {
+        links.into_iter().map(|link| self.timed(link)).collect()
+    }
+
+    fn brief(&self, app: AppId, seen: Option<&AppSnapshot>) -> Brief {
+        let chronicle = &self.chronicle;
+        let name = chronicle.names().get(&app).cloned().unwrap_or_default();
+        let called = chronicle.called(app);
+        match seen {
+            Some(seen) => Brief {
+                app,
+                name,
+                called,
+                state: seen.state.name(),
+                count: seen.count,
+                request: seen.request,
+                cpus: chronicle.machine().os_cpuset(&seen.pus).to_string(),
+                shared: seen.shared,
+                lent: seen.lent,
+                why: chronicle.reason(seen),
+            },
+            None => Brief {
+                app,
+                name,
+                called,
+                state: "ended",
+                count: 0,
+                request: 0,
+                cpus: String::new(),
+                shared: false,
+                lent: false,
+                why: "it has ended".to_owned(),
+            },
+        }
+    }
+
+    /// Each effect of a decision on an application that changes what it has.
+    fn changes(&self, decision: &Decision, app: AppId) -> Vec<Timed> {
+        let effects = decision.on(app).filter(|effect| effect.changes_holding());
+        effects.map(|effect: &Effect| self.timed(self.chronicle.link(decision, effect))).collect()
+    }
+
+    fn would(&self, alternative: &Alternative) -> Would {
+        let would = match &alternative.change {
+            Change::Limit { max } => format!("a limit of {max} (`numaestro set APP --max {max}`)"),
+            Change::Weight { weight_milli } => {
+                let weight = f64::from(*weight_milli) / 1000.0;
+                format!("a weight of {weight} (`numaestro set APP --weight {weight}`)")
+            }
+            Change::Use { processors } => format!("that it could use {processors}"),
+            Change::End { app } => format!("that {} ends", self.chronicle.called(AppId(*app))),
+            Change::Policy { policy } => format!("another policy (`numaestro policy set {policy}`)"),
+        };
+        Would { alternative: alternative.clone(), shown: would }
+    }
+}
+
+impl OfApp {
+    pub fn of(known: &Known, app: AppId, last: usize) -> Self {
+        let chronicle = &known.chronicle;
+        let chain = known.timed_all(chronicle.chain(app));
+        let told: Vec<u64> = chain.iter().map(|timed| timed.link.decision).collect();
+        let before = chronicle.decisions().rev().filter(|decision| !told.contains(&decision.number));
+        let before = before.flat_map(|decision| known.changes(decision, app)).take(last).collect();
+        Self {
+            brief: known.brief(app, chronicle.app(app)),
+            chain,
+            before,
+            alternatives: known.alternatives.iter().map(|found| known.would(found)).collect(),
+        }
+    }
+}
+
+impl OfCpu {
+    pub fn of(known: &Known, cpu: u32, pu: PuId, last: usize) -> Self {
+        let chronicle = &known.chronicle;
+        let entry = &chronicle.snapshot().pus[pu.index()];
+        let chain = chronicle.passes_of(pu).next().and_then(|(decision, pass)| {
+            let app = pass.to.or(pass.from)?;
+            Some(known.timed_all(chronicle.chain_of(decision, app)))
+        });
+        let passes = chronicle.passes_of(pu).take(last).map(|(decision, pass)| Passed {
+            time: known.clock.rfc3339(decision.at),
+            shown: known.clock.show(decision.at),
+            at_ns: decision.at,
+            from: pass.from,
+            to: pass.to,
+            words: chronicle.pass(pass),
+        });
+        let machine = chronicle.machine();
+        Self {
+            cpu,
+            node: machine.numa_nodes()[machine.pu(pu).node.index()].os_index,
+            state: entry.state_name(),
+            owner: entry.owner,
+            called: entry.owner.map(|owner| chronicle.called(owner)),
+            guests: entry.guests.clone(),
+            chain: chain.unwrap_or_default(),
+            passes: passes.collect(),
+        }
+    }
+}
+
+impl OfTime {
+    pub fn of(known: &Known, last: usize) -> Self {
+        let chronicle = &known.chronicle;
+        let links = |decision: &Decision| {
+            let links: Vec<Timed> =
+                decision.effects.iter().rev().map(|effect| known.timed(chronicle.link(decision, effect))).collect();
+            links
+        };
+        let mut decisions: Vec<Timed> = chronicle.decisions().rev().flat_map(links).take(last).collect();
+        decisions.reverse();
+        Self {
+            policy: chronicle.snapshot().policy.clone(),
+            apps: chronicle.snapshot().apps.iter().map(|app| known.brief(app.app, Some(app))).collect(),
+            decisions,
+        }
+    }
+}

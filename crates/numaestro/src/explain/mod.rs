@@ -1,0 +1,84 @@
+//! `numaestro explain`: why a program has what it has, what led to it, and what would change it.
+
+mod answer;
+mod question;
+mod source;
+mod words;
+
+use crate::cli::ExplainArgs;
+use crate::manager::Manager;
+use crate::say::{self, Failure};
+use answer::{Answer, OfApp, OfCpu, OfTime};
+use numaestro_abi::control::AppName;
+use numaestro_engine::AppId;
+use numaestro_topology::PuId;
+use question::{Question, Subject};
+use source::Known;
+use std::path::PathBuf;
+use time::{OffsetDateTime, UtcOffset};
+
+/// Changes that are shown besides what led to the present state.
+const LATEST: usize = 5;
+
+/// The subcommand.
+pub fn explain(dir: Option<PathBuf>, args: &ExplainArgs) -> anyhow::Result<u8> {
+    let offset = UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC);
+    let now = OffsetDateTime::now_utc().to_offset(offset);
+    let question = Question::read(&args.what, args.at.as_deref(), now)
+        .map_err(|error| Failure::error(say::USAGE, format!("{error:#}"), "`numaestro explain --help` has examples"))?;
+    let word = match &question.subject {
+        Subject::App(word) => Some(word.as_str()),
+        Subject::All | Subject::Cpu(_) => None,
+    };
+    let known = match &args.from {
+        Some(place) => source::of_place(place, question.at)?,
+        None => source::of_manager(dir, word, question.at)?,
+    };
+    let answer = answer(&known, &question, args.last.unwrap_or(LATEST))?;
+    say::print(&if args.json { format!("{}\n", serde_json::to_string_pretty(&answer)?) } else { words::of(&answer) })?;
+    Ok(say::OK)
+}
+
+/// What `top` shows of one application.
+pub fn of_app(manager: &mut Manager, app: u64) -> anyhow::Result<String> {
+    let known = source::of_running(manager, AppName::Number(app))?;
+    Ok(words::of(&Answer::App(Box::new(OfApp::of(&known, AppId(app), LATEST)))))
+}
+
+fn answer(known: &Known, question: &Question, last: usize) -> anyhow::Result<Answer> {
+    match &question.subject {
+        Subject::App(word) => Ok(Answer::App(Box::new(OfApp::of(known, find(known, word)?, last)))),
+        Subject::Cpu(cpu) => Ok(Answer::Cpu(Box::new(OfCpu::of(known, *cpu, processor(known, *cpu)?, last)))),
+        Subject::All => Ok(Answer::Time(Box::new(OfTime::of(known, last)))),
+    }
+}
+
+fn processor(known: &Known, cpu: u32) -> anyhow::Result<PuId> {
+    known.chronicle.machine().pu_of_os(cpu).ok_or_else(|| {
+        let count = known.chronicle.machine().pu_count();
+        Failure::error(say::FAILED, format!("there is no processor {cpu}, only {count}"), "`numaestro topo` shows them")
+    })
+}
+
+/// The application that a word names: as the manager says, or by its number or name among those
+/// that were heard of. Of several with one name the latest that is there, else the latest.
+fn find(known: &Known, word: &str) -> anyhow::Result<AppId> {
+    if let Some(app) = known.app {
+        return Ok(AppId(app));
+    }
+    let chronicle = &known.chronicle;
+    let is_there = |app: &AppId| chronicle.app(*app).is_some();
+    let by_number = word.parse().ok().map(AppId).filter(|app| is_there(app) || chronicle.names().contains_key(app));
+    let by_name = || {
+        let named = chronicle.names().iter().filter(|(_, name)| name.as_str() == word).map(|(app, _)| *app);
+        named.max_by_key(|app| (is_there(app), *app))
+    };
+    by_number.or_else(by_name).ok_or_else(|| {
+        let what = format!("no program `{word}` is there or was there, as far as is known");
+        Failure::error(
+            say::FAILED,
+            what,
+            "`numaestro status` shows those that are there; `numaestro explain` those at a time",
+        )
+    })
+}

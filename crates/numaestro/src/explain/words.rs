@@ -1,0 +1,110 @@
+//! The answers for people.
+
+use super::answer::{Answer, Brief, OfApp, OfCpu, OfTime, Timed};
+use std::fmt::Write;
+
+/// An answer in words.
+pub fn of(answer: &Answer) -> String {
+    let mut text = String::new();
+    match answer {
+        Answer::App(app) => of_app(app, &mut text),
+        Answer::Cpu(cpu) => of_cpu(cpu, &mut text),
+        Answer::Time(time) => of_time(time, &mut text),
+    }
+    text
+}
+
+fn of_app(app: &OfApp, text: &mut String) {
+    line(text, &heading(&app.brief));
+    line(text, &format!("Why: {}", app.brief.why));
+    if app.chain.is_empty() {
+        line(text, "No decision about it is remembered.");
+    } else {
+        line(text, "\nWhat led to it:");
+        chain(&app.chain, text);
+    }
+    if !app.alternatives.is_empty() {
+        line(text, "\nWhat would change it:");
+        for found in &app.alternatives {
+            let would = &found.alternative;
+            let has = match (would.count, would.cpus.as_str()) {
+                (0, "") => "it would wait".to_owned(),
+                (0, cpus) => format!("it would share {cpus} with others"),
+                (1, cpus) => format!("1 processor: {cpus}"),
+                (count, cpus) => format!("{count} processors: {cpus}"),
+            };
+            line(text, &format!("  {}: {has}", found.shown));
+        }
+    }
+    if !app.before.is_empty() {
+        line(text, "\nBefore that, the latest first:");
+        for timed in &app.before {
+            line(text, &format!("  {}  {}: {}", timed.shown, timed.link.event, timed.link.effect));
+        }
+    }
+}
+
+fn heading(app: &Brief) -> String {
+    let has = match (app.count, app.cpus.as_str()) {
+        (_, "") => String::new(),
+        (1, cpus) => format!(", 1 processor ({cpus})"),
+        (count, cpus) => format!(", {count} processors ({cpus})"),
+    };
+    let beside = if app.shared { " beside others" } else { "" };
+    let wants = if app.request > app.count { format!(", could use {}", app.request) } else { String::new() };
+    format!("{}: {}{has}{beside}{wants}", app.called, app.state)
+}
+
+fn of_cpu(cpu: &OfCpu, text: &mut String) {
+    let owner = match &cpu.called {
+        Some(called) => format!("{called} has it"),
+        None => cpu.state.to_owned(),
+    };
+    let guests = match cpu.guests.len() {
+        0 => String::new(),
+        1 => ", and 1 other runs there too".to_owned(),
+        more => format!(", and {more} others run there too"),
+    };
+    line(text, &format!("Processor {} on node {}: {owner}{guests}", cpu.cpu, cpu.node));
+    if cpu.chain.is_empty() {
+        line(text, "No change of its owner is remembered.");
+        return;
+    }
+    line(text, "\nWhat led to it:");
+    chain(&cpu.chain, text);
+    line(text, "\nIts owners, the latest first:");
+    for pass in &cpu.passes {
+        line(text, &format!("  {}  {}", pass.shown, pass.words));
+    }
+}
+
+fn of_time(time: &OfTime, text: &mut String) {
+    line(text, &format!("Policy: {}", time.policy));
+    if time.apps.is_empty() {
+        line(text, "No program is there.");
+    }
+    for app in &time.apps {
+        line(text, &format!("{}\n  why: {}", heading(app), app.why));
+    }
+    if !time.decisions.is_empty() {
+        line(text, "\nThe latest decisions:");
+        chain(&time.decisions, text);
+    }
+}
+
+/// Each event once, with what followed below it.
+fn chain(links: &[Timed], text: &mut String) {
+    let mut before = None;
+    for timed in links {
+        let link = &timed.link;
+        if before.replace((link.decision, &link.event)) != Some((link.decision, &link.event)) {
+            line(text, &format!("  {}  {}", timed.shown, link.event));
+        }
+        line(text, &format!("      {}  [{}: {}]", link.effect, link.rule.name, link.rule.source));
+    }
+}
+
+fn line(text: &mut String, line: &str) {
+    // Memory takes everything.
+    let _ = writeln!(text, "{line}");
+}
