@@ -16,6 +16,7 @@ mod reload;
 mod run;
 mod steering;
 mod values;
+mod what_if;
 mod wish;
 
 pub use advise::AdviseArgs;
@@ -33,6 +34,7 @@ pub use steering::{AdoptArgs, ReleaseArgs, SetArgs};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 pub use values::{milli, parse_most, parse_weight};
+pub use what_if::WhatIfArgs;
 pub use wish::WishArgs;
 
 /// Options of every subcommand stand apart from its own in the help pages.
@@ -141,6 +143,8 @@ pub enum Command {
     /// Keep what the manager hears and decides, for later.
     #[command(subcommand)]
     Record(RecordCommand),
+    /// Say what a recorded time would have been under other policies.
+    WhatIf(WhatIfArgs),
     /// Show a recorded run, of the manager or of the simulator, or write it for Paraver or
     /// Perfetto.
     #[command(subcommand)]

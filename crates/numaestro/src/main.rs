@@ -45,6 +45,7 @@ mod target;
 mod top;
 mod topo;
 mod trace;
+mod what_if;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -111,6 +112,7 @@ fn dispatch(cli: Cli) -> anyhow::Result<u8> {
         Command::Repro(what) => repro::repro(&what),
         Command::Trace(what) => trace::trace(&what),
         Command::Record(what) => record::record(dir, &what),
+        Command::WhatIf(args) => what_if::what_if(dir, &args),
         Command::Topo(args) => topo::topo(&args),
         Command::Reload(args) => reload::reload(dir, &args),
         Command::Stop => stop::stop(dir),

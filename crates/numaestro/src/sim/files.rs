@@ -85,7 +85,7 @@ pub fn scenario(args: &ScenarioArgs, changes: &[(String, String)]) -> anyhow::Re
 }
 
 /// `path=value`. A value that is no TOML is a text, so that quotes can be left out.
-fn change(set: &str) -> anyhow::Result<(String, String)> {
+pub fn change(set: &str) -> anyhow::Result<(String, String)> {
     let parts = set.split_once('=').filter(|(path, _)| !path.trim().is_empty());
     let (path, value) = parts.ok_or_else(|| {
         Failure::error(crate::say::USAGE, format!("--set {set}: expected PATH=VALUE, such as machine.delay=4"), "")

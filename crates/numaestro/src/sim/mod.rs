@@ -10,13 +10,13 @@ pub mod chart;
 mod compare;
 mod csv;
 mod document;
-mod files;
-mod html;
+pub mod files;
+pub mod html;
 mod learn;
 mod machines;
 mod metric;
 pub mod occupancy;
-mod policies;
+pub mod policies;
 mod progress;
 mod recorder;
 mod replay;
@@ -28,7 +28,7 @@ pub mod state;
 mod stop;
 mod summary;
 mod table;
-mod validate;
+pub mod validate;
 
 pub use args::SimCommand;
 

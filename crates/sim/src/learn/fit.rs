@@ -78,6 +78,24 @@ pub fn fit(name: &str, runs: &[Measured]) -> Result<LearnedProgram, Unfit> {
     Ok(LearnedProgram { residual: residual(&runs, &program), ..program })
 }
 
+/// The program of one run whose speedups are known from elsewhere: it does the work of that run.
+pub(super) fn with_speedups(name: &str, asks: u32, curve: Vec<(u32, f64)>, run: &Measured) -> LearnedProgram {
+    let program = LearnedProgram {
+        name: name.to_owned(),
+        processors: asks,
+        stretches: Vec::new(),
+        times: 1,
+        curve,
+        assumed: Vec::new(),
+        regions: run.regions,
+        phase_source: phase_source(&[run]),
+        analysis: analysis(&[run]),
+        residual: 0.0,
+    };
+    let stretches = stretches(run, &program, 0.0);
+    LearnedProgram { stretches, ..program }.compressed()
+}
+
 /// The times of parallel work of a run, nanoseconds by number of processors.
 struct Times {
     on: Vec<(u32, f64)>,

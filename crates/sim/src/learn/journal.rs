@@ -1,44 +1,74 @@
-//! Measured runs from a journal: of each application with a given name, its processors and phases
-//! over time, and the speedups that it reported.
+//! Measured runs from a journal: of each application its processors and phases over time, and the
+//! speedups that it reported.
 //!
 //! The journal has a phase only where the manager looked for it, which it does while others could
 //! use the processors. So a serial part that nobody was interested in counts as parallel, and the
 //! speedup becomes smaller by it.
+//!
+//! On processors that are shared, an application is assumed to have an equal part of each. Such a
+//! time counts as a shorter one on as many processors of its own.
 
 use super::measured::{Activity, Measured, Report, Span};
 use crate::Nanos;
-use numaestro_engine::journal::{self, JournalError};
-use numaestro_engine::{Action, AppId, Event};
-use std::collections::BTreeMap;
+use numaestro_engine::journal::{self, JournalError, State};
+use numaestro_engine::{Action, AppId, AppState, Event, Wish};
+use numaestro_topology::PuSet;
 
-/// An application that has not ended.
-#[derive(Debug)]
-struct Open {
-    arrived: Nanos,
-    since: Nanos,
-    activity: Activity,
-    processors: u32,
-    stopped: bool,
-    measured: Measured,
+/// One application of a journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Its number.
+    pub app: AppId,
+    /// Its name; empty: not known.
+    pub name: String,
+    /// Its arrival on the journal's clock, nanoseconds. That of one that was there before the
+    /// journal begins is the begin.
+    pub arrived: Nanos,
+    /// Its end; `None`: it was still there at the journal's end.
+    pub ended: Option<Nanos>,
+    /// It was there before the journal begins: its run is the rest of one.
+    pub had_begun: bool,
+    /// Its wishes, as far as they are known.
+    pub wish: Wish,
+    /// Its run, without the time in the queue and stops.
+    pub run: Measured,
 }
 
-impl Open {
-    fn new(at: Nanos) -> Self {
+/// An application in the course of the journal.
+#[derive(Debug)]
+struct Course {
+    recorded: Recorded,
+    since: Nanos,
+    activity: Activity,
+    /// Threads that it was told.
+    count: u32,
+    pus: PuSet,
+    stopped: bool,
+}
+
+impl Course {
+    fn new(app: AppId, name: String, at: Nanos, wish: Wish) -> Self {
+        let run = Measured::default();
         Self {
-            arrived: at,
+            recorded: Recorded { app, name, arrived: at, ended: None, had_begun: false, wish, run },
             since: at,
             activity: Activity::Parallel,
-            processors: 0,
+            count: 0,
+            pus: PuSet::default(),
             stopped: false,
-            measured: Measured::default(),
         }
     }
 
-    /// Time goes on until `at`. Time in the queue and stops are no part of the run.
-    fn until(&mut self, at: Nanos) {
-        let length_ns = at.saturating_sub(self.since);
-        if self.processors > 0 && !self.stopped && length_ns > 0 {
-            self.measured.spans.push(Span { activity: self.activity, processors: self.processors, length_ns });
+    fn runs(&self) -> bool {
+        self.recorded.ended.is_none() && self.count > 0 && !self.stopped
+    }
+
+    /// Time goes on until `at`. It has this part of its processors, thousandths.
+    fn until(&mut self, at: Nanos, part_milli: u64) {
+        let length_ns = at.saturating_sub(self.since) * part_milli / 1000;
+        if self.runs() && length_ns > 0 {
+            let span = Span { activity: self.activity, processors: self.count, length_ns };
+            self.recorded.run.spans.push(span);
         }
         self.since = at;
     }
@@ -47,68 +77,124 @@ impl Open {
 /// Reads journals line by line.
 #[derive(Debug, Default)]
 pub struct Runs {
-    name: String,
-    open: BTreeMap<AppId, Open>,
-    ended: Vec<Measured>,
-    names: Vec<String>,
+    courses: Vec<Course>,
+    now: Nanos,
 }
 
 impl Runs {
-    /// The runs of applications of this name.
-    pub fn of(name: &str) -> Self {
-        Self { name: name.to_owned(), ..Self::default() }
-    }
-
-    /// A line after the first; one beside the steps says nothing.
+    /// A line after the first; one beside the steps that is no state says nothing.
     ///
     /// # Errors
     /// It is no line of a journal.
     pub fn line(&mut self, line: &str) -> Result<(), JournalError> {
         if journal::is_aside(line) {
+            if let (true, Ok(state)) = (self.courses.is_empty(), State::decode(line)) {
+                self.begin(state);
+            }
             return Ok(());
         }
         let (at, event, actions) = journal::decode(line)?;
-        if let Event::Arrive { app, .. } = &event {
+        self.now = self.now.max(at);
+        let at = self.now;
+        if !actions.is_empty() || matches!(event, Event::Depart { .. }) {
+            // The parts of shared processors may be others from now on.
+            self.all_until(at);
+        }
+        if let Event::Arrive { app, wish } = &event {
             let name = journal::name(line).unwrap_or_default();
-            if name == self.name {
-                self.open.insert(*app, Open::new(at));
-            }
-            if !self.names.contains(&name) {
-                self.names.push(name);
-            }
+            self.courses.push(Course::new(*app, name, at, wish.clone()));
         }
         self.happens(at, &event);
         for action in &actions {
-            self.decided(at, action);
+            self.decided(action);
         }
         Ok(())
     }
 
-    /// The runs that have ended, with spans of at least `least` nanoseconds.
-    pub fn measured(self, least: Nanos) -> Vec<Measured> {
-        self.ended.into_iter().map(|run| run.without_short_spans(least)).filter(|run| run.length() > 0).collect()
+    /// The applications in order of their arrival, with spans of at least `least` nanoseconds.
+    pub fn recorded(mut self, least: Nanos) -> Vec<Recorded> {
+        self.all_until(self.now);
+        let all = self.courses.into_iter().map(|course| course.recorded);
+        all.map(|recorded| Recorded { run: recorded.run.without_short_spans(least), ..recorded }).collect()
+    }
+
+    /// The runs of applications of this name that have ended.
+    pub fn measured(self, name: &str, least: Nanos) -> Vec<Measured> {
+        let those = self.recorded(least).into_iter().filter(|app| app.name == name && app.ended.is_some());
+        those.map(|app| app.run).filter(|run| run.length() > 0).collect()
     }
 
     /// The names of all applications, in order of their first arrival.
-    pub fn names(&self) -> &[String] {
-        &self.names
+    pub fn names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for course in &self.courses {
+            if !names.contains(&course.recorded.name.as_str()) {
+                names.push(course.recorded.name.as_str());
+            }
+        }
+        names
+    }
+
+    /// The journal begins in the middle of a manager's life.
+    fn begin(&mut self, state: State) {
+        self.now = state.at;
+        for seen in state.state.apps {
+            let wish = Wish {
+                min: seen.min,
+                max: seen.max,
+                weight_milli: seen.weight_milli,
+                class: seen.class,
+                ..Wish::new(seen.request)
+            };
+            let name = state.names.get(&seen.app).cloned().unwrap_or_default();
+            let mut course = Course::new(seen.app, name, state.at, wish);
+            course.recorded.had_begun = seen.state != AppState::Waiting;
+            (course.count, course.pus, course.stopped) = (seen.count, seen.pus, seen.state == AppState::Stopped);
+            course.activity = match seen.state {
+                AppState::Sequential => Activity::Serial,
+                AppState::Blocked => Activity::Paused,
+                _ => Activity::Parallel,
+            };
+            self.courses.push(course);
+        }
+    }
+
+    fn all_until(&mut self, at: Nanos) {
+        let parts: Vec<u64> = self.courses.iter().map(|course| self.part_milli(course)).collect();
+        for (course, part) in self.courses.iter_mut().zip(parts) {
+            course.until(at, part);
+        }
+    }
+
+    /// The part of its processors that an application has, thousandths: an equal part of each.
+    fn part_milli(&self, course: &Course) -> u64 {
+        let beside = |pu| {
+            let others = self.courses.iter().filter(|other| other.runs() && other.pus.contains(pu));
+            others.count().max(1) as u64
+        };
+        let parts: u64 = course.pus.iter().map(|pu| 1000 / beside(pu)).sum();
+        // More threads than processors have the processors together.
+        (parts / u64::from(course.count.max(1))).min(1000)
+    }
+
+    fn course(&mut self, app: AppId) -> Option<&mut Course> {
+        self.courses.iter_mut().rev().find(|course| course.recorded.app == app && course.recorded.ended.is_none())
     }
 
     fn happens(&mut self, at: Nanos, event: &Event) {
         match event {
             Event::Depart { app } => {
-                if let Some(mut open) = self.open.remove(app) {
-                    open.until(at);
-                    self.ended.push(open.measured);
+                if let Some(course) = self.course(*app) {
+                    course.recorded.ended = Some(at);
                 }
             }
             Event::Sequential { app } => self.activity(at, *app, Activity::Serial),
             Event::Blocked { app } => self.activity(at, *app, Activity::Paused),
             Event::Parallel { app } => self.activity(at, *app, Activity::Parallel),
             Event::Speedup { app, processors, speedup_milli } => {
-                if let Some(open) = self.open.get_mut(app) {
-                    let speedup = f64::from(*speedup_milli) / 1000.0;
-                    open.measured.reports.push(Report { at: at - open.arrived, processors: *processors, speedup });
+                if let Some(course) = self.course(*app) {
+                    let (at, speedup) = (at - course.recorded.arrived, f64::from(*speedup_milli) / 1000.0);
+                    course.recorded.run.reports.push(Report { at, processors: *processors, speedup });
                 }
             }
             _ => {}
@@ -116,25 +202,20 @@ impl Runs {
     }
 
     fn activity(&mut self, at: Nanos, app: AppId, activity: Activity) {
-        if let Some(open) = self.open.get_mut(&app) {
-            open.until(at);
-            open.activity = activity;
-            open.measured.has_told_phases = true;
+        self.all_until(at);
+        if let Some(course) = self.course(app) {
+            course.activity = activity;
+            course.recorded.run.has_told_phases = true;
         }
     }
 
-    fn decided(&mut self, at: Nanos, action: &Action) {
-        let (app, processors, stopped) = match action {
-            // On shared processors nobody knows the part that it has.
-            Action::Target { app, count, .. } => (app, Some(*count), None),
-            Action::Stop { app } => (app, None, Some(true)),
-            Action::Continue { app } => (app, None, Some(false)),
-            _ => return,
-        };
-        if let Some(open) = self.open.get_mut(app) {
-            open.until(at);
-            open.processors = processors.unwrap_or(open.processors);
-            open.stopped = stopped.unwrap_or(open.stopped);
+    fn decided(&mut self, action: &Action) {
+        let Some(course) = action.app().and_then(|app| self.course(app)) else { return };
+        match action {
+            Action::Target { count, pus, .. } => (course.count, course.pus) = (*count, pus.clone()),
+            Action::Stop { .. } => course.stopped = true,
+            Action::Continue { .. } => course.stopped = false,
+            _ => {}
         }
     }
 }
@@ -154,12 +235,12 @@ mod tests {
 
     #[test]
     fn a_run_has_its_processors_phases_and_reports_and_no_stops() {
-        let mut runs = Runs::of("a");
+        let mut runs = Runs::default();
         for line in JOURNAL.lines() {
             runs.line(line).expect("a line");
         }
         assert_eq!(runs.names(), ["a", "b"]);
-        let found = runs.measured(0);
+        let found = runs.measured("a", 0);
         let span = |activity, processors, length_ns| Span { activity, processors, length_ns };
         let spans = vec![span(Parallel, 2, 300), span(Parallel, 1, 100), span(Serial, 1, 50), span(Parallel, 1, 100)];
         let reports = vec![Report { at: 350, processors: 1, speedup: 0.9 }];
@@ -168,15 +249,15 @@ mod tests {
 
     #[test]
     fn applications_of_other_names_and_without_end_are_left_out() {
-        let mut runs = Runs::of("b");
+        let mut runs = Runs::default();
         for line in JOURNAL.lines() {
             runs.line(line).expect("a line");
         }
-        assert!(runs.measured(0).is_empty());
+        assert!(runs.measured("b", 0).is_empty());
     }
 
     #[test]
     fn another_text_is_refused() {
-        assert!(Runs::of("a").line("no journal").is_err());
+        assert!(Runs::default().line("no journal").is_err());
     }
 }

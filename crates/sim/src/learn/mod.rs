@@ -10,6 +10,7 @@ mod equations;
 mod fit;
 pub mod journal;
 mod measured;
+pub mod mix;
 mod program;
 pub mod samples;
 mod text;

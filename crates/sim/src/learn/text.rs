@@ -23,12 +23,18 @@ const NEVER: u32 = 1 << 20;
 impl LearnedProgram {
     /// A `[[program]]` table.
     pub fn to_toml(&self) -> String {
+        self.to_toml_with("")
+    }
+
+    /// The same with further lines, each with its newline.
+    pub fn to_toml_with(&self, further: &str) -> String {
         let mut out = String::new();
         self.remarks(&mut out);
         let name = toml::Value::String(self.name.clone());
         let source = self.phase_source.word();
         let _ = writeln!(out, "[[program]]\nname = {name}\nprocessors = {}\nvacates = \"at-once\"", self.processors);
         let _ = writeln!(out, "phase_source = \"{source}\"");
+        out.push_str(further);
         let analyzer = match self.analysis {
             Some(_) => "{ warm = 1, measured = 1, baseline = 1 }".to_owned(),
             None => format!("{{ warm = {NEVER} }}"),

@@ -24,7 +24,7 @@ pub fn runs(path: &Path, name: &str) -> anyhow::Result<Vec<Measured>> {
         BufReader::new(File::open(path).with_context(place)?).lines().collect::<Result<_, _>>().with_context(place)?;
     let head = lines.first().ok_or_else(|| wrong(path, 1, "it is empty"))?;
     journal::decode_head(head).map_err(|error| wrong(path, 1, &error.problem))?;
-    let mut runs = Runs::of(name);
+    let mut runs = Runs::default();
     for (number, line) in (1..).zip(&lines).skip(1) {
         match runs.line(line) {
             // The last line of a manager that was killed may be cut off.
@@ -33,7 +33,7 @@ pub fn runs(path: &Path, name: &str) -> anyhow::Result<Vec<Measured>> {
         }
     }
     let names = runs.names().join(", ");
-    let found = runs.measured(PHASE_NS_LEAST);
+    let found = runs.measured(name, PHASE_NS_LEAST);
     if found.is_empty() {
         let what = format!("{}: no application called `{name}` has ended in it; there is {names}", path.display());
         return Err(Failure::error(WRONG_FILE, what, "name one by --name"));

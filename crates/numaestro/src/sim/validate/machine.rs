@@ -6,6 +6,7 @@
 
 use crate::machine_here::this_machine;
 use crate::say::{self, Failure};
+use numaestro_topology::Machine;
 
 /// Linux's base slice on few processors.
 const QUANTUM: &str = "3 ms";
@@ -23,7 +24,14 @@ const STOP: &str = "100 us";
 /// # Errors
 /// The machine's tree cannot be written as a synthetic description.
 pub fn text() -> anyhow::Result<String> {
-    let machine = this_machine()?;
+    text_of(&this_machine()?)
+}
+
+/// The same of another machine that numaestro has seen.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_of(machine: &Machine) -> anyhow::Result<String> {
     let topology = machine.to_synthetic().ok_or_else(|| {
         let what = "this machine's tree is too irregular for a synthetic description";
         Failure::error(say::FAILED, what, "write a machine file and name it by --machine FILE")

@@ -12,7 +12,7 @@ mod campaign;
 mod commands;
 mod document;
 mod learned;
-mod machine;
+pub mod machine;
 mod mixes;
 mod page;
 mod predicted;

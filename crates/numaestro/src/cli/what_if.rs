@@ -1,0 +1,45 @@
+//! `numaestro what-if` on the command line.
+
+use clap::Args;
+use std::path::PathBuf;
+
+const AFTER_HELP: &str = "\
+Examples:
+  numaestro what-if --policies dss,batch             the newest recording of the manager
+  numaestro what-if 3 --policies pdpa                the third in `numaestro record list`
+  numaestro what-if tuesday.journal --html tuesday.html
+  numaestro what-if tuesday.journal --keep models && numaestro sim compare models/mix.toml --html out.html
+
+From the recording each program's work, speedups, sequential phases and think times are taken. The policy that really ran is
+simulated first, and the difference from what happened is printed: no prediction is better than that. Then the other policies
+run on the same programs. Speedups that nobody could measure are assumed, between two bounds; so predictions have intervals.
+
+Exit codes: 0 done; 1 there is no such recording; 2 it is none, or a policy cannot run there.";
+
+/// `numaestro what-if`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct WhatIfArgs {
+    /// A journal, a directory of recordings, or a number in `numaestro record list`; absent: the
+    /// newest recording.
+    #[arg(value_name = "RECORDING")]
+    pub recording: Option<String>,
+    /// The policies to try [default: equi,equip,dss,batch].
+    #[arg(long, value_name = "LIST")]
+    pub policies: Option<String>,
+    /// Change a field of the simulated scenario: its path and a TOML value (repeat for several).
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub set: Vec<String>,
+    /// Seeds of everything that is random in the simulation.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub seeds: u32,
+    /// Write a report into this file.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Keep the scenario in this directory, for `numaestro sim`.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// For programs.
+    #[arg(long)]
+    pub json: bool,
+}
