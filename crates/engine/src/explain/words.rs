@@ -250,11 +250,11 @@ impl Chronicle {
             AppState::Sequential if app.lent => {
                 "it is sequential: the processors that it does not use are lent".to_owned()
             }
-            _ if app.shared => format!("{others} others run here too: it shares with them"),
+            _ if app.shared => format!("it runs beside {} and shares with them", programs(others)),
             _ if app.count >= app.max => format!("its limit is {}", app.max),
             _ if app.count >= app.request => format!("it could use {} and no more", number(app.request)),
             _ if others == 0 => "it is alone, and has all that can be given".to_owned(),
-            _ => format!("it shares the machine with {others} others by {share}"),
+            _ => format!("it shares the machine with {} by {share}", programs(others)),
         }
     }
 }
@@ -284,6 +284,10 @@ fn left_in(cause: &Decision, decision: &Decision, app: AppId) -> AppId {
 
 fn number(processors: u32) -> String {
     if processors == 1 { "1 processor".to_owned() } else { format!("{processors} processors") }
+}
+
+fn programs(others: usize) -> String {
+    if others == 1 { "1 other program".to_owned() } else { format!("{others} other programs") }
 }
 
 const fn class_word(class: Class) -> &'static str {
