@@ -70,7 +70,8 @@ impl Circumstances<'_> {
             Action::Start { .. } | Action::Wait { .. } => (Rule::Admission, behind),
             Action::Stop { .. } | Action::Continue { .. } => (Rule::Turns, behind),
             Action::Pages { .. } => (Rule::Pages, behind),
-            Action::Force { app, epoch, .. } => (Rule::Grace, self.origins.of_target(*app, *epoch)),
+            // An application that was told to leave without another target has adopted it long ago.
+            Action::Force { app, epoch, .. } => (Rule::Grace, self.origins.of_target(*app, *epoch).or(behind)),
             Action::Refuse { .. } => (Rule::Refusal, None),
             Action::Target { .. } if !self.policy.share.space_shares() => (Rule::Share, behind),
             Action::Target { .. } => match passed {
