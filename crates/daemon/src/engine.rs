@@ -297,10 +297,15 @@ impl ContainedEngine {
         self.history.journal(now, self.engine.snapshot())
     }
 
-    /// What would give an application another number of processors. Nothing changes, and nothing is
-    /// found where the policy fails at it.
-    pub(crate) fn alternatives(&self, now: Nanos, app: AppId) -> Vec<Alternative> {
-        catch_unwind(AssertUnwindSafe(|| self.engine.alternatives(now, app))).unwrap_or_default()
+    /// The user of an application that is there, or that the history speaks of.
+    pub(crate) fn user_of(&self, app: AppId) -> Option<u32> {
+        self.history.user_of(app)
+    }
+
+    /// What would give an application another number of processors. `own`: applications whose end
+    /// may be named. Nothing changes, and nothing is found where the policy fails at it.
+    pub(crate) fn alternatives(&self, now: Nanos, app: AppId, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {
+        catch_unwind(AssertUnwindSafe(|| self.engine.alternatives(now, app, own))).unwrap_or_default()
     }
 
     /// The shell has observed something; for the journal.
@@ -313,9 +318,10 @@ impl ContainedEngine {
         }
     }
 
-    /// The name of the application of the next event, which is its arrival.
-    pub(crate) fn arrives(&mut self, name: &str) {
+    /// Name and user of the application of the next event, which is its arrival.
+    pub(crate) fn arrives(&mut self, app: AppId, name: &str, user: u32) {
         self.arriving = Some(name.to_owned());
+        self.history.arrives(app, user);
     }
 
     /// Says what an application with this wish would get if it came now, or why it would be

@@ -21,8 +21,12 @@ pub(crate) struct History {
     head: String,
     older: Vec<u8>,
     newer: Vec<u8>,
+    /// Bytes of the state with which the newer part begins.
+    state: usize,
     /// The names of the applications that are there.
     names: BTreeMap<AppId, String>,
+    /// The users of the applications that the older and the newer part speak of.
+    users: [BTreeMap<AppId, u32>; 2],
 }
 
 impl History {
@@ -32,14 +36,28 @@ impl History {
         self.older.clear();
         self.newer.clear();
         self.newer.reserve(2 * PART_BYTES);
+        (self.state, self.users) = (0, Default::default());
         self.names.clear();
+    }
+
+    /// An application arrives with the next event. `user`: its user's number.
+    pub(crate) fn arrives(&mut self, app: AppId, user: u32) {
+        self.users[1].insert(app, user);
+    }
+
+    /// The user of an application that the lines speak of, whether it is still there or not.
+    pub(crate) fn user_of(&self, app: AppId) -> Option<u32> {
+        self.users.iter().rev().find_map(|users| users.get(&app)).copied()
     }
 
     /// An event, and what followed. `name`: of the application that arrives with it. Gives the line
     /// with its newline.
     pub(crate) fn step(&mut self, at: Nanos, name: Option<&str>, event: &Event, actions: &[Action]) -> &[u8] {
         match (event, name) {
-            (Event::Arrive { app, .. }, Some(name)) => _ = self.names.insert(*app, name.to_owned()),
+            // A refused one does not end either.
+            (Event::Arrive { app, .. }, Some(name)) if !actions.iter().any(Action::is_refusal) => {
+                self.names.insert(*app, name.to_owned());
+            }
             (Event::Depart { app }, _) => _ = self.names.remove(app),
             _ => {}
         }
@@ -50,16 +68,21 @@ impl History {
 
     /// The newer part is full: [`Self::turn_over`] is to follow.
     pub(crate) fn is_full(&self) -> bool {
-        self.newer.len() >= PART_BYTES
+        self.newer.len() >= self.state + PART_BYTES
     }
 
     /// The next part begins with this state.
     pub(crate) fn turn_over(&mut self, at: Nanos, state: Snapshot) {
         std::mem::swap(&mut self.older, &mut self.newer);
         self.newer.clear();
+        let [older, newer] = &mut self.users;
+        *older = std::mem::take(newer);
+        // Those that are still there are spoken of in the state.
+        newer.extend(older.iter().filter(|(app, _)| self.names.contains_key(app)).map(|(app, user)| (*app, *user)));
         let line = State { at, state, names: self.names.clone() }.encode();
         self.newer.extend_from_slice(line.as_bytes());
         self.newer.push(b'\n');
+        self.state = self.newer.len();
     }
 
     /// The names of the applications that are there.
@@ -100,6 +123,9 @@ mod tests {
             for event in [Event::Arrive { app, wish: Wish::new(4) }, Event::Depart { app }] {
                 engine.step(number, &event, &mut actions);
                 let named = matches!(event, Event::Arrive { .. }).then_some("cg");
+                if named.is_some() {
+                    history.arrives(app, 500);
+                }
                 let line = history.step(number, named, &event, &actions).to_vec();
                 assert_eq!(line.last(), Some(&b'\n'));
                 engine.recycle(&mut actions);
@@ -110,6 +136,7 @@ mod tests {
             }
         }
         assert!(turned > 4 && history.names().is_empty());
+        assert_eq!((history.user_of(AppId(4999)), history.user_of(AppId(1))), (Some(500), None));
         let kept = history.older.len() + history.newer.len();
         assert!(kept < 3 * PART_BYTES && kept > PART_BYTES, "{kept}");
         let text = history.journal(6000, engine.snapshot());
@@ -119,5 +146,19 @@ mod tests {
         assert_eq!(chronicle.snapshot(), &engine.snapshot());
         assert!(chronicle.decisions().count() > 500);
         assert_eq!(chronicle.decisions().next_back().unwrap().at, 4999);
+    }
+
+    #[test]
+    fn a_refused_application_leaves_no_name_and_a_large_state_is_no_full_part() {
+        let mut history = History::default();
+        history.begin(String::new());
+        let app = AppId(1);
+        let refuse = Action::Refuse { app: Some(app), reason: "too much".to_owned() };
+        history.step(1, Some("cg"), &Event::Arrive { app, wish: Wish::new(4) }, &[refuse]);
+        assert!(history.names().is_empty());
+        let machine = numaestro_topology::synthetic::parse("core:4096 pu:1").unwrap();
+        let engine = Engine::new(machine, Settings::default(), 1).unwrap();
+        history.turn_over(2, engine.snapshot());
+        assert!(history.state > PART_BYTES && !history.is_full(), "{}", history.state);
     }
 }

@@ -258,9 +258,15 @@ impl Shell {
         self.engine.history(monotonic_ns())
     }
 
-    /// What would give an application another number of processors.
-    pub(crate) fn alternatives(&self, app: u64) -> Vec<Alternative> {
-        self.engine.alternatives(monotonic_ns(), AppId(app))
+    /// The user of an application that is there, or that the history speaks of.
+    pub(crate) fn user_of(&self, app: AppId) -> Option<u32> {
+        self.engine.user_of(app)
+    }
+
+    /// What would give an application another number of processors. `own`: applications whose end
+    /// may be named.
+    pub(crate) fn alternatives(&self, app: u64, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {
+        self.engine.alternatives(monotonic_ns(), AppId(app), own)
     }
 
     /// Begins a recording, or ends it.
@@ -290,7 +296,7 @@ impl Shell {
         if let Event::Arrive { app, .. } = event
             && let Some(entry) = self.programs.get(app.0)
         {
-            self.engine.arrives(&entry.name);
+            self.engine.arrives(*app, &entry.name, entry.uid);
         }
         match self.engine.step(at, event, actions) {
             Ok(()) => {

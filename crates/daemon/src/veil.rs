@@ -4,7 +4,6 @@
 //! A step about somebody else's program is left out, or, where it changed something for the user's
 //! own programs, its event is hidden. Other users' entitlements are hidden too.
 
-use numaestro_engine::explain::{Alternative, Change};
 use numaestro_engine::journal::{self, State};
 use numaestro_engine::{Event, PuState, Snapshot};
 use numaestro_policy::AppId;
@@ -13,21 +12,15 @@ use numaestro_policy::AppId;
 pub(crate) fn veiled(lines: &str, own: &dyn Fn(AppId) -> bool) -> String {
     let mut lines = lines.lines();
     let mut out = lines.next().map(without_parties).unwrap_or_default();
+    // So the reader knows that events are hidden, even if none is.
+    out.push('\n');
+    out += &journal::encode_veiled(0, &[]);
     out.push('\n');
     for line in lines.filter_map(|line| seen(line, own)) {
         out += &line;
         out.push('\n');
     }
     out
-}
-
-/// Alternatives that say nothing of others' programs.
-pub(crate) fn without_others(mut alternatives: Vec<Alternative>, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {
-    alternatives.retain(|found| match found.change {
-        Change::End { app } => own(app),
-        _ => true,
-    });
-    alternatives
 }
 
 fn without_parties(head: &str) -> String {
@@ -42,11 +35,22 @@ fn seen(line: &str, own: &dyn Fn(AppId) -> bool) -> Option<String> {
         names.retain(|app, _| own(*app));
         return Some(State { at, state: own_state(state, own), names }.encode());
     }
-    let (at, event, mut actions) = journal::decode(line).ok()?;
+    let (at, mut event, mut actions) = journal::decode(line).ok()?;
     actions.retain(|action| action.app().is_none_or(own));
-    let open = event.app().is_none_or(own) && !matches!(event, Event::Parties { .. });
+    // The times of the manager's own events tell of others' turns and grace times.
+    let open = match &event {
+        Event::Parties { .. } => false,
+        Event::Timer => !actions.is_empty(),
+        event => event.app().is_none_or(own),
+    };
     match (open, actions.is_empty()) {
-        (true, _) => Some(journal::encode_named(at, journal::name(line).as_deref(), &event, &actions)),
+        (true, _) => {
+            let name = journal::name(line);
+            if let Event::Arrive { wish, .. } = &mut event {
+                wish.party = 0;
+            }
+            Some(journal::encode_named(at, name.as_deref(), &event, &actions))
+        }
         (false, false) => Some(journal::encode_veiled(at, &actions)),
         (false, true) => None,
     }
@@ -106,13 +110,5 @@ mod tests {
         assert_eq!(chronicle.app(AppId(1)).unwrap().count, 4);
         let link = chronicle.chain(AppId(1)).pop().unwrap();
         assert!(link.event.starts_with("another user's program"), "{link:?}");
-    }
-
-    #[test]
-    fn the_end_of_another_users_program_is_no_alternative() {
-        let found = |change| Alternative { change, count: 4, pus: numaestro_topology::PuSet::new() };
-        let end = |app| found(Change::End { app: AppId(app) });
-        let rest = without_others(vec![end(1), end(2), found(Change::Limit { max: 4 })], &|app| app == AppId(1));
-        assert_eq!(rest, [end(1), found(Change::Limit { max: 4 })]);
     }
 }

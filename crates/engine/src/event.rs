@@ -347,4 +347,9 @@ impl Action {
             Self::Refuse { app, .. } => *app,
         }
     }
+
+    /// It refuses the event that it follows.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::Refuse { .. })
+    }
 }

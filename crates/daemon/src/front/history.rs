@@ -15,15 +15,14 @@ impl Front {
     /// processors.
     pub(super) fn history(who: Who, name: Option<&AppName>, shell: &Shell) -> Result<Reply, Refusal> {
         let app = name.map(|name| steering::find(who, name, shell)).transpose()?;
-        let own = |app: AppId| shell.programs().get(app.0).is_some_and(|entry| who.steers(entry.uid));
+        let own = |app: AppId| shell.user_of(app).is_some_and(|user| who.steers(user));
         let mut journal = shell.history();
         if who.role != Role::Admin {
             journal = veil::veiled(&journal, &own);
         }
         journal += &recording::clock().encode();
         journal.push('\n');
-        let alternatives = app.map(|app| shell.alternatives(app)).unwrap_or_default();
-        let alternatives = veil::without_others(alternatives, &own);
+        let alternatives = app.map(|app| shell.alternatives(app, &own)).unwrap_or_default();
         let alternatives = alternatives.into_iter().map(|found| in_words_of_linux(found, shell)).collect();
         Ok(Reply::History(Box::new(History { journal, app, alternatives })))
     }

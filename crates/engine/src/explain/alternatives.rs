@@ -57,18 +57,18 @@ pub struct Alternative {
 }
 
 impl Engine {
-    /// What would give an application another number of processors: only changes that do. Empty
-    /// where turns are taken, and for an application that is not there. Allocates; not for the hot
-    /// path.
+    /// What would give an application another number of processors: only changes that do. `own`:
+    /// the applications whose end may be named. Empty where turns are taken, and for an application
+    /// that is not there. Allocates; not for the hot path.
     ///
     /// # Panics
     /// If an invariant is broken, as [`Self::step`]. This engine has not changed even then.
-    pub fn alternatives(&self, now: Nanos, app: AppId) -> Vec<Alternative> {
+    pub fn alternatives(&self, now: Nanos, app: AppId, own: &dyn Fn(AppId) -> bool) -> Vec<Alternative> {
         let Some(slot) = self.slot(app) else { return Vec::new() };
-        let Some((usual, _)) = self.outcome(now, slot, None) else { return Vec::new() };
+        let Some((usual, _)) = self.outcome(now, slot, &[]) else { return Vec::new() };
         let mut found = Vec::new();
-        for change in self.changes(slot) {
-            let Some((count, pus)) = self.outcome(now, slot, Some(&self.event(app, slot, &change))) else { continue };
+        for change in self.changes(slot, own) {
+            let Some((count, pus)) = self.outcome(now, slot, &self.events(app, slot, &change)) else { continue };
             if count != usual {
                 found.push(Alternative { change, count, pus });
             }
@@ -76,11 +76,11 @@ impl Engine {
         found
     }
 
-    /// The number of its processors, and the processors, after an event. `None`: it cannot be
+    /// The number of its processors, and the processors, after these events. `None`: it cannot be
     /// said.
-    fn outcome(&self, now: Nanos, slot: Slot, event: Option<&Event>) -> Option<(u32, PuSet)> {
+    fn outcome(&self, now: Nanos, slot: Slot, events: &[Event]) -> Option<(u32, PuSet)> {
         let mut copy = Rehearsal::of(self, now);
-        if let Some(event) = event {
+        for event in events {
             copy.step(event).ok()?;
         }
         copy.settle().ok()?;
@@ -90,7 +90,7 @@ impl Engine {
     }
 
     /// The changes to try, those within reach of its user first.
-    fn changes(&self, slot: Slot) -> Vec<Change> {
+    fn changes(&self, slot: Slot, own: &dyn Fn(AppId) -> bool) -> Vec<Change> {
         let ledger = &self.site().ledger;
         let (app, limits) = (ledger.app(slot), ledger.account(slot).activity.limits);
         let usable = ledger.usable().len() as u32;
@@ -102,7 +102,8 @@ impl Engine {
         if limits.request < usable {
             changes.push(Change::Use { processors: usable });
         }
-        let mut others: Vec<Slot> = ledger.started().iter().copied().filter(|&other| other != slot).collect();
+        let may_end = |&other: &Slot| other != slot && own(ledger.app(other).id);
+        let mut others: Vec<Slot> = ledger.started().iter().copied().filter(may_end).collect();
         others.sort_by_key(|&other| (std::cmp::Reverse(ledger.app(other).allocation), ledger.app(other).id));
         changes.extend(others.iter().take(ENDS_MOST).map(|&other| Change::End { app: ledger.app(other).id }));
         let shares = catalogue().into_iter().filter(|entry| entry.part == Part::Share.name());
@@ -112,15 +113,18 @@ impl Engine {
         changes
     }
 
-    fn event(&self, app: AppId, slot: Slot, change: &Change) -> Event {
+    /// What the engine would hear. A shell never asks for more than the limit, so a higher limit
+    /// comes with a larger request.
+    fn events(&self, app: AppId, slot: Slot, change: &Change) -> Vec<Event> {
         let limits = self.site().ledger.account(slot).activity.limits;
         let (min, max, weight_milli) = (limits.min, limits.max, limits.weight_milli);
+        let request = |processors: &u32| Event::Request { app, processors: *processors };
         match change {
-            Change::Limit { max } => Event::Limits { app, min, max: *max, weight_milli },
-            Change::Weight { weight_milli } => Event::Limits { app, min, max, weight_milli: *weight_milli },
-            Change::Use { processors } => Event::Request { app, processors: *processors },
-            Change::End { app } => Event::Depart { app: *app },
-            Change::Policy { policy } => Event::Policy { policy: policy.clone() },
+            Change::Limit { max } => vec![Event::Limits { app, min, max: *max, weight_milli }, request(max)],
+            Change::Weight { weight_milli } => vec![Event::Limits { app, min, max, weight_milli: *weight_milli }],
+            Change::Use { processors } => vec![request(processors)],
+            Change::End { app } => vec![Event::Depart { app: *app }],
+            Change::Policy { policy } => vec![Event::Policy { policy: policy.clone() }],
         }
     }
 }

@@ -86,6 +86,8 @@ pub struct Chronicle {
     recovers_at: Option<Nanos>,
     /// A step has been heard, or a state.
     begun: bool,
+    /// Events about others' programs are hidden.
+    veiled: bool,
     now: Nanos,
 }
 
@@ -112,6 +114,7 @@ impl Chronicle {
             load_at: None,
             recovers_at: None,
             begun: false,
+            veiled: false,
             now: 0,
         })
     }
@@ -155,11 +158,16 @@ impl Chronicle {
         }
         let befores: Vec<Option<Holding>> = actions.iter().map(|action| self.holding(action.app())).collect();
         let owners: Vec<Option<AppId>> = self.snapshot().pus.iter().map(|pu| pu.owner).collect();
+        let load = self.snapshot().unmanaged;
         match &heard {
             Heard::Event(event) => self.picture.hear(self.now, event, &actions),
-            Heard::Veiled => self.picture.follow(self.now, &actions),
+            Heard::Veiled => {
+                self.veiled = true;
+                self.picture.follow(self.now, &actions);
+            }
         }
         if let Heard::Event(Event::Policy { policy }) = &heard
+            && !actions.iter().any(Action::is_refusal)
             && let Ok(policy) = read_policy(policy)
         {
             self.policy = policy;
@@ -169,7 +177,7 @@ impl Chronicle {
         let number = self.next;
         self.next += 1;
         self.origins.note(number, heard.event(), &effects);
-        self.note_load(&heard, elapsed, &effects);
+        self.note_load(load, elapsed);
         let matters = matches!(heard.event(), Some(Event::Unmanaged { .. } | Event::Policy { .. }));
         if !effects.is_empty() || !passes.is_empty() || matters {
             if self.decisions.len() == self.most {
@@ -209,8 +217,10 @@ impl Chronicle {
             recovered,
         };
         let judge = |(action, before): (Action, Option<Holding>)| {
-            let mut effect = Effect { app: action.app(), action, before, rule: Rule::Share, cause: None };
-            (effect.rule, effect.cause) = circumstances.judge(&effect);
+            let mut effect =
+                Effect { app: action.app(), action, before, rule: Rule::Share.named(&self.policy), cause: None };
+            let (rule, cause) = circumstances.judge(&effect);
+            (effect.rule, effect.cause) = (rule.named(&self.policy), cause);
             effect
         };
         let effects = actions.into_iter().zip(befores).map(judge).collect();
@@ -230,10 +240,12 @@ impl Chronicle {
     }
 
     /// Load outside that has become less counts when it has lasted: its news stays until then.
-    fn note_load(&mut self, heard: &Heard, passed: Option<Passed>, effects: &[Effect]) {
-        if let Some(Event::Unmanaged { .. }) = heard.event() {
-            self.load_at = effects.is_empty().then_some(self.now);
-        } else if passed == Some(Passed::LessLoad) {
+    /// More load counts at once. `before`: processors that it kept busy.
+    fn note_load(&mut self, before: u32, passed: Option<Passed>) {
+        let load = self.snapshot().unmanaged;
+        if load < before {
+            self.load_at = Some(self.now);
+        } else if load > before || passed == Some(Passed::LessLoad) {
             self.load_at = None;
         }
     }
@@ -252,6 +264,11 @@ impl Chronicle {
     /// The state now.
     pub fn snapshot(&self) -> &Snapshot {
         self.picture.snapshot()
+    }
+
+    /// Events about others' programs are hidden: which processors they had is not known.
+    pub fn is_veiled(&self) -> bool {
+        self.veiled
     }
 
     /// An application that is there now.

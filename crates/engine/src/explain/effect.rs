@@ -1,6 +1,6 @@
 //! What one action changes for an application.
 
-use super::rule::Rule;
+use super::rule::Named;
 use crate::event::Action;
 use crate::snapshot::{AppSnapshot, AppState};
 use numaestro_policy::AppId;
@@ -36,8 +36,8 @@ pub struct Effect {
     pub action: Action,
     /// What it had before the event; `None`: it was not there.
     pub before: Option<Holding>,
-    /// The rule that led to the action.
-    pub rule: Rule,
+    /// The rule that led to the action, under the policy that was in force.
+    pub rule: Named,
     /// The number of the earlier decision that made this one necessary; `None`: the event itself
     /// did.
     pub cause: Option<u64>,

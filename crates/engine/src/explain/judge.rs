@@ -33,7 +33,9 @@ impl Circumstances<'_> {
             _ => return None,
         }
         let turns = self.policy.turns.stops() || self.policy.turns.holds_counts();
-        Some(if self.load_at.is_some_and(|heard| self.at >= heard.saturating_add(self.settings.cooldown_ns)) {
+        Some(if self.told(self.event).is_some() {
+            Passed::Leaving
+        } else if self.load_at.is_some_and(|heard| self.at >= heard.saturating_add(self.settings.cooldown_ns)) {
             Passed::LessLoad
         } else if self.recovered {
             Passed::Recovery

@@ -42,16 +42,17 @@ impl Chronicle {
         Link {
             decision: decision.number,
             at_ns: decision.at,
-            event: self.event(decision, effect.rule),
-            rule: effect.rule.named(self.policy()),
+            event: self.event(decision, effect.rule.rule),
+            rule: effect.rule.clone(),
             app: effect.app,
             effect: self.effect(effect),
             cause: effect.cause,
         }
     }
 
-    /// What has led to the latest change for an application, the first cause first. Empty: no
-    /// decision about it is known.
+    /// What has led to the latest change for an application, the first cause first. A longer chain
+    /// begins with its eighth link from the end, and one that began before what is remembered with
+    /// the first decision that is. Empty: no decision about it is known.
     pub fn chain(&self, app: AppId) -> Vec<Link> {
         self.latest_on(app).map(|decision| self.chain_of(decision, app)).unwrap_or_default()
     }
@@ -192,7 +193,7 @@ impl Chronicle {
     }
 
     fn home(&self, home: PageHome) -> String {
-        let os = |node: NumaNodeId| self.machine().numa_nodes()[node.index()].os_index;
+        let os = |node: NumaNodeId| self.machine().numa_nodes().get(node.index()).map_or(node.0, |node| node.os_index);
         match home {
             PageHome::FirstTouch => "to the node of the thread that touches them first".to_owned(),
             PageHome::Node(node) => format!("to node {}", os(node)),
@@ -241,7 +242,8 @@ impl Chronicle {
             return app.why.clone();
         }
         let share = Rule::Share.named(self.policy()).name;
-        let others = self.snapshot().apps.iter().filter(|other| other.state != AppState::Waiting).count() - 1;
+        let runs = |other: &&AppSnapshot| other.app != app.app && other.state != AppState::Waiting;
+        let others = self.snapshot().apps.iter().filter(runs).count();
         match app.state {
             AppState::Waiting => format!("it waits for processors of its own: number {} in the queue", app.position),
             AppState::Wrapper => "its children run; it holds no processors itself".to_owned(),

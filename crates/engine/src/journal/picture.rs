@@ -75,7 +75,10 @@ impl Picture {
 
     /// The engine heard an event, and decided.
     pub fn hear(&mut self, at: Nanos, event: &Event, actions: &[Action]) {
-        self.heard(event);
+        // A refused event has changed nothing.
+        if !actions.iter().any(Action::is_refusal) {
+            self.heard(event);
+        }
         self.follow(at, actions);
     }
 
@@ -135,9 +138,14 @@ impl Picture {
                 self.snapshot.apps.retain(|entry| entry.app != *app);
                 self.leaving.remove(app);
             }
-            Event::Request { app, processors } | Event::Demand { app, processors, .. } => {
+            Event::Request { app, processors } => {
                 if let Some(entry) = self.app(*app) {
                     entry.request = *processors;
+                }
+            }
+            Event::Demand { app, processors, .. } => {
+                if let Some(entry) = self.app(*app) {
+                    entry.request = (*processors).max(1);
                 }
             }
             Event::Limits { app, min, max, weight_milli } => {
@@ -212,11 +220,19 @@ impl Picture {
         }
     }
 
-    /// The owner and the guests of every processor.
+    /// The owner and the guests of every processor. An application that asks for none is a wrapper
+    /// and holds nothing, whatever it was told.
     fn settle(&mut self) {
+        for app in &mut self.snapshot.apps {
+            match (app.state, app.request) {
+                (AppState::Running, 0) => app.state = AppState::Wrapper,
+                (AppState::Wrapper, 1..) => app.state = AppState::Running,
+                _ => {}
+            }
+        }
         let (apps, leaving) = (&self.snapshot.apps, &self.leaving);
         let on = |app: &AppSnapshot, pu| {
-            app.state != AppState::Waiting && app.state != AppState::Stopped && app.pus.contains(pu)
+            !matches!(app.state, AppState::Waiting | AppState::Stopped | AppState::Wrapper) && app.pus.contains(pu)
         };
         let leaves =
             |app: AppId, pu| leaving.get(&app).is_some_and(|parts| parts.iter().any(|(_, part)| part.contains(pu)));

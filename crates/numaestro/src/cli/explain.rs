@@ -13,7 +13,8 @@ Examples:
   numaestro explain lulesh --at '10 min ago' --json
   numaestro explain --from tuesday.journal --at +90s
 
-A program is named as for `set`: by its letter in `status`, its number, a process id or its name. A TIME is 14:05 or 14:05:30
+A program is named as for `set`: by its letter in `status`, its number, a process id or its name; for an earlier time
+by its number or its name. A TIME is 14:05 or 14:05:30
 (the latest such time), 2026-07-09 14:05, `10 min ago`, or +90s after the first event.
 
 The manager remembers about a thousand events. An earlier time needs a recording (`numaestro record on`). It is looked for by

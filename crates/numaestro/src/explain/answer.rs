@@ -2,8 +2,8 @@
 
 use super::source::Known;
 use numaestro_abi::control::{Alternative, Change};
-use numaestro_engine::explain::{Decision, Effect, Link};
-use numaestro_engine::{AppId, AppSnapshot};
+use numaestro_engine::explain::{Decision, Effect, Heard, Link};
+use numaestro_engine::{AppId, AppSnapshot, Event};
 use numaestro_topology::PuId;
 use serde::Serialize;
 
@@ -34,7 +34,8 @@ pub struct Timed {
 pub struct Brief {
     pub app: AppId,
     pub name: String,
-    /// `waiting`, `running`, …; `ended` where it is not there any more.
+    /// `waiting`, `running`, …; `ended` where it is not there any more, `not there` where nothing
+    /// is known of it at that time.
     pub state: &'static str,
     /// Threads it should have.
     pub count: u32,
@@ -79,7 +80,7 @@ pub struct OfCpu {
     pub cpu: u32,
     /// OS index of its node.
     pub node: u32,
-    /// `free`, `owned`, `leaving`, …
+    /// `free`, `owned`, `leaving`, …; `not known`: it may have been another user's.
     pub state: &'static str,
     pub owner: Option<AppId>,
     /// The owner's name for people.
@@ -129,6 +130,9 @@ impl Known {
         let chronicle = &self.chronicle;
         let name = chronicle.names().get(&app).cloned().unwrap_or_default();
         let called = chronicle.called(app);
+        let ends =
+            |decision: &Decision| matches!(&decision.heard, Heard::Event(Event::Depart { app: gone }) if *gone == app);
+        let ended = !self.is_past || chronicle.decisions().any(ends);
         match seen {
             Some(seen) => Brief {
                 app,
@@ -146,13 +150,13 @@ impl Known {
                 app,
                 name,
                 called,
-                state: "ended",
+                state: if ended { "ended" } else { "not there" },
                 count: 0,
                 request: 0,
                 cpus: String::new(),
                 shared: false,
                 lent: false,
-                why: "it has ended".to_owned(),
+                why: if ended { "it has ended" } else { "it is not there at that time" }.to_owned(),
             },
         }
     }
@@ -197,7 +201,9 @@ impl OfApp {
 impl OfCpu {
     pub fn of(known: &Known, cpu: u32, pu: PuId, last: usize) -> Self {
         let chronicle = &known.chronicle;
-        let entry = &chronicle.snapshot().pus[pu.index()];
+        let entry = chronicle.snapshot().pus.get(pu.index());
+        let owner = entry.and_then(|entry| entry.owner);
+        let state = entry.map_or("not known", numaestro_engine::PuSnapshot::state_name);
         let chain = chronicle.passes_of(pu).next().and_then(|(decision, pass)| {
             let app = pass.to.or(pass.from)?;
             Some(known.timed_all(chronicle.chain_of(decision, app)))
@@ -214,10 +220,11 @@ impl OfCpu {
         Self {
             cpu,
             node: machine.numa_nodes()[machine.pu(pu).node.index()].os_index,
-            state: entry.state_name(),
-            owner: entry.owner,
-            called: entry.owner.map(|owner| chronicle.called(owner)),
-            guests: entry.guests.clone(),
+            // Whether another user has it is known only of the present.
+            state: if known.is_past && owner.is_none() && chronicle.is_veiled() { "not known" } else { state },
+            owner,
+            called: owner.map(|owner| chronicle.called(owner)),
+            guests: entry.map(|entry| entry.guests.clone()).unwrap_or_default(),
             chain: chain.unwrap_or_default(),
             passes: passes.collect(),
         }

@@ -23,6 +23,8 @@ pub struct Known {
     /// The number of the application that was asked for, as the manager knows it.
     pub app: Option<u64>,
     pub alternatives: Vec<Alternative>,
+    /// It is about an earlier time.
+    pub is_past: bool,
 }
 
 /// Turns the times of a journal into those of people.
@@ -77,8 +79,9 @@ pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -
     let known = read(&journal, None)?;
     let Some(at) = at else { return Ok(Known { app: number, alternatives, ..known }) };
     let wanted = known.clock.on_journal(at)?;
+    // The program that has the name now need not be the one that had it then.
     if wanted >= known.clock.first {
-        return Ok(Known { app: number, ..read(&journal, Some(wanted))? });
+        return Ok(Known { clock: known.clock, ..read(&journal, Some(wanted))? });
     }
     let Moment::Wall(wall) = at else { anyhow::bail!("that is before the first event") };
     let too_early = |cause: anyhow::Error| {
@@ -92,7 +95,7 @@ pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -
         )
     };
     let journal = record::journal_at(dir, None, wall).map_err(too_early)?;
-    Ok(Known { app: number, ..at_time(&journal, at)? })
+    at_time(&journal, at)
 }
 
 /// The present state of an application that is there.
@@ -117,11 +120,10 @@ fn ask_of(manager: &mut Manager, word: Option<&str>) -> anyhow::Result<History> 
 /// Reads a journal, or the recordings of a directory.
 pub fn of_place(place: &Path, at: Option<Moment>) -> anyhow::Result<Known> {
     let journal = if place.is_dir() {
-        let wall = match at {
-            Some(Moment::Wall(wall)) => wall,
-            Some(Moment::After(_)) | None => u64::MAX,
-        };
-        record::journal_at(None, Some(place), wall)?
+        match at {
+            Some(Moment::Wall(wall)) => record::journal_at(None, Some(place), wall)?,
+            Some(Moment::After(_)) | None => record::journal_of(None, Some(place), 1)?,
+        }
     } else {
         std::fs::read_to_string(place).with_context(|| format!("cannot read {}", place.display()))?
     };
@@ -132,8 +134,9 @@ pub fn of_place(place: &Path, at: Option<Moment>) -> anyhow::Result<Known> {
 }
 
 fn at_time(journal: &str, at: Moment) -> anyhow::Result<Known> {
-    let wanted = clock(journal, Some(at)).on_journal(at)?;
-    read(journal, Some(wanted))
+    let clock = clock(journal, Some(at));
+    let wanted = clock.on_journal(at)?;
+    Ok(Known { clock, ..read(journal, Some(wanted))? })
 }
 
 /// Hears a journal's lines up to a time. A last line that was cut off is left out.
@@ -152,8 +155,8 @@ fn read(journal: &str, until: Option<Nanos>) -> anyhow::Result<Known> {
             outcome => outcome.map_err(|error| wrong(number, &error))?,
         }
     }
-    let clock = clock(journal, until.map(Moment::After));
-    Ok(Known { chronicle, clock, app: None, alternatives: Vec::new() })
+    let clock = clock(journal, None);
+    Ok(Known { chronicle, clock, app: None, alternatives: Vec::new(), is_past: until.is_some() })
 }
 
 fn time_of(line: &str) -> Option<Nanos> {

@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use time::{OffsetDateTime, UtcOffset};
 
+/// A recording is written once a second, so its end is known no better.
+const END_UNKNOWN_NS: u64 = 2_000_000_000;
+
 /// The subcommand.
 pub fn record(dir: Option<PathBuf>, what: &RecordCommand) -> anyhow::Result<u8> {
     match what {
@@ -94,6 +97,8 @@ pub fn journal_at(dir: Option<PathBuf>, from: Option<&Path>, wall: u64) -> anyho
         Some(oldest) => format!("the oldest recording began {}", moment(oldest.began(), local())),
         None => format!("there are no recordings in {}", ring.directory().display()),
     })?;
+    let ended = run.until_ns.saturating_add(END_UNKNOWN_NS) < wall;
+    anyhow::ensure!(!ended, "the last recording before it ended {}", moment(run.until(), local()));
     let next = run.segments.partition_point(|segment| segment.began_ms.saturating_mul(1_000_000) <= wall).max(1);
     dump::text(&run.segments[next.saturating_sub(2)..next])
 }

@@ -5,11 +5,12 @@ use crate::sim::WRONG_FILE;
 use crate::sim::files::quoted;
 use crate::sim::validate::machine;
 use numaestro_engine::journal;
-use numaestro_engine::{Event, Nanos};
+use numaestro_engine::{Action, Event, Nanos};
 use numaestro_sim::learn::journal::{Recorded, Runs};
 use numaestro_sim::learn::mix::{self, Bound, Member, Stream};
 use numaestro_sim::read::{Files, Text};
 use numaestro_sim::scenario::Scenario;
+use numaestro_topology::{Machine, PuSet};
 use std::fmt::Write;
 
 /// The file names that the scenario uses.
@@ -46,7 +47,7 @@ impl Recording {
         let head = lines.next().unwrap_or_default();
         let (machine, settings, _) = journal::decode_head(head).map_err(|error| wrong(1, &error.problem))?;
         let mut recording = Self {
-            machine: machine::text_of(&machine)?,
+            machine: machine_text(&machine, &settings.reserved)?,
             policy: settings.policy,
             switches: Vec::new(),
             recorded: Vec::new(),
@@ -70,6 +71,10 @@ impl Recording {
 
     /// Takes from a line what is not of one application.
     fn note(&mut self, line: &str) {
+        // Most lines are about one application, and reading a line takes time.
+        if !line.contains("\"policy\"") && !line.contains("\"unmanaged\"") {
+            return;
+        }
         if let Ok(state) = journal::State::decode(line) {
             if self.recorded.is_empty() && self.switches.is_empty() {
                 self.policy = state.state.policy;
@@ -78,6 +83,7 @@ impl Recording {
             return;
         }
         match journal::decode(line) {
+            Ok((_, _, actions)) if actions.iter().any(Action::is_refusal) => {}
             Ok((at, Event::Policy { policy }, _)) => self.switches.push((at, policy)),
             Ok((_, Event::Unmanaged { processors }, _)) => self.had_load |= processors > 0,
             _ => {}
@@ -122,12 +128,25 @@ impl Recording {
     }
 }
 
+/// The machine without the processors that the manager did not give out.
+fn machine_text(machine: &Machine, reserved: &PuSet) -> anyhow::Result<String> {
+    let mut left_out = machine.all();
+    left_out.subtract(machine.allowed());
+    left_out.or_with(reserved);
+    let text = machine::text_of(machine)?;
+    if left_out.is_empty() {
+        return Ok(text);
+    }
+    Ok(text.replacen("\n\n", &format!("\nreserved = \"{left_out}\"\n\n"), 1))
+}
+
 /// A `[[program]]` table with the wishes of its application.
 fn program(member: &Member) -> String {
     let wish = &member.recorded.wish;
     let mut further = String::new();
-    if wish.min > 1 {
-        let _ = writeln!(further, "min = {}", wish.min);
+    let min = wish.min.min(member.program.processors);
+    if min > 1 {
+        let _ = writeln!(further, "min = {min}");
     }
     if wish.weight_milli != 1000 {
         let _ = writeln!(further, "weight = {}", f64::from(wish.weight_milli) / 1000.0);

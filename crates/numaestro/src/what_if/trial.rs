@@ -6,7 +6,9 @@ use crate::sim::WRONG_FILE;
 use crate::sim::files::quoted;
 use numaestro_engine::Nanos;
 use numaestro_sim::learn::mix::Member;
+use numaestro_sim::outcome::JobRecord;
 use numaestro_sim::world::World;
+use std::collections::BTreeMap;
 
 /// The times of one run, real or simulated.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +75,8 @@ pub fn simulate(
         let world = World::new(scenario.setup(seed), scenario.source(seed));
         let wrong = |rejected| Failure::error(WRONG_FILE, format!("{}: {rejected}", policy.unwrap_or("as it was")), "");
         let outcome = world.map_err(wrong)?.run(&mut ());
-        let of = |member: &Member| outcome.jobs.iter().find(|job| *job.program == *member.program.name);
+        let by_name: BTreeMap<&str, &JobRecord> = outcome.jobs.iter().map(|job| (&*job.program, job)).collect();
+        let of = |member: &Member| by_name.get(member.program.name.as_str()).copied();
         let ended = |place: usize| of(&scene.members[place]).map(|job| job.ended);
         let places = 0..scene.members.len();
         let whole = places.clone().filter(|&place| scene.members[place].recorded.ended.is_some());

@@ -12,7 +12,7 @@ use super::measured::{Activity, Measured, Report, Span};
 use crate::Nanos;
 use numaestro_engine::journal::{self, JournalError, State};
 use numaestro_engine::{Action, AppId, AppState, Event, Wish};
-use numaestro_topology::PuSet;
+use numaestro_topology::{PuId, PuSet};
 
 /// One application of a journal.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +40,8 @@ struct Course {
     recorded: Recorded,
     since: Nanos,
     activity: Activity,
+    /// It only waits for its children, and holds nothing.
+    is_wrapper: bool,
     /// Threads that it was told.
     count: u32,
     pus: PuSet,
@@ -53,6 +55,7 @@ impl Course {
             recorded: Recorded { app, name, arrived: at, ended: None, had_begun: false, wish, run },
             since: at,
             activity: Activity::Parallel,
+            is_wrapper: false,
             count: 0,
             pus: PuSet::default(),
             stopped: false,
@@ -60,15 +63,28 @@ impl Course {
     }
 
     fn runs(&self) -> bool {
-        self.recorded.ended.is_none() && self.count > 0 && !self.stopped
+        self.count > 0 && !self.stopped && !self.is_wrapper
+    }
+
+    /// It takes processor time. One that is paused is a guest where others are, and takes none.
+    fn takes_time(&self) -> bool {
+        self.runs() && self.activity != Activity::Paused
     }
 
     /// Time goes on until `at`. It has this part of its processors, thousandths.
     fn until(&mut self, at: Nanos, part_milli: u64) {
-        let length_ns = at.saturating_sub(self.since) * part_milli / 1000;
+        let length_ns = at.saturating_sub(self.since);
+        let part_milli = if self.takes_time() { part_milli } else { 1000 };
+        let length_ns = if part_milli < 1000 { length_ns.saturating_mul(part_milli) / 1000 } else { length_ns };
         if self.runs() && length_ns > 0 {
             let span = Span { activity: self.activity, processors: self.count, length_ns };
-            self.recorded.run.spans.push(span);
+            match self.recorded.run.spans.last_mut() {
+                // Most decisions are about others.
+                Some(last) if (last.activity, last.processors) == (span.activity, span.processors) => {
+                    last.length_ns += length_ns;
+                }
+                _ => self.recorded.run.spans.push(span),
+            }
         }
         self.since = at;
     }
@@ -78,6 +94,10 @@ impl Course {
 #[derive(Debug, Default)]
 pub struct Runs {
     courses: Vec<Course>,
+    /// Places of those that have not ended.
+    open: Vec<usize>,
+    /// Applications that run on each processor; a buffer.
+    beside: Vec<u64>,
     now: Nanos,
 }
 
@@ -100,11 +120,14 @@ impl Runs {
             // The parts of shared processors may be others from now on.
             self.all_until(at);
         }
-        if let Event::Arrive { app, wish } = &event {
-            let name = journal::name(line).unwrap_or_default();
-            self.courses.push(Course::new(*app, name, at, wish.clone()));
+        // A refused event has changed nothing.
+        if !actions.iter().any(Action::is_refusal) {
+            if let Event::Arrive { app, wish } = &event {
+                let name = journal::name(line).unwrap_or_default();
+                self.add(Course::new(*app, name, at, wish.clone()));
+            }
+            self.happens(at, &event);
         }
-        self.happens(at, &event);
         for action in &actions {
             self.decided(action);
         }
@@ -149,36 +172,45 @@ impl Runs {
             let name = state.names.get(&seen.app).cloned().unwrap_or_default();
             let mut course = Course::new(seen.app, name, state.at, wish);
             course.recorded.had_begun = seen.state != AppState::Waiting;
+            course.is_wrapper = seen.state == AppState::Wrapper;
             (course.count, course.pus, course.stopped) = (seen.count, seen.pus, seen.state == AppState::Stopped);
             course.activity = match seen.state {
                 AppState::Sequential => Activity::Serial,
                 AppState::Blocked => Activity::Paused,
                 _ => Activity::Parallel,
             };
-            self.courses.push(course);
+            self.add(course);
         }
+    }
+
+    fn add(&mut self, course: Course) {
+        self.open.push(self.courses.len());
+        self.courses.push(course);
     }
 
     fn all_until(&mut self, at: Nanos) {
-        let parts: Vec<u64> = self.courses.iter().map(|course| self.part_milli(course)).collect();
-        for (course, part) in self.courses.iter_mut().zip(parts) {
-            course.until(at, part);
+        self.beside.clear();
+        for &place in &self.open {
+            let course = &self.courses[place];
+            for pu in course.pus.iter().filter(|_| course.takes_time()) {
+                if self.beside.len() <= pu.index() {
+                    self.beside.resize(pu.index() + 1, 0);
+                }
+                self.beside[pu.index()] += 1;
+            }
+        }
+        for &place in &self.open {
+            let course = &mut self.courses[place];
+            // An equal part of each processor; more threads than processors have them together.
+            let part = |pu: PuId| 1000 / self.beside.get(pu.index()).copied().unwrap_or(1).max(1);
+            let parts: u64 = course.pus.iter().map(part).sum();
+            course.until(at, (parts / u64::from(course.count.max(1))).min(1000));
         }
     }
 
-    /// The part of its processors that an application has, thousandths: an equal part of each.
-    fn part_milli(&self, course: &Course) -> u64 {
-        let beside = |pu| {
-            let others = self.courses.iter().filter(|other| other.runs() && other.pus.contains(pu));
-            others.count().max(1) as u64
-        };
-        let parts: u64 = course.pus.iter().map(|pu| 1000 / beside(pu)).sum();
-        // More threads than processors have the processors together.
-        (parts / u64::from(course.count.max(1))).min(1000)
-    }
-
     fn course(&mut self, app: AppId) -> Option<&mut Course> {
-        self.courses.iter_mut().rev().find(|course| course.recorded.app == app && course.recorded.ended.is_none())
+        let place = self.open.iter().rev().find(|&&place| self.courses[place].recorded.app == app)?;
+        self.courses.get_mut(*place)
     }
 
     fn happens(&mut self, at: Nanos, event: &Event) {
@@ -186,6 +218,14 @@ impl Runs {
             Event::Depart { app } => {
                 if let Some(course) = self.course(*app) {
                     course.recorded.ended = Some(at);
+                }
+                self.open.retain(|&place| self.courses[place].recorded.ended.is_none());
+            }
+            Event::Arrive { app, wish: Wish { request, .. } } | Event::Request { app, processors: request } => {
+                self.all_until(at);
+                if let Some(course) = self.course(*app) {
+                    course.is_wrapper = *request == 0;
+                    course.recorded.wish.request = course.recorded.wish.request.max(*request);
                 }
             }
             Event::Sequential { app } => self.activity(at, *app, Activity::Serial),

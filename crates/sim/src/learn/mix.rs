@@ -166,21 +166,32 @@ fn curve(run: &Measured, asks: u32, share: f64) -> Vec<(u32, f64)> {
     points.into_iter().map(|n| (n, speedup(share, n))).collect()
 }
 
-/// The members as streams, in order of their first arrivals.
+/// The members as streams, in order of their first arrivals. Programs whose names are not known
+/// follow nobody.
 pub fn streams(members: &[Member]) -> Vec<Stream> {
     let mut streams: Vec<Stream> = Vec::new();
     let mut thinks: Vec<Vec<Nanos>> = Vec::new();
+    let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, member) in members.iter().enumerate() {
-        let think = |stream: &Stream| {
-            let last = &members[*stream.members.last()?].recorded;
-            let think = member.recorded.arrived.checked_sub(last.ended?)?;
-            (last.name == member.recorded.name && think <= THINK_NS_MOST).then_some(think)
+        let recorded = &member.recorded;
+        let of_name = by_name.entry(&recorded.name).or_default();
+        let think = |number: usize| {
+            let last = &members[*streams[number].members.last()?].recorded;
+            let think = recorded.arrived.checked_sub(last.ended?)?;
+            (think <= THINK_NS_MOST && !recorded.name.is_empty()).then_some(think)
         };
-        let follows = streams.iter().enumerate().filter_map(|(number, stream)| Some((think(stream)?, number))).min();
+        let follows = of_name.iter().filter_map(|&number| Some((think(number)?, number))).min();
         if let Some((think, number)) = follows {
             streams[number].members.push(place);
             thinks[number].push(think);
         } else {
+            // One that ended long ago is followed by nobody any more.
+            let is_open = |&number: &usize| {
+                let last = streams[number].members.last().and_then(|&last| members[last].recorded.ended);
+                last.is_none_or(|ended| recorded.arrived.saturating_sub(ended) <= THINK_NS_MOST)
+            };
+            of_name.retain(is_open);
+            of_name.push(streams.len());
             streams.push(Stream { members: vec![place], think_ns: 0 });
             thinks.push(Vec::new());
         }
@@ -262,5 +273,7 @@ mod tests {
         );
         let stream = |members: &[usize], seconds: u64| Stream { members: members.to_vec(), think_ns: seconds * SECOND };
         assert_eq!(streams(&found), [stream(&[0, 2], 1), stream(&[1], 0), stream(&[3], 0)]);
+        let nameless = vec![app(1, "", 0, &[(2, 10)]), app(2, "", 11, &[(2, 5)])];
+        assert_eq!(streams(&members(nameless, Bound::Best)).len(), 2, "nobody knows that they belong together");
     }
 }
