@@ -189,3 +189,54 @@ fn it_goes_on_from_a_state_and_passes_over_what_it_does_not_know_of() {
     assert_eq!(chronicle.decisions().count(), 2, "only the latest are kept");
     assert!(chronicle.line("{\"at\":").is_err() && Chronicle::new("{}", 1).is_err());
 }
+
+#[test]
+fn a_rule_has_the_name_of_the_policy_that_was_in_force() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(1, 1, 4).adopts(1, 1).arrives(10, 2, 4).adopts(1, 2).adopts(2, 1);
+    told.after(1, &Event::Policy { policy: "dss".to_owned() });
+    let chronicle = told.chronicle();
+    assert_eq!(chronicle.policy().share.info().name, "dss");
+    let chain = chronicle.chain(AppId(2));
+    assert_eq!(chain[0].rule.name, "share=equi", "{chain:?}");
+}
+
+#[test]
+fn a_refused_event_has_changed_nothing() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(1, 1, 4).adopts(1, 1);
+    let before = told.chronicle().snapshot().apps.clone();
+    // More than there is, and a policy that is none.
+    told.after(1, &Event::Arrive { app: AppId(2), wish: Wish { min: 9, ..Wish::new(9) } });
+    told.after(1, &Event::Policy { policy: "bathc".to_owned() });
+    let chronicle = told.chronicle();
+    assert_eq!(chronicle.snapshot().apps.len(), before.len(), "{:?}", chronicle.snapshot().apps);
+    assert_eq!(chronicle.snapshot().policy, "equi");
+    let refused = chronicle.decisions().rev().take(2).all(|decision| decision.effects[0].rule == Rule::Refusal);
+    assert!(refused, "both are explained");
+}
+
+#[test]
+fn a_wrapper_holds_nothing() {
+    let mut told = Told::new("core:4 pu:1", "equi");
+    told.arrives(1, 1, 4).adopts(1, 1).after(1, &Event::Request { app: AppId(1), processors: 0 });
+    told.arrives(1, 2, 4).adopts(2, 1);
+    let (chronicle, engine) = (told.chronicle(), told.engine.snapshot());
+    assert_eq!(chronicle.app(AppId(1)).unwrap().state, engine.apps[0].state);
+    for (shown, known) in chronicle.snapshot().pus.iter().zip(&engine.pus) {
+        assert_eq!((shown.owner, &shown.guests), (known.owner, &known.guests), "{shown:?}");
+    }
+    told.after(1, &Event::Request { app: AppId(1), processors: 2 });
+    assert_eq!(told.chronicle().app(AppId(1)).unwrap().state, told.engine.snapshot().apps[0].state);
+}
+
+#[test]
+fn more_load_that_free_processors_take_is_not_the_cause_of_what_follows() {
+    let mut told = Told::new("core:8 pu:1", "equi");
+    told.arrives(3000, 1, 6).adopts(1, 1).after(3000, &Event::Unmanaged { processors: 1 });
+    told.after(200, &Event::Limits { app: AppId(1), min: 1, max: 2, weight_milli: 1000 }).adopts(1, 2);
+    let chronicle = told.chronicle();
+    let (decision, pass) = chronicle.passes_of(PuId(5)).next().expect("it was left");
+    let chain = chronicle.chain_of(decision, pass.from.expect("somebody had it"));
+    assert!(chain[0].event.starts_with("the limits of cg (1) were changed"), "{chain:?}");
+}

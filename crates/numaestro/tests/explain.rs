@@ -109,8 +109,13 @@ fn an_earlier_time_from_memory_and_from_recordings() {
     drop(early);
     until("it has gone", || status_of(&user, "early").is_null());
     assert!(said(&user, &["early"]).contains("early (1): ended"));
-    let before = said(&user, &["early", "--at", "1s ago"]);
+    // Another one with the name is another one.
+    let again = program(&user, "early");
+    let before = said(&user, &["early", "--at", "+0.5s"]);
     assert!(before.contains("early (1): running"), "{before}");
+    assert!(said(&user, &["early"]).contains("early (2): running"));
+    drop(again);
+    until("it has gone too", || status_of(&user, "early").is_null());
     // A new manager remembers nothing; the recording does.
     user.output(["record", "off"]);
     user.output(["stop"]);

@@ -287,6 +287,35 @@ mod tests {
         assert_eq!(found, [Measured { spans, regions: 0, has_told_phases: true, reports }]);
     }
 
+    /// The runs of `a`, while `beside` is there on the same processor from 100 on.
+    fn beside(beside: &str) -> Vec<Span> {
+        let target = |app: u64| {
+            format!(r#"{{"do":"target","app":{app},"epoch":1,"count":1,"pus":"0","shared":true,"lent":false}}"#)
+        };
+        let arrive = |app: u64, name: &str, at: u64| {
+            format!(
+                r#"{{"at":{at},"name":"{name}","event":{{"what":"arrive","app":{app},"request":1,"min":1,"max":1,"weight_milli":1000,"class":"malleable"}},"actions":[{{"do":"start","app":{app}}},{}]}}"#,
+                target(app)
+            )
+        };
+        let end = r#"{"at":300,"event":{"what":"depart","app":1},"actions":[]}"#;
+        let mut runs = Runs::default();
+        for line in [&arrive(1, "a", 0), &arrive(2, "b", 100), beside, end] {
+            runs.line(line).expect("a line");
+        }
+        runs.measured("a", 0).remove(0).spans
+    }
+
+    #[test]
+    fn shared_processors_count_in_parts_and_who_takes_no_time_takes_no_part() {
+        let span = |length_ns| vec![Span { activity: Parallel, processors: 1, length_ns }];
+        assert_eq!(beside(r#"{"at":100,"event":{"what":"timer"},"actions":[]}"#), span(200), "100 alone, 200 by half");
+        assert_eq!(beside(r#"{"at":100,"event":{"what":"blocked","app":2},"actions":[]}"#), span(300));
+        assert_eq!(beside(r#"{"at":100,"event":{"what":"request","app":2,"processors":0},"actions":[]}"#), span(300));
+        let refused = r#"{"at":100,"event":{"what":"request","app":2,"processors":0},"actions":[{"do":"refuse","app":2,"reason":"no"}]}"#;
+        assert_eq!(beside(refused), span(200), "nothing has changed");
+    }
+
     #[test]
     fn applications_of_other_names_and_without_end_are_left_out() {
         let mut runs = Runs::default();
