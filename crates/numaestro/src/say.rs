@@ -1,6 +1,7 @@
 //! Output of the command: messages on stderr, text on stdout, colours, exit codes, the log.
 
 use std::io::{IsTerminal, Write};
+use time::UtcOffset;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -96,6 +97,11 @@ pub fn note(text: &str) {
 fn message(word: &str, tone: Tone, text: &str) {
     let word = paint(word, tone, colours(&std::io::stderr()));
     let _ = writeln!(std::io::stderr(), "numaestro: {word}: {text}");
+}
+
+/// The time zone of the person who reads; UTC where the system does not say it.
+pub fn local_offset() -> UtcOffset {
+    UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC)
 }
 
 /// `1 thread`, `2 threads`.

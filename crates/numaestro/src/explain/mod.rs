@@ -15,15 +15,14 @@ use numaestro_topology::PuId;
 use question::{Question, Subject};
 use source::Known;
 use std::path::PathBuf;
-use time::{OffsetDateTime, UtcOffset};
+use time::OffsetDateTime;
 
 /// Changes that are shown besides what led to the present state.
 const LATEST: usize = 5;
 
 /// The subcommand.
 pub fn explain(dir: Option<PathBuf>, args: &ExplainArgs) -> anyhow::Result<u8> {
-    let offset = UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC);
-    let now = OffsetDateTime::now_utc().to_offset(offset);
+    let now = OffsetDateTime::now_utc().to_offset(say::local_offset());
     let question = Question::read(&args.what, args.at.as_deref(), now)
         .map_err(|error| Failure::error(say::USAGE, format!("{error:#}"), "`numaestro explain --help` has examples"))?;
     let word = match &question.subject {

@@ -179,7 +179,7 @@ fn clock(journal: &str, moment: Option<Moment>) -> Clock {
         Err(_) if journal::is_aside(line) => None,
         Err(_) => time_of(line),
     });
-    let offset = UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC);
+    let offset = say::local_offset();
     let now = OffsetDateTime::now_utc().to_offset(offset);
     Clock { stamp, first: first.unwrap_or_default(), offset, now }
 }

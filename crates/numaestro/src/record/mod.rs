@@ -94,11 +94,11 @@ pub fn journal_at(dir: Option<PathBuf>, from: Option<&Path>, wall: u64) -> anyho
     let runs = runs_of(&ring)?;
     let run = runs.iter().find(|run| run.began_ns <= wall && !run.segments.is_empty());
     let run = run.with_context(|| match runs.last() {
-        Some(oldest) => format!("the oldest recording began {}", moment(oldest.began(), local())),
+        Some(oldest) => format!("the oldest recording began {}", moment(oldest.began(), say::local_offset())),
         None => format!("there are no recordings in {}", ring.directory().display()),
     })?;
     let ended = run.until_ns.saturating_add(END_UNKNOWN_NS) < wall;
-    anyhow::ensure!(!ended, "the last recording before it ended {}", moment(run.until(), local()));
+    anyhow::ensure!(!ended, "the last recording before it ended {}", moment(run.until(), say::local_offset()));
     let next = run.segments.partition_point(|segment| segment.began_ms.saturating_mul(1_000_000) <= wall).max(1);
     dump::text(&run.segments[next.saturating_sub(2)..next])
 }
@@ -108,10 +108,6 @@ pub fn journal_of(dir: Option<PathBuf>, from: Option<&Path>, number: u32) -> any
     let ring = Ring::at(place(dir, from)?.directory);
     let runs = runs_of(&ring)?;
     dump::text(&dump::numbered(&ring, &runs, number)?.segments)
-}
-
-fn local() -> UtcOffset {
-    UtcOffset::current_local_offset().unwrap_or(UtcOffset::UTC)
 }
 
 /// For programs.
@@ -148,7 +144,7 @@ fn list(dir: Option<PathBuf>, args: &RecordListArgs) -> anyhow::Result<u8> {
 }
 
 fn table(runs: &[Run]) -> String {
-    let offset = local();
+    let offset = say::local_offset();
     let head = ["", "began", "until", "events", "programs", "size", "policy", ""].map(str::to_owned);
     let rows = (1..).zip(runs).map(|(number, run)| {
         [

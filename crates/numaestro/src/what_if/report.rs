@@ -3,7 +3,7 @@
 use super::verdict::{Errors, Ratio, Verdict};
 use crate::columns;
 use crate::say::{self, counted};
-use crate::sim::html::escaped;
+use crate::sim::html::{document, escaped};
 use numaestro_sim::learn::mix::Member;
 use serde::Serialize;
 use std::fmt::Write;
@@ -141,16 +141,10 @@ impl Report {
         for left_out in &self.left_out {
             let _ = writeln!(body, "<p>Not tried: {}</p>", escaped(left_out));
         }
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>What if: {}</title>\n<style>{STYLE}</style></head>\n<body>\n{body}</body></html>\n",
-            escaped(&self.recording)
-        )
+        let footer = format!("numaestro {} what-if", env!("CARGO_PKG_VERSION"));
+        document(&format!("What if: {}", escaped(&self.recording)), &body, &footer)
     }
 }
-
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#111;background:#fff}\
-table{border-collapse:collapse}th,td{padding:.25rem .75rem;text-align:left;border-bottom:1px solid #bbb}.verdict{font-size:1.25rem}\
-@media(prefers-color-scheme:dark){body{color:#eee;background:#111}}";
 
 fn cells(program: &Program) -> Vec<String> {
     let speedups = program.speedups.iter().map(|(processors, speedup)| format!("{speedup:.2} on {processors}"));

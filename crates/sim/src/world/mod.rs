@@ -348,7 +348,7 @@ impl World {
 
     fn carry_out(&mut self, action: &Action) {
         let Self { host, apps, tally, sensors, .. } = self;
-        let Some(app) = program::addressee(action).and_then(|app| apps.get(app)) else { return };
+        let Some(app) = action.app().and_then(|app| apps.get(app)) else { return };
         let slot = app.slot;
         let effect = program::carry_out(app, host, action);
         sensors.carried_out(app, action, host);

@@ -58,14 +58,17 @@ pub fn page(report: &Report) -> anyhow::Result<String> {
     comparison_table(&mut body, report);
     occupancy(&mut body, report)?;
     metric_tables(&mut body, report);
+    let footer = format!("{LIMITS}<br>numaestro {} sim", env!("CARGO_PKG_VERSION"));
+    Ok(document(&escaped(&about.scenario), &body, &footer))
+}
+
+/// A whole page around a body. All arguments are HTML.
+pub fn document(title: &str, body: &str, footer: &str) -> String {
     let style = include_str!("page.css");
-    Ok(format!(
+    format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
-         initial-scale=1\">\n<title>{}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}<footer>{LIMITS}<br>numaestro {} sim</footer>\n\
-         </body>\n</html>\n",
-        escaped(&about.scenario),
-        env!("CARGO_PKG_VERSION")
-    ))
+         initial-scale=1\">\n<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}<footer>{footer}</footer>\n</body>\n</html>\n"
+    )
 }
 
 /// Response time by policy: one plot for each point where there are few, else for the first.

@@ -2,7 +2,7 @@
 
 use super::learned::summary;
 use super::table::{conclusions, sentence};
-use crate::sim::html::{escaped, plots};
+use crate::sim::html::{self, escaped, plots};
 use numaestro_sim::learn::LearnedProgram;
 use numaestro_sim::validation::{Cell, Comparison, Quantity};
 use std::fmt::Write;
@@ -44,13 +44,8 @@ pub fn page(comparison: &Comparison, learned: &[LearnedProgram]) -> anyhow::Resu
     cells(&mut body, comparison);
     pairs(&mut body, comparison);
     programs(&mut body, learned);
-    let style = include_str!("../html/page.css");
-    Ok(format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, \
-         initial-scale=1\">\n<title>The simulator against this machine</title>\n<style>\n{style}</style>\n</head>\n<body>\n{body}<footer>numaestro {} sim \
-         validate</footer>\n</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION")
-    ))
+    let footer = format!("numaestro {} sim validate", env!("CARGO_PKG_VERSION"));
+    Ok(html::document("The simulator against this machine", &body, &footer))
 }
 
 /// Policies in order of their first cell.

@@ -11,7 +11,7 @@ use crate::program::{Body, Vacates};
 use crate::world::app::{Activity, App, Deferred};
 use crate::world::host::Host;
 use crate::world::log::Line;
-use numaestro_engine::{Action, AppId};
+use numaestro_engine::Action;
 use numaestro_topology::PuSet;
 
 /// The effects of an action beyond its application.
@@ -23,20 +23,6 @@ pub struct Effect {
     pub crowds: bool,
     /// The application can never run here.
     pub refused: bool,
-}
-
-/// The application that an action is about.
-pub fn addressee(action: &Action) -> Option<AppId> {
-    match action {
-        Action::Start { app }
-        | Action::Wait { app, .. }
-        | Action::Target { app, .. }
-        | Action::Stop { app }
-        | Action::Continue { app }
-        | Action::Pages { app, .. }
-        | Action::Force { app, .. } => Some(*app),
-        Action::Refuse { app, .. } => *app,
-    }
 }
 
 /// Carries an action out on its application.

@@ -14,7 +14,7 @@ mod region;
 mod tasks;
 mod team;
 
-pub use actions::{addressee, carry_out};
+pub use actions::carry_out;
 pub use curve::{part_ended, rate_again};
 pub use phases::{answered, meeting, resume, segment_ended};
 pub use tasks::slide_if_waiting;
