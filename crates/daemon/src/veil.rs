@@ -45,9 +45,9 @@ fn seen(line: &str, own: &dyn Fn(AppId) -> bool) -> Option<String> {
     };
     match (open, actions.is_empty()) {
         (true, _) => {
-            let name = journal::name(line);
+            let mut name = None;
             if let Event::Arrive { wish, .. } = &mut event {
-                wish.party = 0;
+                (wish.party, name) = (0, journal::name(line));
             }
             Some(journal::encode_named(at, name.as_deref(), &event, &actions))
         }

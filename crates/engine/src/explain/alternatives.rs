@@ -8,14 +8,12 @@ use crate::event::{Event, Nanos};
 use crate::rehearsal::Rehearsal;
 use numaestro_policy::{AppId, Part, Slot, catalogue};
 use numaestro_topology::PuSet;
-use serde::{Deserialize, Serialize};
 
 /// Other applications whose end is tried, at most.
 const ENDS_MOST: usize = 8;
 
 /// Something that could be different.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "change", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The user lets it have this many processors.
     Limit {
@@ -45,10 +43,9 @@ pub enum Change {
 }
 
 /// What an application would have then, once all have made room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     /// What would be different.
-    #[serde(flatten)]
     pub change: Change,
     /// Processors of its own; 0: it would wait, or share.
     pub count: u32,

@@ -11,6 +11,7 @@ use crate::snapshot::{AppSnapshot, Snapshot};
 use numaestro_policy::{AppId, Policy};
 use numaestro_topology::{Machine, PuId};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// What led to a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub struct Decision {
     pub passed: Option<Passed>,
     /// The number of the earlier decision that led to it then; `None`: time alone did.
     pub behind: Option<u64>,
+    /// The policy in force.
+    pub policy: Arc<Policy>,
     /// One for each action, in their order.
     pub effects: Vec<Effect>,
     /// The processors that have other owners now.
@@ -72,7 +75,7 @@ impl Decision {
 pub struct Chronicle {
     machine: Machine,
     settings: Settings,
-    policy: Policy,
+    policy: Arc<Policy>,
     picture: Picture,
     names: BTreeMap<AppId, String>,
     decisions: VecDeque<Decision>,
@@ -189,6 +192,7 @@ impl Chronicle {
                 heard,
                 passed: elapsed,
                 behind,
+                policy: Arc::clone(&self.policy),
                 effects,
                 passes,
             });
@@ -216,16 +220,14 @@ impl Chronicle {
             load_at: self.load_at,
             recovered,
         };
+        let passed = circumstances.passed();
+        let behind = passed.and_then(|passed| circumstances.behind(passed));
         let judge = |(action, before): (Action, Option<Holding>)| {
-            let mut effect =
-                Effect { app: action.app(), action, before, rule: Rule::Share.named(&self.policy), cause: None };
-            let (rule, cause) = circumstances.judge(&effect);
-            (effect.rule, effect.cause) = (rule.named(&self.policy), cause);
+            let mut effect = Effect { app: action.app(), action, before, rule: Rule::Share, cause: None };
+            (effect.rule, effect.cause) = circumstances.judge(&effect, passed, behind);
             effect
         };
         let effects = actions.into_iter().zip(befores).map(judge).collect();
-        let passed = circumstances.passed();
-        let behind = passed.and_then(|passed| circumstances.behind(passed));
         if recovered {
             self.recovers_at = None;
         }
@@ -309,6 +311,6 @@ impl Chronicle {
 }
 
 /// Numbers chosen at random do not matter: no decision is made here.
-fn read_policy(text: &str) -> Result<Policy, JournalError> {
-    Policy::parse(text, 0).map_err(JournalError::new)
+fn read_policy(text: &str) -> Result<Arc<Policy>, JournalError> {
+    Policy::parse(text, 0).map(Arc::new).map_err(JournalError::new)
 }

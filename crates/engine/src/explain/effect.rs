@@ -1,6 +1,6 @@
 //! What one action changes for an application.
 
-use super::rule::Named;
+use super::rule::Rule;
 use crate::event::Action;
 use crate::snapshot::{AppSnapshot, AppState};
 use numaestro_policy::AppId;
@@ -36,8 +36,8 @@ pub struct Effect {
     pub action: Action,
     /// What it had before the event; `None`: it was not there.
     pub before: Option<Holding>,
-    /// The rule that led to the action, under the policy that was in force.
-    pub rule: Named,
+    /// The rule that led to the action.
+    pub rule: Rule,
     /// The number of the earlier decision that made this one necessary; `None`: the event itself
     /// did.
     pub cause: Option<u64>,
@@ -54,14 +54,17 @@ impl Effect {
 
     /// The processors that it is told now and did not have before.
     pub(super) fn gained(&self) -> PuSet {
-        difference(self.told(), self.before.as_ref().map(|before| &before.pus))
+        match (self.told(), &self.before) {
+            (Some(told), Some(before)) => told.difference(&before.pus),
+            (told, _) => told.cloned().unwrap_or_default(),
+        }
     }
 
     /// The processors that it had before and is told no more.
     pub(super) fn lost(&self) -> PuSet {
-        match self.told() {
-            Some(told) => difference(self.before.as_ref().map(|before| &before.pus), Some(told)),
-            None => PuSet::default(),
+        match (&self.before, self.told()) {
+            (Some(before), Some(told)) => before.pus.difference(told),
+            _ => PuSet::default(),
         }
     }
 
@@ -71,12 +74,4 @@ impl Effect {
             _ => None,
         }
     }
-}
-
-fn difference(from: Option<&PuSet>, without: Option<&PuSet>) -> PuSet {
-    let mut rest = from.cloned().unwrap_or_default();
-    if let Some(without) = without {
-        rest.subtract(without);
-    }
-    rest
 }

@@ -64,10 +64,9 @@ impl Circumstances<'_> {
         }
     }
 
-    /// Finds the rule of an action, and the earlier decision that made it necessary.
-    pub(super) fn judge(&self, effect: &Effect) -> (Rule, Option<u64>) {
-        let passed = self.passed();
-        let behind = passed.and_then(|passed| self.behind(passed));
+    /// Finds the rule of an action, and the earlier decision that made it necessary. `passed`,
+    /// `behind`: of the whole decision, as above.
+    pub(super) fn judge(&self, effect: &Effect, passed: Option<Passed>, behind: Option<u64>) -> (Rule, Option<u64>) {
         match &effect.action {
             Action::Start { .. } | Action::Wait { .. } => (Rule::Admission, behind),
             Action::Stop { .. } | Action::Continue { .. } => (Rule::Turns, behind),

@@ -42,8 +42,8 @@ impl Chronicle {
         Link {
             decision: decision.number,
             at_ns: decision.at,
-            event: self.event(decision, effect.rule.rule),
-            rule: effect.rule.clone(),
+            event: self.event(decision, effect.rule),
+            rule: effect.rule.named(&decision.policy),
             app: effect.app,
             effect: self.effect(effect),
             cause: effect.cause,
@@ -81,7 +81,7 @@ impl Chronicle {
             decision: decision.number,
             at_ns: decision.at,
             event: self.event(decision, Rule::Handover),
-            rule: Rule::Handover.named(self.policy()),
+            rule: Rule::Handover.named(&decision.policy),
             app: None,
             effect: if passes.is_empty() { "nothing changed at once".to_owned() } else { passes.join(", ") },
             cause: decision.behind,
@@ -197,7 +197,7 @@ impl Chronicle {
         match home {
             PageHome::FirstTouch => "to the node of the thread that touches them first".to_owned(),
             PageHome::Node(node) => format!("to node {}", os(node)),
-            PageHome::Interleave => "to all nodes in turn".to_owned(),
+            PageHome::Interleave => "to the nodes of its processors in turn".to_owned(),
         }
     }
 
