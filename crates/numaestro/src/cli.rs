@@ -120,7 +120,8 @@ pub enum Command {
     Advise(AdviseArgs),
     /// Show who has which processors.
     Status(StatusArgs),
-    /// Say why a program has what it has, who took what when, and what would change it.
+    /// Explain a program's processors: the reason, the decisions that led to it, and the changes
+    /// that would give it others.
     Explain(ExplainArgs),
     /// The same, live in the terminal.
     Top,

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
-  numaestro explain                    every program: what it has, and why
-  numaestro explain lulesh             why it has what it has, what led to it, what would change it
-  numaestro explain cpu 3              who has processor 3, since when and from whom
-  numaestro explain 14:05              who had what at 14:05, and what was decided before
-  numaestro explain lulesh --at 14:05  why was it slow at 14:05?
+  numaestro explain                    every program: its processors, and the reason
+  numaestro explain lulesh             the reason, the decisions that led to it, the changes that would help
+  numaestro explain cpu 3              the owner of processor 3, since when, and the owners before
+  numaestro explain 14:05              the processors of every program at 14:05, and the decisions before
+  numaestro explain lulesh --at 14:05  the same of one program: why was it slow then?
   numaestro explain lulesh --at '10 min ago' --json
   numaestro explain --from tuesday.journal --at +90s
 
@@ -34,7 +34,7 @@ pub struct ExplainArgs {
     /// From this journal or directory of recordings, not from the manager.
     #[arg(long, value_name = "FILE | DIR")]
     pub from: Option<PathBuf>,
-    /// The latest changes to show, besides what led to the present state; absent: 5.
+    /// The latest changes to show, besides those that led to the present state; absent: 5.
     #[arg(long, value_name = "N")]
     pub last: Option<usize>,
     /// For programs.

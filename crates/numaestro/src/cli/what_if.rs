@@ -10,9 +10,10 @@ Examples:
   numaestro what-if tuesday.journal --html tuesday.html
   numaestro what-if tuesday.journal --keep models && numaestro sim compare models/mix.toml --html out.html
 
-From the recording each program's work, speedups, sequential phases and think times are taken. The policy that really ran is
-simulated first, and the difference from what happened is printed: no prediction is better than that. Then the other policies
-run on the same programs. Speedups that nobody could measure are assumed, between two bounds; so predictions have intervals.
+The command takes each program's work, speedups, sequential phases and think times from the recording. It simulates the policy
+that ran and prints the difference from the recorded times. The programs are fitted to these times, so predictions are less
+exact. Then it simulates the other policies. It assumes speedups that nobody could measure between two bounds: so predictions
+have intervals.
 
 Exit codes: 0 done; 1 there is no such recording; 2 it is none, or a policy cannot run there.";
 
