@@ -57,6 +57,10 @@ static void waves(void)
         note(value[i / 13][i % 13]);
 }
 
+/* Before LLVM 19, libomp may still use the dependences of a task that waits in its creator's stack
+ * frame after the frame has gone (llvm-project issue 85963). */
+#if !defined(__clang__) || __clang_major__ >= 19
+#define UNDEFERRED 1
 static void undeferred(void)
 {
     uint64_t x = 3, y = 0;
@@ -73,6 +77,7 @@ static void undeferred(void)
     note(x);
     note(y);
 }
+#endif
 
 /* Tasks that may run in any order, but never two at once. */
 static void exclusive(void)
@@ -152,8 +157,11 @@ static void detached(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"chains", chains},       {"readers", readers},   {"waves", waves},       {"undeferred", undeferred},
+        {"chains", chains},       {"readers", readers},   {"waves", waves},
         {"exclusive", exclusive}, {"iterated", iterated}, {"detached", detached},
+#ifdef UNDEFERRED
+        {"undeferred", undeferred},
+#endif
     };
     return TORTURE(parts);
 }
