@@ -4,6 +4,7 @@
 use super::args::CompareArgs;
 use super::files::{self, Loaded, quoted};
 use super::html::{self, Report};
+use super::occupancy::Grid;
 use super::policies::apart;
 use super::progress::Progress;
 use super::recorder::Recorder;
@@ -11,14 +12,16 @@ use super::results::{Cell, Comparison, Results};
 use super::run::{about, headline, notes};
 use super::runner::{self, Planned, Runner};
 use super::state::{self, Done};
-use super::{csv, document, stop, table};
+use super::{csv, document, stop, table, verdict};
 use crate::finished::{Finished, Origin};
 use crate::say::{self, Failure};
 use numaestro_sim::scenario::Scenario;
 use std::path::PathBuf;
 
-/// Columns of the report's chart.
+/// Columns of the report's charts.
 const COLUMNS: usize = 240;
+/// Policies whose schedule the report shows.
+const SCHEDULES: usize = 8;
 
 /// The subcommand.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
@@ -40,7 +43,12 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<u8> {
     } else {
         format!("{} seeds from {}", scenario.seeds, scenario.seed)
     };
-    say::print(&format!("{}{}", headline(scenario, &seeds), table::of_comparison(&results, &comparisons, &baseline)))?;
+    let verdict = verdict::sentence(&results, &comparisons, &baseline);
+    let table = table::of_comparison(&results, &comparisons, &baseline);
+    say::print(&format!("{}{table}", headline(scenario, &seeds)))?;
+    if !verdict.is_empty() {
+        say::print(&format!("\n{verdict}\n"))?;
+    }
     write(args, scenario, &planned, &results, &baseline, &comparisons)?;
     if let Some(state) = state.filter(|_| args.state.is_none()) {
         state.remove()?;
@@ -147,7 +155,8 @@ fn write(
     Ok(())
 }
 
-/// The report, with the chart of the first cell's first seed, which is run once more for it.
+/// The report, with the schedule of each policy at the first point, of the first seed. It is run
+/// once more for it.
 fn report(
     about: &document::Subject,
     scenario: &Scenario,
@@ -156,21 +165,30 @@ fn report(
     baseline: &str,
     comparisons: &[Comparison],
 ) -> anyhow::Result<String> {
-    let first = &planned[0];
-    let mut recorder = Recorder::default();
-    recorder.collect_occupancy(first.scenario.machine.topology.pu_count());
-    let progress = Progress::new(1, None);
-    let never = std::sync::atomic::AtomicBool::new(false);
-    let runner = Runner { progress: &progress, state: None, stop: &never, checks: false };
-    let outcome = runner.run(first, scenario.seed, &mut recorder)?;
-    let grid = recorder.close()?.zip(outcome).map(|(mut seen, (_, outcome))| seen.grid(outcome.end, COLUMNS));
-    let point = if first.cell.parameters.is_empty() { String::new() } else { format!(", {}", first.cell.point()) };
-    let title = format!("policy {}{point}, seed {}", first.cell.policy, scenario.seed);
+    let first = &planned[0].cell.parameters;
+    let at_first = planned.iter().filter(|one| one.cell.parameters == *first).take(SCHEDULES);
+    let mut grids = Vec::new();
+    for one in at_first {
+        let point = if first.is_empty() { String::new() } else { format!(", {}", one.cell.point()) };
+        let title = format!("policy {}{point}, seed {}", one.cell.policy, scenario.seed);
+        grids.extend(schedule(one, scenario.seed)?.map(|grid| (grid, title)));
+    }
     html::page(&Report {
         about,
         results,
         comparisons: Some((baseline, comparisons)),
-        occupancy: grid.as_ref().map(|grid| (grid, title)),
-        machine: &first.scenario.machine.topology,
+        occupancy: grids.iter().map(|(grid, title)| (grid, title.clone())).collect(),
+        machine: &planned[0].scenario.machine.topology,
     })
+}
+
+/// Who ran where, with this seed.
+fn schedule(planned: &Planned, seed: u64) -> anyhow::Result<Option<Grid>> {
+    let mut recorder = Recorder::default();
+    recorder.collect_occupancy(planned.scenario.machine.topology.pu_count());
+    let progress = Progress::new(1, None);
+    let never = std::sync::atomic::AtomicBool::new(false);
+    let runner = Runner { progress: &progress, state: None, stop: &never, checks: false };
+    let outcome = runner.run(planned, seed, &mut recorder)?;
+    Ok(recorder.close()?.zip(outcome).map(|(mut seen, (_, outcome))| seen.grid(outcome.end, COLUMNS)))
 }

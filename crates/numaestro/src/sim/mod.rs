@@ -29,6 +29,7 @@ mod stop;
 mod summary;
 mod table;
 pub mod validate;
+mod verdict;
 
 pub use args::SimCommand;
 

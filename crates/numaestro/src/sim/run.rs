@@ -189,7 +189,7 @@ fn write(args: &RunArgs, scenario: &Scenario, results: &Results, grid: Option<&G
     }
     if let Some(path) = &args.html {
         let title = format!("policy {}, seed {}", scenario.policy, scenario.seed);
-        let occupancy = grid.map(|grid| (grid, title));
+        let occupancy = grid.map(|grid| (grid, title)).into_iter().collect();
         let machine = &scenario.machine.topology;
         let report = Report { about: &about, results, comparisons: None, occupancy, machine };
         files::write(path, &html::page(&report)?)?;

@@ -7,6 +7,7 @@ use super::metric::{Estimate, METRICS, samples};
 use super::occupancy::Grid;
 use super::results::{Cell, Comparison, Results};
 use super::table::{number, percent};
+use super::verdict;
 use crate::say::counted;
 use numaestro_topology::Machine;
 use plots::Point;
@@ -30,8 +31,8 @@ pub struct Report<'a> {
     pub results: &'a Results,
     /// The baseline and the comparisons, of `compare`.
     pub comparisons: Option<(&'a str, &'a [Comparison])>,
-    /// The occupancy of the processors in the first run, and its title.
-    pub occupancy: Option<(&'a Grid, String)>,
+    /// Who ran where in a run, and its title: one for each policy.
+    pub occupancy: Vec<(&'a Grid, String)>,
     /// The machine of that run.
     pub machine: &'a Machine,
 }
@@ -52,6 +53,10 @@ pub fn page(report: &Report) -> anyhow::Result<String> {
     if !about.set.is_empty() {
         let words: Vec<String> = about.set.iter().map(|word| format!("<code>{}</code>", escaped(word))).collect();
         let _ = writeln!(body, "<p>changed: {}</p>", words.join(" "));
+    }
+    if let Some((baseline, comparisons)) = report.comparisons {
+        let sentence = verdict::sentence(report.results, comparisons, baseline);
+        let _ = writeln!(body, "<p class=\"verdict\">{}</p>", escaped(&sentence));
     }
     rankings(&mut body, report)?;
     sweeps(&mut body, report)?;
@@ -223,17 +228,19 @@ fn metric_tables(body: &mut String, report: &Report) {
 }
 
 fn occupancy(body: &mut String, report: &Report) -> anyhow::Result<()> {
-    let Some((grid, title)) = &report.occupancy else { return Ok(()) };
-    let names: Vec<String> = grid.jobs.iter().take(KEYS).map(|(job, program)| format!("{job} {program}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let more = grid.jobs.len().saturating_sub(KEYS);
-    let more = if more == 0 {
-        String::new()
-    } else {
-        format!("<p class=\"dim\">and {more} more in the same order of colours</p>")
-    };
-    let plot = plots::occupancy(grid, report.machine)?;
-    let _ = writeln!(body, "<h2>Who ran where: {}</h2>\n<figure>{plot}{}{more}</figure>", escaped(title), keys(&names));
+    for (grid, title) in &report.occupancy {
+        let names: Vec<String> = grid.jobs.iter().take(KEYS).map(|(job, program)| format!("{job} {program}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let more = grid.jobs.len().saturating_sub(KEYS);
+        let more = if more == 0 {
+            String::new()
+        } else {
+            format!("<p class=\"dim\">and {more} more in the same order of colours</p>")
+        };
+        let plot = plots::occupancy(grid, report.machine)?;
+        let key = keys(&names);
+        let _ = writeln!(body, "<h2>Who ran where: {}</h2>\n<figure>{plot}{key}{more}</figure>", escaped(title));
+    }
     Ok(())
 }
 
@@ -337,11 +344,12 @@ mod tests {
             about: &about(),
             results: &results,
             comparisons: Some(("equi", &comparisons)),
-            occupancy: Some((&grid, "equi, seed 1".to_owned())),
+            occupancy: vec![(&grid, "equi, seed 1".to_owned()), (&grid, "dss, seed 1".to_owned())],
             machine: &machine,
         };
         let page = page(&report).expect("a page");
-        assert_eq!(page.matches("<svg").count(), 3, "ranking, sweep, occupancy");
+        assert_eq!(page.matches("<svg").count(), 4, "ranking, sweep, a schedule for each policy");
+        assert!(page.contains("No policy has surely a shorter mean response time than equi"), "the verdict");
         assert!(page.contains("two &lt;programs&gt;") && !page.contains("two <programs>"));
         for foreign in ["src=", "href=", "@import", "url(", "<script"] {
             assert!(!page.contains(foreign), "{foreign}");
