@@ -67,6 +67,17 @@ pub fn text(segments: &[Segment]) -> anyhow::Result<String> {
     Ok(text)
 }
 
+/// The same line by line. Of segments after the first the head is left out.
+pub fn lines(segments: Vec<Segment>) -> impl Iterator<Item = io::Result<String>> {
+    segments.into_iter().enumerate().flat_map(|(place, segment)| match segment.read() {
+        Ok(contents) => {
+            let lines = contents.text.lines().skip(usize::from(place > 0));
+            lines.map(|line| Ok(line.to_owned())).collect::<Vec<_>>()
+        }
+        Err(cause) => vec![Err(io::Error::other(cause.to_string()))],
+    })
+}
+
 /// The line without names of programs.
 fn without_names(line: &str) -> Cow<'_, str> {
     if journal::is_aside(line) {

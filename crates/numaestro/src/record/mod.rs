@@ -110,6 +110,17 @@ pub fn journal_of(dir: Option<PathBuf>, from: Option<&Path>, number: u32) -> any
     dump::text(&dump::numbered(&ring, &runs, number)?.segments)
 }
 
+/// The same line by line: one segment is in memory at a time.
+pub fn lines_of(
+    dir: Option<PathBuf>,
+    from: Option<&Path>,
+    number: u32,
+) -> anyhow::Result<impl Iterator<Item = std::io::Result<String>> + use<>> {
+    let ring = Ring::at(place(dir, from)?.directory);
+    let runs = runs_of(&ring)?;
+    Ok(dump::lines(dump::numbered(&ring, &runs, number)?.segments.clone()))
+}
+
 /// For programs.
 #[derive(Debug, Serialize)]
 struct List<'a> {

@@ -4,6 +4,7 @@ use crate::say::Failure;
 use crate::sim::WRONG_FILE;
 use crate::sim::files::quoted;
 use crate::sim::validate::machine;
+use anyhow::Context;
 use numaestro_engine::journal;
 use numaestro_engine::{Action, Event, Nanos};
 use numaestro_sim::learn::journal::{Recorded, Runs};
@@ -35,17 +36,18 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a journal. `name`: for messages. A last line that was cut off is left out.
+    /// Reads a journal line by line, because that of a day is large. `name`: for messages. A last
+    /// line that was cut off is left out.
     ///
     /// # Errors
     /// Exit code 2: it is no journal, or nobody has run in it.
-    pub fn read(name: &str, journal: &str) -> anyhow::Result<Self> {
+    pub fn read(name: &str, mut lines: impl Iterator<Item = std::io::Result<String>>) -> anyhow::Result<Self> {
         let wrong = |line: usize, problem: &str| {
             Failure::error(WRONG_FILE, format!("{name}:{line}: {problem}"), "`numaestro record dump` writes journals")
         };
-        let mut lines = journal.lines();
-        let head = lines.next().unwrap_or_default();
-        let (machine, settings, _) = journal::decode_head(head).map_err(|error| wrong(1, &error.problem))?;
+        let place = || format!("cannot read {name}");
+        let head = lines.next().transpose().with_context(place)?.unwrap_or_default();
+        let (machine, settings, _) = journal::decode_head(&head).map_err(|error| wrong(1, &error.problem))?;
         let mut recording = Self {
             machine: machine_text(&machine, &settings.reserved)?,
             policy: settings.policy,
@@ -56,11 +58,12 @@ impl Recording {
         let mut runs = Runs::default();
         let mut lines = (2..).zip(lines).peekable();
         while let Some((number, line)) = lines.next() {
-            match runs.line(line) {
+            let line = line.with_context(place)?;
+            match runs.line(&line) {
                 Err(_) if lines.peek().is_none() => break,
                 outcome => outcome.map_err(|error| wrong(number, &error.problem))?,
             }
-            recording.note(line);
+            recording.note(&line);
         }
         recording.recorded = runs.recorded(PHASE_NS_LEAST);
         if recording.recorded.iter().all(|app| app.run.length() == 0) {
