@@ -1,6 +1,7 @@
 //! The manager as a service: under systemd, under a stand-in for it, and asked for its metrics.
 
 mod boot;
+mod grafana;
 mod journal;
 mod metrics;
 mod standin;

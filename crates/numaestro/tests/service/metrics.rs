@@ -16,20 +16,20 @@ use crate::boot::wait_for;
 use crate::standin::StandIn;
 
 /// Names and values, in order.
-type Labels = Vec<(String, String)>;
+pub type Labels = Vec<(String, String)>;
 
 /// One family as it was read.
 #[derive(Debug, Default)]
-struct Family {
+pub struct Family {
     kind: String,
     unit: String,
     help: bool,
     /// Suffix and labels, in order, with the value.
-    samples: Vec<(String, Labels, f64)>,
+    pub samples: Vec<(String, Labels, f64)>,
 }
 
 /// Reads a page as OpenMetrics 1.0 has it: every line, in its order, with nothing left over.
-fn read(text: &str) -> BTreeMap<String, Family> {
+pub fn read(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("ends with # EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut present = String::new();
