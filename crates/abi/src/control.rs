@@ -86,6 +86,9 @@ pub enum Request {
         /// The application in question; absent: no particular one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         app: Option<AppName>,
+        /// Only the events after an earlier answer: its [`History::next`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<u64>,
     },
     /// Record from now on, or no more; without `on`: only say whether.
     Record {

@@ -293,8 +293,13 @@ impl ContainedEngine {
     }
 
     /// What is remembered, as a journal that ends with the present state.
-    pub(crate) fn history(&self, now: Nanos) -> String {
+    pub(crate) fn journal(&self, now: Nanos) -> String {
         self.history.journal(now, self.engine.snapshot())
+    }
+
+    /// What is remembered.
+    pub(crate) const fn history(&self) -> &History {
+        &self.history
     }
 
     /// The user of an application that is there, or that the history speaks of.

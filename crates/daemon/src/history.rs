@@ -21,8 +21,11 @@ pub(crate) struct History {
     head: String,
     older: Vec<u8>,
     newer: Vec<u8>,
-    /// Bytes of the state with which the newer part begins.
-    state: usize,
+    /// Bytes of the states with which the older and the newer part begin.
+    states: [usize; 2],
+    /// Events before the older part, before the newer part, and so far. Never the same for two
+    /// engines.
+    events: [u64; 3],
     /// The names of the applications that are there.
     names: BTreeMap<AppId, String>,
     /// The users of the applications that the older and the newer part speak of.
@@ -36,7 +39,9 @@ impl History {
         self.older.clear();
         self.newer.clear();
         self.newer.reserve(2 * PART_BYTES);
-        (self.state, self.users) = (0, Default::default());
+        (self.states, self.users) = (Default::default(), Default::default());
+        // So that no reader takes the new engine's events for those that follow the old one's.
+        self.events = [self.events[2] + 1; 3];
         self.names.clear();
     }
 
@@ -61,6 +66,7 @@ impl History {
             (Event::Depart { app }, _) => _ = self.names.remove(app),
             _ => {}
         }
+        self.events[2] += 1;
         let begin = self.newer.len();
         journal::write_named(&mut self.newer, at, name, event, actions);
         &self.newer[begin..]
@@ -68,7 +74,7 @@ impl History {
 
     /// The newer part is full: [`Self::turn_over`] is to follow.
     pub(crate) fn is_full(&self) -> bool {
-        self.newer.len() >= self.state + PART_BYTES
+        self.newer.len() >= self.states[1] + PART_BYTES
     }
 
     /// The next part begins with this state.
@@ -82,7 +88,25 @@ impl History {
         let line = State { at, state, names: self.names.clone() }.encode();
         self.newer.extend_from_slice(line.as_bytes());
         self.newer.push(b'\n');
-        self.state = self.newer.len();
+        self.states = [self.states[1], self.newer.len()];
+        self.events = [self.events[1], self.events[2], self.events[2]];
+    }
+
+    /// Events so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.events[2]
+    }
+
+    /// The lines of the events after so many; `None`: they are no longer remembered.
+    pub(crate) fn after(&self, events: u64) -> Option<String> {
+        let [before_older, before_newer, so_far] = self.events;
+        if !(before_older..=so_far).contains(&events) {
+            return None;
+        }
+        let (older, newer) = (&self.older[self.states[0]..], &self.newer[self.states[1]..]);
+        let mut lines = after_lines(older, events - before_older).to_vec();
+        lines.extend_from_slice(after_lines(newer, events.saturating_sub(before_newer)));
+        Some(String::from_utf8_lossy(&lines).into_owned())
     }
 
     /// The names of the applications that are there.
@@ -102,6 +126,16 @@ impl History {
     }
 }
 
+/// All after so many lines.
+fn after_lines(lines: &[u8], count: u64) -> &[u8] {
+    let mut rest = lines;
+    for _ in 0..count {
+        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else { return &[] };
+        rest = &rest[end + 1..];
+    }
+    rest
+}
+
 #[cfg(test)]
 mod tests {
     use numaestro_engine::explain::Chronicle;
@@ -118,6 +152,8 @@ mod tests {
         history.begin(journal::encode_head(&machine, &settings, 1));
         let mut actions = Vec::new();
         let mut turned = 0;
+        // What a reader has who asks for the rest, again and again.
+        let (mut read, mut next, mut all) = (String::new(), history.events(), String::new());
         for number in 1..5000 {
             let app = AppId(number);
             for event in [Event::Arrive { app, wish: Wish::new(4) }, Event::Depart { app }] {
@@ -128,6 +164,11 @@ mod tests {
                 }
                 let line = history.step(number, named, &event, &actions).to_vec();
                 assert_eq!(line.last(), Some(&b'\n'));
+                all += std::str::from_utf8(&line).unwrap();
+                if number % 7 == 0 {
+                    read += &history.after(next).unwrap();
+                    next = history.events();
+                }
                 engine.recycle(&mut actions);
                 if history.is_full() {
                     turned += 1;
@@ -136,6 +177,10 @@ mod tests {
             }
         }
         assert!(turned > 4 && history.names().is_empty());
+        read += &history.after(next).unwrap();
+        assert!(read == all, "each event once, in order");
+        assert_eq!(history.after(history.events()), Some(String::new()));
+        assert_eq!((history.after(1), history.after(history.events() + 1)), (None, None), "forgotten; to come");
         assert_eq!((history.user_of(AppId(4999)), history.user_of(AppId(1))), (Some(500), None));
         let kept = history.older.len() + history.newer.len();
         assert!(kept < 3 * PART_BYTES && kept > PART_BYTES, "{kept}");
@@ -159,6 +204,9 @@ mod tests {
         let machine = numaestro_topology::synthetic::parse("core:4096 pu:1").unwrap();
         let engine = Engine::new(machine, Settings::default(), 1).unwrap();
         history.turn_over(2, engine.snapshot());
-        assert!(history.state > PART_BYTES && !history.is_full(), "{}", history.state);
+        assert!(history.states[1] > PART_BYTES && !history.is_full(), "{:?}", history.states);
+        let before = history.events();
+        history.begin(String::new());
+        assert_eq!((history.after(before), history.after(history.events())), (None, Some(String::new())));
     }
 }

@@ -32,6 +32,7 @@ use crate::bandwidth;
 use crate::config::Config;
 use crate::cpusets::Cpusets;
 use crate::engine::{ContainedEngine, StepTimes};
+use crate::history::History;
 use crate::machine::Site;
 use crate::programs::{App, Programs};
 use crate::quota::Allowed;
@@ -254,8 +255,13 @@ impl Shell {
     }
 
     /// The latest events as a journal that ends with the present state.
-    pub(crate) fn history(&self) -> String {
-        self.engine.history(monotonic_ns())
+    pub(crate) fn journal(&self) -> String {
+        self.engine.journal(monotonic_ns())
+    }
+
+    /// The latest events.
+    pub(crate) fn history(&self) -> &History {
+        self.engine.history()
     }
 
     /// The user of an application that is there, or that the history speaks of.

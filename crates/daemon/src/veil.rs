@@ -16,11 +16,20 @@ pub(crate) fn veiled(lines: &str, own: &dyn Fn(AppId) -> bool) -> String {
     out.push('\n');
     out += &journal::encode_veiled(0, &[]);
     out.push('\n');
-    for line in lines.filter_map(|line| seen(line, own)) {
-        out += &line;
-        out.push('\n');
-    }
+    lines.filter_map(|line| seen(line, own)).for_each(|line| push(&mut out, &line));
     out
+}
+
+/// The same of lines from the middle of a journal.
+pub(crate) fn veiled_rest(lines: &str, own: &dyn Fn(AppId) -> bool) -> String {
+    let mut out = String::new();
+    lines.lines().filter_map(|line| seen(line, own)).for_each(|line| push(&mut out, &line));
+    out
+}
+
+fn push(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
 }
 
 fn without_parties(head: &str) -> String {
@@ -102,6 +111,8 @@ mod tests {
         for secret in ["secret", "\"app\":2", "\"owner\":2", "\"next\":2", "\"2\":", "parties"] {
             assert!(lines.contains(secret) && !text.contains(secret), "{secret} in {text}");
         }
+        let (_, rest) = lines.split_once('\n').unwrap();
+        assert!(text.ends_with(&veiled_rest(rest, &|app| app == AppId(1))), "the middle of a journal is as veiled");
         let mut lines = text.lines();
         let mut chronicle = Chronicle::new(lines.next().unwrap(), usize::MAX).unwrap();
         lines.for_each(|line| chronicle.line(line).unwrap());

@@ -9,6 +9,13 @@ pub struct History {
     /// time on people's clock. A user who is no administrator sees other users' programs in it only
     /// as far as `status` shows them.
     pub journal: String,
+    /// `journal` has only the events after [`super::Request::History`]'s `after`, without its first
+    /// line and without the state. False also where those are no longer remembered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rest: bool,
+    /// Events so far: `after` of the next question.
+    #[serde(default)]
+    pub next: u64,
     /// The number of the application that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app: Option<u64>,

@@ -57,7 +57,7 @@ impl Front {
                 Ok(Some(Reply::Policies(Policies { current, next, available })))
             }
             Request::PolicySet { policy } => self.set_policy(policy, shell).map(Some),
-            Request::History { app } => Self::history(who, app.as_ref(), shell).map(Some),
+            Request::History { app, after } => Self::history(who, app.as_ref(), after, shell).map(Some),
             Request::Record { on } => self.record(on, shell).map(Some),
             Request::Reload => self.reload(shell).map(|reloaded| Some(Reply::Reloaded(reloaded))),
             Request::Advise { options } => self.advise(who, &options, shell).map(|advice| Some(Reply::Advice(advice))),

@@ -13,18 +13,31 @@ use crate::veil;
 impl Front {
     /// The latest events as a journal, and what would give an application another number of
     /// processors.
-    pub(super) fn history(who: Who, name: Option<&AppName>, shell: &Shell) -> Result<Reply, Refusal> {
+    pub(super) fn history(
+        who: Who,
+        name: Option<&AppName>,
+        after: Option<u64>,
+        shell: &Shell,
+    ) -> Result<Reply, Refusal> {
         let app = name.map(|name| steering::find(who, name, shell)).transpose()?;
         let own = |app: AppId| shell.user_of(app).is_some_and(|user| who.steers(user));
-        let mut journal = shell.history();
-        if who.role != Role::Admin {
-            journal = veil::veiled(&journal, &own);
+        let is_admin = who.role == Role::Admin;
+        let rest = after.and_then(|after| shell.history().after(after));
+        let is_rest = rest.is_some();
+        let mut journal = match rest {
+            Some(rest) if is_admin => rest,
+            Some(rest) => veil::veiled_rest(&rest, &own),
+            None if is_admin => shell.journal(),
+            None => veil::veiled(&shell.journal(), &own),
+        };
+        if !is_rest {
+            journal += &recording::clock().encode();
+            journal.push('\n');
         }
-        journal += &recording::clock().encode();
-        journal.push('\n');
         let alternatives = app.map(|app| shell.alternatives(app, &own)).unwrap_or_default();
         let alternatives = alternatives.into_iter().map(|found| in_words_of_linux(found, shell)).collect();
-        Ok(Reply::History(Box::new(History { journal, app, alternatives })))
+        let next = shell.history().events();
+        Ok(Reply::History(Box::new(History { journal, is_rest, next, app, alternatives })))
     }
 }
 

@@ -102,7 +102,15 @@ fn everybody_sees_their_own_programs_and_which_processors_are_taken() {
 }
 
 fn history(client: &mut Client, app: Option<AppName>) -> History {
-    match ask(client, &Request::History { app }) {
+    match ask(client, &Request::History { app, after: None }) {
+        Reply::History(history) => *history,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The events after so many.
+fn rest(client: &mut Client, after: u64) -> History {
+    match ask(client, &Request::History { app: None, after: Some(after) }) {
         Reply::History(history) => *history,
         other => panic!("{other:?}"),
     }
@@ -121,11 +129,18 @@ fn the_history_shows_no_more_of_others_than_the_status() {
     let shows = |text: &str, app: u64| about(app).iter().any(|words| text.contains(words));
     assert!(shows(&all.journal, hers) && shows(&all.journal, his), "{}", all.journal);
 
+    let all_but_the_first = rest(&mut admin, all.next - 1);
+    assert!(all_but_the_first.is_rest && all_but_the_first.next == all.next, "{all_but_the_first:?}");
+    assert!(all.journal.contains(&all_but_the_first.journal), "{}", all_but_the_first.journal);
+    assert_eq!(rest(&mut admin, all.next).journal, "");
+    let of_both = rest(&mut bob, all.next - 4);
+    assert!(of_both.is_rest && !shows(&of_both.journal, hers), "{}", of_both.journal);
+
     let own = history(&mut bob, Some(AppName::Number(his)));
     assert!(shows(&own.journal, his) && !shows(&own.journal, hers), "{}", own.journal);
     assert!(!own.journal.contains(&format!("\"owner\":{hers}")) && !own.journal.contains("\"parties\""));
-    let (there, _) = refused(&mut bob, &Request::History { app: Some(AppName::Number(hers)) });
-    let (not_there, _) = refused(&mut bob, &Request::History { app: Some(AppName::Number(999)) });
+    let (there, _) = refused(&mut bob, &Request::History { app: Some(AppName::Number(hers)), after: None });
+    let (not_there, _) = refused(&mut bob, &Request::History { app: Some(AppName::Number(999)), after: None });
     assert_eq!(there.replace(&hers.to_string(), "N"), not_there.replace("999", "N"));
 }
 

@@ -75,7 +75,7 @@ impl Clock {
 
 /// Asks the manager; for an earlier time than it remembers, its recordings.
 pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -> anyhow::Result<Known> {
-    let History { journal, app: number, alternatives } = ask_of(&mut Manager::required(dir.clone())?, app)?;
+    let History { journal, app: number, alternatives, .. } = ask_of(&mut Manager::required(dir.clone())?, app)?;
     let known = read(&journal, None)?;
     let Some(at) = at else { return Ok(Known { app: number, alternatives, ..known }) };
     let wanted = known.clock.on_journal(at)?;
@@ -100,12 +100,12 @@ pub fn of_manager(dir: Option<PathBuf>, app: Option<&str>, at: Option<Moment>) -
 
 /// The present state of an application that is there.
 pub fn of_running(manager: &mut Manager, app: AppName) -> anyhow::Result<Known> {
-    let History { journal, app, alternatives } = ask(manager, Some(app))?;
+    let History { journal, app, alternatives, .. } = ask(manager, Some(app))?;
     Ok(Known { app, alternatives, ..read(&journal, None)? })
 }
 
 fn ask(manager: &mut Manager, app: Option<AppName>) -> anyhow::Result<History> {
-    match manager.ask(&Request::History { app })? {
+    match manager.ask(&Request::History { app, after: None })? {
         Reply::History(history) => Ok(*history),
         other => Err(manager::unexpected(&other)),
     }
